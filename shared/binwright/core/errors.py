@@ -1,0 +1,69 @@
+"""Every error we raise on purpose, by who is at fault: the person, a peer, the world, or us."""
+
+
+class BinwrightError(Exception):
+    """Root of the tree; never raised itself."""
+
+
+class UserError(BinwrightError):
+    """A person asked for what cannot be: say what is wrong, where, and what to do; exit 2."""
+
+
+class SettingsError(UserError):
+    """Settings that do not hold; the message lists every fault at once."""
+
+
+class StreamError(UserError):
+    """A file that is not a measurement stream."""
+
+
+class PackingError(UserError):
+    """A capacity, a rate or an algorithm's name is out of range."""
+
+
+class MalformedMessage(BinwrightError):  # noqa: N818 - it names the thing, as its readers do
+    """A peer's bytes are not a message we know: count it, skip it, carry on."""
+
+    def __init__(self, reason: str, payload: bytes) -> None:
+        super().__init__(f"{reason} ({len(payload)} bytes)")
+        self.reason, self.payload = reason, payload  # whole: cut when logging
+
+
+class UnknownKind(MalformedMessage):
+    """A well-formed message of a kind, or a version of one, that this software does not know."""
+
+
+class WorldError(BinwrightError):
+    """Something outside failed: back off and try again, within a deadline."""
+
+
+class BrokerUnavailable(WorldError):
+    """Kafka does not answer, or refuses."""
+
+
+class TopicMissing(WorldError):
+    """A topic that should be there is not."""
+
+
+class LakeUnavailable(WorldError):
+    """Spark does not answer, or the lake cannot be read or written."""
+
+
+class WriteUnclear(WorldError):
+    """A write ended without a verdict: send the same batch with the same version again."""
+
+
+class WriteConflict(WorldError):
+    """Somebody else committed under the same app id meanwhile: proves nothing, send it again."""
+
+
+class EmbeddedError(WorldError):
+    """An embedded broker, Spark server or one of their parts could not be had."""
+
+
+class Fenced(BinwrightError):
+    """A newer epoch, or an heir's fence, stands above ours: this process must exit."""
+
+
+class IllegalTransition(BinwrightError):
+    """Our own fault: a state machine was fed what its state cannot meet."""

@@ -1,0 +1,41 @@
+"""The words every part shares: partitions, slots, rates."""
+
+from collections.abc import Mapping
+from typing import NamedTuple, NewType, Self
+
+BytesPerSecond = NewType("BytesPerSecond", float)
+"""Bytes written to a partition per second, as stored (compressed) on its leader."""
+
+Slot = NewType("Slot", int)
+"""A consumer's number i >= 0; it listens on partition i + 1 of the metadata topic."""
+
+
+class TopicPartition(NamedTuple):
+    """One ordered log of a topic; sorts by topic, then number."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        """Write it as Kafka's own tools do: `orders-3`."""
+        return f"{self.topic}-{self.partition}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read `orders-3` back; raise `ValueError` for anything else."""
+        topic, dash, number = text.rpartition("-")
+        if not (topic and dash and number.isascii() and number.isdigit()):
+            raise ValueError(f"not a partition (expected TOPIC-NUMBER): {text!r}")
+        return cls(topic, int(number))
+
+
+Assignment = Mapping[TopicPartition, Slot]
+"""Who reads each partition."""
+
+Rates = Mapping[TopicPartition, BytesPerSecond]
+"""How fast each partition is written."""
+
+
+def metadata_partition(slot: Slot) -> int:
+    """Return where the controller writes to `slot`; partition 0 is the controllers' own inbox."""
+    return slot + 1
