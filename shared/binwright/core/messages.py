@@ -1,0 +1,234 @@
+"""What the services say to each other: one frozen dataclass per message (`wire` encodes them).
+
+`docs/protocol.md` tells who says what when. Every message has a versioned `kind`; bump the version
+when a field changes its meaning. Readers skip kinds they do not know.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+
+
+def _partition(value: object) -> object:
+    return TopicPartition.parse(value) if isinstance(value, str) else value
+
+
+Epoch = Annotated[int, Field(ge=0)]
+"""Which process of a slot: the offset of its `Hello` in metadata partition 0."""
+Term = Annotated[int, Field(ge=0)]
+"""Which controller: the offset of its `Claim` in metadata partition 0."""
+Offset = Annotated[int, Field(ge=0)]
+Revision = Annotated[int, Field(ge=0)]
+SlotNumber = Annotated[Slot, Field(ge=0)]
+Partition = Annotated[TopicPartition, BeforeValidator(_partition)]
+Rate = Annotated[BytesPerSecond, Field(ge=0, allow_inf_nan=False)]
+
+
+# --- to partition 0: what controllers read -----------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A controller begins its reign; the record's offset is its term."""
+
+    controller: str  # unique to the process and this claim, so that it knows its own
+    kind: Literal["claim/1"] = "claim/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hello:
+    """A consumer process is there; the record's offset is its epoch."""
+
+    slot: SlotNumber
+    process: str  # unique to the process, so that it knows its own
+    version: str
+    kind: Literal["hello/1"] = "hello/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A consumer's state, every second and at once when asked."""
+
+    slot: SlotNumber
+    epoch: Epoch
+    term: Term  # the highest seen
+    ready: bool  # claims stand on every table
+    held: Mapping[Partition, Offset]  # -> landed: the next offset to land
+    opening: tuple[Partition, ...] = ()  # start obeyed, its offset is not known yet
+    closing: tuple[Partition, ...] = ()  # stop obeyed, the last write is not settled yet
+    rate: Rate = BytesPerSecond(0.0)  # bytes/s landed, values and keys as read
+    landed_rows: Annotated[int, Field(ge=0)] = 0  # by this epoch
+    holes: Annotated[int, Field(ge=0)] = 0  # offsets that retention took before we read them
+    writing: bool = False
+    kind: Literal["report/1"] = "report/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stopped:
+    """The answer to `StopConsuming`, when everything of these partitions is settled."""
+
+    slot: SlotNumber
+    epoch: Epoch
+    revision: Revision
+    landed: Mapping[Partition, Offset | None]  # None: not held
+    quit_ms: Annotated[int, Field(ge=0)]  # wall clock when fetching ended; measures the pause
+    kind: Literal["stopped/1"] = "stopped/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fence:
+    """What an heir raises: claim the dead slot's app id with the number of its `Dead` record."""
+
+    slot: SlotNumber
+    number: Offset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """The answer to `StartConsuming`: these partitions are read now; these fences stand."""
+
+    slot: SlotNumber
+    epoch: Epoch
+    revision: Revision
+    offsets: Mapping[Partition, Offset]  # where reading began
+    fences: tuple[Fence, ...] = ()
+    kind: Literal["started/1"] = "started/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goodbye:
+    """A graceful exit: nothing is in flight or unclear, and nothing follows."""
+
+    slot: SlotNumber
+    epoch: Epoch
+    landed: Mapping[Partition, Offset]
+    kind: Literal["goodbye/1"] = "goodbye/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dead:
+    """Voids every `Hello` of the slot before this record, whoever wrote it."""
+
+    slot: SlotNumber
+    term: Term
+    kind: Literal["dead/1"] = "dead/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fenced:
+    """A fence that a `Started` confirmed, for controllers to come."""
+
+    slot: SlotNumber
+    number: Offset
+    topic: str
+    kind: Literal["fenced/1"] = "fenced/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """For people: a plan that goes ahead, with its reasons. Nobody obeys it."""
+
+    term: Term
+    reasons: tuple[str, ...]
+    consumers: Annotated[int, Field(ge=0)]
+    moves: Mapping[Partition, SlotNumber]  # -> the heir; first starts are not moves
+    rscore: Annotated[float, Field(ge=0)]  # bytes/s moved, in units of capacity (eq. 11)
+    rates: Mapping[Partition, Rate]
+    targets: Mapping[Partition, SlotNumber]
+    kind: Literal["planned/1"] = "planned/1"
+
+
+Inbound = (
+    Claim | Hello | Report | Stopped | Started | Goodbye | Dead | Fenced | Planned
+)  # what stands in metadata partition 0
+
+
+# --- to partition i + 1: what consumer i obeys -------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateQuery:
+    """The barrier of a take-over: once answered, no older term commands this consumer."""
+
+    term: Term
+    kind: Literal["state-query/1"] = "state-query/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopConsuming:
+    """Quit fetching at once; answer when what is in flight is settled."""
+
+    term: Term
+    revision: Revision
+    epoch: Epoch  # whom it addresses
+    partitions: tuple[Partition, ...]
+    kind: Literal["stop-consuming/1"] = "stop-consuming/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartConsuming:
+    """Read these. An offset of None means: raise the fences, then resolve."""
+
+    term: Term
+    revision: Revision
+    epoch: Epoch  # whom it addresses
+    offsets: Mapping[Partition, Offset | None]
+    fences: tuple[Fence, ...] = ()
+    kind: Literal["start-consuming/1"] = "start-consuming/1"
+
+    def __post_init__(self) -> None:
+        """Refuse an offset beside fences: whoever fences must resolve, or it reads too early."""
+        if self.fences and any(offset is not None for offset in self.offsets.values()):
+            raise ValueError("a start with fences must not carry offsets")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leave:
+    """This epoch is voided or superseded: exit."""
+
+    term: Term
+    epoch: Epoch
+    kind: Literal["leave/1"] = "leave/1"
+
+
+Command = StateQuery | StopConsuming | StartConsuming | Leave
+
+
+# --- the metrics topic -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionRate:
+    """One partition in a `Measurement`."""
+
+    partition: Annotated[int, Field(ge=0)]
+    rate: Rate | None  # bytes/s as stored; None: not known yet, or nobody leads it
+    window_s: Annotated[float, Field(ge=0)]  # what the rate was measured over
+    end: Offset
+    start: Offset
+    bytes_per_record: Annotated[float, Field(ge=0)] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """One topic at one pass of the monitor: every partition it has."""
+
+    topic: str
+    at_ms: Annotated[int, Field(ge=0)]  # wall clock
+    partitions: tuple[PartitionRate, ...]
+    kind: Literal["measurement/1"] = "measurement/1"
+
+    def rates(self) -> dict[TopicPartition, BytesPerSecond]:
+        """Return the partitions whose rate is known."""
+        return {
+            TopicPartition(self.topic, p.partition): p.rate
+            for p in self.partitions
+            if p.rate is not None
+        }
+
+
+Message = Inbound | Command | Measurement

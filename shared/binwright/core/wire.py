@@ -1,0 +1,95 @@
+"""Messages as bytes: JSON out, parsed once at the edge, and their record keys."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Annotated, Any
+
+import orjson
+from pydantic import Field, TypeAdapter, ValidationError
+
+from binwright.core.errors import MalformedMessage, UnknownKind
+from binwright.core.messages import (
+    Command,
+    Dead,
+    Fenced,
+    Goodbye,
+    Hello,
+    Inbound,
+    Measurement,
+    Message,
+    Report,
+    Started,
+    Stopped,
+)
+from binwright.core.model import TopicPartition
+
+
+def _adapter(union: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(Annotated[union, Field(discriminator="kind")])
+
+
+_INBOUND, _COMMAND, _MEASUREMENT = _adapter(Inbound), _adapter(Command), TypeAdapter(Measurement)
+
+
+def _plain(value: object) -> object:
+    match value:
+        case TopicPartition():
+            return str(value)
+        case Mapping():
+            return {_plain(key): _plain(item) for key, item in sorted(value.items())}
+        case tuple() | list():
+            return [_plain(item) for item in value]
+        case int() | float() | str() | bool() | None:
+            return value
+        case _:
+            return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}  # type: ignore[arg-type]
+
+
+def encode(message: Message) -> bytes:
+    """Return JSON, fields as declared, mappings sorted: equal messages are equal bytes."""
+    return orjson.dumps(_plain(message))
+
+
+def key(message: Message) -> bytes:
+    """Return the record key: kind and slot (or topic), so that compaction keeps the last word."""
+    name = message.kind.partition("/")[0]
+    match message:
+        case Measurement():
+            return message.topic.encode()
+        case Fenced():
+            return f"{name}/{message.slot}/{message.topic}".encode()
+        case Hello() | Report() | Stopped() | Started() | Goodbye() | Dead():
+            return f"{name}/{message.slot}".encode()
+        case _:
+            return name.encode()
+
+
+def _decode(adapter: TypeAdapter[Any], payload: bytes | None) -> Any:
+    payload = payload or b""
+    try:
+        return adapter.validate_json(payload)
+    except ValidationError as exc:
+        first = exc.errors(include_url=False, include_context=False)[0]
+        where = ".".join(map(str, first["loc"])) or "message"
+        reason = f"{where}: {first['msg']}"
+        if first["type"] in {"union_tag_invalid", "literal_error"}:
+            raise UnknownKind(reason, payload) from exc
+        raise MalformedMessage(reason, payload) from exc
+
+
+def decode_inbound(payload: bytes | None) -> Inbound:
+    """Read a record of metadata partition 0; raise `MalformedMessage` or `UnknownKind`."""
+    message: Inbound = _decode(_INBOUND, payload)
+    return message
+
+
+def decode_command(payload: bytes | None) -> Command:
+    """Read a record of a slot's own partition; raise `MalformedMessage` or `UnknownKind`."""
+    message: Command = _decode(_COMMAND, payload)
+    return message
+
+
+def decode_measurement(payload: bytes | None) -> Measurement:
+    """Read a record of the metrics topic; raise `MalformedMessage` or `UnknownKind`."""
+    message: Measurement = _decode(_MEASUREMENT, payload)
+    return message
