@@ -1,0 +1,1 @@
+"""DECIDES. Pure: no asyncio, clock, client or logger."""

@@ -21,7 +21,7 @@ class PackingError(UserError):
     """A capacity, a rate or an algorithm's name is out of range."""
 
 
-class MalformedMessage(BinwrightError):  # noqa: N818 - it names the thing, as its readers do
+class MalformedMessage(BinwrightError):
     """A peer's bytes are not a message we know: count it, skip it, carry on."""
 
     def __init__(self, reason: str, payload: bytes) -> None:

@@ -60,7 +60,7 @@ class Report:
     held: Mapping[Partition, Offset]  # -> landed: the next offset to land
     opening: tuple[Partition, ...] = ()  # start obeyed, its offset is not known yet
     closing: tuple[Partition, ...] = ()  # stop obeyed, the last write is not settled yet
-    rate: Rate = BytesPerSecond(0.0)  # bytes/s landed, values and keys as read
+    rate: Annotated[float, Field(ge=0)] = 0.0  # bytes/s landed, values and keys as read
     landed_rows: Annotated[int, Field(ge=0)] = 0  # by this epoch
     holes: Annotated[int, Field(ge=0)] = 0  # offsets that retention took before we read them
     writing: bool = False

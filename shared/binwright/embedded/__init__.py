@@ -1,0 +1,1 @@
+"""A real Kafka broker and Spark Connect server as child processes."""

@@ -1,0 +1,1 @@
+"""Streams, load, audit: what works on recorded or finished data."""

@@ -1,0 +1,1 @@
+"""PIPES that the services share."""

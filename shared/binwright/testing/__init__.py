@@ -1,0 +1,1 @@
+"""Fakes that fit the ports: dictionaries with a little truth in them."""

@@ -1,0 +1,1 @@
+"""Lands partitions in Delta tables, exactly once."""

@@ -1,0 +1,1 @@
+"""Decides who reads what, and sees to it."""

@@ -1,0 +1,1 @@
+"""Measures how fast each partition is written."""

@@ -1,0 +1,1 @@
+"""Who reads what: rates, capacity and the current assignment to a new assignment."""

@@ -1,0 +1,227 @@
+"""Settings of all services: one TOML file, overridden by the environment, checked as a whole.
+
+`BINWRIGHT_SETTINGS` names the file; `BINWRIGHT_<SECTION>__<NAME>` overrides one value.
+Unknown keys are refused, all faults are told at once, and secrets print as stars.
+"""
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlparse
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from binwright.core.errors import SettingsError
+
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Bytes = Annotated[int, Field(gt=0)]
+FILE_VARIABLE = "BINWRIGHT_SETTINGS"
+
+
+class Section(BaseModel):
+    """A table of the settings file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class KafkaSettings(Section):
+    """How to reach Kafka."""
+
+    bootstrap_servers: str = "localhost:9092"
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "PLAIN"
+    sasl_username: str | None = None
+    sasl_password: SecretStr | None = None
+    ssl_ca_file: Path | None = None
+    ssl_certificate_file: Path | None = None
+    ssl_key_file: Path | None = None
+    request_timeout_s: Seconds = 30.0
+    replication_factor: Annotated[int, Field(ge=1, le=3)] | None = None
+    """Of the topics we create; unset: 3 where there are three brokers, else as many as there are."""
+
+    @model_validator(mode="after")
+    def _sasl_is_whole(self) -> Self:
+        if self.security_protocol.startswith("SASL") and not (
+            self.sasl_username and self.sasl_password
+        ):
+            raise ValueError(f"{self.security_protocol} needs sasl_username and sasl_password")
+        return self
+
+
+class MonitorSettings(Section):
+    """How the monitor measures."""
+
+    interval_s: Seconds = 1.0
+    window_s: Seconds = 30.0
+    topic: str = "binwright.metrics"
+
+    @model_validator(mode="after")
+    def _window_holds_passes(self) -> Self:
+        if self.window_s < 2 * self.interval_s:
+            raise ValueError(
+                f"window_s ({self.window_s}) must be at least twice interval_s ({self.interval_s})"
+            )
+        return self
+
+
+class ControllerSettings(Section):
+    """What a consumer can carry, and how patient the controller is."""
+
+    limit_bytes_per_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 2_400_000.0
+    """What one consumer really sustains; a load above it triggers a plan."""
+    capacity_bytes_per_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    """What a consumer is packed to; unset: limit x 25/30 (5 s to rebalance, every 30 s)."""
+    packing: str = "mwf"
+    max_slots: Annotated[int, Field(ge=1, le=10_000)] = 100
+    fleet: Literal["process", "fixed"] = "process"
+    look_again_s: Seconds = 60.0
+    """How often a better (smaller) plan is looked for although nothing forces one."""
+    consumer_timeout_s: Seconds = 10.0
+    """A consumer that has not reported for so long is declared dead."""
+    plan_timeout_s: Seconds = 120.0
+    repeat_s: Seconds = 10.0
+    """An unanswered command is said again after so long."""
+
+    @property
+    def capacity(self) -> float:
+        """Return what a consumer is packed to, bytes/s."""
+        return self.capacity_bytes_per_s or self.limit_bytes_per_s * 25 / 30
+
+    @model_validator(mode="after")
+    def _capacity_within_limit(self) -> Self:
+        if self.capacity > self.limit_bytes_per_s:
+            raise ValueError(
+                f"capacity_bytes_per_s ({self.capacity:g}) must not exceed "
+                f"limit_bytes_per_s ({self.limit_bytes_per_s:g})"
+            )
+        return self
+
+
+class ConsumerSettings(Section):
+    """How a consumer batches and writes."""
+
+    batch_bytes: Bytes = 5_000_000
+    batch_wait_s: Seconds = 1.0
+    batch_cap_bytes: Bytes = 64_000_000
+    """While a write is in flight the next batch grows up to here; then fetching pauses."""
+    start: Literal["earliest", "latest"] = "earliest"
+    """Where a partition begins that nothing has landed of."""
+    isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"
+    report_s: Seconds = 1.0
+    write_timeout_s: Seconds = 120.0
+    drain_timeout_s: Seconds = 60.0
+    """How long a graceful exit waits for the write in flight."""
+
+    @model_validator(mode="after")
+    def _cap_holds_a_batch(self) -> Self:
+        if self.batch_cap_bytes < self.batch_bytes:
+            raise ValueError(
+                f"batch_cap_bytes ({self.batch_cap_bytes}) must be at least "
+                f"batch_bytes ({self.batch_bytes})"
+            )
+        return self
+
+
+class LakeSettings(Section):
+    """Where tables live, and which Spark writes them."""
+
+    path: str = "lake"
+    """A directory or object-store prefix that the Spark server can write; one table per topic."""
+    spark: str = "sc://localhost:15002"
+
+    @field_validator("spark")
+    @classmethod
+    def _is_connect(cls, value: str) -> str:
+        parts = urlparse(value)
+        if parts.scheme != "sc" or not parts.hostname:
+            raise ValueError(f"expected a Spark Connect address, sc://HOST:PORT, got {value!r}")
+        return value
+
+    @field_validator("path")
+    @classmethod
+    def _is_absolute(cls, value: str) -> str:
+        if not value:
+            raise ValueError("must name a directory or prefix")
+        # The Spark server may have another working directory than we.
+        return value if urlparse(value).scheme else str(Path(value).absolute())
+
+
+class Settings(BaseSettings):
+    """Everything the three services need to know."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="BINWRIGHT_", env_nested_delimiter="__", extra="forbid", frozen=True
+    )
+
+    group: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")] = "binwright"
+    topics: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")], ...] = ()
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["console", "json"] = "console"
+    kafka: KafkaSettings = KafkaSettings()
+    monitor: MonitorSettings = MonitorSettings()
+    controller: ControllerSettings = ControllerSettings()
+    consumer: ConsumerSettings = ConsumerSettings()
+    lake: LakeSettings = LakeSettings()
+
+    @property
+    def metadata_topic(self) -> str:
+        """Return the group's hand-over topic."""
+        return f"{self.group}.metadata"
+
+    @field_validator("topics")
+    @classmethod
+    def _topics_are_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if twice := sorted({topic for topic in value if value.count(topic) > 1}):
+            raise ValueError(f"named twice: {', '.join(twice)}")
+        return value
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments first, then the environment, then the file."""
+        del dotenv_settings, file_secret_settings
+        path = os.environ.get(FILE_VARIABLE)
+        file = (TomlConfigSettingsSource(settings_cls, Path(path)),) if path else ()
+        return (init_settings, env_settings, *file)
+
+
+def load_settings(**given: Any) -> Settings:
+    """Read the file and the environment; `given` wins over both.
+
+    Raises:
+        SettingsError: A value or key is wrong, or the file cannot be read; names every fault.
+    """
+    path = os.environ.get(FILE_VARIABLE)
+    if path and not Path(path).is_file():
+        raise SettingsError(f"{FILE_VARIABLE}: no such file: {path}")
+    try:
+        return Settings(**given)
+    except ValidationError as exc:
+        faults = [
+            f"  {'.'.join(map(str, e['loc'])) or 'settings'}: {e['msg'].removeprefix('Value error, ')}"
+            for e in exc.errors(include_url=False, include_context=False, include_input=False)
+        ]
+        where = f" (from {path} and the environment)" if path else ""
+        raise SettingsError("\n".join([f"settings do not hold{where}:", *faults])) from exc
+    except ValueError as exc:  # TOML or JSON that cannot be parsed
+        raise SettingsError(f"settings cannot be read: {exc}") from exc
