@@ -1,0 +1,278 @@
+"""What a controller knows of its group: every slot, and where every partition is.
+
+All of it is folded from metadata partition 0, so any controller that reads it knows the same.
+The rules are those of `docs/protocol.md`; the ones marked † there lose or double rows when broken.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from binwright.core.messages import Fence, StartConsuming
+from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+
+REVISIONS_PER_TERM = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """A controller's settings, as its machine needs them."""
+
+    limit: BytesPerSecond
+    capacity: BytesPerSecond
+    look_again_s: float = 60.0
+    consumer_timeout_s: float = 10.0
+    plan_timeout_s: float = 120.0
+    repeat_s: float = 10.0
+    stale_s: float = 90.0
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A slot, by what was said by it and of it; numbers are offsets in partition 0."""
+
+    hello: int | None = None
+    dead: int | None = None
+    goodbye: int | None = None  # the epoch that left in good order
+    ready: bool = False
+    answered: int | None = None  # the term it last reported under
+    heard_at: float = 0.0
+    condemned_at: float | None = None  # when we last wrote Dead, not read back yet
+
+    @property
+    def epoch(self) -> int | None:
+        """Return the living process: the last Hello, unless voided by a Dead or ended."""
+        voided = self.hello is not None and self.dead is not None and self.dead > self.hello
+        return None if voided or self.goodbye == self.hello else self.hello
+
+    @property
+    def left_nothing(self) -> bool:
+        """Whether no write of this slot can be on its way: it never lived, or said Goodbye."""
+        return self.goodbye == self.hello
+
+    @property
+    def usable(self) -> bool:
+        """Whether it may be given partitions: alive, and its claims stand."""
+        return self.epoch is not None and self.ready
+
+
+@dataclass(frozen=True, slots=True)
+class Unassigned:
+    """Nobody reads it; whoever takes it must resolve where to begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Nobody reads it; everything before `offset` has landed."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One consumer reads it."""
+
+    slot: Slot
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    """A stop is out. Two owners can only be after a fault; then neither's offset is believed."""
+
+    owners: Mapping[Slot, int]  # -> epoch
+    revision: int
+    sent_at: float
+    twice: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Starting:
+    """A start is out."""
+
+    slot: Slot
+    epoch: int
+    command: StartConsuming
+    sent_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a partition is, and which slots' late writes must be shut out before anyone reads on.
+
+    A debt is paid by the fence that a `Started` confirms or by the claim of the slot's newcomer.
+    It stays owed through any number of heirs that die first (†).
+    """
+
+    at: Unassigned | Settled | Held | Stopping | Starting
+    owed: frozenset[Slot] = frozenset()
+
+    @property
+    def slot(self) -> Slot | None:
+        """Return who has it, or had it last while a stop is out."""
+        match self.at:
+            case Held(slot=slot) | Starting(slot=slot):
+                return slot
+            case Stopping(owners=owners):
+                return min(owners)
+            case _:
+                return None
+
+    @property
+    def free(self) -> bool:
+        """Whether nobody reads it, so that it may be started."""
+        return isinstance(self.at, Unassigned | Settled)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Everything one reign knows."""
+
+    rules: Rules
+    controller: str  # the id in our Claim
+    term: int | None = None
+    members: Mapping[Slot, Member] = field(default_factory=dict)
+    places: Mapping[TopicPartition, Place] = field(default_factory=dict)
+    doubt: frozenset[Slot] = frozenset()  # owed by partitions not seen yet
+    fenced: Mapping[tuple[Slot, str], int] = field(default_factory=dict)  # slot, topic -> number
+    rates: Mapping[TopicPartition, BytesPerSecond] = field(default_factory=dict)
+    measured_at: float | None = None
+    ticked_at: float = 0.0
+    revisions: int = 0
+
+    def member(self, slot: Slot) -> Member:
+        """Return what is known of a slot; of one never heard of, nothing."""
+        return self.members.get(slot, Member())
+
+    def loads(self) -> dict[Slot, BytesPerSecond]:
+        """Return bytes/s per consumer, as assigned now."""
+        loads: dict[Slot, BytesPerSecond] = {}
+        for partition, place in self.places.items():
+            if (slot := place.slot) is not None:
+                rate = self.rates.get(partition, 0.0)
+                loads[slot] = BytesPerSecond(loads.get(slot, 0.0) + rate)
+        return loads
+
+    def assignment(self) -> dict[TopicPartition, Slot]:
+        """Return who has what, moves in flight counted where they are."""
+        return {p: slot for p, place in self.places.items() if (slot := place.slot) is not None}
+
+    def next_revision(self) -> tuple["Group", int]:
+        """Draw a revision that no other term can draw."""
+        if self.term is None:
+            raise ValueError("a controller without a term commands nothing")
+        number = self.revisions + 1
+        return replace(self, revisions=number), self.term * REVISIONS_PER_TERM + number
+
+
+def place_all(group: Group, places: Mapping[TopicPartition, Place]) -> Group:
+    """Return the group with these places changed."""
+    return replace(group, places={**group.places, **places})
+
+
+def lose(group: Group, slot: Slot) -> Group:
+    """Take from a slot whatever its older epochs had, without their word: it is owed a fence."""
+    changed: dict[TopicPartition, Place] = {}
+    for partition, place in group.places.items():
+        match place.at:
+            case Held() | Starting() if place.slot == slot:
+                changed[partition] = Place(Unassigned(), place.owed | {slot})
+            case Stopping(owners=owners, revision=revision, sent_at=sent_at) if slot in owners:
+                rest = {s: e for s, e in owners.items() if s != slot}
+                at = Stopping(rest, revision, sent_at, twice=True) if rest else Unassigned()
+                changed[partition] = Place(at, place.owed | {slot})
+            case _:
+                pass
+    return place_all(group, changed)
+
+
+def let_go(group: Group, slot: Slot, landed: Mapping[TopicPartition, int]) -> Group:
+    """Take a slot's partitions at its own word: a settled Goodbye owes nothing."""
+    changed: dict[TopicPartition, Place] = {}
+    for partition, place in group.places.items():
+        match place.at:
+            case Held() | Starting() if place.slot == slot:
+                offset = landed.get(partition)
+                at = Unassigned() if offset is None else Settled(offset)
+                changed[partition] = replace(place, at=at)
+            case Stopping(owners=owners) if slot in owners:
+                changed[partition] = _answered(place, slot, landed.get(partition))
+            case _:
+                pass
+    return place_all(group, changed)
+
+
+def _answered(place: Place, slot: Slot, offset: int | None) -> Place:
+    """One owner of a stopping partition has let go."""
+    if not isinstance(place.at, Stopping):
+        return place
+    rest = {s: e for s, e in place.at.owners.items() if s != slot}
+    if rest:
+        return replace(place, at=replace(place.at, owners=rest))
+    if offset is None or place.at.twice:
+        return replace(place, at=Unassigned())
+    return replace(place, at=Settled(offset))
+
+
+def stopped(
+    group: Group,
+    slot: Slot,
+    revision: int,
+    landed: Mapping[TopicPartition, int | None],
+) -> Group:
+    """Take the answer to a stop; what does not match the command that is out is dropped (†)."""
+    changed = {
+        partition: _answered(place, slot, offset)
+        for partition, offset in landed.items()
+        if (place := group.places.get(partition)) is not None
+        and isinstance(place.at, Stopping)
+        and place.at.revision == revision
+        and slot in place.at.owners
+    }
+    return place_all(group, changed)
+
+
+def started(
+    group: Group, slot: Slot, revision: int, partitions: Iterable[TopicPartition]
+) -> tuple[Group, frozenset[TopicPartition]]:
+    """Take the answer to a start; return the partitions that it was the answer for."""
+    changed = {
+        partition: replace(place, at=Held(slot, place.at.epoch))
+        for partition in partitions
+        if (place := group.places.get(partition)) is not None
+        and isinstance(place.at, Starting)
+        and place.at.slot == slot
+        and place.at.command.revision == revision
+    }
+    return place_all(group, changed), frozenset(changed)
+
+
+def pay(group: Group, slot: Slot, topic: str | None = None) -> Group:
+    """Strike a slot's debt: for one topic's table by a fence, for all by its newcomer's claims."""
+    changed = {
+        partition: replace(place, owed=place.owed - {slot})
+        for partition, place in group.places.items()
+        if slot in place.owed and (topic is None or partition.topic == topic)
+    }
+    doubt = group.doubt - {slot} if topic is None else group.doubt
+    return replace(place_all(group, changed), doubt=doubt)
+
+
+def debt(group: Group, topic: str) -> frozenset[Slot]:
+    """Return the slots that a partition never seen in this reign must be fenced from."""
+    return frozenset(
+        slot
+        for slot in group.doubt
+        if (member := group.member(slot)).epoch is not None
+        or group.fenced.get((slot, topic), -1) < (member.dead or 0)
+    )
+
+
+def fences(group: Group, owed: Iterable[Slot]) -> tuple[Fence, ...] | None:
+    """Return what a start must raise; None while a newcomer's readiness is awaited (†)."""
+    raised = []
+    for slot in sorted(owed):
+        member = group.member(slot)
+        if member.epoch is not None or member.dead is None:
+            return None
+        raised.append(Fence(slot=slot, number=member.dead))
+    return tuple(raised)

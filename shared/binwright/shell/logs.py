@@ -1,0 +1,37 @@
+"""Structured logs: events with fields, to stderr, for a person or for a machine."""
+
+import logging
+import sys
+
+import structlog
+
+
+def configure(level: str, fmt: str) -> None:
+    """Send our events and foreign warnings to stderr as `console` lines or `json` objects."""
+    number = logging.getLevelNamesMapping()[level.upper()]
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    last: structlog.typing.Processor = (
+        structlog.processors.JSONRenderer()
+        if fmt == "json"
+        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    )
+    errors = [structlog.processors.format_exc_info] if fmt == "json" else []
+    structlog.configure(
+        processors=[*shared, *errors, last],
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *errors, last],
+            foreign_pre_chain=shared,
+        )
+    )
+    # Libraries speak only when something is wrong: their news is not ours.
+    logging.basicConfig(level=max(number, logging.WARNING), handlers=[handler], force=True)

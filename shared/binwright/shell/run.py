@@ -1,0 +1,64 @@
+"""A service as a process: one main coroutine, two signals, an exit code that says why."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+
+import structlog
+import uvloop
+
+from binwright.core.errors import BinwrightError, UserError
+
+log = structlog.get_logger()
+
+EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
+
+
+async def _until_signalled(main: Callable[[], Awaitable[None]]) -> None:
+    loop = asyncio.get_running_loop()
+    task = asyncio.ensure_future(main())
+    asked = False
+
+    def stop(number: signal.Signals) -> None:
+        nonlocal asked
+        log.info("stop.asked", signal=number.name, again=asked)
+        asked = True
+        task.cancel()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop, number)
+    try:
+        await task
+    except asyncio.CancelledError:
+        if not asked:  # a cancellation that nobody asked for is not ours to hide
+            raise
+
+
+def first_cause(error: BaseException) -> BaseException:
+    """Return the error inside task groups' wrappings that says most: ours before others'."""
+    while isinstance(error, BaseExceptionGroup):
+        inner = [first_cause(e) for e in error.exceptions]
+        error = next((e for e in inner if isinstance(e, BinwrightError)), inner[0])
+    return error
+
+
+def run(main: Callable[[], Awaitable[None]]) -> int:
+    """Run `main` until it ends or SIGTERM or SIGINT cancels it; return the exit code.
+
+    0: ended or was asked to; 1: failed; 2: a person has to change something.
+    """
+    try:
+        uvloop.run(_until_signalled(main))
+    except BaseException as error:
+        cause = first_cause(error)
+        match cause:
+            case UserError():
+                sys.stderr.write(f"binwright: {cause}\n")
+                return EXIT_USAGE
+            case BinwrightError():
+                log.error("service.failed", error=type(cause).__name__, reason=str(cause))  # noqa: TRY400 - expected
+                return EXIT_FAILED
+            case _:
+                raise
+    return EXIT_OK

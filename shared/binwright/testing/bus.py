@@ -1,0 +1,214 @@
+"""A `Bus` made of dictionaries: real offsets, several readers, honest failures, virtual time."""
+
+import asyncio
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from binwright.core.errors import BrokerUnavailable, TopicMissing
+from binwright.core.ports import Record
+
+READ_RECORDS = 500
+"""One `read` returns no more than this, so that nobody comes to count on getting everything."""
+
+
+@dataclass(slots=True)
+class _Log:
+    records: list[Record] = field(default_factory=list)
+    start: int = 0
+    end: int = 0
+
+
+class FakeBus:
+    """Kafka's control topics, held in memory.
+
+    What the real one promises holds here too: offsets only grow, concurrent publishes to a
+    partition keep their order, a record is visible before its `publish` returns, and a reader
+    waits through an outage. All waits use the running loop's clock, so `looptime` skips them.
+
+    Attributes:
+        latency_s: How long a `publish` takes.
+        patience_s: How long an outage lasts before calls give up with `BrokerUnavailable`.
+        configs: What `ensure` was told for each topic it created.
+    """
+
+    def __init__(
+        self,
+        topics: Mapping[str, int] | None = None,
+        *,
+        latency_s: float = 0.0,
+        patience_s: float = 30.0,
+    ) -> None:
+        """Begin with `topics`: name -> number of partitions."""
+        self.latency_s = latency_s
+        self.patience_s = patience_s
+        self.configs: dict[str, dict[str, str]] = {}
+        self._topics = {
+            name: [_Log() for _ in range(count)] for name, count in (topics or {}).items()
+        }
+        self._changed = asyncio.Condition()
+        self._turns: defaultdict[tuple[str, int], asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._down = False
+        self._failures: list[bool] = []
+
+    # --- the port --------------------------------------------------------------------------------
+
+    async def publish(self, topic: str, partition: int, key: bytes, value: bytes) -> int:
+        """Append and return the offset; see `Bus.publish`."""
+        async with self._turns[topic, partition]:  # fair: first called, first appended
+            await self._until_up()
+            await asyncio.sleep(self.latency_s)
+            log = self._log(topic, partition)
+            landed = self._failures.pop(0) if self._failures else None
+            if landed is False:
+                raise BrokerUnavailable("told to fail: the record was lost")
+            offset = await self._append(log, key, value)
+            if landed:
+                raise BrokerUnavailable("told to fail: the record is there, its answer was lost")
+            return offset
+
+    async def end(self, topic: str, partition: int) -> int:
+        """Return the offset of the next record; see `Bus.end`."""
+        await self._until_up()
+        return self._log(topic, partition).end
+
+    async def reader(self, topic: str, partition: int, offset: int) -> "FakeReader":
+        """Read on from `offset`, or from the oldest record; see `Bus.reader`."""
+        await self._until_up()
+        log = self._log(topic, partition)
+        if offset > log.end:
+            raise TopicMissing(f"{topic}-{partition} ends at {log.end}, before offset {offset}")
+        return FakeReader(self, topic, partition, max(offset, log.start))
+
+    async def partitions(self, topic: str) -> int:
+        """Return how many partitions the topic has, 0 without a topic."""
+        await self._until_up()
+        return len(self._topics.get(topic, ()))
+
+    async def ensure(self, topic: str, partitions: int, config: Mapping[str, str]) -> None:
+        """Create the topic or grow it; see `Bus.ensure`."""
+        await self._until_up()
+        if topic not in self._topics:
+            self._topics[topic] = []
+            self.configs[topic] = dict(config)
+        logs = self._topics[topic]
+        logs.extend(_Log() for _ in range(partitions - len(logs)))
+
+    # --- what tests do to it ---------------------------------------------------------------------
+
+    def fail_next(self, times: int = 1, *, landed: bool = False) -> None:
+        """Make the next publishes raise `BrokerUnavailable`; if `landed` the record is there."""
+        self._failures += [landed] * times
+
+    async def go_down(self) -> None:
+        """Stop answering: calls wait until `come_up`, or give up after `patience_s`."""
+        self._down = True
+
+    async def come_up(self) -> None:
+        """Answer again."""
+        self._down = False
+        await self._wake()
+
+    def records(self, topic: str, partition: int = 0) -> tuple[Record, ...]:
+        """Return what the partition holds now, oldest first."""
+        return tuple(self._log(topic, partition).records)
+
+    def trim(self, topic: str, partition: int, before: int) -> None:
+        """Forget records before an offset, as retention does."""
+        log = self._log(topic, partition)
+        log.start = max(log.start, min(before, log.end))
+        log.records = [record for record in log.records if record.offset >= log.start]
+
+    def compact(self, topic: str, partition: int) -> None:
+        """Keep only the last record of each key; offsets stay, so there are holes."""
+        log = self._log(topic, partition)
+        last = {record.key: record.offset for record in log.records}
+        log.records = [record for record in log.records if last[record.key] == record.offset]
+
+    def delete(self, topic: str) -> None:
+        """Delete the topic: one made again under this name counts from 0."""
+        del self._topics[topic]
+
+    # --- for its readers -------------------------------------------------------------------------
+
+    async def fetch(
+        self, topic: str, partition: int, offset: int, timeout_s: float
+    ) -> Sequence[Record]:
+        """Return records from `offset` on as soon as there are some; none after `timeout_s`."""
+        found: Sequence[Record] = ()
+
+        def look() -> bool:
+            nonlocal found
+            if not self._down:
+                log = self._log(topic, partition)
+                if offset > log.end:
+                    raise TopicMissing(f"{topic}-{partition} was made anew, {offset} is gone")
+                first = bisect_left(log.records, offset, key=lambda record: record.offset)
+                found = tuple(log.records[first : first + READ_RECORDS])
+            return bool(found)
+
+        try:
+            async with asyncio.timeout(timeout_s), self._changed:
+                await self._changed.wait_for(look)
+        except TimeoutError:
+            return ()
+        return found
+
+    @property
+    def is_down(self) -> bool:
+        """Tell whether it stopped answering."""
+        return self._down
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _log(self, topic: str, partition: int) -> _Log:
+        logs = self._topics.get(topic, ())
+        if not 0 <= partition < len(logs):
+            raise TopicMissing(f"there is no partition {topic}-{partition}")
+        return logs[partition]
+
+    async def _append(self, log: _Log, key: bytes, value: bytes) -> int:
+        now_ms = int(asyncio.get_running_loop().time() * 1000)
+        log.records.append(Record(log.end, now_ms, key, value))
+        log.end += 1
+        await self._wake()
+        return log.end - 1
+
+    async def _wake(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def _until_up(self) -> None:
+        try:
+            async with asyncio.timeout(self.patience_s), self._changed:
+                await self._changed.wait_for(lambda: not self._down)
+        except TimeoutError as exc:
+            raise BrokerUnavailable(f"told to be down, for {self.patience_s:g} s now") from exc
+
+
+class FakeReader:
+    """One partition of a `FakeBus`, read in order."""
+
+    def __init__(self, bus: FakeBus, topic: str, partition: int, offset: int) -> None:
+        self._bus, self._topic, self._partition = bus, topic, partition
+        self._next = offset
+        self._silent_s = 0.0
+        self._closed = False
+
+    async def read(self, timeout_s: float) -> Sequence[Record]:
+        """Return the next records, or none after `timeout_s`; see `Reader.read`."""
+        if self._closed:
+            raise RuntimeError("read from a closed reader")
+        found = await self._bus.fetch(self._topic, self._partition, self._next, timeout_s)
+        if found:
+            self._next = found[-1].offset + 1
+        self._silent_s = self._silent_s + timeout_s if self._bus.is_down else 0.0
+        if self._silent_s >= self._bus.patience_s:
+            self._silent_s = 0.0
+            raise BrokerUnavailable(f"told to be down, for {self._bus.patience_s:g} s now")
+        return found
+
+    async def close(self) -> None:
+        """Read no more."""
+        self._closed = True

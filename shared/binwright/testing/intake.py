@@ -1,0 +1,153 @@
+"""Data topics made of arithmetic, and a consumer's and a monitor's view of them."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from itertools import count
+
+from binwright.core.errors import BrokerUnavailable, TopicMissing
+from binwright.core.model import TopicPartition
+from binwright.core.ports import Hint, LogSample, Record
+from binwright.testing.topics import FakeLog, size_of
+
+
+class FakeTopics:
+    """What a broker holds: partitions, how fast they grow, and each group's hints. A `Logs`."""
+
+    def __init__(self, partitions: Mapping[str, int] | None = None) -> None:
+        self.logs: dict[TopicPartition, FakeLog] = {}
+        self.hints: defaultdict[str, dict[TopicPartition, Hint]] = defaultdict(dict)
+        self.wake = asyncio.Event()  # replaced at each change that nobody can foresee
+        for topic, number in (partitions or {}).items():
+            self.create(topic, number)
+
+    def create(self, topic: str, partitions: int) -> None:
+        """Create the topic, or grow it to `partitions`."""
+        for number in range(partitions):
+            self.logs.setdefault(TopicPartition(topic, number), FakeLog(_now()))
+
+    def delete(self, topic: str) -> None:
+        """Remove the topic; create it again and its offsets begin at 0."""
+        for partition in [p for p in self.logs if p.topic == topic]:
+            del self.logs[partition]
+
+    def grow(
+        self, partition: TopicPartition, bytes_per_s: float, record_bytes: int = 1_000
+    ) -> None:
+        """Let it grow from now on by so much, in records of `record_bytes`."""
+        self.log(partition).grow(_now(), bytes_per_s / record_bytes, record_bytes)
+        self._wake()
+
+    def produce(self, partition: TopicPartition, *values: bytes | None) -> int:
+        """Append one record for each value; return the offset of the first."""
+        log, at_ms = self.log(partition), round(_now() * 1000)
+        first = log.end(_now())
+        log.add(_now(), [Record(first + i, at_ms, None, v) for i, v in enumerate(values)])
+        self._wake()
+        return first
+
+    def skip(self, partition: TopicPartition, offsets: int) -> None:
+        """Use up offsets without a record, as transactions and compaction do."""
+        self.log(partition).add(_now(), [None] * offsets)
+        self._wake()
+
+    def delete_records(self, partition: TopicPartition, before: int) -> None:
+        """Let retention take everything before this offset."""
+        log = self.log(partition)
+        log.start = max(log.start, min(before, log.end(_now())))
+
+    def log(self, partition: TopicPartition) -> FakeLog:
+        """Return the partition's log; raise `TopicMissing`."""
+        try:
+            return self.logs[partition]
+        except KeyError:
+            raise TopicMissing(f"no such partition: {partition}") from None
+
+    def bounds(self, partition: TopicPartition) -> tuple[int, int]:
+        """Return (first offset kept, end offset); raise `TopicMissing`."""
+        log = self.log(partition)
+        return log.start, log.end(_now())
+
+    async def sample(self, topics: Collection[str]) -> Mapping[str, Mapping[int, LogSample | None]]:
+        """Return what a monitor sees; a topic that does not exist is not in it."""
+        now, seen = _now(), defaultdict[str, dict[int, LogSample | None]](dict)
+        for partition, log in sorted(self.logs.items(), key=lambda item: item[0]):
+            if partition.topic in topics:
+                seen[partition.topic][partition.partition] = (
+                    LogSample(log.leader, log.start, log.end(now), log.size(now))
+                    if log.leader is not None
+                    else None
+                )
+        return seen
+
+    def _wake(self) -> None:
+        self.wake.set()
+        self.wake = asyncio.Event()
+
+
+class FakeIntake:
+    """An `Intake`: one consumer's view of `FakeTopics`."""
+
+    def __init__(self, topics: FakeTopics, group: str = "binwright", *, linger_s: float = 0.1):
+        self.linger_s = linger_s  # the rest between two fetches that found nothing at once
+        self._topics, self._hints = topics, topics.hints[group]
+        self._positions: dict[TopicPartition, int] = {}
+        self._lost: dict[TopicPartition, tuple[int, int]] = {}
+        self._failing = 0
+
+    @property
+    def positions(self) -> Mapping[TopicPartition, int]:
+        """Return what is started, and the next offset of each."""
+        return dict(self._positions)
+
+    def fail_next(self, calls: int = 1) -> None:
+        """Let the next calls that ask the broker end in `BrokerUnavailable`."""
+        self._failing += calls
+
+    async def start(self, partition: TopicPartition, offset: int) -> None:
+        self._topics.log(partition)
+        self._positions[partition] = offset
+
+    def stop(self, partition: TopicPartition) -> None:
+        self._positions.pop(partition, None)
+
+    async def fetch(
+        self, max_bytes: int, timeout_s: float
+    ) -> Mapping[TopicPartition, Sequence[Record]]:
+        await self._answer()
+        deadline = _now() + timeout_s
+        while not (found := self._take(max_bytes)) and (left := deadline - _now()) > 0:
+            due = min((self._log(p).grows_in(_now()) for p in self._positions), default=left)
+            try:
+                async with asyncio.timeout(min(left, max(due, self.linger_s))):
+                    await self._topics.wake.wait()
+            except TimeoutError:
+                continue
+        return found
+
+    async def bounds(
+        self, partitions: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, tuple[int, int]]:
+        await self._answer()
+        return {partition: self._topics.bounds(partition) for partition in partitions}
+
+    async def hints(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Hint]:
+        await self._answer()
+        return {p: self._hints[p] for p in partitions if p in self._hints}
+
+    async def hint(self, hints: Mapping[TopicPartition, Hint]) -> None:
+        await self._answer()
+        self._hints.update(hints)
+
+    def lost(self) -> Mapping[TopicPartition, tuple[int, int]]:
+        lost, self._lost = self._lost, {}
+        return lost
+
+    async def _answer(self) -> None:
+        await asyncio.sleep(0)
+        if self._failing:
+            self._failing -= 1
+            raise BrokerUnavailable("the fake broker was told to fail")
+
+    def _log(self, partition: TopicPartition) -> FakeLog:
+        return self._topics.log(partition)

@@ -1,0 +1,121 @@
+"""One partition as arithmetic: a log that grows on a clock without keeping its bytes."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import floor, inf
+from operator import attrgetter
+
+from binwright.core.ports import Record
+
+
+def size_of(record: Record) -> int:
+    """Return what a record counts for, bytes: key and value."""
+    return len(record.key or b"") + len(record.value or b"")
+
+
+@dataclass(slots=True)
+class _Run:
+    """A stretch of offsets that came about in one way, from `base` on."""
+
+    base: int
+    size_before: int  # bytes of the log up to `base`
+    given: Sequence[Record | None] | None = None  # one by one, None for a hole; else it grows:
+    since_s: float = 0.0
+    per_s: float = 0.0  # records/s
+    carry: float = 0.0  # the part of a record that was there when the run began
+    record_bytes: int = 0
+    count: int = 0
+
+    def size(self, count: int) -> int:
+        """Return the bytes of the first `count` records."""
+        if self.given is not None:
+            return sum(size_of(record) for record in self.given[:count] if record)
+        return count * self.record_bytes
+
+    def record(self, offset: int) -> Record | None:
+        index = offset - self.base
+        if self.given is not None:
+            return self.given[index]
+        at_s = self.since_s + (index + 1 - self.carry) / self.per_s
+        return Record(offset, round(at_s * 1000), None, bytes(self.record_bytes))
+
+
+class FakeLog:
+    """A partition: it grows steadily, and takes single records and holes besides.
+
+    Times are the event loop's, seconds; they must not run backwards.
+    """
+
+    def __init__(self, now: float) -> None:
+        self.start = 0
+        self.leader: int | None = 1
+        self._runs = [_Run(0, 0, since_s=now)]
+
+    def grow(self, now: float, per_s: float, record_bytes: int) -> None:
+        """From now on grow by `per_s` records a second, of `record_bytes` each."""
+        carry = self._carry(now)
+        self._begin(since_s=now, per_s=per_s, carry=carry, record_bytes=record_bytes)
+
+    def add(self, now: float, records: Sequence[Record | None]) -> None:
+        """Append these (None: an offset without a record), then go on growing as before."""
+        carry, last = self._carry(now), self._runs[-1]
+        self._begin(given=records, count=len(records))
+        self._begin(since_s=now, per_s=last.per_s, carry=carry, record_bytes=last.record_bytes)
+
+    def end(self, now: float) -> int:
+        """Return the offset of the next record."""
+        last = self._settled(now)
+        return last.base + last.count
+
+    def size(self, now: float) -> int:
+        """Return the bytes kept."""
+        last = self._settled(now)
+        first = self._runs[self._index(self.start)]
+        gone = first.size_before + first.size(self.start - first.base)
+        return last.size_before + last.size(last.count) - gone
+
+    def grows_in(self, now: float) -> float:
+        """Return the seconds until the next record comes by itself; infinite if none does."""
+        last = self._settled(now)
+        if last.per_s <= 0:
+            return inf
+        return max((last.count + 1 - last.carry) / last.per_s - (now - last.since_s), 0.0)
+
+    def read(self, now: float, offset: int) -> Iterator[tuple[int, Record | None]]:
+        """Yield each offset from `offset` on with its record, None where there is none."""
+        self._settled(now)
+        for run in self._runs[self._index(offset) :]:
+            for at in range(max(offset, run.base), run.base + run.count):
+                yield at, run.record(at)
+
+    def _index(self, offset: int) -> int:
+        return max(bisect_right(self._runs, offset, key=attrgetter("base")) - 1, 0)
+
+    def _settled(self, now: float) -> _Run:
+        last = self._runs[-1]
+        # A sum of floats may fall just short of the whole record it stands for.
+        last.count = floor(last.carry + last.per_s * (now - last.since_s) + 1e-6)
+        return last
+
+    def _carry(self, now: float) -> float:
+        last = self._settled(now)
+        return max(last.carry + last.per_s * (now - last.since_s) - last.count, 0.0)
+
+    def _begin(
+        self,
+        *,
+        given: Sequence[Record | None] | None = None,
+        since_s: float = 0.0,
+        per_s: float = 0.0,
+        carry: float = 0.0,
+        record_bytes: int = 0,
+        count: int = 0,
+    ) -> None:
+        last = self._runs[-1]
+        base, size = last.base + last.count, last.size_before + last.size(last.count)
+        if not last.count:
+            del self._runs[-1]
+        self._runs.append(
+            _Run(base, size, given, since_s, per_s, carry, record_bytes, count)
+        )
