@@ -24,6 +24,7 @@ class Rules:
     plan_timeout_s: float = 120.0
     repeat_s: float = 10.0
     stale_s: float = 90.0
+    max_slots: int = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,7 @@ class Group:
     doubt: frozenset[Slot] = frozenset()  # owed by partitions not seen yet
     fenced: Mapping[tuple[Slot, str], int] = field(default_factory=dict)  # slot, topic -> number
     rates: Mapping[TopicPartition, BytesPerSecond] = field(default_factory=dict)
+    there: Mapping[str, frozenset[int]] = field(default_factory=dict)  # as last measured
     measured_at: float | None = None
     ticked_at: float = 0.0
     revisions: int = 0
@@ -156,6 +158,11 @@ class Group:
         """Return who has what, moves in flight counted where they are."""
         return {p: slot for p, place in self.places.items() if (slot := place.slot) is not None}
 
+    def gone(self, partition: TopicPartition) -> bool:
+        """Whether its topic was measured without it; a topic not measured yet proves nothing."""
+        there = self.there.get(partition.topic)
+        return there is not None and partition.partition not in there
+
     def next_revision(self) -> tuple["Group", int]:
         """Draw a revision that no other term can draw."""
         if self.term is None:
@@ -167,6 +174,14 @@ class Group:
 def place_all(group: Group, places: Mapping[TopicPartition, Place]) -> Group:
     """Return the group with these places changed."""
     return replace(group, places={**group.places, **places})
+
+
+def forget(group: Group, partitions: Iterable[TopicPartition]) -> Group:
+    """Drop partitions that left the group; what they owed, their namesakes will owe."""
+    away = set(partitions)
+    owed = frozenset().union(*(group.places[p].owed for p in away))
+    places = {p: place for p, place in group.places.items() if p not in away}
+    return replace(group, places=places, doubt=group.doubt | owed)
 
 
 def lose(group: Group, slot: Slot) -> Group:

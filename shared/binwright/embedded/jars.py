@@ -2,7 +2,8 @@
 
 import asyncio
 import hashlib
-import os
+import re
+import shutil
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -12,11 +13,16 @@ from tempfile import TemporaryDirectory
 import structlog
 
 from binwright.core.errors import EmbeddedError
-from binwright.embedded.cache import cache_dir, locked
+from binwright.embedded.cache import locked
 
 LOCK_S = 900.0  # somebody else's download
+ROUNDS = 3  # a fetch and two retries of what it left out
 
-_COORDINATES = (3, 4)
+_LINE = re.compile(
+    r"(?P<organisation>[^:\s]+):(?P<name>[^:\s]+):(?P<revision>[^:\s]+)(?::(?P<classifier>[^:\s]+))?"
+    r" (?P<size>\d+) (?P<sha256>[0-9a-f]{64})"
+)
+_PART = ".part-"
 _log = structlog.get_logger()
 
 Say = Callable[[str], None]
@@ -29,7 +35,7 @@ class Artifact:
     organisation: str
     name: str
     revision: str
-    classifier: str
+    classifier: str  # mostly ""
     size: int  # bytes
     sha256: str
 
@@ -43,8 +49,8 @@ class Artifact:
         return f"{self.organisation}:{self.name}:{self.revision}"
 
 
-# Puts the jars into a directory under their `file_name`; may leave some out, never checks them.
-Fetch = Callable[[Sequence[Artifact], Path, Say], Awaitable[None]]
+# Puts jars into a directory under their `file_name`. It may leave some out, and checks none.
+Fetch = Callable[[Sequence[Artifact], Path], Awaitable[None]]
 
 
 def parse_lock(text: str) -> tuple[Artifact, ...]:
@@ -53,21 +59,90 @@ def parse_lock(text: str) -> tuple[Artifact, ...]:
     Raises:
         EmbeddedError: A line is not of that form.
     """
-    lines = [line.strip() for line in text.splitlines()]
+    lines = (line.strip() for line in text.splitlines())
     return tuple(_parse_line(line) for line in lines if line and not line.startswith("#"))
-
-
-def _parse_line(line: str) -> Artifact:
-    try:
-        coordinates, size, sha256 = line.split()
-        organisation, name, revision, classifier, *more = (*coordinates.split(":"), "")
-        if more != [""] * (len(coordinates.split(":")) - len(_COORDINATES) - 1 and 0) or len(sha256) != 64:
-            raise ValueError
-        return Artifact(organisation, name, revision, classifier, int(size), sha256)
-    except ValueError as exc:
-        raise EmbeddedError(f"not a line of a jar lock: {line!r}") from exc
 
 
 def locked_jars(name: str) -> tuple[Artifact, ...]:
     """Return the jars of a lock file that this package ships: "kafka" or "delta"."""
     return parse_lock(files(__package__).joinpath(f"{name}.lock").read_text())
+
+
+async def ensure_jars(
+    artifacts: Sequence[Artifact], directory: Path, fetch: Fetch
+) -> tuple[Path, ...]:
+    """Return the jars' paths in `directory`, in order; fetch those that are not there or not right.
+
+    Every jar is read and compared with its sha256 each time: 45 MB take 30 ms, and there is no
+    record to trust. Processes that come at once fetch once.
+
+    Raises:
+        EmbeddedError: A fetched jar is not the one that is pinned, or could not be had.
+    """
+    if await asyncio.to_thread(_missing, artifacts, directory):
+        async with locked(directory / ".lock", deadline_s=LOCK_S):
+            await _fetch_missing(artifacts, directory, fetch)
+    return tuple(directory / a.file_name for a in artifacts)
+
+
+async def _fetch_missing(artifacts: Sequence[Artifact], directory: Path, fetch: Fetch) -> None:
+    for left in directory.glob(f"{_PART}*"):  # of a process that was killed: we have the lock
+        shutil.rmtree(left, ignore_errors=True)
+    for attempt in range(1, ROUNDS + 1):
+        wanted = await asyncio.to_thread(_missing, artifacts, directory)
+        if not wanted:
+            return
+        _log.info("jars.fetching", count=len(wanted), attempt=attempt, directory=str(directory))
+        with TemporaryDirectory(dir=directory, prefix=_PART) as scratch:
+            await fetch(wanted, Path(scratch))
+            for artifact in wanted:
+                await asyncio.to_thread(_take, artifact, Path(scratch), directory)
+    if wanted := await asyncio.to_thread(_missing, artifacts, directory):
+        names = ", ".join(map(str, wanted))
+        raise EmbeddedError(
+            f"could not fetch {len(wanted)} of {len(artifacts)} jars, tried {ROUNDS} times: {names}. "
+            "Is there a network? Behind a mirror, set BINWRIGHT_IVY_SETTINGS to an Ivy settings file "
+            f"that names it; or put the files into {directory} yourself"
+        )
+
+
+def _missing(artifacts: Sequence[Artifact], directory: Path) -> list[Artifact]:
+    return [a for a in artifacts if _found(directory / a.file_name) != (a.size, a.sha256)]
+
+
+def _take(artifact: Artifact, source: Path, directory: Path) -> None:
+    """Move a fetched jar to its place if it is the right one; leave it out if it did not come."""
+    file = source / artifact.file_name
+    if (found := _found(file)) is None:
+        return
+    if found != (artifact.size, artifact.sha256):
+        file.unlink()
+        raise EmbeddedError(
+            f"{artifact.file_name} ({artifact}) is not the file that is pinned, so it was deleted: "
+            f"expected {artifact.size} bytes, sha256 {artifact.sha256}; "
+            f"found {found[0]} bytes, sha256 {found[1]}. Something between here and the registry "
+            "changes it: look at the proxy or mirror, then try again"
+        )
+    file.replace(directory / file.name)
+
+
+def _found(file: Path) -> tuple[int, str] | None:
+    try:
+        with file.open("rb") as handle:
+            digest = hashlib.file_digest(handle, "sha256").hexdigest()
+            return handle.tell(), digest
+    except FileNotFoundError:
+        return None
+
+
+def _parse_line(line: str) -> Artifact:
+    if not (found := _LINE.fullmatch(line)):
+        raise EmbeddedError(f"not a line of a jar lock: {line!r}")
+    return Artifact(
+        organisation=found["organisation"],
+        name=found["name"],
+        revision=found["revision"],
+        classifier=found["classifier"] or "",
+        size=int(found["size"]),
+        sha256=found["sha256"],
+    )

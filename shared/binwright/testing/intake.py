@@ -3,7 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from itertools import count
+from math import inf
 
 from binwright.core.errors import BrokerUnavailable, TopicMissing
 from binwright.core.model import TopicPartition
@@ -88,7 +88,9 @@ class FakeTopics:
 class FakeIntake:
     """An `Intake`: one consumer's view of `FakeTopics`."""
 
-    def __init__(self, topics: FakeTopics, group: str = "binwright", *, linger_s: float = 0.1):
+    def __init__(
+        self, topics: FakeTopics, group: str = "binwright", *, linger_s: float = 0.1
+    ) -> None:
         self.linger_s = linger_s  # the rest between two fetches that found nothing at once
         self._topics, self._hints = topics, topics.hints[group]
         self._positions: dict[TopicPartition, int] = {}
@@ -105,21 +107,23 @@ class FakeIntake:
         self._failing += calls
 
     async def start(self, partition: TopicPartition, offset: int) -> None:
+        """Fit `Intake.start`."""
         self._topics.log(partition)
         self._positions[partition] = offset
 
     def stop(self, partition: TopicPartition) -> None:
+        """Fit `Intake.stop`."""
         self._positions.pop(partition, None)
 
     async def fetch(
         self, max_bytes: int, timeout_s: float
     ) -> Mapping[TopicPartition, Sequence[Record]]:
+        """Fit `Intake.fetch`."""
         await self._answer()
         deadline = _now() + timeout_s
         while not (found := self._take(max_bytes)) and (left := deadline - _now()) > 0:
-            due = min((self._log(p).grows_in(_now()) for p in self._positions), default=left)
             try:
-                async with asyncio.timeout(min(left, max(due, self.linger_s))):
+                async with asyncio.timeout(min(left, max(self._due_in(), self.linger_s))):
                     await self._topics.wake.wait()
             except TimeoutError:
                 continue
@@ -128,18 +132,22 @@ class FakeIntake:
     async def bounds(
         self, partitions: Collection[TopicPartition]
     ) -> Mapping[TopicPartition, tuple[int, int]]:
+        """Fit `Intake.bounds`."""
         await self._answer()
         return {partition: self._topics.bounds(partition) for partition in partitions}
 
     async def hints(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Hint]:
+        """Fit `Intake.hints`."""
         await self._answer()
         return {p: self._hints[p] for p in partitions if p in self._hints}
 
     async def hint(self, hints: Mapping[TopicPartition, Hint]) -> None:
+        """Fit `Intake.hint`."""
         await self._answer()
         self._hints.update(hints)
 
     def lost(self) -> Mapping[TopicPartition, tuple[int, int]]:
+        """Fit `Intake.lost`."""
         lost, self._lost = self._lost, {}
         return lost
 
@@ -149,5 +157,44 @@ class FakeIntake:
             self._failing -= 1
             raise BrokerUnavailable("the fake broker was told to fail")
 
-    def _log(self, partition: TopicPartition) -> FakeLog:
-        return self._topics.log(partition)
+    def _logs(self) -> list[tuple[TopicPartition, FakeLog]]:
+        logs = self._topics.logs  # a deleted topic has nothing to read, and that is no error
+        return [(p, logs[p]) for p in self._positions if p in logs]
+
+    def _due_in(self) -> float:
+        return min((log.grows_in(_now()) for _, log in self._logs()), default=inf)
+
+    def _take(self, max_bytes: int) -> dict[TopicPartition, Sequence[Record]]:
+        found: dict[TopicPartition, Sequence[Record]] = {}
+        for partition, log in self._logs():
+            if max_bytes <= 0:
+                break
+            if records := self._read(partition, log, max_bytes):
+                found[partition] = records
+                max_bytes -= sum(map(size_of, records))
+        for partition in found:  # to the end of the row: a fast partition starves nobody
+            self._positions[partition] = self._positions.pop(partition)
+        return found
+
+    def _read(self, partition: TopicPartition, log: FakeLog, max_bytes: int) -> list[Record]:
+        wanted, end = self._positions[partition], log.end(_now())
+        if not log.start <= wanted <= end:
+            self._lost[partition] = (wanted, log.start)
+            if wanted > end:  # the log is another one now: only a new start can tell from where
+                del self._positions[partition]
+                return []
+            wanted = log.start
+        records: list[Record] = []
+        for offset, record in log.read(_now(), wanted):
+            wanted = offset + 1
+            if record is not None:
+                records.append(record)
+                max_bytes -= size_of(record)
+            if max_bytes <= 0:
+                break
+        self._positions[partition] = wanted
+        return records
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

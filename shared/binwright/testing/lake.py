@@ -95,18 +95,22 @@ class FakeLake:
         self._failures.extend(failures)
 
     async def open(self, topic: str) -> str:
+        """Fit `Lake.open`."""
         await self._read()
         return self._storage.create(topic).id
 
     async def claim(self, topic: str, app: str, version: int) -> int | None:
+        """Fit `Lake.claim`."""
         return await self._write(topic, {}, app, version, None)
 
     async def append(
         self, topic: str, rows: Rows, app: str, version: int, stamp: str
     ) -> int | None:
+        """Fit `Lake.append`."""
         return await self._write(topic, rows, app, version, stamp)
 
     async def history(self, topic: str, after: int) -> History:
+        """Fit `Lake.history`."""
         await self._read()
         table = self._storage.tables[topic]
         found = table.commits[max(after + 1, table.oldest) :]
@@ -115,6 +119,7 @@ class FakeLake:
     async def newest(
         self, topic: str, partitions: Collection[TopicPartition]
     ) -> Mapping[TopicPartition, int]:
+        """Fit `Lake.newest`."""
         await self._read()
         rows = self._storage.tables[topic].rows
         return {p: max(r.offset for r in rows[p]) for p in partitions if rows.get(p)}
@@ -135,44 +140,52 @@ class FakeLake:
     ) -> int | None:
         async with self._turn:
             failure = self._failure(Failure.UNCLEAR_LANDED, Failure.UNCLEAR, Failure.CONFLICT)
-            table, verdict = self._storage.tables[topic], asyncio.Future[int | None]()
             rows = {partition: tuple(records) for partition, records in rows.items()}
-            snapshot = None if number <= table.numbers.get(app, -1) else len(table.commits)
-
-            def finish() -> None:
-                outcome = _outcome(table, snapshot, app, number, rows, stamp, failure)
-                if verdict.done():
-                    return  # the caller is gone
-                if isinstance(outcome, Exception):
-                    verdict.set_exception(outcome)
-                else:
-                    verdict.set_result(outcome)
-
-            asyncio.get_running_loop().call_later(self.latency_s, finish)
+            write = _Write(self._storage.tables[topic], rows, app, number, stamp, failure)
+            asyncio.get_running_loop().call_later(self.latency_s, write.end)
             try:
                 async with asyncio.timeout(self.write_timeout_s):
-                    return await verdict
+                    return await write.verdict
             except TimeoutError as exc:
                 raise WriteUnclear(f"no verdict after {self.write_timeout_s:g} s") from exc
 
 
-def _outcome(  # noqa: PLR0913, PLR0917 - a write is made of all these
-    table: FakeTable,
-    snapshot: int | None,
-    app: str,
-    number: int,
-    rows: Rows,
-    stamp: str | None,
-    failure: Failure | None,
-) -> int | Exception | None:
-    """End one write as Delta would: skipped, collided, or landed."""
-    if failure is Failure.UNCLEAR:
-        return WriteUnclear("the fake lake was told to lose the write")
-    if snapshot is None:
-        return None if failure is None else WriteUnclear("the fake lake was told to lose the word")
-    if failure is Failure.CONFLICT or table.changed.get(app, -1) >= snapshot:
-        return WriteConflict(f"another commit of {app} came between")
-    version = table.commit(app, number, rows, stamp)
-    if failure is Failure.UNCLEAR_LANDED:
-        return WriteUnclear("the fake lake was told to lose the word")
-    return version
+class _Write:
+    """A write on its way: it ends when its time comes, whoever still waits for the verdict."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - a write is made of all these
+        self,
+        table: FakeTable,
+        rows: Rows,
+        app: str,
+        number: int,
+        stamp: str | None,
+        failure: Failure | None,
+    ) -> None:
+        self.verdict = asyncio.Future[int | None]()
+        self._table, self._rows, self._stamp = table, rows, stamp
+        self._app, self._number, self._failure = app, number, failure
+        self._snapshot = len(table.commits)
+        self._skipped = number <= table.numbers.get(app, -1)
+
+    def end(self) -> None:
+        """Land, be skipped or collide, as Delta would have it."""
+        outcome = self._outcome()
+        if self.verdict.done():
+            return  # the caller is gone
+        if isinstance(outcome, Exception):
+            self.verdict.set_exception(outcome)
+        else:
+            self.verdict.set_result(outcome)
+
+    def _outcome(self) -> int | Exception | None:
+        unclear = WriteUnclear("the fake lake was told to lose the word")
+        if self._failure is Failure.UNCLEAR:
+            return unclear
+        if self._skipped:
+            return unclear if self._failure is Failure.UNCLEAR_LANDED else None
+        overtaken = self._table.changed.get(self._app, -1) >= self._snapshot
+        if overtaken or self._failure is Failure.CONFLICT:
+            return WriteConflict(f"another commit of {self._app} came between")
+        version = self._table.commit(self._app, self._number, self._rows, self._stamp)
+        return unclear if self._failure is Failure.UNCLEAR_LANDED else version

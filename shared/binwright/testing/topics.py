@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor, inf
 from operator import attrgetter
 
@@ -18,8 +18,8 @@ def size_of(record: Record) -> int:
 class _Run:
     """A stretch of offsets that came about in one way, from `base` on."""
 
-    base: int
-    size_before: int  # bytes of the log up to `base`
+    base: int = 0
+    size_before: int = 0  # bytes of the log up to `base`
     given: Sequence[Record | None] | None = None  # one by one, None for a hole; else it grows:
     since_s: float = 0.0
     per_s: float = 0.0  # records/s
@@ -50,18 +50,18 @@ class FakeLog:
     def __init__(self, now: float) -> None:
         self.start = 0
         self.leader: int | None = 1
-        self._runs = [_Run(0, 0, since_s=now)]
+        self._runs = [_Run(since_s=now)]
 
     def grow(self, now: float, per_s: float, record_bytes: int) -> None:
         """From now on grow by `per_s` records a second, of `record_bytes` each."""
         carry = self._carry(now)
-        self._begin(since_s=now, per_s=per_s, carry=carry, record_bytes=record_bytes)
+        self._begin(_Run(since_s=now, per_s=per_s, carry=carry, record_bytes=record_bytes))
 
     def add(self, now: float, records: Sequence[Record | None]) -> None:
         """Append these (None: an offset without a record), then go on growing as before."""
         carry, last = self._carry(now), self._runs[-1]
-        self._begin(given=records, count=len(records))
-        self._begin(since_s=now, per_s=last.per_s, carry=carry, record_bytes=last.record_bytes)
+        self._begin(_Run(given=records, count=len(records)))
+        self._begin(replace(last, since_s=now, carry=carry, count=0))
 
     def end(self, now: float) -> int:
         """Return the offset of the next record."""
@@ -102,20 +102,10 @@ class FakeLog:
         last = self._settled(now)
         return max(last.carry + last.per_s * (now - last.since_s) - last.count, 0.0)
 
-    def _begin(
-        self,
-        *,
-        given: Sequence[Record | None] | None = None,
-        since_s: float = 0.0,
-        per_s: float = 0.0,
-        carry: float = 0.0,
-        record_bytes: int = 0,
-        count: int = 0,
-    ) -> None:
+    def _begin(self, run: _Run) -> None:
         last = self._runs[-1]
-        base, size = last.base + last.count, last.size_before + last.size(last.count)
         if not last.count:
             del self._runs[-1]
-        self._runs.append(
-            _Run(base, size, given, since_s, per_s, carry, record_bytes, count)
-        )
+        run.base = last.base + last.count
+        run.size_before = last.size_before + last.size(last.count)
+        self._runs.append(run)

@@ -49,7 +49,7 @@ class BestFit:
     """
 
     def __init__(self, capacity: BytesPerSecond) -> None:
-        self._capacity = capacity
+        self._capacity: float = capacity
         self._sorted: list[tuple[float, Slot]] = []
 
     def open(self, slot: Slot, load: BytesPerSecond) -> None:

@@ -1,0 +1,185 @@
+"""What each record of metadata partition 0 changes, in whatever state the controller is."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from binwright.core.events import Action, Destroy, Heard, Publish, Say, Tell
+from binwright.core.group import (
+    Group,
+    Held,
+    Member,
+    Starting,
+    let_go,
+    lose,
+    pay,
+    started,
+    stopped,
+)
+from binwright.core.messages import (
+    Claim,
+    Dead,
+    Fenced,
+    Goodbye,
+    Hello,
+    Inbound,
+    Leave,
+    Planned,
+    Report,
+    Started,
+    Stopped,
+)
+from binwright.core.model import Slot
+
+Heeded = tuple[Group, tuple[Action, ...]]
+
+
+def overtaken(group: Group, event: Heard) -> int | None:
+    """Return the term of a later claim, if this is one."""
+    later = isinstance(event.message, Claim) and event.offset > (group.term or 0)
+    return event.offset if later else None
+
+
+def hear(group: Group, event: Heard) -> Heeded:
+    """Fold one record into what is known of the slots.
+
+    Words of an epoch that is not its slot's latest Hello, or is voided, are dropped and answered
+    with `Leave` (†): an idle process would never learn it otherwise.
+    """
+    match event.message:
+        case Hello(slot=slot):
+            return _hello(group, slot, event)
+        case Dead(slot=slot):
+            return _dead(group, slot, event)
+        case Fenced(slot=slot, number=number, topic=topic):
+            known = max(number, group.fenced.get((slot, topic), -1))
+            return replace(group, fenced={**group.fenced, (slot, topic): known}), ()
+        case Report() | Stopped() | Started() | Goodbye() as message:
+            return _word(group, message, event)
+        case Claim() | Planned():
+            return group, ()
+
+
+def _known(group: Group, slot: Slot, member: Member) -> Group:
+    return replace(group, members={**group.members, slot: member})
+
+
+def _hello(group: Group, slot: Slot, event: Heard) -> Heeded:
+    member = replace(
+        group.member(slot),
+        hello=event.offset,
+        ready=False,
+        answered=None,
+        heard_at=event.now,
+        condemned_at=None,
+    )
+    said = Say("consumer.arrived", {"slot": slot, "epoch": event.offset})
+    return _known(lose(group, slot), slot, member), (said,)
+
+
+def _dead(group: Group, slot: Slot, event: Heard) -> Heeded:
+    """Void what spoke before, whoever says so, a deposed controller too (†)."""
+    member = group.member(slot)
+    lived = member.epoch is not None
+    died = replace(member, dead=event.offset, ready=False, condemned_at=None)
+    group = _known(lose(group, slot) if lived else group, slot, died)
+    said = Say("consumer.died", {"slot": slot, "epoch": member.hello, "number": event.offset})
+    return group, (said, Destroy(slot)) if lived and group.term is not None else ()
+
+
+def _word(group: Group, message: Report | Stopped | Started | Goodbye, event: Heard) -> Heeded:
+    slot, member = message.slot, group.member(message.slot)
+    if message.epoch != member.epoch:
+        if group.term is None or event.offset < group.term or not isinstance(message, Report):
+            return group, ()
+        return group, (Tell(slot, Leave(term=group.term, epoch=message.epoch)),)
+    member = replace(member, heard_at=event.now)
+    match message:
+        case Goodbye() if member.ready:  # before its claims stand nobody may leave in good order
+            group = _known(group, slot, replace(member, goodbye=member.hello, ready=False))
+            return group, (Say("consumer.left", {"slot": slot, "epoch": message.epoch}),)
+        case Report():
+            return _report(group, member, message)
+        case _:
+            return _known(group, slot, member), ()
+
+
+def _report(group: Group, member: Member, report: Report) -> Heeded:
+    newly_ready = report.ready and not member.ready
+    member = replace(member, ready=report.ready or member.ready, answered=report.term)
+    group = _known(group, report.slot, member)
+    if not newly_ready:
+        return group, ()
+    # Its claims stand above all that older epochs may still write: no fence is needed any more.
+    return pay(group, report.slot), (Say("consumer.ready", {"slot": report.slot}),)
+
+
+def take_answer(group: Group, message: Inbound) -> Heeded:
+    """Let an answer change where partitions are; one that does not match is dropped (†)."""
+    match message:
+        case Stopped(slot=slot, epoch=epoch) if epoch == group.member(slot).epoch:
+            return stopped(group, slot, message.revision, message.landed), ()
+        case Started(slot=slot, epoch=epoch) if epoch == group.member(slot).epoch:
+            return _started(group, message)
+        case Goodbye(slot=slot, epoch=epoch) if epoch == group.member(slot).goodbye:
+            return let_go(group, slot, message.landed), ()
+        case _:
+            return group, ()
+
+
+def _started(group: Group, message: Started) -> Heeded:
+    group, matched = started(group, message.slot, message.revision, sorted(message.offsets))
+    actions: list[Action] = []
+    for topic in sorted({partition.topic for partition in matched}):
+        for fence in message.fences:
+            # The slot may have lived and died once more since: that death is not paid for.
+            if fence.number >= (group.member(fence.slot).dead or 0):
+                group = pay(group, fence.slot, topic)
+            confirmed = Fenced(slot=fence.slot, number=fence.number, topic=topic)
+            actions.append(Publish(confirmed))
+    return group, tuple(actions)
+
+
+def contradiction(group: Group, message: Inbound) -> str | None:
+    """Return how a consumer's report denies what this controller believes, if it does.
+
+    Partition 0 is one order for both, so a belief never runs ahead of the reports that follow it.
+    """
+    if not isinstance(message, Report) or message.epoch != group.member(message.slot).epoch:
+        return None
+    has = {*message.held, *message.opening, *message.closing}
+    for partition, place in sorted(group.places.items()):
+        mine = isinstance(place.at, Held) and place.at.slot == message.slot
+        if mine and partition not in has:
+            return f"consumer {message.slot} does not hold {partition}"
+        elsewhere = isinstance(place.at, Held | Starting) and place.slot != message.slot
+        if elsewhere and partition in has:
+            return f"consumer {message.slot} holds {partition}, and so does {place.slot}"
+    return None
+
+
+def condemn(group: Group, now: float, slots: Iterable[Slot] | None = None) -> Heeded:
+    """Declare dead who has been silent for too long (or `slots`); it counts once read back.
+
+    When this controller itself was asleep everybody looks silent: then they get time to speak.
+    """
+    slept = now - group.ticked_at > group.rules.consumer_timeout_s / 2
+    group = replace(group, ticked_at=now)
+    if slept and slots is None:
+        awake = {s: replace(m, heard_at=now) for s, m in group.members.items()}
+        return replace(group, members=awake), ()
+    if group.term is None:
+        return group, ()
+    overdue = [
+        slot
+        for slot, m in sorted(group.members.items())
+        if m.epoch is not None
+        and (m.condemned_at is None or now - m.condemned_at > group.rules.repeat_s)
+        and (
+            slot in slots
+            if slots is not None
+            else now - m.heard_at > group.rules.consumer_timeout_s
+        )
+    ]
+    doomed = {s: replace(group.members[s], condemned_at=now) for s in overdue}
+    group = replace(group, members={**group.members, **doomed})
+    return group, tuple(Publish(Dead(slot=s, term=group.term or 0)) for s in overdue)

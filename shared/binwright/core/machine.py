@@ -1,0 +1,311 @@
+"""The controller's states. All that can change a state is in this file and the ones it names.
+
+`transition(state, event) -> (state, actions)` is pure: the same records of partition 0 and the same
+measurements give the same commands. `TRANSITIONS` is the whole machine at a glance.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from binwright.core.events import (
+    Action,
+    Event,
+    Heard,
+    Measured,
+    Pack,
+    Packed,
+    Publish,
+    Reconcile,
+    Say,
+    StepDown,
+    Tick,
+)
+from binwright.core.group import Group, Place, Rules, Unassigned, debt, place_all
+from binwright.core.hearing import condemn, contradiction, hear, overtaken, take_answer
+from binwright.core.messages import Claim, Planned, Report
+from binwright.core.model import BytesPerSecond, Rates, Slot, TopicPartition
+from binwright.core.moving import advance, arrived, repeat
+from binwright.core.packing.cap import within
+from binwright.core.plan import Plan, Rejected, weigh
+from binwright.core.synchronize import ask, awaited, collect, concluded
+
+
+@dataclass(frozen=True, slots=True)
+class Synchronize:
+    """A claim is out; what partition 0 held before it is history. Then everybody is asked."""
+
+    group: Group
+    since: float
+    answers: Mapping[Slot, Report] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Sentinel:
+    """Nothing is wanted; each measurement is compared with the assignment."""
+
+    group: Group
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reassign:
+    """The packing works; its answer is weighed."""
+
+    group: Group
+    since: float
+    forced_by: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Manage:
+    """Group Management: a plan is being carried out."""
+
+    group: Group
+    since: float
+    target: Mapping[TopicPartition, Slot]
+
+
+@dataclass(frozen=True, slots=True)
+class Deposed:
+    """Another controller reigns. The end."""
+
+    group: Group
+    since: float
+
+
+State = Synchronize | Sentinel | Reassign | Manage | Deposed
+Step = tuple[State, tuple[Action, ...]]
+
+
+def begin(rules: Rules, controller: str, now: float) -> Step:
+    """Start a reign: claim, then hear partition 0 from its beginning, then act."""
+    group = Group(rules=rules, controller=controller, ticked_at=now)
+    return Synchronize(group, now), (Publish(Claim(controller=controller)),)
+
+
+# --- Synchronize -------------------------------------------------------------------------------
+
+
+def _synchronize_heard(state: Synchronize, event: Heard) -> Step:
+    if state.group.term is None:
+        if isinstance(event.message, Claim) and event.message.controller == state.group.controller:
+            group, actions = ask(state.group, event.offset)
+            return _conclude(replace(state, group=group, since=event.now), event.now, actions)
+        group, _ = hear(state.group, event)  # history: nobody is told anything
+        return replace(state, group=group), ()
+    if (other := overtaken(state.group, event)) is not None:
+        return Deposed(state.group, event.now), (StepDown(other),)
+    group, actions = hear(state.group, event)
+    answers = collect(group, state.answers, event.message)
+    return _conclude(replace(state, group=group, answers=answers), event.now, actions)
+
+
+def _conclude(state: Synchronize, now: float, actions: tuple[Action, ...]) -> Step:
+    if state.group.term is None or awaited(state.group):
+        return state, actions
+    group, more = concluded(state.group, state.answers, now)
+    running = frozenset(s for s, m in group.members.items() if m.epoch is not None)
+    return Sentinel(group, now), (*actions, Reconcile(running), *more)
+
+
+def _synchronize_tick(state: Synchronize, event: Tick) -> Step:
+    group, actions = condemn(state.group, event.now)
+    if group.term is not None and event.now - state.since > group.rules.consumer_timeout_s:
+        group, more = condemn(group, event.now, awaited(group))
+        actions = (*actions, *more)
+    return replace(state, group=group), actions
+
+
+# --- what every later state shares -------------------------------------------------------------
+
+
+Reigning = Sentinel | Reassign | Manage
+
+
+def _reigning_heard(state: Reigning, event: Heard) -> Step:
+    if (other := overtaken(state.group, event)) is not None:
+        return Deposed(state.group, event.now), (StepDown(other),)
+    group, actions = hear(state.group, event)
+    group, more = take_answer(group, event.message)
+    actions = (*actions, *more)
+    if doubt := contradiction(group, event.message):
+        claim = Publish(Claim(controller=group.controller))
+        known = replace(group, term=None, places={}, doubt=frozenset())
+        said = Say("assignment.doubted", {"reason": doubt})
+        return Synchronize(known, event.now), (*actions, said, claim)
+    return _carry_on(replace(state, group=group), event.now, actions)
+
+
+def _carry_on(state: Reigning, now: float, actions: tuple[Action, ...]) -> Step:
+    """In Group Management every word heard may let a partition move on."""
+    if not isinstance(state, Manage):
+        return state, actions
+    group, more = advance(state.group, state.target, now)
+    state, actions = replace(state, group=group), (*actions, *more)
+    if arrived(group, state.target):
+        # Only now may the empty go: until here they held something.
+        return Sentinel(group, now), (*actions, Reconcile(frozenset(state.target.values())))
+    return state, actions
+
+
+def _measured(state: State, event: Measured) -> Step:
+    """Remember the rates; what follows from them waits for the tick, when every topic is in."""
+    topic, found = event.measurement.topic, event.measurement.rates()
+    group = replace(
+        state.group,
+        # A partition whose rate is not known at the moment keeps its last one.
+        rates={**state.group.rates, **found},
+        there={
+            **state.group.there,
+            topic: frozenset(p.partition for p in event.measurement.partitions),
+        },
+        measured_at=event.now,
+    )
+    group = replace(group, rates={p: r for p, r in group.rates.items() if not group.gone(p)})
+    return replace(state, group=_discover(group)), ()
+
+
+def _discover(group: Group) -> Group:
+    """Give what was never seen in this reign a place, with the debts it comes with."""
+    if group.term is None:
+        return group
+    new = {
+        p: Place(Unassigned(), debt(group, p.topic)) for p in group.rates if p not in group.places
+    }
+    return place_all(group, new)
+
+
+def _housekeep(group: Group, now: float) -> tuple[Group, tuple[Action, ...]]:
+    group, dead = condemn(group, now)
+    group, again = repeat(group, now)
+    return group, (*dead, *again)
+
+
+# --- Sentinel ----------------------------------------------------------------------------------
+
+
+def _forces(group: Group) -> tuple[str, ...]:
+    """Tell what leaves no choice but a new plan, in words."""
+    forces = []
+    partitions = Counter(place.slot for place in group.places.values())
+    for slot, load in sorted(group.loads().items()):
+        # One partition above the limit by itself has nowhere better to go.
+        if load > group.rules.limit and partitions[slot] > 1:
+            forces.append(
+                f"consumer {slot} carries {load:,.0f} B/s, limit {group.rules.limit:,.0f}"
+            )
+    if unread := sum(place.free and not group.gone(p) for p, place in group.places.items()):
+        forces.append(f"{unread} without a reader")
+    if gone := sum(group.gone(p) for p in group.places):
+        forces.append(f"{gone} gone")
+    return tuple(forces)
+
+
+def _reassign(group: Group, now: float, forced: tuple[str, ...]) -> Step:
+    limit = group.rules.limit
+    rates: Rates = {
+        p: BytesPerSecond(min(group.rates.get(p, 0.0), limit))
+        for p in group.places
+        if not group.gone(p)
+    }
+    request = Pack(rates, group.rules.capacity, group.assignment())
+    return Reassign(group, now, forced), (request,)
+
+
+def _informed(group: Group, now: float) -> bool:
+    """Whether the measurements are fresh and tell of every topic that somebody holds."""
+    fresh = group.measured_at is not None and now - group.measured_at <= group.rules.stale_s
+    return fresh and all(p.topic in group.there for p in group.places)
+
+
+def _sentinel_tick(state: Sentinel, event: Tick) -> Step:
+    group, actions = _housekeep(state.group, event.now)
+    state = replace(state, group=group)
+    if not _informed(group, event.now):
+        return state, actions  # hold the last good assignment
+    forced = _forces(group)
+    if forced or event.now - state.since > group.rules.look_again_s:
+        after, more = _reassign(group, event.now, forced)
+        return after, (*actions, *more)
+    return state, actions
+
+
+# --- Reassign ----------------------------------------------------------------------------------
+
+
+def _reassign_packed(state: Reassign, event: Packed) -> Step:
+    group = state.group
+    rates = {p: group.rates.get(p, BytesPerSecond(0.0)) for p in event.target}
+    target = within(event.target, rates, group.rules.max_slots)
+    plan = weigh(rates, group.rules.capacity, group.assignment(), target, state.forced_by)
+    if isinstance(plan, Rejected):
+        return Sentinel(group, event.now), (Say("plan.rejected", {"reason": plan.reason}),)
+    holding = frozenset(group.assignment().values())
+    actions = (
+        Publish(_told(group, rates, plan)),
+        Reconcile(frozenset(plan.target.values()) | holding),
+    )
+    return _carry_on(Manage(group, event.now, plan.target), event.now, actions)
+
+
+def _told(group: Group, rates: Rates, plan: Plan) -> Planned:
+    return Planned(
+        term=group.term or 0,
+        reasons=plan.reasons,
+        consumers=len(set(plan.target.values())),
+        moves={p: heir for p, (_, heir) in plan.moves.items()},
+        rscore=plan.rscore,
+        rates=rates,
+        targets=plan.target,
+    )
+
+
+def _reassign_tick(state: Reassign, event: Tick) -> Step:
+    group, actions = _housekeep(state.group, event.now)
+    if event.now - state.since > group.rules.plan_timeout_s:
+        said = Say("packing.overdue", {"seconds": group.rules.plan_timeout_s})
+        return Sentinel(group, event.now), (*actions, said)
+    return replace(state, group=group), actions
+
+
+# --- Group Management --------------------------------------------------------------------------
+
+
+def _manage_tick(state: Manage, event: Tick) -> Step:
+    group, actions = _housekeep(state.group, event.now)
+    if event.now - state.since > group.rules.plan_timeout_s:
+        said = Say("plan.overdue", {"seconds": group.rules.plan_timeout_s})
+        return Sentinel(group, event.now), (*actions, said)
+    return _carry_on(replace(state, group=group), event.now, actions)
+
+
+def _nothing(state: State, _event: Event) -> Step:
+    return state, ()
+
+
+# The diagram in docs/architecture.md is drawn from this table; a test compares the two.
+TRANSITIONS: Mapping[tuple[type, type], Callable[..., Step]] = {
+    (Synchronize, Heard): _synchronize_heard,
+    (Synchronize, Measured): _measured,
+    (Synchronize, Packed): _nothing,  # asked for before the doubt
+    (Synchronize, Tick): _synchronize_tick,
+    (Sentinel, Heard): _reigning_heard,
+    (Sentinel, Measured): _measured,
+    (Sentinel, Packed): _nothing,  # came too late
+    (Sentinel, Tick): _sentinel_tick,
+    (Reassign, Heard): _reigning_heard,
+    (Reassign, Measured): _measured,
+    (Reassign, Packed): _reassign_packed,
+    (Reassign, Tick): _reassign_tick,
+    (Manage, Heard): _reigning_heard,
+    (Manage, Measured): _measured,
+    (Manage, Packed): _nothing,  # came too late
+    (Manage, Tick): _manage_tick,
+}
+
+
+def transition(state: State, event: Event) -> Step:
+    """Return the next state and what to do; a deposed controller does nothing any more."""
+    handler = TRANSITIONS.get((type(state), type(event)), _nothing)
+    return handler(state, event)

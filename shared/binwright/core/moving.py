@@ -1,0 +1,140 @@
+"""Group Management's hands: from places to the commands that bring them to their targets."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from binwright.core.events import Action, Tell
+from binwright.core.group import (
+    Group,
+    Held,
+    Place,
+    Settled,
+    Starting,
+    Stopping,
+    fences,
+    forget,
+    place_all,
+)
+from binwright.core.messages import Fence, StartConsuming, StopConsuming
+from binwright.core.model import Assignment, Slot, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What one round of commands will say."""
+
+    stops: Mapping[Slot, list[TopicPartition]]
+    starts: Mapping[tuple[Slot, tuple[Fence, ...]], dict[TopicPartition, int | None]]
+
+
+def _wanted(group: Group, target: Assignment) -> _Wanted:
+    stops: dict[Slot, list[TopicPartition]] = {}
+    starts: dict[tuple[Slot, tuple[Fence, ...]], dict[TopicPartition, int | None]] = {}
+    for partition, place in sorted(group.places.items()):
+        heir = target.get(partition)
+        # A partition never waits for a pod, nor for a cold session: no stop before the heir is
+        # ready. What has no heir has left the group.
+        if heir is not None and not group.member(heir).usable:
+            continue
+        match place.at:
+            case Held(slot=slot) if slot != heir:
+                stops.setdefault(slot, []).append(partition)
+            case _ if place.free and heir is not None:
+                if (raised := fences(group, place.owed)) is None:
+                    continue
+                known = place.at.offset if isinstance(place.at, Settled) and not raised else None
+                starts.setdefault((heir, raised), {})[partition] = known
+            case _:
+                pass
+    return _Wanted(stops, starts)
+
+
+def _stop(
+    group: Group, slot: Slot, partitions: list[TopicPartition], now: float
+) -> tuple[Group, Action]:
+    group, revision = group.next_revision()
+    epoch = group.member(slot).epoch
+    changed = {
+        p: replace(group.places[p], at=Stopping({slot: epoch or 0}, revision, now))
+        for p in partitions
+    }
+    group = place_all(group, changed)
+    return group, Tell(slot, stop_command(group, slot, changed))
+
+
+def stop_command(group: Group, slot: Slot, places: Mapping[TopicPartition, Place]) -> StopConsuming:
+    """Return the stop that asks `slot` for these stopping partitions of one revision."""
+    at = next(iter(places.values())).at
+    if not isinstance(at, Stopping) or group.term is None:
+        raise TypeError("only what is stopping can be stopped")
+    return StopConsuming(
+        term=group.term,
+        revision=at.revision,
+        epoch=at.owners[slot],
+        partitions=tuple(sorted(places)),
+    )
+
+
+def _start(
+    group: Group,
+    slot: Slot,
+    offsets: Mapping[TopicPartition, int | None],
+    raised: tuple[Fence, ...],
+    now: float,
+) -> tuple[Group, Action]:
+    group, revision = group.next_revision()
+    epoch = group.member(slot).epoch or 0
+    command = StartConsuming(
+        term=group.term or 0, revision=revision, epoch=epoch, offsets=offsets, fences=raised
+    )
+    changed = {p: replace(group.places[p], at=Starting(slot, epoch, command, now)) for p in offsets}
+    return place_all(group, changed), Tell(slot, command)
+
+
+def advance(group: Group, target: Assignment, now: float) -> tuple[Group, tuple[Action, ...]]:
+    """Send every stop and start that may go out now.
+
+    Moves are pipelined partition by partition: nothing here waits for all of anything. What left
+    the group (no target) and is settled is forgotten.
+    """
+    group = forget(group, [p for p, at in group.places.items() if at.free and p not in target])
+    wanted = _wanted(group, target)
+    actions: list[Action] = []
+    for slot, partitions in wanted.stops.items():
+        group, action = _stop(group, slot, partitions, now)
+        actions.append(action)
+    for (slot, raised), offsets in wanted.starts.items():
+        group, action = _start(group, slot, offsets, raised, now)
+        actions.append(action)
+    return group, tuple(actions)
+
+
+def repeat(group: Group, now: float) -> tuple[Group, tuple[Action, ...]]:
+    """Say again, with the same revision, what has not been answered for too long.
+
+    A repeated command is answered again and changes nothing, so this is safe at any time.
+    """
+    changed: dict[TopicPartition, Place] = {}
+    again: dict[tuple[Slot, int], Action] = {}
+    stopping: dict[tuple[Slot, int], dict[TopicPartition, Place]] = {}
+    for partition, place in sorted(group.places.items()):
+        at = place.at
+        if not isinstance(at, Stopping | Starting) or now - at.sent_at < group.rules.repeat_s:
+            continue
+        changed[partition] = replace(place, at=replace(at, sent_at=now))
+        if isinstance(at, Starting):
+            again[at.slot, at.command.revision] = Tell(at.slot, at.command)
+        else:
+            for slot in at.owners:
+                stopping.setdefault((slot, at.revision), {})[partition] = place
+    for (slot, revision), places in stopping.items():
+        again[slot, revision] = Tell(slot, stop_command(group, slot, places))
+    return place_all(group, changed), tuple(again[key] for key in sorted(again))
+
+
+def arrived(group: Group, target: Assignment) -> bool:
+    """Whether every partition is where it should be, and nothing else is anywhere."""
+    return group.places.keys() == target.keys() and all(
+        isinstance(place.at, Held) and place.at.slot == target[p]
+        for p, place in group.places.items()
+    )

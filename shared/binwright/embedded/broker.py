@@ -1,0 +1,172 @@
+"""A real Kafka broker: one KRaft node, broker and controller in one process."""
+
+import base64
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from binwright.core.errors import EmbeddedError
+from binwright.embedded.cache import cache_dir
+from binwright.embedded.ivy import ivy_fetch
+from binwright.embedded.jars import Say, ensure_jars, locked_jars
+from binwright.embedded.java import Java, find_java
+from binwright.embedded.jvm import LOG4J, quick_flags, write_arguments
+from binwright.embedded.place import undone_if_interrupted
+from binwright.embedded.ports import HOST, answers, reserved
+from binwright.embedded.process import Child, Command, clean_environment, run_to_end
+from binwright.embedded.server import Server, silent
+
+TITLE = "the Kafka broker"
+READY_S = 120.0
+FORMAT_S = 60.0
+GRACE_S = 30.0
+
+
+class Broker(Server):
+    """A broker on 127.0.0.1, without encryption or passwords."""
+
+    def __init__(self, command: Command, *, port: int, say: Say = silent) -> None:
+        async def serving(child: Child) -> None:
+            # Metadata was answered 10 ms after the port opened in every run: no more to wait for.
+            await child.ready(lambda: answers(port), deadline_s=READY_S)
+
+        super().__init__(command, until_ready=serving, grace_s=GRACE_S, say=say)
+        self.bootstrap_servers = f"{HOST}:{port}"
+
+
+@asynccontextmanager
+async def run_broker(
+    directory: Path,
+    *,
+    port: int | None = None,
+    settings: Mapping[str, str] | None = None,
+    heap: str = "512m",
+    nice: int = 0,
+    say: Say = silent,
+) -> AsyncIterator[Broker]:
+    """Run a broker whose data, settings and log are in `directory`, and stop it at the end.
+
+    Args:
+        directory: Made if it is not there. A broker's own from before is continued.
+        port: Of 127.0.0.1; a free one if None. It stays reserved between a stop and a start.
+        settings: Broker settings beside ours or instead of them, as in server.properties.
+        heap: Most it may use, in Java's notation.
+        nice: How much lower its priority is, 0 to 19.
+        say: Told in words what goes on.
+
+    Raises:
+        EmbeddedError: Java, the jars, the port or the broker could not be had.
+    """
+    directory = directory.absolute()
+    java = await find_java()
+    jars = await ensure_jars(
+        locked_jars("kafka"), cache_dir() / "jars" / "kafka", ivy_fetch(java, "Kafka's jars", say)
+    )
+    with reserved(port) as listener, reserved() as controller:
+        with undone_if_interrupted(directory):
+            properties = {**defaults(directory, listener, controller), **(settings or {})}
+            _write(directory, properties)
+            await _format(directory, java, jars)
+            broker = Broker(_command(directory, java, jars, heap, nice), port=listener, say=say)
+            await broker.start()
+        try:
+            yield broker
+        finally:
+            await broker.stop()
+
+
+def defaults(directory: Path, listener: int, controller: int) -> dict[str, str]:
+    """Return the settings of a broker that is small, quick, and in the rest as it comes."""
+    return {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.voters": f"1@{HOST}:{controller}",
+        "controller.listener.names": "CONTROLLER",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "listeners": f"PLAINTEXT://{HOST}:{listener},CONTROLLER://{HOST}:{controller}",
+        "advertised.listeners": f"PLAINTEXT://{HOST}:{listener}",
+        "log.dirs": str(directory / "data"),
+        "auto.create.topics.enable": "false",
+        # One node: what Kafka keeps for itself cannot have more replicas.
+        "default.replication.factor": "1",
+        "offsets.topic.replication.factor": "1",
+        "offsets.topic.num.partitions": "8",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "transaction.state.log.num.partitions": "4",
+        "share.coordinator.state.topic.replication.factor": "1",
+        "share.coordinator.state.topic.min.isr": "1",
+        "share.coordinator.state.topic.num.partitions": "2",
+        # Groups form at once, and a test may have short sessions.
+        "group.initial.rebalance.delay.ms": "0",
+        "group.min.session.timeout.ms": "1000",
+        # There is nobody to outvote: elect and register without the usual patience.
+        "controller.quorum.election.timeout.ms": "500",
+        "controller.quorum.election.backoff.max.ms": "300",
+        "broker.heartbeat.interval.ms": "500",
+        # After a kill the next start waits until the controller has given up the old one.
+        "broker.session.timeout.ms": "3000",
+        # Threads and buffers for one machine.
+        "num.network.threads": "2",
+        "num.io.threads": "4",
+        "background.threads": "2",
+        "log.cleaner.dedupe.buffer.size": str(8 << 20),
+    }
+
+
+def cluster_id() -> str:
+    """Return a new cluster id: 16 random bytes as Kafka writes them."""
+    while True:  # one that begins with "-" is taken for an option by the format tool, 1 in 64
+        drawn = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not drawn.startswith("-"):
+            return drawn
+
+
+def _write(directory: Path, properties: Mapping[str, str]) -> None:
+    text = "".join(f"{key}={_escaped(value)}\n" for key, value in properties.items())
+    (directory / "server.properties").write_text(text)
+    (directory / "log4j2.properties").write_text(LOG4J)
+    (directory / "tmp").mkdir(exist_ok=True)
+
+
+def _escaped(value: str) -> str:
+    # What Java's properties files take for themselves.
+    return value.replace("\\", "\\\\").replace("\n", "\\n")
+
+
+async def _format(directory: Path, java: Java, jars: tuple[Path, ...]) -> None:
+    if (directory / "data" / "meta.properties").exists():
+        return
+    settings = str(directory / "server.properties")
+    main = ("kafka.tools.StorageTool", "format", "-t", cluster_id(), "-c", settings)
+    arguments = write_arguments(
+        directory / "format.args", (*quick_flags(directory), "-Xmx128m"), jars, main
+    )
+    command = Command(
+        title="formatting the broker's storage",
+        argv=(str(java.binary), arguments),
+        directory=directory,
+        log=directory / "format.log",
+        environment=clean_environment({}),
+    )
+    code, child = await run_to_end(command, deadline_s=FORMAT_S)
+    if code:
+        raise EmbeddedError(f"{command.title} ended with {code}:\n{child.tail()}")
+
+
+def _command(
+    directory: Path, java: Java, jars: tuple[Path, ...], heap: str, nice: int
+) -> Command:
+    main = ("kafka.Kafka", str(directory / "server.properties"))
+    arguments = write_arguments(
+        directory / "broker.args", (*quick_flags(directory), f"-Xmx{heap}"), jars, main
+    )
+    return Command(
+        title=TITLE,
+        argv=(str(java.binary), arguments),
+        directory=directory,
+        log=directory / "broker.log",
+        environment=clean_environment({}),
+        nice=nice,
+    )

@@ -1,0 +1,94 @@
+"""A real broker and a real Spark, started once a session for all integration tests.
+
+They live on a loop of their own in a thread of its own: tests get a loop each, and what is started
+on one loop cannot be awaited on another. Ask for `broker` (its bootstrap servers), `spark_url` and
+`lake` (a directory for this test's tables). Topics outlive a test: name them by the test.
+"""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager, contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from binwright.embedded.broker import run_broker
+from binwright.embedded.spark import run_spark
+
+ENTER_S = 900.0  # a first run downloads
+LEAVE_S = 120.0
+
+T = TypeVar("T")
+
+
+class Backstage:
+    """A loop that runs in a thread of its own for the whole session.
+
+    The thread must live as long as what it starts: an embedded server dies with its starter.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="backstage")
+        self._thread.start()
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(LEAVE_S)
+        self._loop.close()
+
+    @contextmanager
+    def entered(self, manager: AbstractAsyncContextManager[T]) -> Iterator[T]:
+        """Enter `manager` on the loop and leave it at the end, in one task."""
+        inside: Future[T] = Future()
+        leave = asyncio.Event()
+
+        async def stay() -> None:
+            try:
+                async with manager as value:
+                    inside.set_result(value)
+                    await leave.wait()
+            except BaseException as exc:
+                if not inside.done():
+                    inside.set_exception(exc)
+                raise
+
+        task = asyncio.run_coroutine_threadsafe(stay(), self._loop)
+        try:
+            yield inside.result(ENTER_S)
+        finally:
+            self._loop.call_soon_threadsafe(leave.set)
+            task.result(LEAVE_S)
+
+
+@pytest.fixture(scope="session")
+def backstage() -> Iterator[Backstage]:
+    """Where session-wide servers run."""
+    stage = Backstage()
+    yield stage
+    stage.close()
+
+
+@pytest.fixture(scope="session")
+def broker(backstage: Backstage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Bootstrap servers of a broker without encryption or passwords."""
+    with backstage.entered(run_broker(tmp_path_factory.mktemp("broker"))) as running:
+        yield running.bootstrap_servers
+
+
+@pytest.fixture(scope="session")
+def spark_url(backstage: Backstage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a Spark Connect server with Delta."""
+    with backstage.entered(run_spark(tmp_path_factory.mktemp("spark"))) as running:
+        yield running.url
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    """A directory for this test's tables."""
+    path = tmp_path / "lake"
+    path.mkdir()
+    return path
