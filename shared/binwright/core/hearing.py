@@ -34,9 +34,11 @@ Heeded = tuple[Group, tuple[Action, ...]]
 
 
 def overtaken(group: Group, event: Heard) -> int | None:
-    """Return the term of a later claim, if this is one."""
-    later = isinstance(event.message, Claim) and event.offset > (group.term or 0)
-    return event.offset if later else None
+    """Return the term of somebody else's later claim, if this is one."""
+    message = event.message
+    if not isinstance(message, Claim) or message.controller == group.controller:
+        return None  # our own may stand there twice, when its confirmation was lost
+    return event.offset if event.offset > (group.term or 0) else None
 
 
 def hear(group: Group, event: Heard) -> Heeded:

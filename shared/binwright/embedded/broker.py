@@ -155,9 +155,7 @@ async def _format(directory: Path, java: Java, jars: tuple[Path, ...]) -> None:
         raise EmbeddedError(f"{command.title} ended with {code}:\n{child.tail()}")
 
 
-def _command(
-    directory: Path, java: Java, jars: tuple[Path, ...], heap: str, nice: int
-) -> Command:
+def _command(directory: Path, java: Java, jars: tuple[Path, ...], heap: str, nice: int) -> Command:
     main = ("kafka.Kafka", str(directory / "server.properties"))
     arguments = write_arguments(
         directory / "broker.args", (*quick_flags(directory), f"-Xmx{heap}"), jars, main

@@ -98,9 +98,7 @@ def _dependency(artifact: Artifact) -> str:
     )
 
 
-def _arguments(
-    directory: Path, settings: Path, environment: Mapping[str, str]
-) -> tuple[str, ...]:
+def _arguments(directory: Path, settings: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
     ivy = max(pyspark_jars().glob("ivy-*.jar"))
     return (
         *("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"),

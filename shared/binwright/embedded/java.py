@@ -78,6 +78,8 @@ async def _ask(binary: Path, environment: Mapping[str, str]) -> str:
     with TemporaryDirectory(prefix="binwright-java-") as scratch:
         log = Path(scratch) / "version"
         argv = (str(binary), "-XX:-UsePerfData", "-version")
-        command = Command("java -version", argv, Path(scratch), log, clean_environment({}, environment))
+        command = Command(
+            "java -version", argv, Path(scratch), log, clean_environment({}, environment)
+        )
         await run_to_end(command, deadline_s=PROBE_S)
         return log.read_text(errors="replace")

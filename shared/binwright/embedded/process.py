@@ -158,4 +158,12 @@ async def run_to_end(command: Command, *, deadline_s: float) -> tuple[int, Child
 
 def _tethered(command: Command) -> list[str]:
     # `preexec_fn` is unsafe beside threads; a few lines of Python that turn into the program are not.
-    return [sys.executable, "-I", "-S", str(_TETHER), str(os.getpid()), str(command.nice), *command.argv]
+    return [
+        sys.executable,
+        "-I",
+        "-S",
+        str(_TETHER),
+        str(os.getpid()),
+        str(command.nice),
+        *command.argv,
+    ]

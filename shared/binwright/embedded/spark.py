@@ -78,7 +78,9 @@ async def run_spark(
     with reserved(port) as listener:
         with undone_if_interrupted(directory):
             conf = {**defaults(directory, listener, cores), **(settings or {})}
-            server = Spark(_command(directory, java, delta, conf, memory, nice), port=listener, say=say)
+            server = Spark(
+                _command(directory, java, delta, conf, memory, nice), port=listener, say=say
+            )
             await server.start()
         try:
             yield server
@@ -145,7 +147,10 @@ def _command(
     classpath = (*delta, *sorted(shipped.glob("*.jar")))
     return Command(
         title=TITLE,
-        argv=(str(java.binary), write_arguments(directory / "spark.args", options, classpath, (_MAIN,))),
+        argv=(
+            str(java.binary),
+            write_arguments(directory / "spark.args", options, classpath, (_MAIN,)),
+        ),
         directory=directory,
         log=directory / "spark.log",
         environment=clean_environment(

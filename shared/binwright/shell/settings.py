@@ -51,7 +51,7 @@ class KafkaSettings(Section):
     ssl_key_file: Path | None = None
     request_timeout_s: Seconds = 30.0
     replication_factor: Annotated[int, Field(ge=1, le=3)] | None = None
-    """Of the topics we create; unset: 3 where there are three brokers, else as many as there are."""
+    """Of the topics we create; unset: 3, or as many as there are brokers if those are fewer."""
 
     @model_validator(mode="after")
     def _sasl_is_whole(self) -> Self:
@@ -205,6 +205,11 @@ class Settings(BaseSettings):
         return (init_settings, env_settings, *file)
 
 
+def _told(where: tuple[int | str, ...], what: str) -> str:
+    name = ".".join(map(str, where)) or "settings"
+    return f"  {name}: {what.removeprefix('Value error, ')}"
+
+
 def load_settings(**given: Any) -> Settings:
     """Read the file and the environment; `given` wins over both.
 
@@ -218,8 +223,8 @@ def load_settings(**given: Any) -> Settings:
         return Settings(**given)
     except ValidationError as exc:
         faults = [
-            f"  {'.'.join(map(str, e['loc'])) or 'settings'}: {e['msg'].removeprefix('Value error, ')}"
-            for e in exc.errors(include_url=False, include_context=False, include_input=False)
+            _told(error["loc"], error["msg"])
+            for error in exc.errors(include_url=False, include_context=False, include_input=False)
         ]
         where = f" (from {path} and the environment)" if path else ""
         raise SettingsError("\n".join([f"settings do not hold{where}:", *faults])) from exc

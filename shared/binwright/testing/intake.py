@@ -17,7 +17,7 @@ class FakeTopics:
     def __init__(self, partitions: Mapping[str, int] | None = None) -> None:
         self.logs: dict[TopicPartition, FakeLog] = {}
         self.hints: defaultdict[str, dict[TopicPartition, Hint]] = defaultdict(dict)
-        self.wake = asyncio.Event()  # replaced at each change that nobody can foresee
+        self.changed = asyncio.Event()  # replaced at each change that nobody can foresee
         for topic, number in (partitions or {}).items():
             self.create(topic, number)
 
@@ -36,20 +36,20 @@ class FakeTopics:
     ) -> None:
         """Let it grow from now on by so much, in records of `record_bytes`."""
         self.log(partition).grow(_now(), bytes_per_s / record_bytes, record_bytes)
-        self._wake()
+        self.wake()
 
     def produce(self, partition: TopicPartition, *values: bytes | None) -> int:
         """Append one record for each value; return the offset of the first."""
         log, at_ms = self.log(partition), round(_now() * 1000)
         first = log.end(_now())
         log.add(_now(), [Record(first + i, at_ms, None, v) for i, v in enumerate(values)])
-        self._wake()
+        self.wake()
         return first
 
     def skip(self, partition: TopicPartition, offsets: int) -> None:
         """Use up offsets without a record, as transactions and compaction do."""
         self.log(partition).add(_now(), [None] * offsets)
-        self._wake()
+        self.wake()
 
     def delete_records(self, partition: TopicPartition, before: int) -> None:
         """Let retention take everything before this offset."""
@@ -80,9 +80,10 @@ class FakeTopics:
                 )
         return seen
 
-    def _wake(self) -> None:
-        self.wake.set()
-        self.wake = asyncio.Event()
+    def wake(self) -> None:
+        """Let everybody who waits for data look again."""
+        self.changed.set()
+        self.changed = asyncio.Event()
 
 
 class FakeIntake:
@@ -110,6 +111,7 @@ class FakeIntake:
         """Fit `Intake.start`."""
         self._topics.log(partition)
         self._positions[partition] = offset
+        self._topics.wake()
 
     def stop(self, partition: TopicPartition) -> None:
         """Fit `Intake.stop`."""
@@ -124,7 +126,7 @@ class FakeIntake:
         while not (found := self._take(max_bytes)) and (left := deadline - _now()) > 0:
             try:
                 async with asyncio.timeout(min(left, max(self._due_in(), self.linger_s))):
-                    await self._topics.wake.wait()
+                    await self._topics.changed.wait()
             except TimeoutError:
                 continue
         return found

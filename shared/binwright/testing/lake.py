@@ -141,7 +141,10 @@ class FakeLake:
         async with self._turn:
             failure = self._failure(Failure.UNCLEAR_LANDED, Failure.UNCLEAR, Failure.CONFLICT)
             rows = {partition: tuple(records) for partition, records in rows.items()}
-            write = _Write(self._storage.tables[topic], rows, app, number, stamp, failure)
+            table = self._storage.tables[topic]
+            skipped = number <= table.numbers.get(app, -1)
+            begun = len(table.commits)
+            write = _Write(table, rows, app, number, stamp, failure, begun, skipped)
             asyncio.get_running_loop().call_later(self.latency_s, write.end)
             try:
                 async with asyncio.timeout(self.write_timeout_s):
@@ -150,23 +153,19 @@ class FakeLake:
                 raise WriteUnclear(f"no verdict after {self.write_timeout_s:g} s") from exc
 
 
+@dataclass(frozen=True, slots=True)
 class _Write:
     """A write on its way: it ends when its time comes, whoever still waits for the verdict."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - a write is made of all these
-        self,
-        table: FakeTable,
-        rows: Rows,
-        app: str,
-        number: int,
-        stamp: str | None,
-        failure: Failure | None,
-    ) -> None:
-        self.verdict = asyncio.Future[int | None]()
-        self._table, self._rows, self._stamp = table, rows, stamp
-        self._app, self._number, self._failure = app, number, failure
-        self._snapshot = len(table.commits)
-        self._skipped = number <= table.numbers.get(app, -1)
+    table: FakeTable
+    rows: Rows
+    app: str
+    number: int
+    stamp: str | None
+    failure: Failure | None
+    snapshot: int  # versions there were when it began
+    skipped: bool  # as high a number stood already
+    verdict: asyncio.Future[int | None] = field(default_factory=asyncio.Future)
 
     def end(self) -> None:
         """Land, be skipped or collide, as Delta would have it."""
@@ -180,12 +179,12 @@ class _Write:
 
     def _outcome(self) -> int | Exception | None:
         unclear = WriteUnclear("the fake lake was told to lose the word")
-        if self._failure is Failure.UNCLEAR:
+        if self.failure is Failure.UNCLEAR:
             return unclear
-        if self._skipped:
-            return unclear if self._failure is Failure.UNCLEAR_LANDED else None
-        overtaken = self._table.changed.get(self._app, -1) >= self._snapshot
-        if overtaken or self._failure is Failure.CONFLICT:
-            return WriteConflict(f"another commit of {self._app} came between")
-        version = self._table.commit(self._app, self._number, self._rows, self._stamp)
-        return unclear if self._failure is Failure.UNCLEAR_LANDED else version
+        if self.skipped:
+            return unclear if self.failure is Failure.UNCLEAR_LANDED else None
+        overtaken = self.table.changed.get(self.app, -1) >= self.snapshot
+        if overtaken or self.failure is Failure.CONFLICT:
+            return WriteConflict(f"another commit of {self.app} came between")
+        version = self.table.commit(self.app, self.number, self.rows, self.stamp)
+        return unclear if self.failure is Failure.UNCLEAR_LANDED else version

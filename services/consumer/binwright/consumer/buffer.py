@@ -1,0 +1,78 @@
+"""What was fetched and is not handed to Spark yet, by topic: one topic is one table."""
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
+
+from binwright.core.batch import BatchRules, due, room
+from binwright.core.model import TopicPartition
+from binwright.core.ports import Record
+
+RECORD_OVERHEAD = 64  # bytes a row takes besides its key and value, about
+
+
+def size_of(records: Sequence[Record]) -> int:
+    """Return about how many bytes these rows take."""
+    return sum(len(r.key or b"") + len(r.value or b"") + RECORD_OVERHEAD for r in records)
+
+
+class Buffer:
+    """Rows in offset order per partition, and how old the oldest of each topic is."""
+
+    def __init__(self, rules: BatchRules) -> None:
+        self.rules = rules
+        self._rows: dict[TopicPartition, list[Record]] = {}
+        self._sizes: dict[TopicPartition, int] = {}
+        self._oldest: dict[str, float] = {}
+
+    @property
+    def room(self) -> int:
+        """Bytes that may still be fetched; 0 means back-pressure."""
+        return room(self.rules, sum(self._sizes.values()))
+
+    def add(self, partition: TopicPartition, records: Sequence[Record], now: float) -> None:
+        """Keep fetched rows."""
+        if records:
+            self._rows.setdefault(partition, []).extend(records)
+            self._sizes[partition] = self._sizes.get(partition, 0) + size_of(records)
+            self._oldest.setdefault(partition.topic, now)
+
+    def drop(self, partition: TopicPartition) -> None:
+        """Forget a partition's rows: somebody else will read them."""
+        self._rows.pop(partition, None)
+        self._sizes.pop(partition, None)
+        if not any(p.topic == partition.topic for p in self._rows):
+            self._oldest.pop(partition.topic, None)
+
+    def due(self, now: float) -> str | None:
+        """Return the topic whose batch is to be written now, the longest waiting first."""
+        ready = [
+            (oldest, topic)
+            for topic, oldest in self._oldest.items()
+            if due(self.rules, self._size(topic), oldest, now)
+        ]
+        return min(ready)[1] if ready else None
+
+    def due_in(self, now: float) -> float | None:
+        """Return the seconds until a batch is due by its age; None when there is nothing."""
+        if not self._oldest:
+            return None
+        return max(0.0, min(self._oldest.values()) + self.rules.wait_s - now)
+
+    def take(
+        self, topic: str, landed: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, Sequence[Record]]:
+        """Remove and return a topic's rows of these partitions, from `landed` on."""
+        self._oldest.pop(topic, None)
+        rows: dict[TopicPartition, Sequence[Record]] = {}
+        for partition in sorted(p for p in self._rows if p.topic == topic):
+            records = self._rows.pop(partition)
+            self._sizes.pop(partition)
+            if partition in landed:
+                first = bisect_left(records, landed[partition], key=attrgetter("offset"))
+                if records[first:]:
+                    rows[partition] = records[first:]
+        return rows
+
+    def _size(self, topic: str) -> int:
+        return sum(size for p, size in self._sizes.items() if p.topic == topic)

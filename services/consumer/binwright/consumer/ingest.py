@@ -1,0 +1,299 @@
+"""One consumer at work: obeys, fetches, writes, answers.
+
+Four tasks share one `Consumer` state. It changes between awaits only, through `_apply`, and what
+a change asks for is done in that order by one task: answers leave in the order they came about.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import structlog
+
+from binwright.consumer.buffer import Buffer, size_of
+from binwright.consumer.mailbox import Mailbox
+from binwright.consumer.tables import Tables
+from binwright.core import handover
+from binwright.core.batch import BatchRules
+from binwright.core.errors import BrokerUnavailable, Fenced, TopicMissing
+from binwright.core.handover import (
+    Closing,
+    Consumer,
+    Deed,
+    Done,
+    Exit,
+    Fetch,
+    Open,
+    Opening,
+    Quit,
+    Reply,
+    ReportNow,
+)
+from binwright.core.messages import Goodbye, Report
+from binwright.core.model import TopicPartition
+from binwright.core.ports import Hint, Intake
+from binwright.shell.letters import commands
+
+log = structlog.get_logger()
+
+FETCH_BYTES = 8 << 20
+FETCH_WAIT_S = 0.5
+RATE_WINDOW_S = 10.0
+HINT_REFRESH_S = 3600.0  # Kafka forgets an idle group's offsets after days
+
+
+@dataclass(frozen=True, slots=True)
+class IngestRules:
+    """A consumer's settings."""
+
+    batch: BatchRules = field(default_factory=BatchRules)
+    from_latest: bool = False
+    report_s: float = 1.0
+
+
+class _Left(Exception):
+    """The process has said its last word."""
+
+
+class Ingest:
+    """A consumer process between its Hello and its exit."""
+
+    def __init__(  # noqa: PLR0913 - its neighbours, its rules, a wall clock
+        self,
+        *,
+        mailbox: Mailbox,
+        intake: Intake,
+        tables: Tables,
+        topics: Sequence[str],
+        rules: IngestRules,
+        wall_ms: Callable[[], int],
+    ) -> None:
+        self.consumer = Consumer(mailbox.slot, mailbox.epoch)
+        self._mailbox, self._intake, self._tables = mailbox, intake, tables
+        self._topics, self._rules, self._wall_ms = topics, rules, wall_ms
+        self._buffer = Buffer(rules.batch)
+        self._deeds: asyncio.Queue[Deed] = asyncio.Queue()
+        self._opens: deque[Open] = deque()
+        self._wake = asyncio.Event()  # something to do for Spark, or room to fetch into
+        self._landed: deque[tuple[float, int]] = deque()  # when, bytes
+        self._rows = 0
+        self._holes = 0
+
+    async def run(self) -> None:
+        """Work until told to leave, or drained.
+
+        Raises:
+            Fenced: A newer process has this slot, or it was declared dead.
+            UserError: A table cannot be had.
+        """
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for work in (self._listen, self._do, self._report, self._fetch, self._write):
+                    tasks.create_task(work())
+        except* _Left as left:
+            log.info("consumer.ended", reason=str(left.exceptions[0]))
+
+    def drain(self) -> None:
+        """Begin a graceful exit; `run` returns when nothing is in flight any more."""
+        self._apply(handover.drain(self.consumer))
+
+    # --- the state, and what follows from its changes --------------------------------------------
+
+    def _apply(self, done: Done) -> None:
+        self.consumer, deeds = done
+        for deed in deeds:
+            if isinstance(deed, Quit):  # at once: from here on nothing of it may be taken
+                self._intake.stop(deed.partition)
+                self._buffer.drop(deed.partition)
+            else:
+                self._deeds.put_nowait(deed)
+        self._wake.set()
+
+    async def _do(self) -> None:
+        while True:
+            match await self._deeds.get():
+                case Reply(message=message):
+                    await self._mailbox.publish(message)
+                    log.debug("answer.sent", kind=message.kind)
+                    if isinstance(message, Goodbye):
+                        log.info("goodbye.said", landed=len(message.landed))
+                case ReportNow():
+                    await self._mailbox.publish(self._state())
+                case Fetch(partition=partition, offset=offset):
+                    await self._begin(partition, offset)
+                case Open() as opening:
+                    self._opens.append(opening)
+                    self._wake.set()
+                case Exit(reason=reason):
+                    self._end(reason)
+
+    def _end(self, reason: str) -> None:
+        if self.consumer.leaving or not self.consumer.ready:
+            raise _Left(reason)
+        raise Fenced(reason)
+
+    async def _begin(self, partition: TopicPartition, offset: int) -> None:
+        """Fetch, unless a stop came between."""
+        while partition in self.consumer.landed() and not self.consumer.leaving:
+            try:
+                await self._intake.start(partition, offset)
+            except (BrokerUnavailable, TopicMissing) as exc:
+                log.warning("fetch.delayed", partition=str(partition), reason=str(exc))
+                await asyncio.sleep(1.0)
+            else:
+                log.info("partition.started", partition=str(partition), offset=offset)
+                return
+
+    # --- the tasks -------------------------------------------------------------------------------
+
+    async def _listen(self) -> None:
+        async for _, command in commands(self._mailbox.reader):
+            self._apply(handover.obey(self.consumer, command, self._wall_ms()))
+
+    async def _report(self) -> None:
+        while True:
+            self._deeds.put_nowait(ReportNow())
+            await asyncio.sleep(self._rules.report_s)
+
+    def _state(self) -> Report:
+        now = asyncio.get_running_loop().time()
+        while self._landed and self._landed[0][0] < now - RATE_WINDOW_S:
+            self._landed.popleft()
+        return Report(
+            slot=self.consumer.slot,
+            epoch=self.consumer.epoch,
+            term=self.consumer.term,
+            ready=self.consumer.ready,
+            held=self.consumer.landed(),
+            opening=self.consumer.among(Opening),
+            closing=self.consumer.among(Closing),
+            rate=sum(size for _, size in self._landed) / RATE_WINDOW_S,
+            landed_rows=self._rows,
+            holes=self._holes,
+            writing=bool(self.consumer.flying),
+        )
+
+    async def _fetch(self) -> None:
+        now = asyncio.get_running_loop().time
+        while True:
+            room = min(self._buffer.room, FETCH_BYTES)
+            if not room or self.consumer.leaving or not self.consumer.landed():
+                await self._woken(FETCH_WAIT_S)
+                continue
+            try:
+                found = await self._intake.fetch(room, FETCH_WAIT_S)
+            except BrokerUnavailable as exc:
+                log.warning("fetch.failed", reason=str(exc))
+                await asyncio.sleep(1.0)
+                continue
+            reading = self.consumer.landed()
+            for partition, records in found.items():
+                if partition in reading:
+                    self._buffer.add(partition, records, now())
+            self._count_holes()
+            if found:
+                self._wake.set()
+
+    def _count_holes(self) -> None:
+        for partition, (wanted, got) in self._intake.lost().items():
+            self._holes += max(0, got - wanted)
+            log.error("records.lost", partition=str(partition), wanted=wanted, first=got)
+
+    async def _write(self) -> None:
+        """Use the one Spark session: claims first, then openings, then batches."""
+        await self._claim_all()
+        refreshed = asyncio.get_running_loop().time()
+        while True:
+            now = asyncio.get_running_loop().time()
+            if self._opens:
+                await self._open(self._opens.popleft())
+            elif (topic := self._buffer.due(now)) is not None and not self.consumer.leaving:
+                await self._land(topic)
+            elif now - refreshed > HINT_REFRESH_S:
+                refreshed = now
+                await self._hint_all()
+            else:
+                wait = self._buffer.due_in(now)
+                await self._woken(5.0 if wait is None else wait)
+
+    async def _claim_all(self) -> None:
+        for topic in self._topics:
+            await self._tables.claim(topic)
+        self._apply(handover.claimed(self.consumer))
+
+    async def _woken(self, timeout_s: float) -> None:
+        """Wait for a change, or so long."""
+        self._wake.clear()
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+
+    async def _open(self, opening: Open) -> None:
+        """Fence, then resolve, then read (†)."""
+        topics = sorted({p.topic for p in opening.partitions})
+        for topic in topics:
+            for fence in opening.fences:
+                await self._tables.fence(topic, fence)
+        try:
+            offsets = await self._offsets(opening.partitions)
+        except (BrokerUnavailable, TopicMissing) as exc:
+            log.warning("opening.delayed", reason=str(exc))
+            await asyncio.sleep(1.0)
+            if any(self._awaits(opening, p) for p in opening.partitions):
+                self._opens.append(opening)  # behind the others: they need not wait for it
+            return
+        self._apply(handover.opened(self.consumer, opening, offsets))
+        for topic in topics:
+            await self._hint(topic)  # so that the next owner need not read the whole history
+
+    def _awaits(self, opening: Open, partition: TopicPartition) -> bool:
+        part = self.consumer.parts.get(partition)
+        return isinstance(part, Opening) and part.revision == opening.revision
+
+    async def _offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        hints = await self._intake.hints(partitions)
+        bounds = await self._intake.bounds(partitions)
+        known: dict[TopicPartition, int] = {}
+        for topic in sorted({p.topic for p in partitions}):
+            known |= await self._tables.resolve([p for p in partitions if p.topic == topic], hints)
+        return {p: self._first(p, known.get(p), *bounds[p]) for p in partitions}
+
+    def _first(self, partition: TopicPartition, known: int | None, begin: int, end: int) -> int:
+        rule = end if self._rules.from_latest else begin
+        if known is not None and known > end:
+            log.error("topic.recreated", partition=str(partition), landed=known, end=end)
+            return rule
+        return rule if known is None else known
+
+    async def _land(self, topic: str) -> None:
+        landed = {p: at for p, at in self.consumer.landed().items() if p.topic == topic}
+        rows = self._buffer.take(topic, landed)
+        if not rows:
+            return
+        ends = {p: records[-1].offset + 1 for p, records in rows.items()}
+        self.consumer = handover.handed(self.consumer, ends)
+        await self._tables.write(topic, rows, {**landed, **ends})
+        now = asyncio.get_running_loop().time()
+        self._landed.append((now, sum(map(size_of, rows.values()))))
+        self._rows += sum(map(len, rows.values()))
+        self._apply(handover.settled(self.consumer))
+        await self._hint(topic)
+
+    async def _hint_all(self) -> None:
+        for topic in self._topics:
+            await self._hint(topic)
+
+    async def _hint(self, topic: str) -> None:
+        """Tell Kafka's tools where we are: only what is read now, and our own last commit (†)."""
+        hints = {
+            p: Hint(offset, self._tables.versions[topic], self._tables.ids[topic])
+            for p, offset in self.consumer.landed().items()
+            if p.topic == topic
+        }
+        try:
+            await self._intake.hint(hints)
+        except BrokerUnavailable as exc:
+            log.warning("hint.failed", topic=topic, reason=str(exc))  # it is only a hint

@@ -1,0 +1,65 @@
+"""The consumer's end of the hand-over topic: a Hello, an ear, a voice."""
+
+import asyncio
+from dataclasses import dataclass
+
+import structlog
+
+from binwright.core import wire
+from binwright.core.errors import BrokerUnavailable, TopicMissing
+from binwright.core.messages import Hello, Inbound
+from binwright.core.model import Slot, metadata_partition
+from binwright.core.ports import Bus, Reader
+from binwright.shell.letters import INBOX
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Mailbox:
+    """What one process of a slot hears and says."""
+
+    bus: Bus
+    topic: str
+    slot: Slot
+    epoch: int
+    reader: Reader
+
+    async def publish(self, message: Inbound) -> None:
+        """Append to partition 0, however long that takes: an answer is owed.
+
+        One that was sent twice, because its confirmation was lost, changes nothing.
+        """
+        while True:
+            try:
+                await self.bus.publish(self.topic, INBOX, wire.key(message), wire.encode(message))
+            except BrokerUnavailable as exc:
+                log.warning("answer.delayed", kind=message.kind, reason=str(exc))
+                await asyncio.sleep(1.0)
+            else:
+                return
+
+
+async def open_mailbox(  # noqa: PLR0913, PLR0917 - who, where and how long
+    bus: Bus, topic: str, slot: Slot, process: str, version: str, patience_s: float = 60.0
+) -> Mailbox:
+    """Say Hello; its offset is the epoch. Commands are heard from before the Hello on.
+
+    Raises:
+        TopicMissing: The slot has no metadata partition: no controller made one in time.
+        BrokerUnavailable: Kafka does not answer; whether Hello was said is not known.
+    """
+    mine = metadata_partition(slot)
+    try:
+        async with asyncio.timeout(patience_s):
+            while await bus.partitions(topic) <= mine:  # noqa: ASYNC110 - only asking tells
+                await asyncio.sleep(0.5)
+    except TimeoutError as exc:
+        raise TopicMissing(
+            f"slot {slot} needs partition {mine} of {topic}, which is not there after "
+            f"{patience_s:g} s: is a controller of this group running?"
+        ) from exc
+    end = await bus.end(topic, mine)
+    hello = Hello(slot=slot, process=process, version=version)
+    epoch = await bus.publish(topic, INBOX, wire.key(hello), wire.encode(hello))
+    return Mailbox(bus, topic, slot, epoch, await bus.reader(topic, mine, end))

@@ -1,0 +1,215 @@
+"""A reign: events into the pure machine, its actions out into the world.
+
+The state changes in `_feed` only, between awaits. What it asks for is done in that order: words by
+one task, orders to the fleet by another, so that a slow pod never delays a command.
+"""
+
+import asyncio
+from collections.abc import Collection
+from dataclasses import dataclass
+from uuid import uuid4
+
+import structlog
+
+from binwright.core import wire
+from binwright.core.errors import BrokerUnavailable, TopicMissing, WorldError
+from binwright.core.events import (
+    Action,
+    Broadcast,
+    Destroy,
+    Event,
+    Heard,
+    Measured,
+    Pack,
+    Packed,
+    Publish,
+    Reconcile,
+    Say,
+    StepDown,
+    Tell,
+    Tick,
+)
+from binwright.core.group import Rules
+from binwright.core.machine import State, begin, transition
+from binwright.core.messages import Message
+from binwright.core.model import Assignment, metadata_partition
+from binwright.core.packing.catalogue import Packing
+from binwright.core.ports import Bus, Fleet, Reader
+from binwright.shell.letters import INBOX, inbound, measurements
+
+log = structlog.get_logger()
+
+METADATA_CONFIG = {
+    # Deletion by age would remove a long-lived consumer's Hello; and a reader may lag for a while.
+    "cleanup.policy": "compact",
+    "min.compaction.lag.ms": str(6 * 3600 * 1000),
+}
+TICK_S = 1.0
+RETRY_S = 1.0
+INLINE_PARTITIONS = 2_000  # above, the packing gets a thread of its own
+
+
+class Deposed(Exception):
+    """Another controller claimed: this reign is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Realm:
+    """What is ruled, and by which rules."""
+
+    metadata_topic: str
+    metrics_topic: str
+    rules: Rules
+    packing: Packing
+
+
+class Controller:
+    """One reign, from its Claim until somebody else's."""
+
+    def __init__(self, bus: Bus, fleet: Fleet, realm: Realm) -> None:
+        self._bus, self._fleet, self._realm = bus, fleet, realm
+        self._words: asyncio.Queue[Action] = asyncio.Queue()
+        self._orders: asyncio.Queue[Reconcile | Destroy] = asyncio.Queue()
+        self._state, self._first = begin(realm.rules, str(uuid4()), self._now())
+
+    @property
+    def state(self) -> State:
+        """Return where the machine is."""
+        return self._state
+
+    async def reign(self) -> None:
+        """Claim, synchronize, and rule until deposed.
+
+        Raises:
+            Deposed: A later claim was read.
+            WorldError: Kafka could not be reached at the start.
+        """
+        await self._bus.ensure(self._realm.metadata_topic, 1, METADATA_CONFIG)
+        end = await self._bus.end(self._realm.metrics_topic, 0)
+        heard = await self._bus.reader(self._realm.metadata_topic, INBOX, 0)
+        measured = await self._bus.reader(self._realm.metrics_topic, 0, end)
+        self._act(self._first)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for work in (self._listen(heard), self._watch(measured), self._tick()):
+                    tasks.create_task(work)
+                tasks.create_task(self._speak())
+                tasks.create_task(self._order())
+        except* Deposed as deposed:
+            raise Deposed(str(deposed.exceptions[0])) from None
+        finally:
+            await heard.close()
+            await measured.close()
+
+    @staticmethod
+    def _now() -> float:
+        return asyncio.get_running_loop().time()
+
+    # --- events in -------------------------------------------------------------------------------
+
+    def _feed(self, event: Event) -> None:
+        before = self._state
+        self._state, actions = transition(before, event)
+        if type(before) is not type(self._state):
+            log.info(
+                "state.changed",
+                state=type(self._state).__name__.lower(),
+                was=type(before).__name__.lower(),
+            )
+        self._act(actions)
+
+    def _act(self, actions: Collection[Action]) -> None:
+        for action in actions:
+            match action:
+                case Say(event=event, facts=facts):
+                    log.info(event, **facts)
+                case Reconcile() | Destroy():
+                    self._orders.put_nowait(action)
+                case _:
+                    self._words.put_nowait(action)
+
+    async def _listen(self, reader: Reader) -> None:
+        async for record, message in inbound(reader):
+            self._feed(Heard(self._now(), record.offset, message))
+
+    async def _watch(self, reader: Reader) -> None:
+        async for _, measurement in measurements(reader):
+            self._feed(Measured(self._now(), measurement))
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(TICK_S)
+            self._feed(Tick(self._now()))
+
+    # --- words out -------------------------------------------------------------------------------
+
+    async def _speak(self) -> None:
+        while True:
+            match await self._words.get():
+                case Publish(message=message):
+                    await self._send(INBOX, message)
+                case Tell(slot=slot, message=message):
+                    log.info("command.sent", kind=message.kind, slot=slot)
+                    await self._send(metadata_partition(slot), message)
+                case Broadcast(message=message):
+                    count = await self._partitions()
+                    for partition in range(1, count):
+                        await self._send(partition, message)
+                case Pack() as request:
+                    self._feed(Packed(self._now(), await self._pack(request)))
+                case StepDown(term=term):
+                    raise Deposed(f"a later claim stands at {term}")
+
+    async def _send(self, partition: int, message: Message) -> None:
+        """Append, however long that takes: one that stands there twice changes nothing."""
+        topic = self._realm.metadata_topic
+        while True:
+            try:
+                await self._bus.publish(topic, partition, wire.key(message), wire.encode(message))
+            except BrokerUnavailable as exc:
+                log.warning("message.delayed", kind=message.kind, reason=str(exc))
+                await asyncio.sleep(RETRY_S)
+            except TopicMissing as exc:  # a slot that never was can't be waiting
+                log.error("message.undeliverable", kind=message.kind, reason=str(exc))  # noqa: TRY400 - expected
+                return
+            else:
+                return
+
+    async def _partitions(self) -> int:
+        while True:
+            try:
+                return await self._bus.partitions(self._realm.metadata_topic)
+            except BrokerUnavailable as exc:
+                log.warning("metadata.unreachable", reason=str(exc))
+                await asyncio.sleep(RETRY_S)
+
+    async def _pack(self, request: Pack) -> Assignment:
+        arguments = (request.rates, request.capacity, request.current)
+        if len(request.rates) <= INLINE_PARTITIONS:
+            return self._realm.packing(*arguments)
+        return await asyncio.to_thread(self._realm.packing, *arguments)
+
+    # --- orders out ------------------------------------------------------------------------------
+
+    async def _order(self) -> None:
+        while True:
+            order = await self._orders.get()
+            while True:
+                try:
+                    await self._carry_out(order)
+                except WorldError as exc:
+                    log.warning("fleet.failed", reason=str(exc))
+                    await asyncio.sleep(RETRY_S)
+                    if isinstance(order, Reconcile) and not self._orders.empty():
+                        break  # a later order knows better
+                else:
+                    break
+
+    async def _carry_out(self, order: Reconcile | Destroy) -> None:
+        match order:
+            case Reconcile(slots=slots):
+                needed = 1 + max((metadata_partition(slot) for slot in slots), default=0)
+                await self._bus.ensure(self._realm.metadata_topic, needed, METADATA_CONFIG)
+                await self._fleet.reconcile(slots)
+            case Destroy(slot=slot):
+                await self._fleet.destroy(slot)

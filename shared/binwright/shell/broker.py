@@ -1,0 +1,240 @@
+"""Kafka spoken to: where it is, as whom, what went wrong, and who leads what.
+
+Everything here and in `bus` turns aiokafka's errors into ours; nobody else catches `KafkaError`.
+"""
+
+import asyncio
+import random
+import ssl
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Self
+
+from aiokafka.client import AIOKafkaClient
+from aiokafka.conn import collect_hosts, create_conn
+from aiokafka.errors import (
+    IncompatibleBrokerVersion,
+    KafkaError,
+    LeaderNotAvailableError,
+    NoError,
+    UnknownTopicOrPartitionError,
+    for_code,
+)
+from aiokafka.protocol.api import Request, Response
+from aiokafka.protocol.metadata import MetadataRequest
+from aiokafka.protocol.offset import OffsetRequest
+
+from binwright.core.errors import BrokerUnavailable, SettingsError, TopicMissing
+from binwright.shell.settings import KafkaSettings
+
+NOBODY = -1
+"""The leader of a partition that has none."""
+LATEST, EARLIEST = -1, -2
+DIAGNOSIS_S = 5.0
+
+
+class Unsupported(BrokerUnavailable):
+    """The broker and we have no version of a request in common."""
+
+
+def client_options(kafka: KafkaSettings) -> dict[str, Any]:
+    """Return what every aiokafka client is opened with: address, security, request timeout.
+
+    Raises:
+        SettingsError: A certificate or key cannot be read.
+    """
+    password = kafka.sasl_password
+    return {
+        "bootstrap_servers": kafka.bootstrap_servers,
+        "client_id": "binwright",
+        "request_timeout_ms": round(kafka.request_timeout_s * 1000),
+        "security_protocol": kafka.security_protocol,
+        "ssl_context": _ssl_context(kafka),
+        "sasl_mechanism": kafka.sasl_mechanism,
+        "sasl_plain_username": kafka.sasl_username,
+        "sasl_plain_password": password.get_secret_value() if password else None,
+    }
+
+
+def _ssl_context(kafka: KafkaSettings) -> ssl.SSLContext | None:
+    if not kafka.security_protocol.endswith("SSL"):
+        return None
+    try:
+        context = ssl.create_default_context(cafile=kafka.ssl_ca_file)
+        if kafka.ssl_certificate_file:
+            context.load_cert_chain(kafka.ssl_certificate_file, kafka.ssl_key_file)
+    except OSError as exc:  # ssl.SSLError is one
+        files = kafka.ssl_ca_file, kafka.ssl_certificate_file, kafka.ssl_key_file
+        named = ", ".join(str(file) for file in files if file)
+        raise SettingsError(
+            f"kafka.ssl_ca_file, ssl_certificate_file or ssl_key_file cannot be used ({named}): "
+            f"{exc}. Each must be a PEM file."
+        ) from exc
+    return context
+
+
+@contextmanager
+def translated(doing: str) -> Iterator[None]:
+    """Turn what aiokafka raises inside into `BrokerUnavailable` or `TopicMissing`, with a cause."""
+    try:
+        yield
+    except UnknownTopicOrPartitionError as exc:
+        raise TopicMissing(f"{doing}: there is no such topic or partition") from exc
+    except TimeoutError as exc:
+        raise BrokerUnavailable(f"{doing}: no answer in time") from exc
+    except (KafkaError, OSError) as exc:
+        raise BrokerUnavailable(f"{doing}: {exc}") from exc
+
+
+async def unreachable(kafka: KafkaSettings) -> BrokerUnavailable:
+    """Return the error for a failed bootstrap: the address, the reason, and what to check.
+
+    aiokafka says "unable to bootstrap" and keeps the reason (a wrong password, say) to itself, so
+    each server is knocked at once more.
+    """
+    hosts = collect_hosts(kafka.bootstrap_servers)
+    reasons = "; ".join(await asyncio.gather(*(_knock(kafka, *host) for host in hosts)))
+    checks = [f"that a broker listens at kafka.bootstrap_servers ({kafka.bootstrap_servers})"]
+    checks.append(f"that this listener speaks {kafka.security_protocol} (kafka.security_protocol)")
+    if kafka.security_protocol.startswith("SASL"):
+        checks.append(
+            f"that it knows {kafka.sasl_username} by {kafka.sasl_mechanism}, by this password"
+        )
+    return BrokerUnavailable(f"Kafka cannot be reached: {reasons}. Check {', '.join(checks)}.")
+
+
+async def _knock(kafka: KafkaSettings, host: str, port: int, _family: int) -> str:
+    options = client_options(kafka)
+    options.pop("bootstrap_servers")
+    try:
+        async with asyncio.timeout(DIAGNOSIS_S):
+            conn = await create_conn(host, port, **options)
+    except TimeoutError:
+        return f"{host}:{port} does not answer"
+    except (KafkaError, OSError) as exc:
+        return f"{host}:{port}: {exc}"
+    await conn.close()
+    return f"{host}:{port} answers now"
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """What a broker knows about the topics that were asked for."""
+
+    leaders: Mapping[str, Mapping[int, int]]
+    """Of each topic that exists: partition -> broker, or `NOBODY`."""
+    refused: Mapping[str, str]
+    """Of which Kafka says nothing, and why; a topic in neither does not exist."""
+
+
+class Cluster:
+    """Questions to Kafka, on connections that nothing else keeps busy.
+
+    (On a connection with a fetch under way every answer waits for up to 500 ms.)
+    Topics are never created by asking. Opened when first used; a cluster that moved as a whole is
+    found again through the bootstrap servers. Close it at the end.
+    """
+
+    def __init__(self, kafka: KafkaSettings, *, answer_s: float | None = None) -> None:
+        """Wait for each answer `answer_s` seconds at most; else the settings' request timeout."""
+        self._kafka = kafka
+        self._answer_s = answer_s or kafka.request_timeout_s
+        self._client: AIOKafkaClient | None = None
+        self._opening = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        """Connect now.
+
+        Raises:
+            BrokerUnavailable: No broker answers; says what to check.
+        """
+        await self._opened()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Let go of connections."""
+        await self.close()
+
+    async def close(self) -> None:
+        """Let go of connections; they are opened again when needed."""
+        client, self._client = self._client, None
+        if client:
+            await client.close()
+
+    async def _opened(self) -> AIOKafkaClient:
+        async with self._opening:
+            if self._client is None:
+                options = client_options(self._kafka)
+                options["request_timeout_ms"] = round(self._answer_s * 1000)
+                client = AIOKafkaClient(**options)
+                try:
+                    await client.bootstrap()
+                except (KafkaError, OSError) as exc:
+                    await client.close()
+                    raise await unreachable(self._kafka) from exc
+                self._client = client
+            return self._client
+
+    async def ask(self, broker: int, request: Request[Any]) -> Response:
+        """Send one request to one broker; raise `BrokerUnavailable` or `Unsupported`."""
+        client = await self._opened()
+        with translated(f"ask broker {broker}"):
+            try:
+                return await client.send(broker, request)
+            except (IncompatibleBrokerVersion, NotImplementedError) as exc:
+                raise Unsupported(f"broker {broker} is too old or too new: {exc}") from exc
+
+    async def _ask_any(self, request: Request[Any]) -> Response:
+        client = await self._opened()
+        brokers = [broker.nodeId for broker in client.cluster.brokers()]
+        faults = []
+        for broker in random.sample(brokers, len(brokers)):
+            try:
+                return await self.ask(broker, request)
+            except BrokerUnavailable as exc:
+                faults.append(str(exc))
+        await self.close()  # so that the next question begins at the bootstrap servers
+        raise BrokerUnavailable(f"no broker answers: {'; '.join(faults)}")
+
+    async def _metadata(self, topics: Collection[str]) -> Response:
+        metadata = await self._ask_any(MetadataRequest(sorted(topics), allow_auto_topic_creation=False))
+        if self._client:  # nobody closed it meanwhile
+            found, metadata.topics = metadata.topics, []
+            # Keeps the brokers' addresses fresh; about missing topics it would write logs.
+            self._client.cluster.update_metadata(metadata)
+            metadata.topics = found
+        return metadata
+
+    async def brokers(self) -> int:
+        """Return how many brokers are alive; raise `BrokerUnavailable`."""
+        return len((await self._metadata(())).brokers)
+
+    async def topics(self, names: Collection[str]) -> Topics:
+        """Look up who leads each partition; raise `BrokerUnavailable`."""
+        leaders: dict[str, dict[int, int]] = {}
+        refused: dict[str, str] = {}
+        if names:
+            for code, topic, _internal, partitions in (await self._metadata(names)).topics:
+                error = for_code(code)
+                if error in (NoError, LeaderNotAvailableError):  # the latter: being created
+                    leaders[topic] = {p: leader for _, p, leader, *_ in partitions}
+                elif error is not UnknownTopicOrPartitionError:
+                    refused[topic] = f"{error.__name__}: {error.description}"
+        return Topics(leaders, refused)
+
+    async def offsets(
+        self, broker: int, partitions: Mapping[str, Collection[int]], when: int
+    ) -> dict[tuple[str, int], int]:
+        """Return the `LATEST` or `EARLIEST` offsets of partitions that `broker` leads.
+
+        Those that it does not lead (any more) are left out. Raises `BrokerUnavailable`.
+        """
+        wanted = [(topic, [(p, when) for p in numbers]) for topic, numbers in partitions.items()]
+        answer = await self.ask(broker, OffsetRequest(-1, 0, wanted))
+        return {
+            (topic, partition): offset
+            for topic, rows in answer.topics
+            for partition, code, _timestamp, offset in rows
+            if code == NoError.errno
+        }

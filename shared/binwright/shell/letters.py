@@ -1,0 +1,58 @@
+"""Reading control topics: records to messages, and what is none never stops a loop."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import TypeVar
+
+import structlog
+
+from binwright.core import wire
+from binwright.core.errors import BrokerUnavailable, MalformedMessage, UnknownKind
+from binwright.core.messages import Command, Inbound, Measurement
+from binwright.core.ports import Reader, Record
+
+log = structlog.get_logger()
+
+INBOX = 0
+"""The controllers' own partition of the metadata topic."""
+
+T = TypeVar("T")
+
+
+async def _decoded(
+    reader: Reader, decode: Callable[[bytes | None], T]
+) -> AsyncIterator[tuple[Record, T]]:
+    skipped: set[str] = set()
+    while True:
+        try:
+            records = await reader.read(timeout_s=5.0)
+        except BrokerUnavailable as exc:
+            log.warning("mailbox.unreachable", reason=str(exc))
+            await asyncio.sleep(1.0)
+            continue
+        for record in records:
+            try:
+                message = decode(record.value)
+            except UnknownKind as exc:
+                if exc.reason not in skipped:  # once is enough
+                    log.warning("message.unknown", offset=record.offset, reason=exc.reason)
+                skipped.add(exc.reason)
+            except MalformedMessage as exc:
+                log.warning("message.malformed", offset=record.offset, reason=exc.reason)
+            else:
+                yield record, message
+
+
+def inbound(reader: Reader) -> AsyncIterator[tuple[Record, Inbound]]:
+    """Yield what stands in metadata partition 0, in order, for ever."""
+    return _decoded(reader, wire.decode_inbound)
+
+
+def commands(reader: Reader) -> AsyncIterator[tuple[Record, Command]]:
+    """Yield what a slot is told, in order, for ever."""
+    return _decoded(reader, wire.decode_command)
+
+
+def measurements(reader: Reader) -> AsyncIterator[tuple[Record, Measurement]]:
+    """Yield what the monitor says, in order, for ever."""
+    return _decoded(reader, wire.decode_measurement)

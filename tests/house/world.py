@@ -1,0 +1,153 @@
+"""The whole system on fakes and virtual time: monitor, controllers, consumers."""
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+
+from binwright.consumer.ingest import Ingest, IngestRules
+from binwright.consumer.mailbox import open_mailbox
+from binwright.consumer.tables import Tables
+from binwright.controller.steer import Controller, Deposed, Realm
+from binwright.core import wire
+from binwright.core.group import Rules
+from binwright.core.messages import Inbound
+from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+from binwright.core.packing.catalogue import algorithm
+try:
+    from binwright.monitor.watch import watch
+except ImportError:
+    from binwright.core.rate import TopicRates
+    from binwright.core.messages import Measurement
+    async def watch(logs, bus, names, metrics, interval_s, window_s):
+        rates={n:TopicRates(window_s) for n in names}
+        while True:
+            now=asyncio.get_running_loop().time()
+            for n,s in (await logs.sample(names)).items():
+                ps=rates[n].feed(now,s)
+                m=Measurement(topic=n,at_ms=int(now*1000),partitions=tuple(ps))
+                await bus.publish(metrics,0,wire.key(m),wire.encode(m))
+            await asyncio.sleep(interval_s)
+from binwright.testing.bus import FakeBus
+from binwright.testing.fleet import FakeFleet
+from binwright.testing.intake import FakeIntake, FakeTopics
+from binwright.testing.lake import FakeLake, FakeStorage
+
+GROUP, METADATA, METRICS = "house", "house.metadata", "binwright.metrics"
+RULES = Rules(
+    limit=BytesPerSecond(120_000),
+    capacity=BytesPerSecond(100_000),
+    look_again_s=20.0,
+    consumer_timeout_s=10.0,
+    plan_timeout_s=60.0,
+    repeat_s=10.0,
+    stale_s=30.0,
+)
+
+
+class Process:
+    """One consumer process: a Hello, then work."""
+
+    def __init__(self, world: "World", slot: Slot) -> None:
+        self.world, self.slot = world, slot
+        self.ingest: Ingest | None = None
+        self.lake = FakeLake(world.storage, latency_s=world.write_s)
+
+    async def run(self) -> None:
+        world = self.world
+        name = f"process-{self.slot}-{world.fleet.born[self.slot]}"
+        mailbox = await open_mailbox(world.bus, METADATA, self.slot, name, "test")
+        tables = Tables(self.lake, GROUP, self.slot, mailbox.epoch)
+        self.ingest = Ingest(
+            mailbox=mailbox,
+            intake=FakeIntake(world.topics, GROUP),
+            tables=tables,
+            topics=world.names,
+            rules=IngestRules(),
+            wall_ms=lambda: int(asyncio.get_running_loop().time() * 1000),
+        )
+        await self.ingest.run()
+
+    def drain(self) -> None:
+        if self.ingest is not None:
+            self.ingest.drain()
+
+
+@dataclass
+class World:
+    """Everything there is."""
+
+    topics: FakeTopics
+    names: tuple[str, ...]
+    bus: FakeBus = field(default_factory=lambda: FakeBus({METRICS: 1}, latency_s=0.002))
+    storage: FakeStorage = field(default_factory=FakeStorage)
+    write_s: float = 0.5
+    fleet: FakeFleet = field(init=False)
+    controllers: list[Controller] = field(default_factory=list)
+    tasks: list[asyncio.Task[None]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.fleet = FakeFleet(lambda slot: Process(self, slot))
+
+    def start_controller(self) -> asyncio.Task[None]:
+        realm = Realm(METADATA, METRICS, RULES, algorithm("mwf"))
+        controller = Controller(self.bus, self.fleet, realm)
+        self.controllers.append(controller)
+        self.tasks.append(asyncio.create_task(self._reign(controller)))
+        return self.tasks[-1]
+
+    @staticmethod
+    async def _reign(controller: Controller) -> None:
+        with contextlib.suppress(Deposed):
+            await controller.reign()
+
+    def start_monitor(self) -> None:
+        work = watch(self.topics, self.bus, self.names, METRICS, interval_s=1.0, window_s=5.0)
+        self.tasks.append(asyncio.create_task(work))
+
+    def heard(self) -> list[Inbound]:
+        return [wire.decode_inbound(r.value) for r in self.bus.records(METADATA, 0)]
+
+    def load(self, rates: Mapping[TopicPartition, float]) -> None:
+        for partition, rate in rates.items():
+            self.topics.grow(partition, rate)
+
+    def audit(self) -> dict[TopicPartition, tuple[list[int], list[int]]]:
+        """Return, per partition that is not exactly right, the lost and the doubled offsets."""
+        landed = self.storage.landed()
+        wrong = {}
+        for partition in self.topics.logs:
+            start, end = self.topics.bounds(partition)
+            seen = landed.get(partition, Counter())
+            lost = [offset for offset in range(start, end) if not seen[offset]]
+            doubled = [offset for offset, times in seen.items() if times > 1]
+            if lost or doubled:
+                wrong[partition] = (lost[:5], doubled[:5])
+        return wrong
+
+    async def settled(self, patience_s: float = 120.0) -> None:
+        """Stop the load, and wait until all of it has landed exactly once."""
+        self.load(dict.fromkeys(self.topics.logs, 0.0))
+        deadline = asyncio.get_running_loop().time() + patience_s
+        while wrong := self.audit():
+            if asyncio.get_running_loop().time() > deadline:
+                raise AssertionError(f"not landed exactly once after {patience_s} s: {wrong}")
+            await asyncio.sleep(0.5)
+
+
+@contextlib.asynccontextmanager
+async def world(partitions: Mapping[str, int]) -> AsyncIterator[World]:
+    """Run monitor and controller; end everything, and tell of every failure, at the end."""
+    made = World(FakeTopics(partitions), tuple(partitions))
+    made.start_monitor()
+    made.start_controller()
+    try:
+        yield made
+        failed = [t.exception() for t in made.tasks if t.done() and not t.cancelled()]
+        assert not any(failed), failed
+    finally:
+        for task in made.tasks:
+            task.cancel()
+        await asyncio.gather(*made.tasks, return_exceptions=True)
+        await made.fleet.close()

@@ -1,0 +1,201 @@
+"""The fake topics grow, hold and lose records as a broker's do."""
+
+import asyncio
+
+import pytest
+
+from binwright.core.errors import BrokerUnavailable, TopicMissing
+from binwright.core.model import TopicPartition
+from binwright.core.ports import Hint, Intake, Logs, LogSample
+from binwright.testing.intake import FakeIntake, FakeTopics
+
+P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
+pytestmark = pytest.mark.looptime
+
+
+def offsets(fetched: object, partition: TopicPartition = P) -> list[int]:
+    assert isinstance(fetched, dict)
+    return [record.offset for record in fetched.get(partition, ())]
+
+
+async def test_they_fit_the_ports() -> None:
+    topics = FakeTopics({"orders": 2})
+    logs: Logs = topics
+    intake: Intake = FakeIntake(topics)
+
+    assert list((await logs.sample(["orders", "gone"]))["orders"]) == [0, 1]
+    assert not await intake.fetch(1, 1)
+
+
+async def test_produced_records_are_fetched_once_and_in_order() -> None:
+    topics = FakeTopics({"orders": 1})
+    intake = FakeIntake(topics)
+    assert topics.produce(P, b"a", None, b"c") == 0
+    await intake.start(P, 1)
+
+    fetched = await intake.fetch(1_000, 1)
+
+    assert [(r.offset, r.value) for r in fetched[P]] == [(1, None), (2, b"c")]
+    assert not await intake.fetch(1_000, 1)
+
+
+async def test_a_partition_grows_on_the_clock() -> None:
+    topics = FakeTopics({"orders": 1})
+    topics.grow(P, bytes_per_s=2_000, record_bytes=100)
+    await asyncio.sleep(10)
+    topics.grow(P, bytes_per_s=500, record_bytes=50)
+    await asyncio.sleep(10)
+
+    assert topics.bounds(P) == (0, 300)
+    assert (await topics.sample(["orders"]))["orders"] == {0: LogSample(1, 0, 300, 25_000)}
+
+
+async def test_a_change_of_rate_loses_no_part_of_a_record() -> None:
+    topics = FakeTopics({"orders": 1})
+    for _ in range(10):
+        topics.grow(P, bytes_per_s=40, record_bytes=100)
+        await asyncio.sleep(1)
+
+    assert topics.bounds(P) == (0, 4)
+
+
+async def test_single_records_interleave_with_growth() -> None:
+    topics = FakeTopics({"orders": 1})
+    topics.grow(P, bytes_per_s=100, record_bytes=100)
+    await asyncio.sleep(3)
+    assert topics.produce(P, b"x") == 3
+    await asyncio.sleep(2)
+    intake = FakeIntake(topics)
+    await intake.start(P, 0)
+
+    fetched = await intake.fetch(10_000, 1)
+
+    assert [len(r.value or b"") for r in fetched[P]] == [100, 100, 100, 1, 100, 100]
+    assert [r.timestamp_ms for r in fetched[P]] == [1_000, 2_000, 3_000, 3_000, 4_000, 5_000]
+
+
+async def test_a_fetch_waits_for_data_but_not_longer_than_it_may() -> None:
+    topics = FakeTopics({"orders": 1})
+    intake = FakeIntake(topics)
+    loop = asyncio.get_running_loop()
+    await intake.start(P, 0)
+    asyncio.get_running_loop().call_later(3, topics.produce, P, b"x")
+
+    assert not await intake.fetch(100, 2)
+    assert loop.time() == 2
+    assert offsets(await intake.fetch(100, 20)) == [0]
+    assert loop.time() == 3
+
+
+async def test_a_start_is_noticed_by_a_fetch_under_way() -> None:
+    topics = FakeTopics({"orders": 1})
+    intake = FakeIntake(topics)
+    topics.produce(P, b"x")
+    fetch = asyncio.create_task(intake.fetch(100, 60))
+    await asyncio.sleep(1)
+    await intake.start(P, 0)
+
+    assert offsets(await fetch) == [0]
+    assert asyncio.get_running_loop().time() < 2
+
+
+async def test_a_fetch_is_bounded_and_starves_nobody() -> None:
+    topics = FakeTopics({"orders": 2})
+    intake = FakeIntake(topics)
+    for partition in (P, Q):
+        topics.produce(partition, *[b"x" * 100] * 10)
+        await intake.start(partition, 0)
+
+    first, second = await intake.fetch(300, 1), await intake.fetch(300, 1)
+
+    assert offsets(first) == [0, 1, 2]
+    assert offsets(second, Q) == [0, 1, 2]
+
+
+async def test_nothing_of_a_stopped_partition_is_returned() -> None:
+    topics = FakeTopics({"orders": 2})
+    intake = FakeIntake(topics)
+    for partition in (P, Q):
+        await intake.start(partition, 0)
+        topics.produce(partition, b"x")
+    intake.stop(P)
+
+    assert set(await intake.fetch(1_000, 1)) == {Q}
+
+
+async def test_retention_that_overtook_us_is_a_hole() -> None:
+    topics = FakeTopics({"orders": 1})
+    intake = FakeIntake(topics)
+    topics.produce(P, *[b"x"] * 10)
+    await intake.start(P, 2)
+    topics.delete_records(P, 5)
+
+    assert offsets(await intake.fetch(1_000, 1)) == [5, 6, 7, 8, 9]
+    assert intake.lost() == {P: (2, 5)}
+    assert intake.lost() == {}
+
+
+async def test_a_log_that_ends_before_our_place_is_let_go_of() -> None:
+    """Its offsets mean other records now: only a new start can tell where to go on."""
+    topics = FakeTopics({"orders": 1})
+    intake = FakeIntake(topics)
+    topics.produce(P, b"x", b"x")
+    await intake.start(P, 2)
+    topics.delete("orders")
+    topics.create("orders", 1)
+
+    assert not await intake.fetch(1_000, 1)
+    assert intake.lost() == {P: (2, 0)}
+    topics.produce(P, b"y", b"y", b"y")
+    assert not await intake.fetch(1_000, 1)
+
+
+async def test_holes_in_the_log_are_passed_over() -> None:
+    topics = FakeTopics({"orders": 1})
+    intake = FakeIntake(topics)
+    topics.produce(P, b"x")
+    topics.skip(P, 3)
+    topics.produce(P, b"y")
+    await intake.start(P, 0)
+
+    assert offsets(await intake.fetch(1_000, 1)) == [0, 4]
+
+
+async def test_sizes_follow_what_is_kept() -> None:
+    topics = FakeTopics({"orders": 1})
+    topics.produce(P, b"aaaa", b"bb", b"c")
+    topics.delete_records(P, 1)
+    topics.log(P).leader = None
+    assert (await topics.sample(["orders"]))["orders"] == {0: None}
+    topics.log(P).leader = 3
+
+    assert (await topics.sample(["orders"]))["orders"] == {0: LogSample(3, 1, 3, 3)}
+
+
+async def test_hints_are_the_groups() -> None:
+    topics = FakeTopics({"orders": 2})
+    hint = Hint(5, 9, "table-1")
+    await FakeIntake(topics, "g").hint({P: hint})
+
+    assert await FakeIntake(topics, "g").hints([P, Q]) == {P: hint}
+    assert await FakeIntake(topics, "h").hints([P, Q]) == {}
+
+
+async def test_a_topic_that_is_not_there_is_named() -> None:
+    intake = FakeIntake(FakeTopics())
+
+    with pytest.raises(TopicMissing, match="orders-0"):
+        await intake.bounds([P])
+    with pytest.raises(TopicMissing, match="orders-0"):
+        await intake.start(P, 0)
+
+
+async def test_it_fails_as_often_as_told() -> None:
+    intake = FakeIntake(FakeTopics({"orders": 1}))
+    intake.fail_next(2)
+    with pytest.raises(BrokerUnavailable):
+        await intake.bounds([P])
+    with pytest.raises(BrokerUnavailable):
+        await intake.hint({})
+
+    assert await intake.bounds([P]) == {P: (0, 0)}
