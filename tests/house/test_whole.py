@@ -1,39 +1,135 @@
-"""The main job, start to end, in no time."""
+"""The main job on fakes and virtual time: minutes of it in less than a second."""
 
 import asyncio
 
 import pytest
 
-from binwright.core.machine import Sentinel
-from binwright.core.messages import Planned
+from binwright.core.messages import Goodbye, Planned
 from binwright.core.model import Slot, TopicPartition
 
-from .world import METADATA, World, world
+from .world import P, until, world
 
-P = [TopicPartition("orders", i) for i in range(4)]
-
-
-async def until(condition, patience_s: float = 60.0) -> None:
-    deadline = asyncio.get_running_loop().time() + patience_s
-    while not condition():
-        assert asyncio.get_running_loop().time() < deadline, "never came about"
-        await asyncio.sleep(0.25)
+pytestmark = pytest.mark.looptime
 
 
-def steady(w: World) -> bool:
-    controller = w.controllers[-1]
-    group = controller.state.group
-    return isinstance(controller.state, Sentinel) and len(group.assignment()) == len(w.topics.logs)
-
-
-@pytest.mark.looptime
 async def test_load_doubles_then_a_consumer_appears_and_nothing_is_lost_or_doubled() -> None:
     async with world({"orders": 4}) as w:
         w.load(dict.fromkeys(P, 20_000.0))
-        await until(lambda: steady(w))
+        await until(w.steady)
         assert w.fleet.running == {0}
+
         w.load(dict.fromkeys(P, 40_000.0))
-        await until(lambda: w.fleet.running == {0, 1} and steady(w))
-        moved = [m for m in w.heard() if isinstance(m, Planned) and m.moves]
-        assert moved
+        await until(lambda: len(w.fleet.running) == 2 and w.steady())
+        assert any(isinstance(m, Planned) and m.moves for m in w.heard())
         await w.settled()
+
+
+async def test_load_falls_then_the_empty_consumer_says_goodbye() -> None:
+    async with world({"orders": 4}) as w:
+        w.load(dict.fromkeys(P, 45_000.0))
+        await until(lambda: len(w.fleet.running) == 2 and w.steady())
+
+        w.load(dict.fromkeys(P, 10_000.0))
+        await until(lambda: len(w.fleet.running) == 1 and w.steady())
+        assert any(isinstance(m, Goodbye) for m in w.heard())
+        await w.settled()
+
+
+async def test_a_partition_that_appears_is_read_from_its_beginning() -> None:
+    async with world({"orders": 2}) as w:
+        w.load(dict.fromkeys(P[:2], 20_000.0))
+        await until(w.steady)
+        w.topics.create("orders", 4)
+        w.topics.produce(P[3], *[b"early"] * 10)
+        w.load({P[3]: 5_000.0})
+        await until(w.steady)
+        await w.settled()
+
+
+async def test_a_killed_consumer_loses_and_doubles_nothing() -> None:
+    """Its last write commits after the kill: the heir's fence and resolve must see it."""
+    async with world({"orders": 4}) as w:
+        w.write_s = 3.0
+        w.load(dict.fromkeys(P, 30_000.0))
+        await until(lambda: len(w.fleet.running) == 2 and w.steady())
+        for _ in range(5):
+            await asyncio.sleep(2.7)
+            w.fleet.kill(min(w.fleet.running))
+        await until(w.steady)
+        await w.settled()
+
+
+async def test_a_consumer_that_never_comes_back_is_declared_dead_and_replaced() -> None:
+    async with world({"orders": 4}) as w:
+        w.load(dict.fromkeys(P, 20_000.0))
+        await until(w.steady)
+        w.fleet.restart_s = 1e6
+        w.fleet.kill(Slot(0))
+        w.fleet.restart_s = 1.0
+        await until(lambda: w.fleet.born[Slot(0)] > 1 or len(w.fleet.born) > 1)
+        await until(w.steady)
+        await w.settled()
+
+
+async def test_losing_the_controller_stops_no_data() -> None:
+    async with world({"orders": 4}) as w:
+        w.load(dict.fromkeys(P, 20_000.0))
+        await until(w.steady)
+        w.kill_controller()
+        before = w.landed()
+        await asyncio.sleep(60)
+        assert w.landed() > before + 50 * 4 * 20  # 20 records/s of each partition
+        w.start_controller()
+        await until(w.steady)
+        await w.settled()
+
+
+async def test_the_later_claim_reigns() -> None:
+    async with world({"orders": 4}) as w:
+        w.load(dict.fromkeys(P, 20_000.0))
+        await until(w.steady)
+        second = w.start_controller()
+        await until(lambda: w.tasks[1].done() and w.steady())
+        assert not second.done()
+        w.load(dict.fromkeys(P, 45_000.0))
+        await until(lambda: len(w.fleet.running) == 2 and w.steady())
+        await w.settled()
+
+
+@pytest.mark.parametrize("words", range(1, 26))
+async def test_the_controller_dies_after_any_of_its_words(words: int) -> None:
+    """Kill it after its nth record; its successor finds everything from partition 0."""
+    async with world({"orders": 4, "clicks": 2}) as w:
+        clicks = [TopicPartition("clicks", i) for i in range(2)]
+        w.load(dict.fromkeys([*P, *clicks], 15_000.0))
+        await until(w.steady)
+        w.kill_controller()
+        w.start_controller(words=words)
+        w.load(dict.fromkeys([*P, *clicks], 45_000.0))
+        await until(lambda: w.controller_dead() or (len(w.fleet.running) > 2 and w.steady()))
+        w.kill_controller()
+        await asyncio.sleep(words % 4)
+        w.start_controller()
+        await until(lambda: len(w.fleet.running) > 2 and w.steady())
+        await w.settled()
+
+
+async def test_a_slow_spark_lets_batches_grow_and_then_fetching_pause() -> None:
+    async with world({"orders": 4}) as w:
+        w.write_s = 20.0
+        w.load(dict.fromkeys(P, 25_000.0))
+        await until(w.steady)
+        await asyncio.sleep(120)
+        await w.settled(300.0)
+
+
+async def test_a_broker_outage_loses_and_doubles_nothing() -> None:
+    async with world({"orders": 4}) as w:
+        w.load(dict.fromkeys(P, 20_000.0))
+        await until(w.steady)
+        await w.bus.go_down()
+        await asyncio.sleep(20)
+        await w.bus.come_up()
+        await until(w.steady)
+        await w.settled()
+

@@ -3,37 +3,29 @@
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from binwright.consumer.ingest import Ingest, IngestRules
 from binwright.consumer.mailbox import open_mailbox
 from binwright.consumer.tables import Tables
 from binwright.controller.steer import Controller, Deposed, Realm
 from binwright.core import wire
-from binwright.core.group import Rules
+from binwright.core.group import Group, Held, Rules
+from binwright.core.machine import Sentinel
 from binwright.core.messages import Inbound
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
 from binwright.core.packing.catalogue import algorithm
-try:
-    from binwright.monitor.watch import watch
-except ImportError:
-    from binwright.core.rate import TopicRates
-    from binwright.core.messages import Measurement
-    async def watch(logs, bus, names, metrics, interval_s, window_s):
-        rates={n:TopicRates(window_s) for n in names}
-        while True:
-            now=asyncio.get_running_loop().time()
-            for n,s in (await logs.sample(names)).items():
-                ps=rates[n].feed(now,s)
-                m=Measurement(topic=n,at_ms=int(now*1000),partitions=tuple(ps))
-                await bus.publish(metrics,0,wire.key(m),wire.encode(m))
-            await asyncio.sleep(interval_s)
+from binwright.core.ports import Bus
+from binwright.monitor.watch import Watch
+from binwright.shell.settings import MonitorSettings
 from binwright.testing.bus import FakeBus
 from binwright.testing.fleet import FakeFleet
 from binwright.testing.intake import FakeIntake, FakeTopics
 from binwright.testing.lake import FakeLake, FakeStorage
 
+P = [TopicPartition("orders", number) for number in range(4)]
 GROUP, METADATA, METRICS = "house", "house.metadata", "binwright.metrics"
 RULES = Rules(
     limit=BytesPerSecond(120_000),
@@ -44,6 +36,34 @@ RULES = Rules(
     repeat_s=10.0,
     stale_s=30.0,
 )
+
+
+async def until(condition: Callable[[], bool], patience_s: float = 120.0) -> None:
+    """Wait for it, on the virtual clock."""
+    deadline = asyncio.get_running_loop().time() + patience_s
+    while not condition():
+        assert asyncio.get_running_loop().time() < deadline, "it never came about"
+        await asyncio.sleep(0.25)
+
+
+class Mortal:
+    """A bus that a controller speaks through, until it has said so many words."""
+
+    def __init__(self, bus: FakeBus, words: int) -> None:
+        self.bus, self.words = bus, words
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.bus, name)
+
+    async def publish(self, topic: str, partition: int, key: bytes, value: bytes) -> int:
+        if not self.words:
+            raise Died
+        self.words -= 1
+        return await self.bus.publish(topic, partition, key, value)
+
+
+class Died(Exception):
+    """The controller was killed between two words."""
 
 
 class Process:
@@ -90,9 +110,11 @@ class World:
     def __post_init__(self) -> None:
         self.fleet = FakeFleet(lambda slot: Process(self, slot))
 
-    def start_controller(self) -> asyncio.Task[None]:
+    def start_controller(self, words: int | None = None) -> asyncio.Task[None]:
+        """Let another controller rule; it dies after so many words, if that is said."""
         realm = Realm(METADATA, METRICS, RULES, algorithm("mwf"))
-        controller = Controller(self.bus, self.fleet, realm)
+        bus: Bus = self.bus if words is None else Mortal(self.bus, words)
+        controller = Controller(bus, self.fleet, realm)
         self.controllers.append(controller)
         self.tasks.append(asyncio.create_task(self._reign(controller)))
         return self.tasks[-1]
@@ -100,11 +122,35 @@ class World:
     @staticmethod
     async def _reign(controller: Controller) -> None:
         with contextlib.suppress(Deposed):
-            await controller.reign()
+            try:
+                await controller.reign()
+            except* Died:
+                pass
+
+    def kill_controller(self) -> None:
+        self.tasks[-1].cancel()
+
+    def controller_dead(self) -> bool:
+        return self.tasks[-1].done()
+
+    def group(self) -> Group:
+        return self.controllers[-1].state.group
+
+    def steady(self) -> bool:
+        """Whether the plan is carried out, and every partition there is has its reader."""
+        state = self.controllers[-1].state
+        held = isinstance(state, Sentinel) and all(
+            isinstance(place.at, Held) for place in state.group.places.values()
+        )
+        return held and state.group.places.keys() == self.topics.logs.keys()
+
+    def landed(self) -> int:
+        return sum(rows.total() for rows in self.storage.landed().values())
 
     def start_monitor(self) -> None:
-        work = watch(self.topics, self.bus, self.names, METRICS, interval_s=1.0, window_s=5.0)
-        self.tasks.append(asyncio.create_task(work))
+        how = MonitorSettings(interval_s=1.0, window_s=5.0, topic=METRICS)
+        work = Watch(self.topics, self.bus, self.names, how)
+        self.tasks.append(asyncio.create_task(work.run()))
 
     def heard(self) -> list[Inbound]:
         return [wire.decode_inbound(r.value) for r in self.bus.records(METADATA, 0)]

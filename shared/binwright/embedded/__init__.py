@@ -1,1 +1,1 @@
-"""A real Kafka broker and Spark Connect server as child processes, on a machine that has only Python."""
+"""A real Kafka broker and Spark Connect server as child processes; nothing but Python is needed."""

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from binwright.core.errors import EmbeddedError
 from binwright.embedded.cache import cache_dir
+from binwright.embedded.classes import Archive, archive_of, archived_meanwhile
 from binwright.embedded.ivy import ivy_fetch
 from binwright.embedded.jars import Say, ensure_jars, locked_jars
-from binwright.embedded.java import Java, find_java
+from binwright.embedded.java import find_java
 from binwright.embedded.jvm import LOG4J, quick_flags, write_arguments
 from binwright.embedded.place import undone_if_interrupted
 from binwright.embedded.ports import HOST, answers, reserved
@@ -21,6 +22,8 @@ TITLE = "the Kafka broker"
 READY_S = 120.0
 FORMAT_S = 60.0
 GRACE_S = 30.0
+_DEL = 0x7F
+SETTLED_S = 3.0  # topics made, groups joined: most classes are loaded
 
 
 class Broker(Server):
@@ -36,7 +39,7 @@ class Broker(Server):
 
 
 @asynccontextmanager
-async def run_broker(
+async def run_broker(  # noqa: PLR0913 - each is a choice of the caller's
     directory: Path,
     *,
     port: int | None = None,
@@ -58,25 +61,25 @@ async def run_broker(
     Raises:
         EmbeddedError: Java, the jars, the port or the broker could not be had.
     """
-    directory = directory.absolute()
     java = await find_java()
     jars = await ensure_jars(
-        locked_jars("kafka"), cache_dir() / "jars" / "kafka", ivy_fetch(java, "Kafka's jars", say)
+        locked_jars("kafka"), cache_dir() / "jars" / "kafka", ivy_fetch(java, "Kafka's", say)
     )
     with reserved(port) as listener, reserved() as controller:
-        with undone_if_interrupted(directory):
-            properties = {**defaults(directory, listener, controller), **(settings or {})}
-            _write(directory, properties)
-            await _format(directory, java, jars)
-            broker = Broker(_command(directory, java, jars, heap, nice), port=listener, say=say)
+        with undone_if_interrupted(directory) as home:
+            _write(home, {**defaults(home, listener, controller), **(settings or {})})
+            archive = archive_of("broker", java, jars, home)
+            await _format(home, archive)
+            broker = Broker(_command(home, archive, heap, nice), port=listener, say=say)
             await broker.start()
         try:
-            yield broker
+            async with archived_meanwhile(archive, after_s=SETTLED_S):
+                yield broker
         finally:
             await broker.stop()
 
 
-def defaults(directory: Path, listener: int, controller: int) -> dict[str, str]:
+def defaults(home: Path, listener: int, controller: int) -> dict[str, str]:
     """Return the settings of a broker that is small, quick, and in the rest as it comes."""
     return {
         "process.roles": "broker,controller",
@@ -86,7 +89,7 @@ def defaults(directory: Path, listener: int, controller: int) -> dict[str, str]:
         "inter.broker.listener.name": "PLAINTEXT",
         "listeners": f"PLAINTEXT://{HOST}:{listener},CONTROLLER://{HOST}:{controller}",
         "advertised.listeners": f"PLAINTEXT://{HOST}:{listener}",
-        "log.dirs": str(directory / "data"),
+        "log.dirs": str(home / "data"),
         "auto.create.topics.enable": "false",
         # One node: what Kafka keeps for itself cannot have more replicas.
         "default.replication.factor": "1",
@@ -123,31 +126,39 @@ def cluster_id() -> str:
             return drawn
 
 
-def _write(directory: Path, properties: Mapping[str, str]) -> None:
-    text = "".join(f"{key}={_escaped(value)}\n" for key, value in properties.items())
-    (directory / "server.properties").write_text(text)
-    (directory / "log4j2.properties").write_text(LOG4J)
-    (directory / "tmp").mkdir(exist_ok=True)
+def properties_text(properties: Mapping[str, str]) -> str:
+    """Return a Java properties file; what is not ASCII is escaped, since Java reads Latin-1."""
+    return "".join(f"{key}={_escaped(value)}\n" for key, value in properties.items())
 
 
 def _escaped(value: str) -> str:
-    # What Java's properties files take for themselves.
-    return value.replace("\\", "\\\\").replace("\n", "\\n")
+    plain = value.replace("\\", "\\\\").replace("\n", "\\n").encode("utf-16-be")
+    units = (int.from_bytes(plain[i : i + 2], "big") for i in range(0, len(plain), 2))
+    return "".join(chr(unit) if unit < _DEL else f"\\u{unit:04x}" for unit in units)
 
 
-async def _format(directory: Path, java: Java, jars: tuple[Path, ...]) -> None:
-    if (directory / "data" / "meta.properties").exists():
+def _write(home: Path, properties: Mapping[str, str]) -> None:
+    if "," in str(home):
+        raise EmbeddedError(
+            f"Kafka would take {home} for two directories: name one without a comma"
+        )
+    (home / "server.properties").write_text(properties_text(properties), encoding="ascii")
+    (home / "log4j2.properties").write_text(LOG4J)
+    (home / "tmp").mkdir(exist_ok=True)
+
+
+async def _format(home: Path, archive: Archive) -> None:
+    if (home / "data" / "meta.properties").exists():
         return
-    settings = str(directory / "server.properties")
+    options = (*quick_flags(home), *archive.options(), "-Xmx128m")
+    settings = str(home / "server.properties")
     main = ("kafka.tools.StorageTool", "format", "-t", cluster_id(), "-c", settings)
-    arguments = write_arguments(
-        directory / "format.args", (*quick_flags(directory), "-Xmx128m"), jars, main
-    )
+    arguments = write_arguments(home / "format.args", options, archive.classpath, main)
     command = Command(
         title="formatting the broker's storage",
-        argv=(str(java.binary), arguments),
-        directory=directory,
-        log=directory / "format.log",
+        argv=(str(archive.java.binary), arguments),
+        directory=home,
+        log=home / "format.log",
         environment=clean_environment({}),
     )
     code, child = await run_to_end(command, deadline_s=FORMAT_S)
@@ -155,16 +166,15 @@ async def _format(directory: Path, java: Java, jars: tuple[Path, ...]) -> None:
         raise EmbeddedError(f"{command.title} ended with {code}:\n{child.tail()}")
 
 
-def _command(directory: Path, java: Java, jars: tuple[Path, ...], heap: str, nice: int) -> Command:
-    main = ("kafka.Kafka", str(directory / "server.properties"))
-    arguments = write_arguments(
-        directory / "broker.args", (*quick_flags(directory), f"-Xmx{heap}"), jars, main
-    )
+def _command(home: Path, archive: Archive, heap: str, nice: int) -> Command:
+    options = (*quick_flags(home), *archive.options(), f"-Xmx{heap}")
+    main = ("kafka.Kafka", str(home / "server.properties"))
+    arguments = write_arguments(home / "broker.args", options, archive.classpath, main)
     return Command(
         title=TITLE,
-        argv=(str(java.binary), arguments),
-        directory=directory,
-        log=directory / "broker.log",
+        argv=(str(archive.java.binary), arguments),
+        directory=home,
+        log=home / "broker.log",
         environment=clean_environment({}),
         nice=nice,
     )

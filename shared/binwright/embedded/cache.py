@@ -33,7 +33,7 @@ async def locked(path: Path, *, deadline_s: float) -> AsyncIterator[None]:
     with path.open("wb") as handle:
         try:
             async with asyncio.timeout(deadline_s):
-                while not _taken(handle.fileno()):
+                while not _taken(handle.fileno()):  # noqa: ASYNC110 - files tell nobody
                     await asyncio.sleep(LOCK_POLL_S)
         except TimeoutError as exc:
             raise EmbeddedError(

@@ -2,21 +2,27 @@
 
 import asyncio
 import os
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 from xml.sax.saxutils import quoteattr
+
+import structlog
 
 from binwright.core.errors import EmbeddedError
 from binwright.embedded.jars import Artifact, Fetch, Say
 from binwright.embedded.java import Java
 from binwright.embedded.process import Child, Command
 
-FETCH_S = 600.0
+ROUND_S = 300.0
 PROGRESS_S = 0.5
 
-_PATTERN = "[artifact]-[revision](-[classifier]).[ext]"
+_EXCEPTION = re.compile(r"\(((?:\w+\.)+\w+(?:Exception|Error): [^)]*)\)")
+_log = structlog.get_logger()
+_CACHE = "ivy"
 # Ivy's own default registry, without the descriptors: what we want is known exactly, and reading
 # 44 of them and their parents takes four times as long as the jars.
 _SETTINGS = """<ivysettings>
@@ -27,29 +33,38 @@ _SETTINGS = """<ivysettings>
 
 
 def ivy_fetch(
-    java: Java, title: str, say: Say, environment: Mapping[str, str] = os.environ
+    java: Java, whose: str, say: Say, environment: Mapping[str, str] = os.environ
 ) -> Fetch:
-    """Return a fetch through Ivy; `title` tells people whose jars they are."""
+    """Return a fetch through Ivy that tells people whose jars come, and how many have."""
 
-    async def fetch(artifacts: Sequence[Artifact], directory: Path) -> None:
-        (directory / "ivy.xml").write_text(module_file(artifacts))
-        settings = directory / "settings.xml"
-        settings.write_text(_SETTINGS)
-        if own := environment.get("BINWRIGHT_IVY_SETTINGS"):
-            settings = Path(own).expanduser().absolute()
-        if not settings.is_file():
-            raise EmbeddedError(f"BINWRIGHT_IVY_SETTINGS names {settings}, which is no file")
-        command = Command(
-            title=f"fetching {title}",
-            argv=(str(java.binary), *_arguments(directory, settings, environment)),
-            directory=directory,
-            log=directory / "ivy.log",
-            # All of it: a proxy or a trust store may be named in JAVA_TOOL_OPTIONS.
-            environment=environment,
-        )
-        await _run(command, len(artifacts), say)
+    async def fetch(artifacts: Sequence[Artifact], directory: Path) -> str:
+        command = _prepared(artifacts, directory, java, environment)
+        say(f"fetching {whose} jars: {len(artifacts)} to come")
+        child, told = Child(command), 0
+        try:
+            # No error of its own: what has come by then is kept, and the next round goes on.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(ROUND_S):
+                    while child.returncode is None:
+                        await asyncio.sleep(PROGRESS_S)
+                        come = command.log.read_text(errors="replace").count("[SUCCESSFUL ]")
+                        if come > told:
+                            say(f"fetching {whose} jars: {come} of {len(artifacts)}")
+                            told = come
+        finally:
+            child.reap()
+        _collect(artifacts, directory)
+        said = command.log.read_text(errors="replace")
+        _log.debug("ivy.ended", code=child.returncode, said=said)
+        return trouble(said)
 
     return fetch
+
+
+def trouble(said: str) -> str:
+    """Return what hindered Ivy, from what it said: Java's words for it, or "" if it gave none."""
+    reasons = dict.fromkeys(_EXCEPTION.findall(said))  # each once, in order
+    return "; ".join(reasons)
 
 
 def module_file(artifacts: Sequence[Artifact]) -> str:
@@ -98,35 +113,39 @@ def _dependency(artifact: Artifact) -> str:
     )
 
 
-def _arguments(directory: Path, settings: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
-    ivy = max(pyspark_jars().glob("ivy-*.jar"))
-    return (
+def _prepared(
+    artifacts: Sequence[Artifact], directory: Path, java: Java, environment: Mapping[str, str]
+) -> Command:
+    (directory / "ivy.xml").write_text(module_file(artifacts))
+    settings = directory / "settings.xml"
+    settings.write_text(_SETTINGS)
+    if own := environment.get("BINWRIGHT_IVY_SETTINGS"):
+        settings = Path(own).expanduser().absolute()
+        if not settings.is_file():
+            raise EmbeddedError(f"BINWRIGHT_IVY_SETTINGS names {settings}, which is no file")
+    arguments = (
         *("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"),
         *proxy_flags(environment),
-        *("-jar", str(ivy)),
+        *("-jar", str(max(pyspark_jars().glob("ivy-*.jar")))),
         *("-settings", str(settings)),
         *("-ivy", str(directory / "ivy.xml")),
-        *("-cache", str(directory / "ivy")),
-        *("-retrieve", str(directory / _PATTERN)),
+        *("-cache", str(directory / _CACHE)),
         *("-types", "jar", "bundle"),
         *("-confs", "default"),
     )
+    return Command(
+        title="Ivy",
+        argv=(str(java.binary), *arguments),
+        directory=directory,
+        log=directory / "ivy.log",
+        # All of it: a proxy or a trust store may be named in JAVA_TOOL_OPTIONS.
+        environment=environment,
+    )
 
 
-async def _run(command: Command, count: int, say: Say) -> None:
-    """Run Ivy and tell how far it is; which jars came is for the caller to see."""
-    child, told = Child(command), -1
-    try:
-        async with asyncio.timeout(FETCH_S):
-            while child.returncode is None:
-                if (done := command.log.read_text(errors="replace").count("[SUCCESSFUL ]")) > told:
-                    say(f"{command.title}: {done} of {count}")
-                    told = done
-                await asyncio.sleep(PROGRESS_S)
-    except TimeoutError as exc:
-        raise EmbeddedError(
-            f"{command.title} was not done after {FETCH_S:.0f} s, {told} of {count} had come: "
-            "try again on a faster network; what has come is kept by a mirror only"
-        ) from exc
-    finally:
-        child.reap()
+def _collect(artifacts: Sequence[Artifact], directory: Path) -> None:
+    # Ivy's own "-retrieve" copies nothing at all when a single jar could not be had.
+    for artifact in artifacts:
+        module = directory / _CACHE / artifact.organisation / artifact.name
+        for file in module.rglob(artifact.file_name):
+            file.replace(directory / artifact.file_name)

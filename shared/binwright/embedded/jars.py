@@ -17,6 +17,7 @@ from binwright.embedded.cache import locked
 
 LOCK_S = 900.0  # somebody else's download
 ROUNDS = 3  # a fetch and two retries of what it left out
+PAUSE_S = 2.0  # before the first retry, twice that before the second
 
 _LINE = re.compile(
     r"(?P<organisation>[^:\s]+):(?P<name>[^:\s]+):(?P<revision>[^:\s]+)(?::(?P<classifier>[^:\s]+))?"
@@ -49,8 +50,9 @@ class Artifact:
         return f"{self.organisation}:{self.name}:{self.revision}"
 
 
-# Puts jars into a directory under their `file_name`. It may leave some out, and checks none.
-Fetch = Callable[[Sequence[Artifact], Path], Awaitable[None]]
+# Puts jars into a directory under their `file_name`. It may leave some out, and then returns why if
+# it can tell; it checks none.
+Fetch = Callable[[Sequence[Artifact], Path], Awaitable[str]]
 
 
 def parse_lock(text: str) -> tuple[Artifact, ...]:
@@ -69,7 +71,7 @@ def locked_jars(name: str) -> tuple[Artifact, ...]:
 
 
 async def ensure_jars(
-    artifacts: Sequence[Artifact], directory: Path, fetch: Fetch
+    artifacts: Sequence[Artifact], directory: Path, fetch: Fetch, *, pause_s: float = PAUSE_S
 ) -> tuple[Path, ...]:
     """Return the jars' paths in `directory`, in order; fetch those that are not there or not right.
 
@@ -81,29 +83,39 @@ async def ensure_jars(
     """
     if await asyncio.to_thread(_missing, artifacts, directory):
         async with locked(directory / ".lock", deadline_s=LOCK_S):
-            await _fetch_missing(artifacts, directory, fetch)
+            await _fetch_missing(artifacts, directory, fetch, pause_s)
     return tuple(directory / a.file_name for a in artifacts)
 
 
-async def _fetch_missing(artifacts: Sequence[Artifact], directory: Path, fetch: Fetch) -> None:
-    for left in directory.glob(f"{_PART}*"):  # of a process that was killed: we have the lock
-        shutil.rmtree(left, ignore_errors=True)
-    for attempt in range(1, ROUNDS + 1):
+async def _fetch_missing(
+    artifacts: Sequence[Artifact], directory: Path, fetch: Fetch, pause_s: float
+) -> None:
+    _sweep(directory)
+    why = ""
+    for attempt in range(ROUNDS):
         wanted = await asyncio.to_thread(_missing, artifacts, directory)
         if not wanted:
             return
-        _log.info("jars.fetching", count=len(wanted), attempt=attempt, directory=str(directory))
+        await asyncio.sleep(attempt * pause_s)
+        _log.info("jars.missed", count=len(wanted), attempt=attempt + 1, directory=str(directory))
         with TemporaryDirectory(dir=directory, prefix=_PART) as scratch:
-            await fetch(wanted, Path(scratch))
+            why = await fetch(wanted, Path(scratch))
             for artifact in wanted:
                 await asyncio.to_thread(_take, artifact, Path(scratch), directory)
     if wanted := await asyncio.to_thread(_missing, artifacts, directory):
         names = ", ".join(map(str, wanted))
         raise EmbeddedError(
-            f"could not fetch {len(wanted)} of {len(artifacts)} jars, tried {ROUNDS} times: {names}. "
-            "Is there a network? Behind a mirror, set BINWRIGHT_IVY_SETTINGS to an Ivy settings file "
-            f"that names it; or put the files into {directory} yourself"
+            f"could not fetch {len(wanted)} of {len(artifacts)} jars, tried {ROUNDS} times: {names}"
+            f" ({why or 'not found there'}). Look at the network; behind a mirror, set "
+            "BINWRIGHT_IVY_SETTINGS to an Ivy settings file that names it; or put the files into "
+            f"{directory} yourself"
         )
+
+
+def _sweep(directory: Path) -> None:
+    """Take away what a process left that was killed: we have the lock, so there is no other."""
+    for left in directory.glob(f"{_PART}*"):
+        shutil.rmtree(left, ignore_errors=True)
 
 
 def _missing(artifacts: Sequence[Artifact], directory: Path) -> list[Artifact]:

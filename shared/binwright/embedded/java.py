@@ -3,7 +3,7 @@
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -56,9 +56,14 @@ async def find_java(environment: Mapping[str, str] = os.environ) -> Java:
     Raises:
         EmbeddedError: There is none; says what was found instead.
     """
-    refused = []
-    for source, binary in candidates(environment):
-        said = await _ask(binary, environment)
+    return await choose(candidates(environment))
+
+
+async def choose(places: Iterable[tuple[str, Path]]) -> Java:
+    """Return the first Java 17 or 21 of `places`, each a source and a binary; else as above."""
+    refused: list[str] = []
+    for source, binary in places:
+        said = await _ask(binary)
         version = read_version(said)
         if version and version[0] in SUPPORTED:
             _log.info(
@@ -72,14 +77,12 @@ async def find_java(environment: Mapping[str, str] = os.environ) -> Java:
     )
 
 
-async def _ask(binary: Path, environment: Mapping[str, str]) -> str:
+async def _ask(binary: Path) -> str:
     if not os.access(binary, os.X_OK):
         return ""
     with TemporaryDirectory(prefix="binwright-java-") as scratch:
         log = Path(scratch) / "version"
         argv = (str(binary), "-XX:-UsePerfData", "-version")
-        command = Command(
-            "java -version", argv, Path(scratch), log, clean_environment({}, environment)
-        )
+        command = Command("java -version", argv, Path(scratch), log, clean_environment({}))
         await run_to_end(command, deadline_s=PROBE_S)
         return log.read_text(errors="replace")

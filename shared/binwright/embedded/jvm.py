@@ -29,7 +29,7 @@ def flags(directory: Path) -> tuple[str, ...]:
 
 
 def quick_flags(directory: Path) -> tuple[str, ...]:
-    """Return flags for a small JVM that is up soon: no background collector, quick compiler only."""
+    """Return flags for a small JVM that is up soon: no background collector, one compiler."""
     return (*flags(directory), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss512k")
 
 

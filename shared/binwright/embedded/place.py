@@ -9,18 +9,19 @@ from binwright.core.errors import EmbeddedError
 
 
 @contextmanager
-def undone_if_interrupted(directory: Path) -> Iterator[None]:
-    """Make `directory`; if the block is cancelled, take away what was made since.
+def undone_if_interrupted(directory: Path) -> Iterator[Path]:
+    """Make `directory` and give its absolute path; if the block is cancelled, undo what was made.
 
     After one of our own errors everything stays: its message points to a log in there. What was
     there before always stays.
     """
+    directory = directory.absolute()
     above = [directory, *directory.parents]
     made = [path for path in above if not path.exists()]
     before = set() if made else set(directory.iterdir())
     directory.mkdir(parents=True, exist_ok=True)
     try:
-        yield
+        yield directory
     except EmbeddedError:
         raise
     except BaseException:

@@ -80,7 +80,7 @@ class Child:
 
     async def exited(self) -> int:
         """Wait for the end, without a deadline of its own; return how it ended."""
-        while (code := self.returncode) is None:
+        while (code := self.returncode) is None:  # noqa: ASYNC110 - works on any loop, in any thread
             await asyncio.sleep(POLL_S)
         return code
 
@@ -157,13 +157,6 @@ async def run_to_end(command: Command, *, deadline_s: float) -> tuple[int, Child
 
 
 def _tethered(command: Command) -> list[str]:
-    # `preexec_fn` is unsafe beside threads; a few lines of Python that turn into the program are not.
-    return [
-        sys.executable,
-        "-I",
-        "-S",
-        str(_TETHER),
-        str(os.getpid()),
-        str(command.nice),
-        *command.argv,
-    ]
+    # `preexec_fn` is unsafe beside threads: some lines of Python turn into the program instead.
+    tether = (sys.executable, "-I", "-S", str(_TETHER), str(os.getpid()), str(command.nice))
+    return [*tether, *command.argv]

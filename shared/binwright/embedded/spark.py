@@ -1,25 +1,26 @@
 """A Spark Connect server with Delta, set up for landing many small appends."""
 
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from binwright.core.errors import EmbeddedError
 from binwright.embedded.cache import cache_dir
+from binwright.embedded.classes import Archive, archive_of, archived_meanwhile
 from binwright.embedded.ivy import ivy_fetch, pyspark_jars
 from binwright.embedded.jars import Say, ensure_jars, locked_jars
-from binwright.embedded.java import Java, find_java
+from binwright.embedded.java import find_java
 from binwright.embedded.jvm import LOG4J, flags, write_arguments
 from binwright.embedded.place import undone_if_interrupted
-from binwright.embedded.ports import HOST, answers, reserved
-from binwright.embedded.process import Child, Command, clean_environment, run_to_end
+from binwright.embedded.ports import HOST, reserved
+from binwright.embedded.process import Child, Command, clean_environment
 from binwright.embedded.server import Server, silent
 
 TITLE = "the Spark Connect server"
 READY_S = 180.0
-PROBE_S = 120.0
 GRACE_S = 30.0
+SETTLED_S = 15.0  # the first tables are claimed and written
 
 _MAIN = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _PROBE = Path(__file__).with_name("probe.py")
@@ -36,15 +37,14 @@ class Spark(Server):
 
     def __init__(self, command: Command, *, port: int, say: Say = silent) -> None:
         async def serving(child: Child) -> None:
-            await child.ready(lambda: answers(port), deadline_s=READY_S)
-            await _query(self.url, command)
+            await _first_query(self.url, child, command)
 
         super().__init__(command, until_ready=serving, grace_s=GRACE_S, say=say)
         self.url = f"sc://{HOST}:{port}"
 
 
 @asynccontextmanager
-async def run_spark(
+async def run_spark(  # noqa: PLR0913 - each is a choice of the caller's
     directory: Path,
     *,
     port: int | None = None,
@@ -62,7 +62,7 @@ async def run_spark(
         directory: Made if it is not there.
         port: Of 127.0.0.1; a free one if None. It stays reserved between a stop and a start.
         settings: Spark settings beside ours or instead of them, as in spark-defaults.conf.
-        memory: The heap, in Java's notation; the process takes about twice as much under load.
+        memory: The heap, in Java's notation; the process takes more, 0.5 GB beside an idle heap.
         cores: How many tasks run at a time.
         nice: How much lower its priority is, 0 to 19.
         say: Told in words what goes on.
@@ -70,25 +70,26 @@ async def run_spark(
     Raises:
         EmbeddedError: Java, the jars, the port or the server could not be had.
     """
-    directory = directory.absolute()
     java = await find_java()
     delta = await ensure_jars(
-        locked_jars("delta"), cache_dir() / "jars" / "delta", ivy_fetch(java, "Delta's jars", say)
+        locked_jars("delta"), cache_dir() / "jars" / "delta", ivy_fetch(java, "Delta's", say)
     )
+    classpath = (*delta, *sorted(pyspark_jars().glob("*.jar")))
     with reserved(port) as listener:
-        with undone_if_interrupted(directory):
-            conf = {**defaults(directory, listener, cores), **(settings or {})}
-            server = Spark(
-                _command(directory, java, delta, conf, memory, nice), port=listener, say=say
-            )
+        with undone_if_interrupted(directory) as home:
+            archive = archive_of("spark", java, classpath, home)
+            conf = {**defaults(home, listener, cores), **(settings or {})}
+            options = (*_flags(home), *archive.options(), f"-Xmx{memory}", *_properties(conf))
+            server = Spark(_command(home, archive, options, nice), port=listener, say=say)
             await server.start()
         try:
-            yield server
+            async with archived_meanwhile(archive, after_s=SETTLED_S):
+                yield server
         finally:
             await server.stop()
 
 
-def defaults(directory: Path, port: int, cores: int) -> dict[str, str]:
+def defaults(home: Path, port: int, cores: int) -> dict[str, str]:
     """Return the settings of a server for landing only: many small appends, no analysis."""
     return {
         "spark.app.name": "binwright",
@@ -97,8 +98,8 @@ def defaults(directory: Path, port: int, cores: int) -> dict[str, str]:
         "spark.connect.grpc.binding.port": str(port),
         "spark.driver.host": HOST,
         "spark.driver.bindAddress": HOST,
-        "spark.local.dir": str(directory / "tmp"),
-        "spark.sql.warehouse.dir": str(directory / "warehouse"),
+        "spark.local.dir": str(home / "tmp"),
+        "spark.sql.warehouse.dir": str(home / "warehouse"),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         # Writers share two cores: in turns, not in the order of their coming.
@@ -123,61 +124,62 @@ def defaults(directory: Path, port: int, cores: int) -> dict[str, str]:
     }
 
 
-def _command(
-    directory: Path,
-    java: Java,
-    delta: tuple[Path, ...],
-    conf: Mapping[str, str],
-    memory: str,
-    nice: int,
-) -> Command:
-    (directory / "log4j2.properties").write_text(LOG4J)
-    (directory / "tmp").mkdir(exist_ok=True)
-    shipped = pyspark_jars()
-    options = (
-        *flags(directory),
-        f"-Xmx{memory}",
+def _flags(home: Path) -> tuple[str, ...]:
+    return (
+        *flags(home),
         "-Djdk.reflect.useDirectMethodHandle=false",
         "-Dio.netty.tryReflectionSetAccessible=true",
         *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),
-        # Straight into the virtual machine: Spark's launcher would put Delta's jars behind a class
-        # loader of its own, where no class archive reaches them.
-        *(f"-D{key}={value}" for key, value in conf.items()),
     )
-    classpath = (*delta, *sorted(shipped.glob("*.jar")))
+
+
+def _properties(conf: Mapping[str, str]) -> tuple[str, ...]:
+    # Spark takes its settings from Java's properties as well as from its launcher. The launcher
+    # would put Delta behind a class loader of its own, where no class archive reaches.
+    return tuple(f"-D{key}={value}" for key, value in conf.items())
+
+
+def _command(home: Path, archive: Archive, options: Sequence[str], nice: int) -> Command:
+    (home / "log4j2.properties").write_text(LOG4J)
+    (home / "tmp").mkdir(exist_ok=True)
+    arguments = write_arguments(home / "spark.args", options, archive.classpath, (_MAIN,))
+    own = {
+        "SPARK_HOME": str(pyspark_jars().parent),
+        "SPARK_LOCAL_IP": HOST,
+        "SPARK_LOCAL_HOSTNAME": "localhost",  # a host name nobody resolves is common in containers
+        "PYSPARK_PYTHON": sys.executable,
+    }
     return Command(
         title=TITLE,
-        argv=(
-            str(java.binary),
-            write_arguments(directory / "spark.args", options, classpath, (_MAIN,)),
-        ),
-        directory=directory,
-        log=directory / "spark.log",
-        environment=clean_environment(
-            {
-                "SPARK_HOME": str(shipped.parent),
-                "SPARK_LOCAL_IP": HOST,
-                # A host name that nobody can resolve is common in containers.
-                "SPARK_LOCAL_HOSTNAME": "localhost",
-                "PYSPARK_PYTHON": sys.executable,
-            }
-        ),
+        argv=(str(archive.java.binary), arguments),
+        directory=home,
+        log=home / "spark.log",
+        environment=clean_environment(own),
         nice=nice,
     )
 
 
-async def _query(url: str, server: Command) -> None:
-    command = Command(
-        title="a first query",
-        argv=(sys.executable, "-P", str(_PROBE), url),
-        directory=server.directory,
-        log=server.directory / "probe.log",
-        environment=clean_environment({}),
-        nice=server.nice,
-    )
-    code, child = await run_to_end(command, deadline_s=PROBE_S)
-    if code:
-        raise EmbeddedError(
-            f"{server.title} is up but answers no query, or its client is not installed "
-            f"(pip install 'binwright[consumer]'):\n{child.tail()}"
+async def _first_query(url: str, server: Child, command: Command) -> None:
+    """Wait until a real client's query is answered; it imports while the server starts."""
+    probe = Child(
+        Command(
+            title="a first query",
+            argv=(sys.executable, "-P", str(_PROBE), url),
+            directory=command.directory,
+            log=command.directory / "probe.log",
+            environment=clean_environment({}),
         )
+    )
+
+    async def answered() -> bool:
+        return probe.returncode is not None
+
+    try:
+        await server.ready(answered, deadline_s=READY_S)
+        if probe.returncode:
+            raise EmbeddedError(
+                f"{command.title} is up, but a client's first query failed, or the client is not "
+                f"installed (pip install 'binwright[consumer]'):\n{probe.tail()}"
+            )
+    finally:
+        probe.reap()

@@ -1,8 +1,9 @@
-"""Turn into another program that dies with its parent: `tether.py PARENT NICE PROGRAM [ARGUMENT]...`.
+"""Turn into another program, one that dies with its parent: `tether.py PARENT NICE PROGRAM...`.
 
 Run as a file, by `process.py`, with nothing of binwright importable.
 """
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -18,8 +19,15 @@ def main() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:  # it died before we asked
             sys.exit(1)
-    os.nice(nice)
+    _be_nice(nice)
     os.execv(program[0], program)  # noqa: S606 - becoming the program is the point
+
+
+def _be_nice(nice: int) -> None:
+    os.nice(nice)
+    # Linux weighs a session as one where it groups by session; niceness counts only inside it.
+    with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as group:  # noqa: PTH123
+        group.write(str(nice))
 
 
 main()

@@ -81,41 +81,49 @@ def translated(doing: str) -> Iterator[None]:
         yield
     except UnknownTopicOrPartitionError as exc:
         raise TopicMissing(f"{doing}: there is no such topic or partition") from exc
-    except TimeoutError as exc:
-        raise BrokerUnavailable(f"{doing}: no answer in time") from exc
-    except (KafkaError, OSError) as exc:
-        raise BrokerUnavailable(f"{doing}: {exc}") from exc
+    except (KafkaError, OSError) as exc:  # a time-out is an OSError
+        raise BrokerUnavailable(f"{doing}: {_reason(exc)}") from exc
 
 
-async def unreachable(kafka: KafkaSettings) -> BrokerUnavailable:
-    """Return the error for a failed bootstrap: the address, the reason, and what to check.
+def _reason(exc: BaseException) -> str:
+    if isinstance(exc, TimeoutError):
+        return "no answer in time"
+    return str(exc) or type(exc).__name__
+
+
+async def unreachable(kafka: KafkaSettings, exc: BaseException) -> BrokerUnavailable:
+    """Return the error for a failed start: the address, the reason, and what to check.
 
     aiokafka says "unable to bootstrap" and keeps the reason (a wrong password, say) to itself, so
-    each server is knocked at once more.
+    each server is knocked at once more. `exc` is told where that finds nothing.
     """
     hosts = collect_hosts(kafka.bootstrap_servers)
-    reasons = "; ".join(await asyncio.gather(*(_knock(kafka, *host) for host in hosts)))
-    checks = [f"that a broker listens at kafka.bootstrap_servers ({kafka.bootstrap_servers})"]
-    checks.append(f"that this listener speaks {kafka.security_protocol} (kafka.security_protocol)")
+    found = await asyncio.gather(*(_knock(kafka, *host) for host in hosts))
+    reasons = "; ".join(reason for reason in found if reason) or _reason(exc)
+    checks = [
+        f"that a broker listens at kafka.bootstrap_servers ({kafka.bootstrap_servers})",
+        f"that this listener speaks {kafka.security_protocol} (kafka.security_protocol)",
+    ]
     if kafka.security_protocol.startswith("SASL"):
-        checks.append(
-            f"that it knows {kafka.sasl_username} by {kafka.sasl_mechanism}, by this password"
-        )
-    return BrokerUnavailable(f"Kafka cannot be reached: {reasons}. Check {', '.join(checks)}.")
+        who = f"{kafka.sasl_username} by {kafka.sasl_mechanism}"
+        checks.append(f"that it knows {who} and this password (kafka.sasl_*)")
+    return BrokerUnavailable(f"Kafka cannot be used: {reasons}. Check {', '.join(checks)}.")
 
 
 async def _knock(kafka: KafkaSettings, host: str, port: int, _family: int) -> str:
+    """Return what is wrong with this server, or nothing."""
     options = client_options(kafka)
     options.pop("bootstrap_servers")
     try:
         async with asyncio.timeout(DIAGNOSIS_S):
             conn = await create_conn(host, port, **options)
-    except TimeoutError:
-        return f"{host}:{port} does not answer"
+            try:
+                await conn.send(MetadataRequest([]))
+            finally:
+                conn.close()
     except (KafkaError, OSError) as exc:
-        return f"{host}:{port}: {exc}"
-    await conn.close()
-    return f"{host}:{port} answers now"
+        return f"{host}:{port}: {_reason(exc)}"
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +180,7 @@ class Cluster:
                     await client.bootstrap()
                 except (KafkaError, OSError) as exc:
                     await client.close()
-                    raise await unreachable(self._kafka) from exc
+                    raise await unreachable(self._kafka, exc) from exc
                 self._client = client
             return self._client
 
@@ -184,6 +192,10 @@ class Cluster:
                 return await client.send(broker, request)
             except (IncompatibleBrokerVersion, NotImplementedError) as exc:
                 raise Unsupported(f"broker {broker} is too old or too new: {exc}") from exc
+
+    async def ask_controller(self, request: Request[Any]) -> Response:
+        """Send a request that changes topics to whom Kafka wants it sent; raise like `ask`."""
+        return await self.ask((await self._metadata(())).controller_id, request)
 
     async def _ask_any(self, request: Request[Any]) -> Response:
         client = await self._opened()
@@ -198,7 +210,9 @@ class Cluster:
         raise BrokerUnavailable(f"no broker answers: {'; '.join(faults)}")
 
     async def _metadata(self, topics: Collection[str]) -> Response:
-        metadata = await self._ask_any(MetadataRequest(sorted(topics), allow_auto_topic_creation=False))
+        metadata = await self._ask_any(
+            MetadataRequest(sorted(topics), allow_auto_topic_creation=False)
+        )
         if self._client:  # nobody closed it meanwhile
             found, metadata.topics = metadata.topics, []
             # Keeps the brokers' addresses fresh; about missing topics it would write logs.
@@ -222,6 +236,17 @@ class Cluster:
                 elif error is not UnknownTopicOrPartitionError:
                     refused[topic] = f"{error.__name__}: {error.description}"
         return Topics(leaders, refused)
+
+    async def leaders(self, topic: str) -> Mapping[int, int]:
+        """Return who leads each partition of one topic: none where there is no such topic.
+
+        Raises:
+            BrokerUnavailable: Nobody answers, or we may not know.
+        """
+        topics = await self.topics([topic])
+        if why := topics.refused.get(topic):
+            raise BrokerUnavailable(f"Kafka tells nothing about topic {topic}: {why}")
+        return topics.leaders.get(topic, {})
 
     async def offsets(
         self, broker: int, partitions: Mapping[str, Collection[int]], when: int

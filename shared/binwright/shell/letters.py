@@ -16,6 +16,16 @@ log = structlog.get_logger()
 INBOX = 0
 """The controllers' own partition of the metadata topic."""
 
+METADATA_CONFIG = {
+    # Deletion by age would remove a long-lived consumer's Hello; and a reader may lag for a while.
+    "cleanup.policy": "compact",
+    "min.compaction.lag.ms": str(6 * 3600 * 1000),
+}
+"""Of a group's hand-over topic."""
+
+METRICS_CONFIG = {"retention.ms": str(7 * 24 * 3600 * 1000)}
+"""Of the metrics topic: a week of it is the recorded stream that replay reads."""
+
 T = TypeVar("T")
 
 

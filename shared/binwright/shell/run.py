@@ -43,6 +43,12 @@ def first_cause(error: BaseException) -> BaseException:
     return error
 
 
+def complain(error: UserError) -> int:
+    """Tell a person what to change; return the exit code for it."""
+    sys.stderr.write(f"binwright: {error}\n")
+    return EXIT_USAGE
+
+
 def run(main: Callable[[], Awaitable[None]]) -> int:
     """Run `main` until it ends or SIGTERM or SIGINT cancels it; return the exit code.
 
@@ -54,8 +60,7 @@ def run(main: Callable[[], Awaitable[None]]) -> int:
         cause = first_cause(error)
         match cause:
             case UserError():
-                sys.stderr.write(f"binwright: {cause}\n")
-                return EXIT_USAGE
+                return complain(cause)
             case BinwrightError():
                 log.error("service.failed", error=type(cause).__name__, reason=str(cause))  # noqa: TRY400 - expected
                 return EXIT_FAILED

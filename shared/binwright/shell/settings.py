@@ -4,6 +4,7 @@
 Unknown keys are refused, all faults are told at once, and secrets print as stars.
 """
 
+import json
 import os
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -88,6 +89,8 @@ class ControllerSettings(Section):
     packing: str = "mwf"
     max_slots: Annotated[int, Field(ge=1, le=10_000)] = 100
     fleet: Literal["process", "fixed"] = "process"
+    process_logs: Path | None = None
+    """Where the process fleet's consumers write `consumer-N.log`; unset: where we write."""
     look_again_s: Seconds = 60.0
     """How often a better (smaller) plan is looked for although nothing forces one."""
     consumer_timeout_s: Seconds = 10.0
@@ -230,3 +233,28 @@ def load_settings(**given: Any) -> Settings:
         raise SettingsError("\n".join([f"settings do not hold{where}:", *faults])) from exc
     except ValueError as exc:  # TOML or JSON that cannot be parsed
         raise SettingsError(f"settings cannot be read: {exc}") from exc
+
+
+def settings_environment(settings: Settings) -> dict[str, str]:
+    """Return the variables from which `load_settings` reads these settings again."""
+    found: dict[str, str] = {}
+    for name in type(settings).model_fields:
+        value = getattr(settings, name)
+        if isinstance(value, Section):
+            for key in type(value).model_fields:
+                inner = getattr(value, key)
+                if inner is not None:
+                    found[f"BINWRIGHT_{name}__{key}".upper()] = _as_variable(inner)
+        else:
+            found[f"BINWRIGHT_{name}".upper()] = _as_variable(value)
+    return found
+
+
+def _as_variable(value: object) -> str:
+    match value:
+        case SecretStr():
+            return value.get_secret_value()
+        case tuple():
+            return json.dumps(value)
+        case _:
+            return str(value)

@@ -1,5 +1,6 @@
 """The servers that all integration tests share do what they are for."""
 
+import asyncio
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,21 +11,24 @@ from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.integration
 
+DEADLINE_S = 60.0
+
 
 async def test_a_record_goes_through_the_broker(broker: str) -> None:
     topic = "embedded.round-trip"
-    admin = AIOKafkaAdminClient(bootstrap_servers=broker)
-    await admin.start()
-    try:
-        await admin.create_topics([NewTopic(topic, 2, 1)])
-    finally:
-        await admin.close()
-    async with AIOKafkaProducer(bootstrap_servers=broker) as producer:
-        await producer.send_and_wait(topic, b"value", partition=1)
-    async with AIOKafkaConsumer(
-        topic, bootstrap_servers=broker, auto_offset_reset="earliest"
-    ) as consumer:
-        record = await consumer.getone()
+    async with asyncio.timeout(DEADLINE_S):
+        admin = AIOKafkaAdminClient(bootstrap_servers=broker)
+        await admin.start()
+        try:
+            await admin.create_topics([NewTopic(topic, 2, 1)])
+        finally:
+            await admin.close()
+        async with AIOKafkaProducer(bootstrap_servers=broker) as producer:
+            await producer.send_and_wait(topic, b"value", partition=1)
+        async with AIOKafkaConsumer(
+            topic, bootstrap_servers=broker, group_id="g", auto_offset_reset="earliest"
+        ) as consumer:
+            record = await consumer.getone()
     assert (record.partition, record.value) == (1, b"value")
 
 

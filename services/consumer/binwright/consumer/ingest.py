@@ -40,6 +40,7 @@ log = structlog.get_logger()
 FETCH_BYTES = 8 << 20
 FETCH_WAIT_S = 0.5
 RATE_WINDOW_S = 10.0
+IDLE_S, SHORTEST_S = 5.0, 0.01
 HINT_REFRESH_S = 3600.0  # Kafka forgets an idle group's offsets after days
 
 
@@ -214,8 +215,8 @@ class Ingest:
                 refreshed = now
                 await self._hint_all()
             else:
-                wait = self._buffer.due_in(now)
-                await self._woken(5.0 if wait is None else wait)
+                wait_s = None if self.consumer.leaving else self._buffer.due_in(now)
+                await self._woken(IDLE_S if wait_s is None else max(wait_s, SHORTEST_S))
 
     async def _claim_all(self) -> None:
         for topic in self._topics:

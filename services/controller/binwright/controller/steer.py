@@ -35,15 +35,10 @@ from binwright.core.messages import Message
 from binwright.core.model import Assignment, metadata_partition
 from binwright.core.packing.catalogue import Packing
 from binwright.core.ports import Bus, Fleet, Reader
-from binwright.shell.letters import INBOX, inbound, measurements
+from binwright.shell.letters import INBOX, METADATA_CONFIG, inbound, measurements
 
 log = structlog.get_logger()
 
-METADATA_CONFIG = {
-    # Deletion by age would remove a long-lived consumer's Hello; and a reader may lag for a while.
-    "cleanup.policy": "compact",
-    "min.compaction.lag.ms": str(6 * 3600 * 1000),
-}
 TICK_S = 1.0
 RETRY_S = 1.0
 INLINE_PARTITIONS = 2_000  # above, the packing gets a thread of its own
@@ -110,13 +105,13 @@ class Controller:
     def _feed(self, event: Event) -> None:
         before = self._state
         self._state, actions = transition(before, event)
+        self._act(actions)
         if type(before) is not type(self._state):
             log.info(
                 "state.changed",
                 state=type(self._state).__name__.lower(),
                 was=type(before).__name__.lower(),
             )
-        self._act(actions)
 
     def _act(self, actions: Collection[Action]) -> None:
         for action in actions:

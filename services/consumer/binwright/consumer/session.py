@@ -1,0 +1,162 @@
+"""One Spark Connect session, used from a thread of its own, and left behind when it fails.
+
+pyspark blocks, and some of its waits have no end: a call that overruns cannot be stopped, only
+abandoned. So each session has its own thread; when a call overruns, or the server is gone, both
+are left to end by themselves and the next call gets a new pair.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+import structlog
+from pyspark.sql.connect.client import DefaultChannelBuilder
+from pyspark.sql.connect.client.retries import DefaultPolicy
+from pyspark.sql.connect.session import SparkSession
+
+from binwright.consumer.faults import answered
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+Work = Callable[[SparkSession], T]
+
+PATIENCE_S = 3.0
+"""How long a call tries to reach a server that does not answer: enough for a dropped connection."""
+INTERRUPT_S = 5.0
+"""How long we try to tell the server that nobody waits for an abandoned call any more."""
+
+CHANNEL = [
+    # gRPC shares connections, and how long it waits before the next attempt, between channels.
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1_000),
+]
+CONF = {
+    # Compaction inside a write would move the session's last commit past our own.
+    "spark.databricks.delta.autoCompact.enabled": "false",
+}
+
+
+class _Patience(DefaultPolicy):  # type: ignore[misc]
+    """Retries what pyspark would retry, but for seconds instead of ten minutes."""
+
+    def __init__(self) -> None:
+        super().__init__(max_retries=None, max_backoff=500, max_server_retry_delay=500)
+        self._since = self._last = float("-inf")  # of the trouble we are in, monotonic clock
+
+    def can_retry(self, e: BaseException) -> bool:
+        now = time.monotonic()
+        if now - self._last > PATIENCE_S:
+            self._since = now
+        self._last = now
+        return now - self._since < PATIENCE_S and bool(super().can_retry(e))
+
+
+class Session:
+    """A session and its thread."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._spark: SparkSession | None = None
+        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        threading.Thread(target=self._work, name="spark", daemon=True).start()
+
+    def _work(self) -> None:
+        while job := self._jobs.get():
+            job()
+
+    async def run(self, work: Work[T]) -> T:
+        """Return what `work` returns; it runs after what was asked for before."""
+        outcome: Future[T] = Future()
+
+        def job() -> None:
+            if not outcome.set_running_or_notify_cancel():
+                return
+            try:
+                outcome.set_result(work(self._opened()))
+            except BaseException as exc:  # noqa: BLE001 - it is raised where it is awaited
+                outcome.set_exception(exc)
+
+        self._jobs.put(job)
+        return await asyncio.wrap_future(outcome)
+
+    def _opened(self) -> SparkSession:
+        if self._spark is None:
+            # Not by `builder`: it would make this session the process's default, for good.
+            spark = SparkSession(DefaultChannelBuilder(self._url, channelOptions=CHANNEL))
+            spark.client.set_retry_policies([_Patience()])
+            self._spark = spark
+            for key, value in CONF.items():
+                spark.conf.set(key, value)
+        return self._spark
+
+    def end(self, last: Callable[[Any], object]) -> threading.Thread:
+        """Let go of thread and session; `last` is told to the server, which may not answer."""
+        self._jobs.put(None)
+        ending = threading.Thread(target=self._end, args=(last,), name="spark-end", daemon=True)
+        ending.start()
+        return ending
+
+    def _end(self, last: Callable[[Any], object]) -> None:
+        if (spark := self._spark) is None:
+            return
+        telling = threading.Thread(target=_tell, args=(last, spark), name="spark-tell", daemon=True)
+        telling.start()
+        telling.join(INTERRUPT_S)
+        # Ends every call still under way. Left to the interpreter's exit it can wait for ever.
+        spark.client.close()
+
+
+def _tell(last: Callable[[Any], object], spark: SparkSession) -> None:
+    try:
+        last(spark)
+    except Exception as exc:  # noqa: BLE001 - the server may be gone: that is why we leave
+        log.debug("session.not_told", reason=str(exc).partition("\n")[0])
+
+
+class Sessions:
+    """One call at a time, each with its own limit, on a session that is known to be whole."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._turn = asyncio.Lock()
+        self._session: Session | None = None
+        self._ending: list[threading.Thread] = []
+
+    async def run(self, work: Work[T], limit_s: float) -> T:
+        """Return what `work` returns, raise what it raises.
+
+        Raises:
+            TimeoutError: It takes longer than `limit_s`; it may still go on, and have effects.
+        """
+        async with self._turn:
+            session = self._session = self._session or Session(self._url)
+            try:
+                async with asyncio.timeout(limit_s):
+                    return await session.run(work)
+            except TimeoutError as exc:
+                self._leave(lambda spark: spark.interruptAll())
+                raise TimeoutError(f"no answer within {limit_s:g} s") from exc
+            except BaseException as exc:
+                if not answered(exc):
+                    self._leave(lambda spark: spark.interruptAll())
+                raise
+
+    async def close(self) -> None:
+        """End the session on the server, too, if it answers within seconds."""
+        async with self._turn:
+            self._leave(lambda spark: spark.client.release_session())
+            deadline = time.monotonic() + 2 * INTERRUPT_S
+            for ending in self._ending:
+                await asyncio.to_thread(ending.join, max(0.0, deadline - time.monotonic()))
+
+    def _leave(self, last: Callable[[Any], object]) -> None:
+        session, self._session = self._session, None
+        self._ending = [thread for thread in self._ending if thread.is_alive()]
+        if session:
+            self._ending.append(session.end(last))

@@ -1,0 +1,145 @@
+"""The Delta tables: one per topic, at `<lake.path>/<topic>`, through Spark Connect."""
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Self, TypeVar
+from urllib.parse import urlparse
+
+import structlog
+from pyspark.sql.connect.dataframe import DataFrame
+from pyspark.sql.connect.session import SparkSession
+
+from binwright.consumer import delta
+from binwright.consumer.faults import Faults
+from binwright.consumer.rows import to_arrow
+from binwright.consumer.session import Sessions
+from binwright.core.errors import BinwrightError
+from binwright.core.model import TopicPartition
+from binwright.core.ports import History, Record
+from binwright.shell.settings import LakeSettings
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+READ_TIMEOUT_S = 120.0
+SPARK_PORT = 15002
+
+
+class DeltaLake:
+    """A `Lake`. Connects at its first call, and anew after a failure.
+
+    Nothing waits for ever: a write that overruns `write_timeout_s` is unclear, a question that
+    overruns `read_timeout_s` has failed; both are abandoned, and the next call has a new session.
+    """
+
+    def __init__(
+        self,
+        lake: LakeSettings,
+        write_timeout_s: float,
+        *,
+        read_timeout_s: float = READ_TIMEOUT_S,
+    ) -> None:
+        self._path = lake.path.rstrip("/")
+        server = urlparse(lake.spark)
+        # Without what may follow: a token is a secret.
+        self._server = f"sc://{server.hostname}:{server.port or SPARK_PORT}"
+        self._sessions = Sessions(lake.spark)
+        self._write_timeout_s, self._read_timeout_s = write_timeout_s, read_timeout_s
+
+    async def __aenter__(self) -> Self:
+        """Return itself; nothing is connected yet."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """End the session; takes seconds at most, also if the server does not answer."""
+        await self._sessions.close()
+
+    async def open(self, topic: str) -> str:
+        """Create the topic's table unless it is there; see `Lake.open`."""
+        path = self._table(topic)
+
+        def work(spark: SparkSession) -> str:
+            delta.create(spark, path, topic)
+            delta.check_columns(spark, path)
+            return delta.table_id(spark, path)
+
+        return await self._ask(work, self._read_timeout_s, self._faults(path).of_open)
+
+    async def claim(self, topic: str, app: str, version: int) -> int | None:
+        """Append nothing under (`app`, `version`); see `Lake.claim`."""
+        return await self._write(topic, _nothing, app, version, None)
+
+    async def append(
+        self,
+        topic: str,
+        rows: Mapping[TopicPartition, Sequence[Record]],
+        app: str,
+        version: int,
+        stamp: str,
+    ) -> int | None:
+        """Append `rows` in one commit and one file; see `Lake.append`."""
+
+        def frame(spark: SparkSession) -> DataFrame:
+            return spark.createDataFrame(to_arrow(rows)).coalesce(1)
+
+        return await self._write(topic, frame, app, version, stamp)
+
+    async def history(self, topic: str, after: int) -> History:
+        """Return the versions later than `after`; see `Lake.history`.
+
+        Beyond some thousands it says that the table does not remember.
+        """
+        path = self._table(topic)
+        return await self._read(path, lambda spark: delta.history(spark, path, after))
+
+    async def newest(
+        self, topic: str, partitions: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, int]:
+        """Return the highest landed offset of each partition that has rows."""
+        path, numbers = self._table(topic), [p.partition for p in partitions]
+        if not numbers:
+            return {}
+        found = await self._read(path, lambda spark: delta.newest(spark, path, numbers))
+        return {TopicPartition(topic, number): offset for number, offset in found.items()}
+
+    async def _write(
+        self,
+        topic: str,
+        frame: Callable[[SparkSession], DataFrame],
+        app: str,
+        version: int,
+        stamp: str | None,
+    ) -> int | None:
+        path, began = self._table(topic), time.monotonic()
+        work = delta.append(frame, path, app, version, stamp)
+        committed = await self._ask(work, self._write_timeout_s, self._faults(path).of_write)
+        took_ms = round((time.monotonic() - began) * 1000)
+        log.debug("write.ended", path=path, app=app, committed=committed, took_ms=took_ms)
+        return committed
+
+    async def _read(self, path: str, work: Callable[[SparkSession], T]) -> T:
+        return await self._ask(work, self._read_timeout_s, self._faults(path).of_read)
+
+    async def _ask(
+        self,
+        work: Callable[[SparkSession], T],
+        limit_s: float,
+        fault: Callable[[Exception], BinwrightError],
+    ) -> T:
+        try:
+            return await self._sessions.run(work, limit_s)
+        except BinwrightError:
+            raise
+        except Exception as exc:
+            raise fault(exc) from exc
+
+    def _table(self, topic: str) -> str:
+        return f"{self._path}/{topic}"
+
+    def _faults(self, path: str) -> Faults:
+        return Faults(path, self._server)
+
+
+def _nothing(spark: SparkSession) -> DataFrame:
+    return spark.createDataFrame([], delta.DDL)

@@ -1,0 +1,108 @@
+"""The controller as a process: `python -m binwright.controller`."""
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import AsyncIterator
+
+from binwright.controller.fleets.fixed import FixedFleet
+from binwright.controller.fleets.process import ProcessFleet
+from binwright.controller.lead import lead
+from binwright.controller.steer import Controller, Realm
+from binwright.core.errors import UserError
+from binwright.core.group import Rules
+from binwright.core.model import BytesPerSecond, Slot
+from binwright.core.packing.catalogue import algorithm
+from binwright.core.ports import Fleet
+from binwright.shell.broker import client_options
+from binwright.shell.bus import KafkaBus
+from binwright.shell.letters import METRICS_CONFIG
+from binwright.shell.logs import configure
+from binwright.shell.run import complain, run
+from binwright.shell.settings import Settings, load_settings
+
+STALE_WINDOWS = 3
+
+
+def rules(settings: Settings) -> Rules:
+    """Return the machine's rules as the settings say them."""
+    chosen = settings.controller
+    return Rules(
+        limit=BytesPerSecond(chosen.limit_bytes_per_s),
+        capacity=BytesPerSecond(chosen.capacity),
+        look_again_s=chosen.look_again_s,
+        consumer_timeout_s=chosen.consumer_timeout_s,
+        plan_timeout_s=chosen.plan_timeout_s,
+        repeat_s=chosen.repeat_s,
+        stale_s=STALE_WINDOWS * settings.monitor.window_s,
+        max_slots=chosen.max_slots,
+    )
+
+
+def consumer_command(settings: Settings, slot: Slot) -> tuple[str, ...]:
+    """Return what runs as a slot; the realm tells our processes from another group's."""
+    realm = f"{settings.group}@{settings.kafka.bootstrap_servers}"
+    return (sys.executable, "-m", "binwright.consumer", "--slot", str(slot), "--realm", realm)
+
+
+def process_fleet(settings: Settings) -> ProcessFleet:
+    """Return the fleet of child processes that these settings describe."""
+    return ProcessFleet(
+        command=lambda slot: consumer_command(settings, slot),
+        max_slots=settings.controller.max_slots,
+        environment=os.environ,
+        logs=settings.controller.process_logs,
+        grace_s=settings.consumer.drain_timeout_s + 10,
+    )
+
+
+@contextlib.asynccontextmanager
+async def _fleet(settings: Settings) -> AsyncIterator[Fleet]:
+    if settings.controller.fleet == "fixed":
+        yield FixedFleet(settings.controller.max_slots)
+        return
+    fleet = process_fleet(settings)
+    keeping = asyncio.create_task(fleet.run())
+    try:
+        yield fleet  # its processes outlive us: data goes on while nobody leads
+    finally:
+        keeping.cancel()
+        await asyncio.gather(keeping, return_exceptions=True)
+
+
+async def control(settings: Settings) -> None:
+    """Lead, or stand by, until cancelled.
+
+    Raises:
+        UserError: The settings name a packing that does not exist.
+        BrokerUnavailable: Kafka cannot be reached at the start.
+    """
+    realm = Realm(
+        metadata_topic=settings.metadata_topic,
+        metrics_topic=settings.monitor.topic,
+        rules=rules(settings),
+        packing=algorithm(settings.controller.packing),
+    )
+    async with KafkaBus(settings.kafka) as bus, _fleet(settings) as fleet:
+        await bus.ensure(settings.monitor.topic, 1, METRICS_CONFIG)
+        await lead(
+            client_options(settings.kafka),
+            settings.monitor.topic,
+            f"{settings.group}.controllers",
+            lambda: Controller(bus, fleet, realm).reign(),
+        )
+
+
+def main() -> int:
+    """Run the controller with the settings of the file and the environment."""
+    try:
+        settings = load_settings()
+    except UserError as exc:
+        return complain(exc)
+    configure(settings.log_level, settings.log_format)
+    return run(lambda: control(settings))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,27 @@
+"""Somebody else starts slots 0 to n - 1; we only use what says Hello."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import structlog
+
+from binwright.core.errors import WorldError
+from binwright.core.model import Slot
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class FixedFleet:
+    """A `Fleet` that orders nothing."""
+
+    max_slots: int
+
+    async def reconcile(self, desired: Collection[Slot]) -> None:
+        """Fit `Fleet.reconcile`: what is beyond the fleet cannot be had."""
+        if beyond := sorted(slot for slot in desired if slot >= self.max_slots):
+            raise WorldError(f"slots {beyond} are beyond the {self.max_slots} of the fixed fleet")
+
+    async def destroy(self, slot: Slot) -> None:
+        """Fit `Fleet.destroy`: whoever runs the slot must end it."""
+        log.warning("consumer.hung", slot=slot, remedy="end its process; it was declared dead")

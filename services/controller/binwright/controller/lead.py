@@ -1,0 +1,116 @@
+"""Who should rule is a matter of liveness: the members of one Kafka consumer group decide it.
+
+Whoever owns partition 0 of the metrics topic leads; the others wait. Two that believe to lead do
+no harm: the later Claim wins.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+import structlog
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
+
+from binwright.controller.steer import Deposed
+from binwright.core.errors import WorldError
+from binwright.shell.broker import translated
+from binwright.shell.run import first_cause
+
+log = structlog.get_logger()
+
+SESSION_S = 6.0  # the shortest that brokers allow by default: a dead leader's partition is free
+POLL_S = 1.0
+RETRY_S = 1.0
+
+
+class _Mandate(ConsumerRebalanceListener):  # type: ignore[misc]
+    """Whether partition 0 is ours."""
+
+    def __init__(self) -> None:
+        self.given, self.taken = asyncio.Event(), asyncio.Event()
+
+    async def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
+        if any(tp.partition == 0 for tp in revoked):
+            self.given.clear()
+            self.taken.set()
+
+    async def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
+        if any(tp.partition == 0 for tp in assigned):
+            self.taken.clear()
+            self.given.set()
+
+
+async def lead(
+    options: dict[str, Any], topic: str, group: str, reign: Callable[[], Awaitable[None]]
+) -> None:
+    """Run `reign` whenever this process leads, for ever; end it when another does.
+
+    Args:
+        options: Connection settings for aiokafka.
+        topic: The metrics topic; whoever owns its partition 0 leads.
+        group: The Kafka consumer group of the controllers.
+        reign: One reign; it ends by `Deposed`, by a `WorldError`, or by being cancelled.
+
+    Raises:
+        BrokerUnavailable: Kafka cannot be reached at the start.
+    """
+    mandate = _Mandate()
+    member = AIOKafkaConsumer(
+        **options,
+        group_id=group,
+        session_timeout_ms=int(SESSION_S * 1000),
+        heartbeat_interval_ms=int(SESSION_S * 1000 / 4),
+        enable_auto_commit=False,
+    )
+    member.subscribe([topic], listener=mandate)
+    try:
+        with translated(f"joining the controllers' group {group}"):
+            await member.start()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(_poll(member))
+            tasks.create_task(_serve(mandate, reign))
+    finally:
+        await member.stop()
+
+
+async def _poll(member: AIOKafkaConsumer) -> None:
+    """Stay a member in good standing; what the topic holds is read elsewhere."""
+    while True:
+        member.pause(*member.assignment())
+        with translated("staying in the controllers' group"):
+            await member.getmany(timeout_ms=int(POLL_S * 1000))
+        await asyncio.sleep(0)  # getmany may return without having waited
+
+
+async def _serve(mandate: _Mandate, reign: Callable[[], Awaitable[None]]) -> None:
+    while True:
+        log.info("controller.waiting")
+        await mandate.given.wait()
+        log.info("controller.leading")
+        ruling = asyncio.ensure_future(reign())
+        ended = asyncio.ensure_future(mandate.taken.wait())
+        try:
+            await asyncio.wait({ruling, ended}, return_when=asyncio.FIRST_COMPLETED)
+            if ruling.done():
+                _judge(ruling)
+                await asyncio.sleep(RETRY_S)
+            else:
+                log.info("controller.deposed", reason="the controllers' group chose another")
+        finally:
+            for task in (ruling, ended):
+                task.cancel()
+            await asyncio.gather(ruling, ended, return_exceptions=True)
+
+
+def _judge(ruling: asyncio.Future[None]) -> None:
+    """Tell why a reign ended; raise what is our own fault."""
+    error = ruling.exception()
+    match first_cause(error) if error else None:
+        case None:
+            raise RuntimeError("a reign must not end by itself")
+        case Deposed() as cause:
+            log.info("controller.deposed", reason=str(cause))
+        case WorldError() as cause:
+            log.warning("controller.failed", reason=str(cause))
+        case cause:
+            raise cause

@@ -1,0 +1,78 @@
+"""How old rows were when they could first be read, from the tables themselves.
+
+A table's log tells which commit added each file. A row's age is the time of that commit minus the
+record's own timestamp: from the producer's clock to the lake's.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from pyspark.errors import AnalysisException
+
+from binwright.lab.spark import lake_reader, missing
+from binwright.shell.settings import LakeSettings
+
+_LOG = "add STRUCT<path: STRING, dataChange: BOOLEAN>, commitInfo STRUCT<timestamp: BIGINT>"
+# A rewrite (compaction) adds files too, but not when their rows became readable: dataChange is
+# false then. A log that was compacted repeats actions without their commit's time.
+_AGES = """
+WITH commits AS (
+    SELECT commit, commitInfo.timestamp AS at_ms FROM {log} WHERE commitInfo IS NOT NULL
+), added AS (
+    SELECT element_at(split(add.path, '/'), -1) AS file, min(at_ms) AS at_ms
+    FROM {log} JOIN commits USING (commit) WHERE add.dataChange GROUP BY ALL
+), ages AS (
+    SELECT (at_ms * 1000 - unix_micros(timestamp)) / 1e6 AS age_s
+    FROM {rows} LEFT JOIN added USING (file)
+)
+SELECT count(age_s) AS rows, count(*) - count(age_s) AS undated, max(age_s) AS max_s,
+       percentile_approx(age_s, 0.5, 10000) AS p50_s, percentile_approx(age_s, 0.99, 10000) AS p99_s
+FROM ages
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freshness:
+    """Ages of a table's rows when they became readable, seconds; None where there are no rows.
+
+    Below zero where a producer's clock is ahead of the lake's.
+    """
+
+    topic: str
+    rows: int  # whose age is known
+    undated: int  # rewritten since, or older than the table's log
+    p50_s: float | None
+    p99_s: float | None
+    max_s: float | None
+
+
+async def freshness(topics: Sequence[str], lake: LakeSettings) -> tuple[Freshness, ...]:
+    """Measure the table of each topic; one that is not there has no rows.
+
+    Raises:
+        LakeUnavailable: Spark does not answer, or cannot read a table.
+    """
+    found = []
+    async with lake_reader(lake.spark) as reader:
+        for topic in topics:
+            path = f"{lake.path}/{topic}"
+            question = partial(_ages, topic=topic, path=path)
+            found.append(await reader.ask(f"read the log of {path}", question))
+    return tuple(found)
+
+
+def _ages(spark: Any, topic: str, path: str) -> Freshness:
+    table = spark.read.format("delta").load(path)
+    try:
+        rows = table.selectExpr("timestamp", "_metadata.file_name AS file")
+        _ = rows.schema
+    except AnalysisException as exc:
+        if missing(exc):
+            return Freshness(topic=topic, rows=0, undated=0, p50_s=None, p99_s=None, max_s=None)
+        raise
+    log = spark.read.schema(_LOG).json(f"{path}/_delta_log/*.json")
+    log = log.selectExpr("add", "commitInfo", "_metadata.file_name AS commit")
+    ages = spark.sql(_AGES, log=log, rows=rows).collect()[0]
+    return Freshness(topic=topic, **ages.asDict())

@@ -1,0 +1,256 @@
+"""Plays a stream as real records onto real topics.
+
+librdkafka sends from threads of its own; ours only hands over what is due, forty times a second.
+Records go to the partition that the stream names, whatever their key. Nothing is compressed, so a
+partition grows by what the stream says plus Kafka's framing: 2 to 8 % at a kilobyte a record.
+"""
+
+import asyncio
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from binwright.core.errors import BrokerUnavailable, SettingsError, StreamError, TopicMissing
+from binwright.core.model import TopicPartition
+from binwright.lab.pacing import Load, Pacer
+from binwright.lab.records import Records
+from binwright.lab.streams import Measurement, Stream
+from binwright.shell.settings import KafkaSettings
+
+TICK_S = 0.025
+ASK_S = 1.0  # how long one question to the broker may block a halt
+MARGIN_S = 5.0  # beyond the time after which librdkafka itself gives a record up
+QUEUE_KB = 65_536
+
+OnRow = Callable[[int, Measurement], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """What one partition got."""
+
+    records: int
+    bytes: int  # keys and values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """What a load came to; every record in it is confirmed by all replicas."""
+
+    partitions: Mapping[TopicPartition, Sent]  # all of the stream's, sorted
+    rows: int  # begun
+    elapsed_s: float
+    shed_bytes: int  # due, but never made: the broker or this machine was too slow
+
+
+def kafka_options(kafka: KafkaSettings) -> dict[str, str | int]:
+    """Return how to reach Kafka, in librdkafka's words."""
+    password = kafka.sasl_password
+    options: dict[str, str | int | None] = {
+        "bootstrap.servers": kafka.bootstrap_servers,
+        "security.protocol": kafka.security_protocol,
+        "socket.timeout.ms": round(kafka.request_timeout_s * 1000),
+        "ssl.ca.location": _path(kafka.ssl_ca_file),
+        "ssl.certificate.location": _path(kafka.ssl_certificate_file),
+        "ssl.key.location": _path(kafka.ssl_key_file),
+    }
+    if kafka.security_protocol.startswith("SASL"):
+        options |= {
+            "sasl.mechanism": kafka.sasl_mechanism,
+            "sasl.username": kafka.sasl_username,
+            "sasl.password": password.get_secret_value() if password else None,
+        }
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _path(path: object | None) -> str | None:
+    return None if path is None else str(path)
+
+
+async def play(
+    stream: Stream,
+    kafka: KafkaSettings,
+    load: Load,
+    *,
+    on_row: OnRow | None = None,
+    stop: asyncio.Event | None = None,
+) -> Played:
+    """Play `stream` until it or `load.duration_s` ends, `stop` is set, or it is cancelled.
+
+    However it ends, what was handed over is confirmed or given up first, which takes a few seconds
+    more than `load.delivery_s` at most, and a few seconds when it is cancelled.
+
+    Args:
+        stream: At least one measurement.
+        kafka: Where to; the topics and partitions must be there.
+        load: How per cents become records.
+        on_row: Told on the event loop when a measurement begins, with its number from 0 on (which
+            counts on when the stream starts anew).
+        stop: Ends the play early.
+
+    Raises:
+        StreamError: The stream is empty, or records so small cannot be made.
+        SettingsError: librdkafka refuses the settings.
+        TopicMissing: A topic or partition is not there.
+        BrokerUnavailable: The broker does not answer, or did not confirm every record.
+    """
+    if not stream:
+        raise StreamError("the stream is empty: not one measurement")
+    loop = asyncio.get_running_loop()
+
+    def begin(row: int, measurement: Measurement) -> None:
+        if on_row:
+            loop.call_soon_threadsafe(on_row, row, measurement)
+
+    player = _Player(stream, kafka, load, begin)
+    work = asyncio.create_task(asyncio.to_thread(player.run))
+    watch = asyncio.create_task(stop.wait()) if stop else None
+    if watch:
+        watch.add_done_callback(lambda _: player.halt())
+    try:
+        return await asyncio.shield(work)
+    finally:
+        player.halt()
+        if watch:
+            watch.cancel()
+        if not work.done():  # cancelled: the thread ends by itself, in bounded time
+            player.hurry()
+            await asyncio.wait({work})
+            work.exception()  # seen, and nobody is left to be told
+
+
+class _Player:
+    """The thread's side: one producer, from the first look at the topics to the last answer."""
+
+    def __init__(self, stream: Stream, kafka: KafkaSettings, load: Load, begin: OnRow) -> None:
+        self._kafka, self._load, self._begin = kafka, load, begin
+        self._partitions = sorted({partition for row in stream for partition in row})
+        self._pacer = Pacer(stream, load)
+        self._records = Records(load.record_bytes)
+        self._halted = threading.Event()
+        self._handed = Counter[TopicPartition]()
+        self._failed = 0
+        self._reason = ""
+        self._patience_s = load.delivery_s + MARGIN_S
+
+    def halt(self) -> None:
+        """Make no more records; from any thread."""
+        self._halted.set()
+
+    def hurry(self) -> None:
+        """Wait but briefly for what is not confirmed yet; from any thread."""
+        self._patience_s = MARGIN_S
+        self._halted.set()
+
+    def run(self) -> Played:
+        """See `play`."""
+        producer = self._open()
+        self._await_topics(producer)
+        started = time.monotonic()
+        try:
+            rows = self._play(producer, started)
+        finally:
+            self._drain(producer)
+        if self._failed:
+            raise BrokerUnavailable(
+                f"{self._failed} of {self._handed.total()} records were not confirmed; "
+                f"the first: {self._reason}"
+            )
+        size = self._load.record_bytes
+        sent = {p: self._handed[p] for p in self._partitions}
+        return Played(
+            partitions={p: Sent(records=n, bytes=n * size) for p, n in sent.items()},
+            rows=rows,
+            elapsed_s=time.monotonic() - started,
+            shed_bytes=round(self._pacer.shed_bytes),
+        )
+
+    def _open(self) -> Producer:
+        options: dict[str, object] = {
+            **kafka_options(self._kafka),
+            "client.id": "binwright-load",
+            "acks": "all",
+            "enable.idempotence": True,
+            "message.timeout.ms": round(self._load.delivery_s * 1000),
+            "linger.ms": 5,
+            "compression.type": "none",
+            "queue.buffering.max.kbytes": QUEUE_KB,
+            "delivery.report.only.error": True,
+            "log_level": 2,  # what it has to say reaches us as errors
+            "on_delivery": self._delivered,
+        }
+        try:
+            return Producer(options)
+        except KafkaException as exc:
+            raise SettingsError(f"Kafka's settings do not hold: {exc.args[0]}") from exc
+
+    def _await_topics(self, producer: Producer) -> None:
+        deadline = time.monotonic() + self._kafka.request_timeout_s
+        missing: list[TopicPartition] = []
+        why = ""
+        while not self._halted.is_set():
+            try:
+                topics = producer.list_topics(timeout=ASK_S).topics
+            except KafkaException as exc:
+                why = str(exc.args[0])
+            else:
+                missing = [
+                    p
+                    for p in self._partitions
+                    if p.topic not in topics or p.partition not in topics[p.topic].partitions
+                ]
+                if not missing:
+                    return
+            if time.monotonic() >= deadline:
+                break
+            self._halted.wait(TICK_S)
+        if missing:
+            raise TopicMissing(f"there is no {', '.join(map(str, missing))}: create it first")
+        raise BrokerUnavailable(f"{self._kafka.bootstrap_servers} does not answer: {why}")
+
+    def _play(self, producer: Producer, started: float) -> int:
+        rows = 0
+        while not self._halted.is_set():
+            now = time.monotonic() - started
+            self._pacer.advance(now)
+            if self._pacer.row >= rows:
+                rows = self._pacer.row + 1
+                self._begin(self._pacer.row, self._pacer.measurement)
+            self._hand_over(producer)
+            producer.poll(0)
+            if now >= self._pacer.ends_s:
+                break
+            self._halted.wait(max(0.0, TICK_S - (time.monotonic() - started - now)))
+        return rows
+
+    def _hand_over(self, producer: Producer) -> None:
+        now_ms = time.time_ns() // 1_000_000
+        for partition, number in self._pacer.due().items():
+            for _ in range(number):
+                key, value = self._records.make(now_ms)
+                try:
+                    producer.produce(partition.topic, value, key, partition.partition)
+                except BufferError:
+                    return  # the broker is slower than the stream: what is due stays due
+                except KafkaException as exc:
+                    raise BrokerUnavailable(f"{partition}: {exc.args[0]}") from exc
+                self._pacer.take(partition, 1)
+                self._handed[partition] += 1
+
+    def _drain(self, producer: Producer) -> None:
+        began = time.monotonic()
+        while producer.flush(ASK_S):
+            if time.monotonic() - began >= self._patience_s:
+                producer.purge()
+                producer.flush(MARGIN_S)
+                return
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self._failed += 1
+            place = TopicPartition(message.topic(), message.partition())
+            self._reason = self._reason or f"{place}: {error.str()}"

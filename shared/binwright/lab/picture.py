@@ -1,0 +1,147 @@
+"""What a group looks like from outside: folded from its metadata and metrics topics, for people.
+
+Nobody obeys it and nobody reports to it: anyone who can read the two topics sees the same.
+"""
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from math import ceil
+
+from binwright.core.messages import (
+    Claim,
+    Dead,
+    Goodbye,
+    Hello,
+    Inbound,
+    Measurement,
+    Planned,
+    Report,
+    Started,
+    Stopped,
+)
+from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+
+NEWS = 200  # events remembered
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A partition that changed hands while both owners lived; nobody read it for `pause_s`."""
+
+    partition: TopicPartition
+    old: Slot
+    new: Slot
+    pause_s: float
+
+
+@dataclass(slots=True)
+class Picture:
+    """The group as last heard of."""
+
+    reports: dict[Slot, Report] = field(default_factory=dict)  # of the living
+    rates: dict[TopicPartition, BytesPerSecond] = field(default_factory=dict)
+    ends: dict[TopicPartition, int] = field(default_factory=dict)
+    record_bytes: dict[TopicPartition, float] = field(default_factory=dict)
+    landed: dict[TopicPartition, int] = field(default_factory=dict)  # next offset to land
+    plans: list[Planned] = field(default_factory=list)
+    moves: list[Move] = field(default_factory=list)
+    deaths: int = 0
+    rescued: int = 0  # partitions that changed hands because their owner died
+    terms: int = 0
+    landed_rows: Counter[tuple[Slot, int]] = field(default_factory=Counter)  # by slot and epoch
+    holes: Counter[tuple[Slot, int]] = field(default_factory=Counter)
+    news: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=NEWS))  # ms, words
+    _epochs: dict[Slot, int] = field(default_factory=dict)
+    _stopped: dict[TopicPartition, Stopped] = field(default_factory=dict)
+
+    def measured(self, measurement: Measurement) -> None:
+        """Take one topic's rates."""
+        self.rates.update(measurement.rates())
+        for found in measurement.partitions:
+            partition = TopicPartition(measurement.topic, found.partition)
+            self.ends[partition] = found.end
+            if found.bytes_per_record is not None:
+                self.record_bytes[partition] = found.bytes_per_record
+
+    def heard(self, offset: int, at_ms: int, message: Inbound) -> None:
+        """Take a record of metadata partition 0."""
+        match message:
+            case Hello(slot=slot):
+                self._epochs[slot] = offset
+                self.reports.pop(slot, None)
+                self._tell(at_ms, f"consumer {slot} is there (epoch {offset})")
+            case Report(slot=slot) if message.epoch == self._epochs.get(slot):
+                self._report(at_ms, message)
+            case Dead(slot=slot):
+                self.deaths += 1
+                self.reports.pop(slot, None)
+                self._epochs.pop(slot, None)
+                self._tell(at_ms, f"consumer {slot} is declared dead")
+            case Goodbye(slot=slot):
+                self.reports.pop(slot, None)
+                self._epochs.pop(slot, None)
+                self._tell(at_ms, f"consumer {slot} said goodbye")
+            case Stopped():
+                self._stopped |= {p: message for p, at in message.landed.items() if at is not None}
+            case Started():
+                self._started(at_ms, message)
+            case Planned():
+                self.plans.append(message)
+                self._tell(at_ms, f"plan: {'; '.join(message.reasons)}")
+            case Claim():
+                self.terms += 1
+                self._tell(at_ms, f"a controller claims (term {offset})")
+            case _:
+                pass
+
+    def _report(self, at_ms: int, report: Report) -> None:
+        before = self.reports.get(report.slot)
+        if report.ready and not (before and before.ready):
+            self._tell(at_ms, f"consumer {report.slot} is ready")
+        self.reports[report.slot] = report
+        self.landed_rows[report.slot, report.epoch] = report.landed_rows
+        self.holes[report.slot, report.epoch] = report.holes
+        for partition, offset in report.held.items():
+            self.landed[partition] = max(offset, self.landed.get(partition, 0))
+
+    def _started(self, at_ms: int, message: Started) -> None:
+        for partition in sorted(message.offsets):
+            stopped = self._stopped.pop(partition, None)
+            if stopped is None:
+                self.rescued += bool(message.fences)
+            elif stopped.slot != message.slot:
+                pause_s = max(0.0, (at_ms - stopped.quit_ms) / 1000)
+                self.moves.append(Move(partition, stopped.slot, message.slot, pause_s))
+                self._tell(
+                    at_ms,
+                    f"{partition} moved {stopped.slot} → {message.slot}, paused {pause_s:.2f} s",
+                )
+
+    def _tell(self, at_ms: int, words: str) -> None:
+        self.news.append((at_ms, words))
+
+    @property
+    def lag(self) -> int:
+        """Records that are written and not landed yet."""
+        return sum(max(0, end - self.landed.get(p, 0)) for p, end in self.ends.items())
+
+    @property
+    def lag_bytes(self) -> float:
+        """About how many bytes those are."""
+        return sum(
+            max(0, end - self.landed.get(p, 0)) * self.record_bytes.get(p, 0.0)
+            for p, end in self.ends.items()
+        )
+
+    def load(self, slot: Slot) -> BytesPerSecond:
+        """Bytes/s written to what this consumer holds."""
+        report = self.reports.get(slot)
+        held = report.held if report else {}
+        return BytesPerSecond(sum(self.rates.get(p, 0.0) for p in held))
+
+
+def percentile(values: list[float], share: float) -> float | None:
+    """Return the smallest value that at least `share` (0 to 1) of them do not exceed."""
+    if not values:
+        return None
+    return sorted(values)[max(0, ceil(share * len(values)) - 1)]

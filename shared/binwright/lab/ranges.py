@@ -1,0 +1,43 @@
+"""Offsets in a row, told by their ends."""
+
+from dataclasses import dataclass, field
+
+LISTED = 20
+"""Ranges or offsets that are named; the rest is only counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Offsets from `first` to `last`, both of them included."""
+
+    first: int
+    last: int
+
+    def __len__(self) -> int:
+        """Count them."""
+        return self.last - self.first + 1
+
+    def __str__(self) -> str:
+        """Write `5` or `5-9`."""
+        return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts offsets that come in rising order, and names the first ranges they make."""
+
+    count: int = 0
+    ranges: list[Range] = field(default_factory=list)
+    _last: int = -1
+    _full: bool = False
+
+    def add(self, offset: int) -> None:
+        """Count one."""
+        self.count += 1
+        if offset == self._last + 1 and self.ranges and not self._full:
+            self.ranges[-1] = Range(self.ranges[-1].first, offset)
+        elif len(self.ranges) < LISTED:
+            self.ranges.append(Range(offset, offset))
+        else:
+            self._full = True
+        self._last = offset

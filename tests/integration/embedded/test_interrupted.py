@@ -1,0 +1,70 @@
+"""Whoever loses patience in the middle of a start leaves nothing behind."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from binwright.embedded.broker import run_broker
+from binwright.embedded.ports import reserved
+from binwright.embedded.spark import run_spark
+
+pytestmark = pytest.mark.integration
+
+DEADLINE_S = 60.0
+
+Run = Callable[..., AbstractAsyncContextManager[object]]
+
+
+def family() -> set[int]:
+    return {child.pid for child in psutil.Process().children(recursive=True)}
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(DEADLINE_S):
+        while not condition():  # noqa: ASYNC110 - processes tell nobody
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("run", "log"), [(run_broker, "broker.log"), (run_spark, "spark.log")], ids=["broker", "spark"]
+)
+async def test_a_cancelled_start_leaves_no_process_port_or_directory(
+    run: Run, log: str, tmp_path: Path
+) -> None:
+    home, before = tmp_path / "made" / "here", family()
+    with reserved() as port:
+        pass
+
+    async def start() -> None:
+        async with run(home, port=port):
+            raise AssertionError("it was to be cancelled before")
+
+    task = asyncio.create_task(start())
+    await until((home / log).exists)  # its process is there
+    assert family() > before
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert family() == before
+    assert not home.parent.exists()
+    with reserved(port):
+        pass
+
+
+async def test_cancelled_while_it_formats_it_leaves_nothing(tmp_path: Path) -> None:
+    home, before = tmp_path / "made", family()
+
+    async def start() -> None:
+        async with run_broker(home):
+            raise AssertionError("it was to be cancelled before")
+
+    task = asyncio.create_task(start())
+    await until((home / "format.log").exists)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (family(), home.exists()) == (before, False)

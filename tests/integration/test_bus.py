@@ -1,0 +1,232 @@
+"""`KafkaBus` against a real broker."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from random import Random
+
+import pytest
+from pydantic import SecretStr
+
+from binwright.core.errors import BrokerUnavailable, TopicMissing
+from binwright.core.ports import Bus, Reader, Record
+from binwright.embedded.broker import run_broker
+from binwright.shell.bus import KafkaBus
+from binwright.shell.settings import KafkaSettings
+
+pytestmark = pytest.mark.integration
+
+DEADLINE_S = 60.0
+
+
+@pytest.fixture
+async def bus(broker: str) -> AsyncIterator[KafkaBus]:
+    async with asyncio.timeout(DEADLINE_S), KafkaBus(settings(broker)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def topic(request: pytest.FixtureRequest) -> str:
+    return str(request.node.name)
+
+
+def settings(bootstrap: str, patience_s: float = 30.0) -> KafkaSettings:
+    return KafkaSettings(bootstrap_servers=bootstrap, request_timeout_s=patience_s)
+
+
+async def read(reader: Reader, count: int) -> list[Record]:
+    records: list[Record] = []
+    while len(records) < count:
+        records += await reader.read(1.0)
+    return records
+
+
+async def test_what_is_published_is_read_back_with_its_offset(bus: Bus, topic: str) -> None:
+    await bus.ensure(topic, 2, {})
+    offsets = [await bus.publish(topic, 1, b"k%d" % n, b"v%d" % n) for n in range(3)]
+    reader = await bus.reader(topic, 1, 0)
+    records = await read(reader, 3)
+    await reader.close()
+    assert offsets == [0, 1, 2] == [r.offset for r in records]
+    assert [(r.key, r.value) for r in records] == [(b"k%d" % n, b"v%d" % n) for n in range(3)]
+    assert (await bus.end(topic, 0), await bus.end(topic, 1)) == (0, 3)
+
+
+async def test_concurrent_publishes_keep_the_order_of_calls(bus: Bus, topic: str) -> None:
+    await bus.ensure(topic, 1, {})
+    values = [b"%d" % n * 500 for n in range(500)]  # more than fits in one batch
+    offsets = await asyncio.gather(*(bus.publish(topic, 0, b"k", value) for value in values))
+    reader = await bus.reader(topic, 0, 0)
+    records = await read(reader, 500)
+    await reader.close()
+    assert offsets == list(range(500))
+    assert [r.value for r in records] == values
+
+
+async def test_readers_are_independent_and_wait_for_news(bus: Bus, topic: str) -> None:
+    await bus.ensure(topic, 1, {})
+    first = await bus.reader(topic, 0, 0)
+    await bus.publish(topic, 0, b"k", b"a")
+    second = await bus.reader(topic, 0, await bus.end(topic, 0))
+    waiting = asyncio.create_task(second.read(DEADLINE_S))
+    await bus.publish(topic, 0, b"k", b"b")
+    assert [r.value for r in await waiting] == [b"b"]
+    assert [r.value for r in await read(first, 2)] == [b"a", b"b"]
+    assert await second.read(0.0) == []
+    await first.close()
+    await second.close()
+
+
+async def test_a_large_measurement_passes(bus: Bus, topic: str) -> None:
+    """10,000 partitions make a record above 1 MiB; brokers measure what compression leaves."""
+    await bus.ensure(topic, 1, {})
+    value = b'{"partition":1,"rate":12345.678,"window_s":30.0,"end":123456789,"start":0},' * 100_000
+    await bus.publish(topic, 0, b"k", value)
+    reader = await bus.reader(topic, 0, 0)
+    assert (await read(reader, 1))[0].value == value
+    await reader.close()
+
+
+async def test_a_topic_that_is_not_there_is_told(bus: KafkaBus, topic: str) -> None:
+    for call in (bus.publish(topic, 0, b"k", b"v"), bus.end(topic, 0), bus.reader(topic, 0, 0)):
+        with pytest.raises(TopicMissing, match=topic):
+            await call
+    assert await bus.partitions(topic) == 0
+
+
+async def test_a_partition_that_is_not_there_is_told(bus: Bus, topic: str) -> None:
+    await bus.ensure(topic, 1, {})
+    for call in (bus.publish(topic, 1, b"k", b"v"), bus.end(topic, 1), bus.reader(topic, 1, 0)):
+        with pytest.raises(TopicMissing, match=f"{topic}-1"):
+            await call
+
+
+async def test_an_offset_beyond_the_end_is_told(bus: Bus, topic: str) -> None:
+    await bus.ensure(topic, 1, {})
+    with pytest.raises(TopicMissing, match="ends at 0"):
+        await bus.reader(topic, 0, 7)
+
+
+async def test_a_topic_grows_and_never_shrinks(bus: Bus, topic: str) -> None:
+    for wanted, there in ((1, 1), (5, 5), (3, 5)):
+        await bus.ensure(topic, wanted, {"cleanup.policy": "compact"})
+        assert await bus.partitions(topic) == there
+    await bus.publish(topic, 0, b"k", b"v")
+    await bus.ensure(topic, 8, {})
+    assert await bus.publish(topic, 7, b"k", b"v") == 0  # the producer knew five
+
+
+async def test_everybody_may_create_at_once(broker: str, bus: Bus, topic: str) -> None:
+    async with KafkaBus(settings(broker)) as other:
+        await asyncio.gather(*(b.ensure(topic, 3, {}) for b in (bus, other) * 3))
+        assert await other.partitions(topic) == 3
+
+
+async def test_a_refused_topic_says_why(broker: str, topic: str) -> None:
+    kafka = settings(broker).model_copy(update={"replication_factor": 3})
+    async with KafkaBus(kafka) as bus:
+        with pytest.raises(BrokerUnavailable, match="InvalidReplicationFactor"):
+            await bus.ensure(topic, 1, {})
+
+
+async def test_an_unknown_setting_of_a_topic_says_why(bus: Bus, topic: str) -> None:
+    with pytest.raises(BrokerUnavailable, match="no\\.such\\.thing"):
+        await bus.ensure(topic, 1, {"no.such.thing": "1"})
+
+
+async def test_a_refused_record_does_not_spoil_the_next(bus: Bus, topic: str) -> None:
+    """Its place in the producer's sequence stays empty; Kafka refuses what comes after a gap."""
+    await bus.ensure(topic, 1, {"max.message.bytes": "1000"})
+    await bus.publish(topic, 0, b"k", b"v")
+    with pytest.raises(BrokerUnavailable, match="MessageSizeTooLarge"):
+        await bus.publish(topic, 0, b"k", Random(1).randbytes(16_000))
+    assert await bus.publish(topic, 0, b"k", b"v") == 1
+
+
+async def test_an_unreachable_broker_is_named_with_what_to_check() -> None:
+    kafka = KafkaSettings(
+        bootstrap_servers="127.0.0.1:9",
+        security_protocol="SASL_PLAINTEXT",
+        sasl_username="ann",
+        sasl_password=SecretStr("xyzzy"),
+        request_timeout_s=2,
+    )
+    with pytest.raises(BrokerUnavailable) as caught:
+        async with KafkaBus(kafka):
+            pass
+    told = str(caught.value)
+    assert all(word in told for word in ("127.0.0.1:9", "bootstrap_servers", "ann", "PLAIN"))
+    assert "xyzzy" not in told
+
+
+async def test_asking_about_a_topic_never_creates_it(tmp_path: Path, topic: str) -> None:
+    """Brokers create topics on sight unless told otherwise, and aiokafka asks for that."""
+    async with (
+        asyncio.timeout(DEADLINE_S),
+        run_broker(tmp_path, settings={"auto.create.topics.enable": "true"}) as running,
+        KafkaBus(settings(running.bootstrap_servers)) as bus,
+    ):
+        for call in (bus.publish(topic, 0, b"k", b"v"), bus.end(topic, 0), bus.reader(topic, 0, 0)):
+            with pytest.raises(TopicMissing):
+                await call
+        assert await bus.partitions(topic) == 0
+
+
+async def test_a_broker_restart_passes_silently(tmp_path: Path, topic: str) -> None:
+    async with (
+        asyncio.timeout(DEADLINE_S),
+        run_broker(tmp_path) as running,
+        KafkaBus(settings(running.bootstrap_servers)) as bus,
+    ):
+        await bus.ensure(topic, 1, {})
+        reader = await bus.reader(topic, 0, 0)
+        await bus.publish(topic, 0, b"k", b"before")
+        await running.stop()
+        waiting = asyncio.create_task(bus.publish(topic, 0, b"k", b"during"))
+        await running.start()
+        assert await waiting == 1
+        assert await bus.publish(topic, 0, b"k", b"after") == 2
+        values = [r.value for r in await read(reader, 3)]
+        await reader.close()
+    assert values == [b"before", b"during", b"after"]
+
+
+async def test_a_long_outage_is_told_and_then_forgotten(tmp_path: Path, topic: str) -> None:
+    async with (
+        asyncio.timeout(DEADLINE_S),
+        run_broker(tmp_path) as running,
+        KafkaBus(settings(running.bootstrap_servers, patience_s=2)) as bus,
+    ):
+        await bus.ensure(topic, 1, {})
+        reader = await bus.reader(topic, 0, 0)
+        await bus.publish(topic, 0, b"k", b"before")
+        await read(reader, 1)
+        await running.stop()
+        for call in (
+            bus.publish(topic, 0, b"k", b"given up on"),
+            bus.end(topic, 0),
+            bus.partitions(topic),
+            bus.reader(topic, 0, 0),
+            bus.ensure(topic, 2, {}),
+            read(reader, 1),
+        ):
+            with pytest.raises(BrokerUnavailable):
+                await call
+        await running.start()
+        # What was given up on may land, then in its old place: before what came later.
+        await bus.publish(topic, 0, b"k", b"after")
+        assert [r.value for r in await read(reader, 2)] == [b"given up on", b"after"]
+        await reader.close()
+
+
+async def test_closing_does_not_wait_for_a_broker_that_is_gone(tmp_path: Path, topic: str) -> None:
+    async with (
+        asyncio.timeout(DEADLINE_S),
+        run_broker(tmp_path) as running,
+        KafkaBus(settings(running.bootstrap_servers, patience_s=2)) as bus,
+    ):
+        await bus.ensure(topic, 1, {})
+        await bus.publish(topic, 0, b"k", b"v")
+        await running.stop()
+        with pytest.raises(BrokerUnavailable):
+            await bus.publish(topic, 0, b"k", b"never landed")

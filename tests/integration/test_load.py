@@ -1,0 +1,150 @@
+"""A stream played onto a real broker."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaConsumer
+from aiokafka import TopicPartition as KafkaPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
+from binwright.core.errors import BrokerUnavailable, TopicMissing
+from binwright.core.model import TopicPartition
+from binwright.embedded.broker import run_broker
+from binwright.lab.load import Played, play
+from binwright.lab.pacing import Load
+from binwright.lab.streams import Measurement, PerCent
+from binwright.shell.settings import KafkaSettings
+
+pytestmark = pytest.mark.integration
+
+LOAD = Load(row_s=0.5, bytes_per_per_cent=10_000, record_bytes=500)
+
+
+async def created(broker: str, topic: str, partitions: int) -> str:
+    admin = AIOKafkaAdminClient(bootstrap_servers=broker)
+    await admin.start()
+    try:
+        await admin.create_topics([NewTopic(topic, partitions, 1)])
+    finally:
+        await admin.close()
+    return topic
+
+
+async def ends(broker: str, topic: str, partitions: int) -> dict[TopicPartition, int]:
+    async with AIOKafkaConsumer(bootstrap_servers=broker) as consumer:
+        wanted = [KafkaPartition(topic, number) for number in range(partitions)]
+        found = await consumer.end_offsets(wanted)
+    return {TopicPartition(*partition): end for partition, end in found.items()}
+
+
+def records(played: Played) -> dict[TopicPartition, int]:
+    return {partition: sent.records for partition, sent in played.partitions.items()}
+
+
+async def test_every_row_becomes_records_that_the_broker_has(broker: str) -> None:
+    topic = await created(broker, "load.rows", 2)
+    one, two = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    stream = [{one: PerCent(40), two: PerCent(10)}, {one: PerCent(20)}]
+    begun: list[tuple[int, Measurement]] = []
+
+    played = await play(
+        stream,
+        KafkaSettings(bootstrap_servers=broker),
+        LOAD,
+        on_row=lambda row, measurement: begun.append((row, measurement)),
+    )
+
+    # 60 and 10 per cent for half a second, of which up to a record may stay in the bucket.
+    assert 599 <= played.partitions[one].records <= 600
+    assert 99 <= played.partitions[two].records <= 100
+    assert played.partitions[one].bytes == 500 * played.partitions[one].records
+    assert await ends(broker, topic, 2) == records(played)
+    assert begun == list(enumerate(stream))
+    assert played.rows == 2
+    assert played.shed_bytes == 0
+
+
+async def test_records_are_what_they_say(broker: str) -> None:
+    topic = await created(broker, "load.records", 1)
+    partition = TopicPartition(topic, 0)
+    await play([{partition: PerCent(20)}], KafkaSettings(bootstrap_servers=broker), LOAD)
+
+    async with AIOKafkaConsumer(
+        topic, bootstrap_servers=broker, auto_offset_reset="earliest"
+    ) as consumer:
+        record = await consumer.getone()
+    value = json.loads(record.value)
+
+    assert value["customer"].encode() == record.key
+    assert abs(value["ts"] - record.timestamp) < 60_000
+
+
+async def test_it_ends_when_told_and_has_confirmed_what_it_sent(broker: str) -> None:
+    topic = await created(broker, "load.stopped", 1)
+    stop = asyncio.Event()
+
+    played = await play(
+        [{TopicPartition(topic, 0): PerCent(50)}],
+        KafkaSettings(bootstrap_servers=broker),
+        Load(row_s=0.2, bytes_per_per_cent=10_000, duration_s=600),
+        on_row=lambda row, _: stop.set() if row == 2 else None,
+        stop=stop,
+    )
+
+    assert 3 <= played.rows < 100
+    assert await ends(broker, topic, 1) == records(played)
+
+
+async def test_cancelled_it_has_stopped_sending(broker: str) -> None:
+    topic = await created(broker, "load.cancelled", 1)
+    partition = TopicPartition(topic, 0)
+    begun = asyncio.Event()
+    load = Load(row_s=0.2, bytes_per_per_cent=10_000, duration_s=600)
+    task = asyncio.create_task(
+        play(
+            [{partition: PerCent(50)}],
+            KafkaSettings(bootstrap_servers=broker),
+            load,
+            on_row=lambda row, _: begun.set() if row == 1 else None,
+        )
+    )
+    await asyncio.wait_for(begun.wait(), 30)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, 30)
+
+    before = await ends(broker, topic, 1)
+    assert before[partition] > 0
+    assert await ends(broker, topic, 1) == before
+
+
+async def test_a_partition_that_is_not_there_is_named(broker: str) -> None:
+    topic = await created(broker, "load.short", 1)
+    kafka = KafkaSettings(bootstrap_servers=broker, request_timeout_s=1)
+    stream = [{TopicPartition(topic, n): PerCent(1) for n in range(2)}]
+
+    with pytest.raises(TopicMissing, match=r"there is no load.short-1: create it first"):
+        await play(stream, kafka, LOAD)
+
+
+async def test_records_that_nobody_confirmed_are_counted(tmp_path: Path) -> None:
+    async with run_broker(tmp_path / "broker") as running:
+        topic = await created(running.bootstrap_servers, "load.lost", 1)
+        begun = asyncio.Event()
+        task = asyncio.create_task(
+            play(
+                [{TopicPartition(topic, 0): PerCent(50)}],
+                KafkaSettings(bootstrap_servers=running.bootstrap_servers),
+                Load(row_s=0.2, bytes_per_per_cent=10_000, duration_s=3, delivery_s=1),
+                on_row=lambda row, _: begun.set() if row == 1 else None,
+            )
+        )
+        await asyncio.wait_for(begun.wait(), 30)
+        await running.kill()
+
+        with pytest.raises(
+            BrokerUnavailable, match=r"\d+ of \d+ records .* the first: load.lost-0: .*timed out"
+        ):
+            await asyncio.wait_for(task, 60)

@@ -1,0 +1,162 @@
+"""What an audit says; `tests/integration/test_audit.py` makes it look."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+
+from binwright.core.errors import BrokerUnavailable, LakeUnavailable
+from binwright.lab.audit import AuditResult, PartitionAudit, TableAudit, audit
+from binwright.lab.kept import open_topics
+from binwright.lab.ranges import LISTED, Range, Tally
+from binwright.lab.spark import lake_reader
+from binwright.shell.settings import KafkaSettings, LakeSettings
+
+CLEAN = PartitionAudit(
+    partition=3,
+    start=0,
+    end=10,
+    rows=10,
+    first=0,
+    last=9,
+    lost=0,
+    lost_ranges=(),
+    unread=0,
+    surplus=0,
+    doubles=(),
+    beyond=0,
+)
+
+
+def table_of(*partitions: PartitionAudit, exists: bool = True) -> TableAudit:
+    return TableAudit(topic="orders", path="/lake/orders", exists=exists, partitions=partitions)
+
+
+# --- verdicts ----------------------------------------------------------------------------------
+
+
+def test_every_record_once_and_nothing_else_is_clean() -> None:
+    result = AuditResult(tables=(table_of(CLEAN),))
+
+    assert result.clean
+    assert result.rows == 10
+    assert result.faults() == ()
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        (
+            replace(CLEAN, lost=4, lost_ranges=(Range(1, 3), Range(7, 7))),
+            "orders-3: 4 missing (1-3, 7)",
+        ),
+        (replace(CLEAN, unread=5), "orders-3: 5 without a row that could not be checked in time"),
+        (replace(CLEAN, surplus=3, doubles=(2, 5)), "orders-3: 3 too many (2, 5)"),
+        (replace(CLEAN, beyond=1), "orders-3: 1 beyond the topic's end (10)"),
+    ],
+)
+def test_whatever_is_wrong_is_not_clean_and_is_told(found: PartitionAudit, told: str) -> None:
+    result = AuditResult(tables=(table_of(CLEAN, found),))
+
+    assert not result.clean
+    assert result.faults() == (told,)
+
+
+def test_a_list_that_goes_on_says_so() -> None:
+    ranges = tuple(Range(number * 2, number * 2) for number in range(LISTED))
+    (told,) = replace(CLEAN, lost=99, lost_ranges=ranges).faults()
+
+    assert told.endswith("36, 38, ...)")
+
+
+def test_a_table_that_is_not_there_is_told_even_if_it_lacks_nothing() -> None:
+    table = table_of(exists=False)
+
+    assert table.clean
+    assert table.faults() == ("orders: there is no table at /lake/orders",)
+
+
+def test_as_json_it_carries_the_verdicts() -> None:
+    wrong = replace(CLEAN, lost=2, lost_ranges=(Range(4, 5),))
+    told = json.loads(json.dumps(AuditResult(tables=(table_of(CLEAN, wrong),)).to_json()))
+
+    assert (told["clean"], told["rows"]) == (False, 20)
+    (table,) = told["tables"]
+    assert (table["topic"], table["exists"], table["clean"]) == ("orders", True, False)
+    assert [p["clean"] for p in table["partitions"]] == [True, False]
+    assert table["partitions"][1]["lost_ranges"] == [{"first": 4, "last": 5}]
+
+
+# --- tallies -----------------------------------------------------------------------------------
+
+
+def test_offsets_in_a_row_are_one_range() -> None:
+    tally = Tally()
+    for offset in (0, 1, 2, 7, 9, 10):
+        tally.add(offset)
+
+    assert tally.count == 6
+    assert tally.ranges == [Range(0, 2), Range(7, 7), Range(9, 10)]
+    assert list(map(len, tally.ranges)) == [3, 1, 2]
+
+
+def test_only_the_first_ranges_are_named_but_all_are_counted() -> None:
+    tally = Tally()
+    for number in range(LISTED + 5):
+        tally.add(number * 10)
+        tally.add(number * 10 + 1)
+
+    assert tally.count == 2 * (LISTED + 5)
+    assert tally.ranges == [Range(n * 10, n * 10 + 1) for n in range(LISTED)]
+
+
+# --- nobody there ------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def deaf_server() -> AsyncIterator[str]:
+    """Somebody who takes calls and says nothing."""
+    silent = asyncio.Event()
+
+    async def listen(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await silent.wait()
+        writer.close()
+
+    server = await asyncio.start_server(listen, "127.0.0.1", 0)
+    host, port = server.sockets[0].getsockname()
+    try:
+        yield f"{host}:{port}"
+    finally:
+        silent.set()
+        server.close()
+
+
+async def test_no_spark_is_told_with_what_to_check(unused_tcp_port: int) -> None:
+    url = f"sc://127.0.0.1:{unused_tcp_port}"
+    with pytest.raises(LakeUnavailable, match=rf"{url}: .*Check that it runs, and that lake.spark"):
+        async with lake_reader(url):
+            pytest.fail("opened")
+
+
+async def test_a_spark_that_does_not_answer_is_not_waited_for() -> None:
+    async with deaf_server() as address:
+        with pytest.raises(LakeUnavailable, match=r"open a session: no answer in 0.5 s"):
+            async with asyncio.timeout(30), lake_reader(f"sc://{address}", answer_s=0.5):
+                pytest.fail("opened")
+
+
+async def test_no_broker_is_told_with_what_to_check(unused_tcp_port: int) -> None:
+    kafka = KafkaSettings(bootstrap_servers=f"127.0.0.1:{unused_tcp_port}", request_timeout_s=1)
+    with pytest.raises(BrokerUnavailable, match=rf"127.0.0.1:{unused_tcp_port}.*Check that"):
+        await audit(["orders"], kafka, LakeSettings())
+
+
+async def test_a_broker_that_does_not_answer_is_not_waited_for() -> None:
+    async with deaf_server() as address:
+        kafka = KafkaSettings(bootstrap_servers=address, request_timeout_s=0.5)
+        with pytest.raises(BrokerUnavailable):
+            async with asyncio.timeout(30), open_topics(kafka, "read_committed"):
+                pytest.fail("opened")

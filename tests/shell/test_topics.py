@@ -1,0 +1,128 @@
+"""Topics made and grown, against a cluster that answers as told."""
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiokafka.errors import (
+    InvalidPartitionsError,
+    InvalidReplicationFactorError,
+    NoError,
+    NotControllerError,
+    TopicAlreadyExistsError,
+)
+from aiokafka.protocol.admin import CreatePartitionsRequest, CreateTopicsRequest
+
+from binwright.core.errors import BrokerUnavailable
+from binwright.shell.broker import NOBODY, Cluster
+from binwright.shell.settings import KafkaSettings
+from binwright.shell.topics import STEP, ensure_topic, replication
+
+pytestmark = pytest.mark.looptime
+
+KAFKA = KafkaSettings(request_timeout_s=30)
+
+
+class FakeCluster(Cluster):
+    """Has one topic; refuses as told; elects leaders after some looks."""
+
+    def __init__(self, partitions: int = 0, brokers: int = 3) -> None:
+        super().__init__(KAFKA)
+        self.count, self.alive = partitions, brokers
+        self.refusals: list[type] = []
+        self.requests: list[Any] = []
+        self.unseen = self.leaderless = 0
+
+    async def brokers(self) -> int:
+        return self.alive
+
+    async def leaders(self, topic: str) -> Mapping[int, int]:
+        assert topic == "t"
+        if self.unseen:
+            self.unseen -= 1
+            return {}
+        self.leaderless -= 1
+        return dict.fromkeys(range(self.count), NOBODY if self.leaderless >= 0 else 1)
+
+    async def ask_controller(self, request: Any) -> Any:
+        self.requests.append(request)
+        error: Any = self.refusals.pop(0) if self.refusals else NoError
+        if error is NoError:
+            match request:
+                case CreateTopicsRequest():
+                    ((_, self.count, *_),) = request.create_topic_requests
+                case CreatePartitionsRequest():
+                    ((_, (self.count, _)),) = request._topic_partitions
+        return SimpleNamespace(topic_errors=[("t", error.errno, "said so")])
+
+
+def created(request: Any) -> tuple[int, int, dict[str, str]]:
+    ((_, partitions, replicas, _, config),) = request.create_topic_requests
+    return partitions, replicas, dict(config)
+
+
+async def test_a_topic_on_three_brokers_has_three_replicas_and_needs_two() -> None:
+    cluster = FakeCluster(brokers=5)
+    await ensure_topic(cluster, KAFKA, "t", 2, {"cleanup.policy": "compact"})
+    (request,) = cluster.requests
+    assert created(request) == (2, 3, {"min.insync.replicas": "2", "cleanup.policy": "compact"})
+
+
+async def test_on_fewer_brokers_it_has_as_many_replicas_as_there_are() -> None:
+    cluster = FakeCluster(brokers=2)
+    await ensure_topic(cluster, KAFKA, "t", 2, {})
+    assert created(cluster.requests[0]) == (2, 2, {})
+
+
+async def test_the_settings_choose_the_replicas() -> None:
+    assert await replication(FakeCluster(), KafkaSettings(replication_factor=1)) == 1
+
+
+async def test_a_topic_that_is_large_enough_is_left_alone() -> None:
+    cluster = FakeCluster(partitions=7)
+    await ensure_topic(cluster, KAFKA, "t", 3, {})
+    assert cluster.requests == []
+
+
+async def test_a_large_topic_is_made_in_steps() -> None:
+    cluster = FakeCluster()
+    await ensure_topic(cluster, KAFKA, "t", 2 * STEP + 1, {})
+    assert (cluster.count, len(cluster.requests)) == (2 * STEP + 1, 3)
+
+
+async def test_it_waits_for_leaders() -> None:
+    cluster = FakeCluster(partitions=1)
+    cluster.leaderless = 20
+    await ensure_topic(cluster, KAFKA, "t", 1, {})
+    assert cluster.leaderless < 0
+
+
+@pytest.mark.parametrize("error", [TopicAlreadyExistsError, NotControllerError])
+async def test_what_passes_is_tried_again(error: type) -> None:
+    cluster = FakeCluster()
+    cluster.refusals = [error] * 5
+    await ensure_topic(cluster, KAFKA, "t", 1, {})
+    assert cluster.count == 1
+
+
+async def test_a_broker_that_has_not_heard_of_the_last_step_is_waited_for() -> None:
+    cluster = FakeCluster(partitions=1)
+    cluster.unseen = 3
+    cluster.refusals = [TopicAlreadyExistsError] * 3 + [InvalidPartitionsError]
+    await ensure_topic(cluster, KAFKA, "t", 2, {})
+    assert cluster.count == 2
+
+
+async def test_a_refusal_is_told_in_kafkas_words() -> None:
+    cluster = FakeCluster()
+    cluster.refusals = [InvalidReplicationFactorError]
+    with pytest.raises(BrokerUnavailable, match=r"topic t: InvalidReplicationFactor.*said so"):
+        await ensure_topic(cluster, KAFKA, "t", 1, {})
+
+
+async def test_what_never_passes_ends_at_the_deadline() -> None:
+    cluster = FakeCluster()
+    cluster.refusals = [NotControllerError] * 1000
+    with pytest.raises(BrokerUnavailable, match="not ready within 30 s: NotController"):
+        await ensure_topic(cluster, KAFKA, "t", 1, {})

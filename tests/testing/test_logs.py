@@ -1,0 +1,55 @@
+"""What the fake monitor's view tells."""
+
+import asyncio
+
+import pytest
+
+from binwright.core.errors import BrokerUnavailable
+from binwright.core.model import TopicPartition
+from binwright.core.ports import Logs, LogSample
+from binwright.testing.intake import FakeTopics
+from binwright.testing.logs import FakeLogs
+
+pytestmark = pytest.mark.looptime
+
+P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+async def growing() -> FakeLogs:
+    topics = FakeTopics({"t": 2})
+    topics.grow(P0, bytes_per_s=1000, record_bytes=100)
+    return FakeLogs(topics)
+
+
+async def test_it_is_a_logs_that_grows_on_the_loops_clock() -> None:
+    logs: Logs = await growing()
+    await asyncio.sleep(3)
+    assert await logs.sample(["t", "u"]) == {
+        "t": {0: LogSample(1, 0, 30, 3000), 1: LogSample(1, 0, 0, 0)}
+    }
+
+
+async def test_brokers_may_be_late_or_keep_sizes_to_themselves() -> None:
+    logs = await growing()
+    logs.late.add(P0)
+    logs.tells_sizes = False
+    assert await logs.sample(["t"]) == {"t": {0: None, 1: LogSample(1, 0, 0, None)}}
+
+
+async def test_retention_and_leader_moves_show() -> None:
+    logs = await growing()
+    await asyncio.sleep(3)
+    logs.topics.delete_records(P0, before=10)
+    logs.topics.log(P0).leader = 2
+    logs.topics.log(P1).leader = None
+    assert await logs.sample(["t"]) == {"t": {0: LogSample(2, 10, 30, 2000), 1: None}}
+
+
+async def test_a_pass_takes_its_time_and_may_fail() -> None:
+    logs = await growing()
+    logs.latency_s = 2
+    logs.fail_next()
+    with pytest.raises(BrokerUnavailable):
+        await logs.sample(["t"])
+    await logs.sample(["t"])
+    assert (asyncio.get_running_loop().time(), logs.passes) == (4, 1)
