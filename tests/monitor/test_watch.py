@@ -124,10 +124,10 @@ async def test_rests_grow_but_not_for_ever() -> None:
     async with watching(stage):
         await asyncio.sleep(0.5)
         stage.logs.fail_next(2000)
-        await asyncio.sleep(30 * 2000)
+        await asyncio.sleep(30 * 1990)
         assert stage.rates() == [None]
-        await asyncio.sleep(120)
-    assert len(stage.said()) > 30
+        await asyncio.sleep(30 * 10 + 10)
+    assert len(stage.said()) > 10
 
 
 async def test_a_metrics_topic_that_was_deleted_is_made_again() -> None:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from binwright.core.errors import IllegalTransition
 from binwright.core.events import (
     Action,
     Event,
@@ -284,28 +285,49 @@ def _nothing(state: State, _event: Event) -> Step:
     return state, ()
 
 
-# The diagram in docs/architecture.md is drawn from this table; a test compares the two.
-TRANSITIONS: Mapping[tuple[type, type], Callable[..., Step]] = {
-    (Synchronize, Heard): _synchronize_heard,
-    (Synchronize, Measured): _measured,
-    (Synchronize, Packed): _nothing,  # asked for before the doubt
-    (Synchronize, Tick): _synchronize_tick,
-    (Sentinel, Heard): _reigning_heard,
-    (Sentinel, Measured): _measured,
-    (Sentinel, Packed): _nothing,  # came too late
-    (Sentinel, Tick): _sentinel_tick,
-    (Reassign, Heard): _reigning_heard,
-    (Reassign, Measured): _measured,
-    (Reassign, Packed): _reassign_packed,
-    (Reassign, Tick): _reassign_tick,
-    (Manage, Heard): _reigning_heard,
-    (Manage, Measured): _measured,
-    (Manage, Packed): _nothing,  # came too late
-    (Manage, Tick): _manage_tick,
+# (state, event) -> how it is met, and the other states that it may lead to. The diagram in
+# docs/architecture.md is drawn from this table; a test compares the two.
+TRANSITIONS: Mapping[tuple[type, type], tuple[Callable[..., Step], tuple[type, ...]]] = {
+    (Synchronize, Heard): (_synchronize_heard, (Sentinel, Deposed)),
+    (Synchronize, Measured): (_measured, ()),
+    (Synchronize, Packed): (_nothing, ()),  # asked for before the doubt
+    (Synchronize, Tick): (_synchronize_tick, ()),
+    (Sentinel, Heard): (_reigning_heard, (Synchronize, Deposed)),
+    (Sentinel, Measured): (_measured, ()),
+    (Sentinel, Packed): (_nothing, ()),  # came too late
+    (Sentinel, Tick): (_sentinel_tick, (Reassign,)),
+    (Reassign, Heard): (_reigning_heard, (Synchronize, Deposed)),
+    (Reassign, Measured): (_measured, ()),
+    (Reassign, Packed): (_reassign_packed, (Sentinel, Manage)),
+    (Reassign, Tick): (_reassign_tick, (Sentinel,)),
+    (Manage, Heard): (_reigning_heard, (Sentinel, Synchronize, Deposed)),
+    (Manage, Measured): (_measured, ()),
+    (Manage, Packed): (_nothing, ()),  # came too late
+    (Manage, Tick): (_manage_tick, (Sentinel,)),
 }
 
 
+def diagram() -> str:
+    """Return the states and what leads from one to another, as Mermaid text."""
+    edges = sorted(
+        f"    {old.__name__} --> {new.__name__}: {event.__name__}"
+        for (old, event), (_, targets) in TRANSITIONS.items()
+        for new in targets
+    )
+    ends = ["    [*] --> Synchronize", "    Deposed --> [*]"]
+    return "\n".join(["stateDiagram-v2", ends[0], *edges, ends[1]])
+
+
 def transition(state: State, event: Event) -> Step:
-    """Return the next state and what to do; a deposed controller does nothing any more."""
-    handler = TRANSITIONS.get((type(state), type(event)), _nothing)
-    return handler(state, event)
+    """Return the next state and what to do; a deposed controller does nothing any more.
+
+    Raises:
+        IllegalTransition: Our own fault: the table does not allow what a handler did.
+    """
+    if isinstance(state, Deposed):
+        return state, ()
+    handler, targets = TRANSITIONS[type(state), type(event)]
+    after, actions = handler(state, event)
+    if type(after) not in {type(state), *targets}:
+        raise IllegalTransition(f"{type(event).__name__}: {state} became {after}")
+    return after, actions

@@ -12,7 +12,7 @@ from binwright.lab.ranges import LISTED, Range
 from binwright.lab.spark import missing, quoted
 
 HOLES = 1_000
-"""Holes of a table that are looked at one by one."""
+"""Holes of a partition that are looked at one by one."""
 
 Bounds = Mapping[int, tuple[int, int]]
 """Partition -> first offset the topic keeps, and its end offset."""
@@ -37,14 +37,21 @@ WITH seen AS (
     SELECT partition, start, offset,
            lag(offset) OVER (PARTITION BY partition ORDER BY offset) AS before
     FROM seen
+), numbered AS (
+    SELECT partition, coalesce(before + 1, start) AS first, offset - 1 AS last,
+           row_number() OVER (PARTITION BY partition ORDER BY offset) AS number
+    FROM stepped WHERE offset > coalesce(before + 1, start)
 )
-SELECT partition, coalesce(before + 1, start) AS first, offset - 1 AS last FROM stepped
-WHERE offset > coalesce(before + 1, start)
-ORDER BY partition, first LIMIT {limit}
+SELECT partition, first, last FROM numbered WHERE number <= {limit} ORDER BY partition, first
 """
 _DOUBLES = """
-SELECT partition, offset FROM {rows} GROUP BY ALL HAVING count(*) > 1
-ORDER BY partition, offset LIMIT {limit}
+WITH doubled AS (
+    SELECT partition, offset FROM {rows} GROUP BY ALL HAVING count(*) > 1
+), numbered AS (
+    SELECT partition, offset, row_number() OVER (PARTITION BY partition ORDER BY offset) AS number
+    FROM doubled
+)
+SELECT partition, offset FROM numbered WHERE number <= {limit} ORDER BY partition, offset
 """
 
 
@@ -65,8 +72,12 @@ class Landed:
     """One version of a table."""
 
     counts: Mapping[int, Counts]  # of each partition that has rows
-    holes: Mapping[int, tuple[Range, ...]]  # the first `HOLES`: offsets kept, but not landed
-    doubles: Mapping[int, tuple[int, ...]]  # the first `LISTED` offsets there twice or more
+    holes: Mapping[
+        int, tuple[Range, ...]
+    ]  # the first `HOLES` of each: offsets kept, but not landed
+    doubles: Mapping[
+        int, tuple[int, ...]
+    ]  # the first `LISTED` offsets of each, there twice or more
 
 
 def landed(spark: Any, path: str, bounds: Bounds) -> Landed | None:

@@ -10,6 +10,8 @@ from binwright.core.model import TopicPartition
 from binwright.core.ports import Hint, LogSample, Record
 from binwright.testing.topics import FakeLog, size_of
 
+SHORTEST_S = 0.001  # a wait below the virtual clock's resolution would never end
+
 
 class FakeTopics:
     """What a broker holds: partitions, how fast they grow, and each group's hints. A `Logs`."""
@@ -125,7 +127,8 @@ class FakeIntake:
         deadline = _now() + timeout_s
         while not (found := self._take(max_bytes)) and (left := deadline - _now()) > 0:
             try:
-                async with asyncio.timeout(min(left, max(self._due_in(), self.linger_s))):
+                rest = max(min(left, max(self._due_in(), self.linger_s)), SHORTEST_S)
+                async with asyncio.timeout(rest):
                     await self._topics.changed.wait()
             except TimeoutError:
                 continue

@@ -1,0 +1,44 @@
+# Everything a developer or a curious person runs. `make help` tells.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+MINUTES ?= 3
+SPEED ?= 2.5
+CHAOS ?= 0
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench clean
+
+help: ## Say what there is
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+# What runs binwright, and what develops it; each is made once and again when the versions change.
+$(VENV)/.run: pyproject.toml requirements/lock.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/lock.txt -e '.[all]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/lock.txt -e '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.run ## Play a recorded load through the real thing, and audit it (MINUTES=3 SPEED=2.5 CHAOS=1)
+	@$(BIN)/binwright demo --minutes $(MINUTES) --speed $(SPEED) $(if $(filter-out 0,$(CHAOS)),--chaos) $(ARGS)
+
+check: $(VENV)/.dev ## Lint, types, layers, spelling
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy shared services tests
+	$(BIN)/lint-imports
+	$(BIN)/codespell
+
+test: $(VENV)/.dev ## Core (every branch), house (virtual time), then the real broker and Spark
+	$(BIN)/python -m pytest tests/core --cov --cov-report=term --cov-fail-under=100
+	$(BIN)/python -m pytest tests --ignore=tests/core
+
+bench: $(VENV)/.dev ## Measure, and print JSON (a quarter of an hour)
+	$(BIN)/python -m tests.bench $(ARGS)
+
+clean: ## Remove what was made here (not the cache of jars and Java)
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage

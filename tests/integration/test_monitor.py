@@ -1,0 +1,212 @@
+"""The monitor against a real broker: what it says, beside what was really appended."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
+
+from binwright.core.errors import BrokerUnavailable
+from binwright.core.messages import Measurement, PartitionRate
+from binwright.core.ports import LogSample
+from binwright.core.rate import TopicRates
+from binwright.core.wire import decode_measurement
+from binwright.embedded.broker import run_broker
+from binwright.monitor.__main__ import run
+from binwright.monitor.log_dirs import DescribeLogDirs, sizes
+from binwright.monitor.sizes import KafkaLogs
+from binwright.shell.broker import Cluster, client_options
+from binwright.shell.bus import KafkaBus
+from binwright.shell.settings import KafkaSettings, Settings
+
+pytestmark = pytest.mark.integration
+
+DEADLINE_S = 60.0
+RECORD = Random(1).randbytes(900)
+
+
+class World:
+    """A cluster that is written to, and looked at."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.kafka = KafkaSettings(bootstrap_servers=bootstrap)
+        self.bus = KafkaBus(self.kafka)
+        self.logs = KafkaLogs(self.kafka)
+        self.producer = AIOKafkaProducer(**client_options(self.kafka), acks="all")
+        self.admin = AIOKafkaAdminClient(**client_options(self.kafka))
+
+    async def write(self, topic: str, records: int, partition: int = 0) -> None:
+        sent = [
+            await self.producer.send(topic, RECORD, partition=partition) for _ in range(records)
+        ]
+        await asyncio.gather(*sent)
+
+    async def look(self, topic: str) -> dict[int, LogSample | None]:
+        return dict((await self.logs.sample([topic]))[topic])
+
+    async def delete_records(self, topic: str, before: int) -> None:
+        wanted = {TopicPartition(topic, 0): RecordsToDelete(before_offset=before)}
+        await self.admin.delete_records(wanted)
+
+
+@pytest.fixture
+async def world(broker: str) -> AsyncIterator[World]:
+    made = World(broker)
+    async with asyncio.timeout(DEADLINE_S), made.bus, made.logs:
+        await made.producer.start()
+        await made.admin.start()
+        yield made
+        await made.producer.stop()
+        await made.admin.close()
+
+
+@pytest.fixture
+def topic(request: pytest.FixtureRequest) -> str:
+    return str(request.node.name)
+
+
+async def until(look: Callable[[], Awaitable[bool]]) -> None:
+    while not await look():  # noqa: ASYNC110 - a broker calls nobody back
+        await asyncio.sleep(0.05)
+
+
+async def test_a_sample_tells_bytes_and_offsets_of_every_partition(
+    world: World, topic: str
+) -> None:
+    await world.bus.ensure(topic, 2, {})
+    await world.write(topic, 100, partition=1)
+    empty, written = (await world.look(topic)).values()
+    assert empty == LogSample(leader=1, start=0, end=0, size=0)
+    assert written
+    assert (written.leader, written.start, written.end) == (1, 0, 100)
+    assert written.size == pytest.approx(100 * len(RECORD), rel=0.05)
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+async def test_every_version_of_the_request_says_the_same(
+    world: World, topic: str, version: int
+) -> None:
+    topic = topic.replace("[", "-").replace("]", "")
+    await world.bus.ensure(topic, 1, {})
+    await world.write(topic, 10)
+    sample = (await world.look(topic))[0]
+    async with Cluster(world.kafka) as cluster:
+        answer: Any = await cluster.ask(1, DescribeLogDirs({topic: [0]}, version))
+    assert version == answer.API_VERSION
+    assert sample
+    assert sizes(answer) == {(topic, 0): sample.size}
+
+
+async def test_a_missing_topic_is_left_out(world: World, topic: str) -> None:
+    assert await world.logs.sample([topic]) == {}
+
+
+async def test_new_partitions_and_topics_show_in_the_next_pass(world: World, topic: str) -> None:
+    await world.bus.ensure(topic, 1, {})
+    assert list(await world.look(topic)) == [0]
+    await world.bus.ensure(topic, 3, {})
+    assert sorted(await world.look(topic)) == [0, 1, 2]
+    await world.admin.delete_topics([topic])
+
+    async def is_gone() -> bool:
+        return topic not in await world.logs.sample([topic])
+
+    await until(is_gone)
+
+
+async def measured(world: World, topic: str, rates: TopicRates) -> PartitionRate:
+    now = asyncio.get_running_loop().time
+    asked = now()
+    samples = await world.look(topic)
+    return rates.feed((asked + now()) / 2, samples)[0]
+
+
+async def test_deleted_records_and_segments_do_not_bend_the_rate(world: World, topic: str) -> None:
+    """Sizes fall by whole segments, starts move; what was written in between still counts."""
+    small_segments = {"segment.bytes": str(1 << 20), "file.delete.delay.ms": "0"}
+    await world.bus.ensure(topic, 1, small_segments)
+    rates = TopicRates(window_s=3600)
+    begin = await measured(world, topic, rates)
+    written = 0
+    for _ in range(12):
+        await world.write(topic, 400)
+        written += 400
+        last = await measured(world, topic, rates)
+        await world.delete_records(topic, written - 50)
+    assert begin.rate is None
+    assert last.rate is not None
+    assert last.start > 0
+    assert last.rate * last.window_s == pytest.approx(written * len(RECORD), rel=0.08)
+
+
+async def test_a_steady_load_is_measured_as_what_was_appended(world: World, topic: str) -> None:
+    await world.bus.ensure(topic, 1, {})
+    metrics = f"{topic}.metrics"
+    settings = Settings.model_validate(
+        {
+            "topics": (topic, f"{topic}-that-does-not-exist"),
+            "kafka": world.kafka,
+            "monitor": {"interval_s": 0.2, "window_s": 3, "topic": metrics},
+        }
+    )
+    monitor = asyncio.create_task(run(settings))
+    producing = asyncio.create_task(produce(world, topic))
+    try:
+        said = await heard(world, metrics, 25)
+        appended = await true_rate(world, topic)
+    finally:
+        for task in (producing, monitor):
+            task.cancel()
+        await asyncio.gather(producing, monitor, return_exceptions=True)
+    assert {m.topic for m in said} == {topic}
+    last = said[-1].partitions[0]
+    assert last.rate == pytest.approx(appended, rel=0.3)  # the machine is busy: loosely
+    assert last.bytes_per_record == pytest.approx(len(RECORD), rel=0.2)
+
+
+async def produce(world: World, topic: str) -> None:
+    while True:
+        await asyncio.gather(world.write(topic, 20), asyncio.sleep(0.02))
+
+
+async def heard(world: World, metrics: str, count: int) -> list[Measurement]:
+    await until(lambda: exists(world, metrics))
+    reader = await world.bus.reader(metrics, 0, 0)
+    said: list[Measurement] = []
+    while len(said) < count:
+        said += [decode_measurement(record.value) for record in await reader.read(1)]
+    await reader.close()
+    return said
+
+
+async def exists(world: World, topic: str) -> bool:
+    return bool(await world.bus.partitions(topic))
+
+
+async def true_rate(world: World, topic: str) -> float:
+    """Return the bytes/s that the log grows by, from two looks at it."""
+    loop = asyncio.get_running_loop()
+    (old,), begin = (await world.look(topic)).values(), loop.time()
+    await asyncio.sleep(2)
+    (new,), end = (await world.look(topic)).values(), loop.time()
+    assert old
+    assert new
+    return ((new.size or 0) - (old.size or 0)) / (end - begin)
+
+
+async def test_a_broker_restart_leaves_a_gap_and_no_more(tmp_path: Path, topic: str) -> None:
+    async with asyncio.timeout(DEADLINE_S), run_broker(tmp_path) as running:
+        kafka = KafkaSettings(bootstrap_servers=running.bootstrap_servers)
+        async with KafkaBus(kafka) as bus, KafkaLogs(kafka, answer_s=2) as logs:
+            await bus.ensure(topic, 1, {})
+            await bus.publish(topic, 0, b"k", RECORD)
+            before = await logs.sample([topic])
+            await running.stop()
+            with pytest.raises(BrokerUnavailable):
+                await logs.sample([topic])
+            await running.start()
+            assert await logs.sample([topic]) == before
