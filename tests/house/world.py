@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from binwright.consumer.ingest import Ingest, IngestRules
+from binwright.consumer.landing import Tables
 from binwright.consumer.mailbox import open_mailbox
-from binwright.consumer.tables import Tables
 from binwright.controller.steer import Controller, Deposed, Realm
 from binwright.core import wire
 from binwright.core.group import Group, Held, Rules

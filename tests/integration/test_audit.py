@@ -26,17 +26,18 @@ RECORDS = 50
 # The table lacks nothing of the first; what is wrong with the others, their names say.
 WHOLE, HOLES, TAIL, DOUBLES, RETENTION, TRANSACTIONS, BEYOND, EMPTY, STRANGE = range(9)
 EARLIER = datetime(2024, 5, 1, tzinfo=UTC)
+HEADER = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
 COLUMNS = pa.schema(
-    {
-        "topic": pa.string(),
-        "partition": pa.int32(),
-        "offset": pa.int64(),
-        "timestamp": pa.timestamp("us", "UTC"),
-        "timestamp_type": pa.int32(),
-        "key": pa.binary(),
-        "value": pa.binary(),
-        "headers": pa.list_(pa.struct({"key": pa.string(), "value": pa.binary()})),
-    }
+    [
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("offset", pa.int64()),
+        pa.field("timestamp", pa.timestamp("us", "UTC")),
+        pa.field("timestamp_type", pa.int32()),
+        pa.field("key", pa.binary()),
+        pa.field("value", pa.binary()),
+        pa.field("headers", pa.list_(HEADER)),
+    ]
 )
 
 

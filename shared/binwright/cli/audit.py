@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from binwright.lab.audit import AuditResult
-from binwright.lab.audit import audit as compare
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from binwright.cli.stack import servers
 from binwright.core.errors import SettingsError
+from binwright.lab.audit import AuditResult
+from binwright.lab.audit import audit as compare
 from binwright.shell.settings import Settings, load_settings
 
 
@@ -41,7 +42,7 @@ class Audit:
             spark=self.spark,
         ) as found:
             lake = settings.lake.model_copy(update={"spark": found.spark})
-            return await compare(settings.model_copy(update={"lake": lake}))
+            return await compare(settings.topics, settings.kafka, lake)
 
     def _settings(self) -> Settings:
         read = load_settings(**({"topics": self.topics} if self.topics else {}))
@@ -51,3 +52,15 @@ class Audit:
         if self.lake is not None:
             lake = type(lake)(path=self.lake, spark=lake.spark)
         return read.model_copy(update={"kafka": kafka, "lake": lake})
+
+
+def table(found: AuditResult) -> RenderableType:
+    """Return what was found, a line for each partition, and what is wrong in words."""
+    rows = Table("partition", "start", "end", "rows", "lost", "surplus", "verdict")
+    for each in found.tables:
+        for part in each.partitions:
+            numbers = (part.start, part.end, part.rows, part.lost, part.surplus)
+            verdict = "[green]clean" if part.clean else "[red]NOT CLEAN"
+            rows.add_row(f"{each.topic}-{part.partition}", *map(str, numbers), verdict)
+    faults = [fault for each in found.tables for fault in each.faults()]
+    return Group(rows, *(Text(fault, style="red") for fault in faults))

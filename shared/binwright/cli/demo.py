@@ -5,13 +5,11 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from binwright.lab.audit import audit
-from binwright.lab.freshness import freshness
 from rich.console import Console
 
 from binwright.cli import screen
@@ -20,6 +18,8 @@ from binwright.cli.summary import Outcome
 from binwright.core.errors import WorldError
 from binwright.core.model import TopicPartition
 from binwright.lab import streams
+from binwright.lab.audit import audit
+from binwright.lab.freshness import freshness
 from binwright.lab.load import Played, play
 from binwright.lab.pacing import Load
 from binwright.lab.picture import Picture
@@ -106,8 +106,8 @@ class Demo:
                 picture=self.picture,
                 counts=tuple(self.counts),
                 faults=tuple(self.faults),
-                audit=await audit(settings),
-                ages=await freshness(settings),
+                audit=await audit(settings.topics, settings.kafka, settings.lake),
+                ages=await freshness(settings.topics, settings.lake),
             )
 
     def _say(self, words: str) -> None:
@@ -178,7 +178,7 @@ class Demo:
     def _landed(self, ends: dict[TopicPartition, int]) -> bool:
         return all(self.picture.landed.get(p, 0) >= end for p, end in ends.items())
 
-    async def _until(self, condition: Any, deadline_s: float, what: str) -> None:
+    async def _until(self, condition: Callable[[], bool], deadline_s: float, what: str) -> None:
         try:
             async with asyncio.timeout(deadline_s):
                 while not condition():  # noqa: ASYNC110 - the picture changes by itself

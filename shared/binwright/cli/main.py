@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
-from binwright.monitor.__main__ import main as run_monitor
 from rich.console import Console
 
 from binwright.cli import summary
@@ -21,6 +20,7 @@ from binwright.consumer.__main__ import main as run_consumer
 from binwright.controller.__main__ import main as run_controller
 from binwright.core.errors import SettingsError, UserError
 from binwright.lab import streams
+from binwright.monitor.__main__ import main as run_monitor
 from binwright.shell.logs import configure
 from binwright.shell.run import EXIT_FAILED, EXIT_OK, complain, run
 
@@ -148,7 +148,7 @@ def audit(
         wanted = Audit(console, place, _split(topics), bootstrap_servers, spark, lake)
         found = _result(wanted.run)
     if json_:
-        sys.stdout.write(found.to_json() + "\n")
+        sys.stdout.write(json.dumps(found.to_json(), indent=2) + "\n")
     else:
         console.print(table(found))
     raise typer.Exit(EXIT_OK if found.clean else EXIT_FAILED)

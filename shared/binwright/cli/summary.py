@@ -1,15 +1,16 @@
 """What a demo came to, for people and as JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from binwright.lab.audit import AuditResult
-from binwright.lab.freshness import Freshness
 from rich.console import RenderableType
+from rich.markup import escape
 from rich.table import Table
 
 from binwright.cli.screen import megabytes
+from binwright.lab.audit import AuditResult
+from binwright.lab.freshness import Freshness
 from binwright.lab.load import Played
 from binwright.lab.picture import Picture, percentile
 
@@ -25,7 +26,7 @@ class Outcome:
     counts: tuple[int, ...]  # ready consumers, sampled twice a second
     faults: tuple[str, ...]
     audit: AuditResult
-    ages: Mapping[str, Freshness]  # by topic
+    ages: Sequence[Freshness]  # of every topic
 
     @property
     def produced(self) -> int:
@@ -35,7 +36,7 @@ class Outcome:
     @property
     def landed(self) -> int:
         """Rows in the tables."""
-        return sum(found.rows for found in self.audit.partitions)
+        return self.audit.rows
 
     @property
     def clean(self) -> bool:
@@ -71,7 +72,8 @@ class Outcome:
                 "max": max(pauses, default=None),
             },
             "row_age_s": {
-                topic: {"p50": age.p50_s, "p99": age.p99_s} for topic, age in self.ages.items()
+                age.topic: {"p50": age.p50_s, "p99": age.p99_s, "max": age.max_s}
+                for age in self.ages
             },
             "rescued_partitions": self.picture.rescued,
             "faults": list(self.faults),
@@ -99,7 +101,7 @@ def show(outcome: Outcome) -> RenderableType:
         "rows landed": f"{outcome.landed:,}",
         "ready": f"after {facts['ready_s']:.1f} s",
         "last row landed": f"{facts['landed_after_load_s']:.1f} s after the load's end",
-        "consumers": f"{consumers['min']} to {consumers['max']}, {consumers['mean']:.1f} on average",
+        "consumers": f"{consumers['min']} to {consumers['max']}, mean {consumers['mean']:.1f}",
         "plans": f"{facts['plans']}, Rscore {facts['rscore_sum']:.2f} in all",
         "moves": f"{facts['moves']} (and {facts['rescued_partitions']} rescued from the dead)",
         "pause per move": f"p50 {_seconds(pause['p50'])}, p99 {_seconds(pause['p99'])}, "
@@ -111,6 +113,14 @@ def show(outcome: Outcome) -> RenderableType:
         rows["faults"] = ", ".join(outcome.faults)
     for name, value in rows.items():
         table.add_row(name, value)
-    verdict = "[green]every record landed exactly once" if outcome.clean else "[red]NOT CLEAN"
-    table.add_row("audit", verdict)
+    table.add_row("audit", _verdict(outcome))
     return table
+
+
+def _verdict(outcome: Outcome) -> str:
+    if outcome.clean:
+        return "[green]every record landed exactly once"
+    faults = [fault for found in outcome.audit.tables for fault in found.faults()]
+    if outcome.landed != outcome.produced:
+        faults.append(f"{outcome.produced:,} records were produced, {outcome.landed:,} landed")
+    return "[red]" + "\n".join(map(escape, faults))

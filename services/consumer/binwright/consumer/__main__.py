@@ -12,11 +12,11 @@ from uuid import uuid4
 
 import structlog
 from binwright.consumer.intake import KafkaIntake
-from binwright.consumer.table import DeltaLake
 
 from binwright.consumer.ingest import Ingest, IngestRules
+from binwright.consumer.landing import Tables
 from binwright.consumer.mailbox import open_mailbox
-from binwright.consumer.tables import Tables
+from binwright.consumer.table import DeltaLake
 from binwright.core.batch import BatchRules
 from binwright.core.errors import SettingsError, UserError
 from binwright.core.model import Slot

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import structlog
 
 from binwright.consumer.buffer import Buffer, size_of
+from binwright.consumer.landing import Tables
 from binwright.consumer.mailbox import Mailbox
-from binwright.consumer.tables import Tables
 from binwright.core import handover
 from binwright.core.batch import BatchRules
 from binwright.core.errors import BrokerUnavailable, Fenced, TopicMissing
