@@ -27,18 +27,17 @@ RECORDS = 50
 WHOLE, HOLES, TAIL, DOUBLES, RETENTION, TRANSACTIONS, BEYOND, EMPTY, STRANGE = range(9)
 EARLIER = datetime(2024, 5, 1, tzinfo=UTC)
 HEADER = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
-COLUMNS = pa.schema(
-    [
-        pa.field("topic", pa.string()),
-        pa.field("partition", pa.int32()),
-        pa.field("offset", pa.int64()),
-        pa.field("timestamp", pa.timestamp("us", "UTC")),
-        pa.field("timestamp_type", pa.int32()),
-        pa.field("key", pa.binary()),
-        pa.field("value", pa.binary()),
-        pa.field("headers", pa.list_(HEADER)),
-    ]
-)
+FIELDS: "list[pa.Field[Any]]" = [
+    pa.field("topic", pa.string()),
+    pa.field("partition", pa.int32()),
+    pa.field("offset", pa.int64()),
+    pa.field("timestamp", pa.timestamp("us", "UTC")),
+    pa.field("timestamp_type", pa.int32()),
+    pa.field("key", pa.binary()),
+    pa.field("value", pa.binary()),
+    pa.field("headers", pa.list_(HEADER)),
+]
+COLUMNS = pa.schema(FIELDS)
 
 
 @pytest.fixture(scope="module")

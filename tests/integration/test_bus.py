@@ -2,15 +2,19 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from random import Random
 
 import pytest
+from aiokafka import TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from pydantic import SecretStr
 
 from binwright.core.errors import BrokerUnavailable, TopicMissing
 from binwright.core.ports import Bus, Reader, Record
 from binwright.embedded.broker import run_broker
+from binwright.shell.broker import client_options
 from binwright.shell.bus import KafkaBus
 from binwright.shell.settings import KafkaSettings
 
@@ -32,6 +36,14 @@ def topic(request: pytest.FixtureRequest) -> str:
 
 def settings(bootstrap: str, patience_s: float = 30.0) -> KafkaSettings:
     return KafkaSettings(bootstrap_servers=bootstrap, request_timeout_s=patience_s)
+
+
+@asynccontextmanager
+async def administered(broker: str) -> AsyncIterator[AIOKafkaAdminClient]:
+    admin = AIOKafkaAdminClient(**client_options(settings(broker)))
+    await admin.start()
+    yield admin
+    await admin.close()
 
 
 async def read(reader: Reader, count: int) -> list[Record]:
@@ -105,6 +117,48 @@ async def test_an_offset_beyond_the_end_is_told(bus: Bus, topic: str) -> None:
     await bus.ensure(topic, 1, {})
     with pytest.raises(TopicMissing, match="ends at 0"):
         await bus.reader(topic, 0, 7)
+
+
+async def test_a_reader_begins_at_the_oldest_record_there_is(
+    broker: str, bus: Bus, topic: str
+) -> None:
+    await bus.ensure(topic, 1, {})
+    await asyncio.gather(*(bus.publish(topic, 0, b"k", b"v") for _ in range(3)))
+    async with administered(broker) as admin:
+        await admin.delete_records({TopicPartition(topic, 0): RecordsToDelete(before_offset=2)})
+    reader = await bus.reader(topic, 0, 0)
+    assert [r.offset for r in await read(reader, 1)] == [2]
+    await reader.close()
+
+
+async def test_a_reader_that_retention_overtook_skips_what_is_gone(
+    broker: str, bus: KafkaBus, topic: str
+) -> None:
+    await bus.ensure(topic, 1, {})
+    reader = await bus.reader(topic, 0, 0)
+    await asyncio.gather(*(bus.publish(topic, 0, b"k", b"v") for _ in range(3)))
+    await read(reader, 3)
+    async with administered(broker) as admin:
+        await admin.delete_records({TopicPartition(topic, 0): RecordsToDelete(before_offset=2)})
+    reader._next = 0  # as if it had been away since the beginning
+    reader._consumer.seek(TopicPartition(topic, 0), 0)
+    assert [r.offset for r in await read(reader, 1)] == [2]
+    await reader.close()
+
+
+async def test_a_reader_tells_that_its_topic_was_made_anew(
+    broker: str, bus: Bus, topic: str
+) -> None:
+    await bus.ensure(topic, 1, {})
+    reader = await bus.reader(topic, 0, await bus.publish(topic, 0, b"k", b"v") + 1)
+    async with administered(broker) as admin:
+        await admin.delete_topics([topic])
+        while await bus.partitions(topic):  # noqa: ASYNC110 - a broker calls nobody back
+            await asyncio.sleep(0.05)
+        await bus.ensure(topic, 1, {})
+    with pytest.raises(TopicMissing, match="made anew"):
+        await read(reader, 1)
+    await reader.close()
 
 
 async def test_a_topic_grows_and_never_shrinks(bus: Bus, topic: str) -> None:

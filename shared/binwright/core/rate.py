@@ -20,19 +20,17 @@ from binwright.core.messages import PartitionRate
 from binwright.core.model import BytesPerSecond
 from binwright.core.ports import LogSample
 
-CLOCK_NOISE_S = 1e-6
-"""Passes a window apart stay in one window although their times were rounded."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Interval:
     begin: float  # s
+    end: float  # s
     size: int  # bytes written, where clean
     sized: int  # records written, where clean
     unsized: int  # records written, where not
 
 
-def _between(begin: float, old: LogSample, new: LogSample) -> _Interval:
+def _between(begin: float, old: LogSample, end: float, new: LogSample) -> _Interval:
     records = new.end - old.end
     if (
         old.size is not None
@@ -41,15 +39,19 @@ def _between(begin: float, old: LogSample, new: LogSample) -> _Interval:
         and new.start == old.start
         and new.leader == old.leader
     ):
-        return _Interval(begin, new.size - old.size, records, 0)
-    return _Interval(begin, 0, 0, records)
+        return _Interval(begin, end, new.size - old.size, records, 0)
+    return _Interval(begin, end, 0, 0, records)
 
 
 class _Window:
-    """One partition: its last sample, and the intervals before it with their sums."""
+    """One partition: its last sample, and the intervals before it with their sums.
+
+    The oldest interval may lie half outside; only its share inside counts then.
+    """
 
     def __init__(self, at: float, sample: LogSample) -> None:
-        self._at, self._last = at, sample
+        self._begin = self._at = at
+        self._last = sample
         self._intervals: deque[_Interval] = deque()
         # Integers: whatever is added and taken away again leaves nothing behind.
         self._size = self._sized = self._unsized = 0
@@ -61,26 +63,26 @@ class _Window:
         old = self._last
         return sample.end >= old.end and (sample.start >= old.start or sample.leader != old.leader)
 
-    def add(self, now: float, sample: LogSample, window_s: float) -> None:
-        interval = _between(self._at, self._last, sample)
+    def add(self, now: float, sample: LogSample) -> None:
+        interval = _between(self._at, self._last, now, sample)
         self._intervals.append(interval)
         self._size += interval.size
         self._sized += interval.sized
         self._unsized += interval.unsized
         self._at, self._last = now, sample
-        self.forget(now - window_s, keep=1)  # a pass slower than the window still counts
-        if self._size and self._sized:
-            self._bytes_per_record = self._size / self._sized
 
-    def forget(self, before: float, keep: int = 0) -> None:
-        while len(self._intervals) > keep and self._intervals[0].begin < before - CLOCK_NOISE_S:
+    def forget(self, before: float) -> None:
+        while self._intervals and self._intervals[0].end <= before:
             gone = self._intervals.popleft()
             self._size -= gone.size
             self._sized -= gone.sized
             self._unsized -= gone.unsized
+        self._begin = max(before, self._intervals[0].begin) if self._intervals else self._at
+        if self._size and self._sized:
+            self._bytes_per_record = self._size / self._sized
 
     def measured(self, partition: int) -> PartitionRate:
-        seconds = self._at - self._intervals[0].begin if self._intervals else 0.0
+        seconds = self._at - self._begin
         written = self._written()
         return PartitionRate(
             partition=partition,
@@ -92,18 +94,20 @@ class _Window:
         )
 
     def _written(self) -> float | None:
-        if not self._unsized:
-            return self._size
-        if self._bytes_per_record is None:
+        if not self._intervals or (self._unsized and self._bytes_per_record is None):
             return None
-        return self._size + self._unsized * self._bytes_per_record
+        price = self._bytes_per_record or 0.0
+        old = self._intervals[0]
+        inside = (old.end - self._begin) / (old.end - old.begin)
+        size = self._size - old.size + inside * old.size
+        return size + (self._unsized - old.unsized + inside * old.unsized) * price
 
 
 class TopicRates:
     """The write rates of one topic's partitions, from one sample of each a pass."""
 
     def __init__(self, window_s: float = 30.0) -> None:
-        """Look back `window_s` seconds: finite, > 0, at least two passes long."""
+        """Look back `window_s` seconds, finite and > 0."""
         if not (isfinite(window_s) and window_s > 0):
             raise ValueError(f"window_s must be finite and > 0, got {window_s}")
         self._window_s = window_s
@@ -146,9 +150,9 @@ class TopicRates:
                     start=0,
                     bytes_per_record=None,
                 )
-            window.forget(now - self._window_s)
         elif window is not None and window.continues(sample):
-            window.add(now, sample, self._window_s)
+            window.add(now, sample)
         else:
             window = self._windows[partition] = _Window(now, sample)
+        window.forget(now - self._window_s)
         return window.measured(partition)

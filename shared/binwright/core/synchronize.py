@@ -39,7 +39,7 @@ def concluded(
     group: Group, answers: Mapping[Slot, Report], now: float
 ) -> tuple[Group, tuple[Action, ...]]:
     """Say where everything is: what is held stays, and every silence is owed a fence."""
-    group = replace(group, doubt=_doubted(group, answers), places={})
+    group = replace(group, doubt=_doubted(group), places={})
     owners: dict[TopicPartition, dict[Slot, int]] = {}
     leaving: set[TopicPartition] = set()
     for slot, report in sorted(answers.items()):
@@ -62,12 +62,16 @@ def concluded(
     return group, (*_stops(group), Say("group.synchronized", {"held": len(places)}))
 
 
-def _doubted(group: Group, answers: Mapping[Slot, Report]) -> frozenset[Slot]:
-    """A slot needs no fence only if it answered with its claims standing, or left nothing."""
+def _doubted(group: Group) -> frozenset[Slot]:
+    """A slot needs no fence only if its claims stand, or it left nothing.
+
+    Whoever lived before our claim has answered it by now. Whoever came after it was told nothing by
+    older controllers: that one need not answer, but its claims must stand.
+    """
     return frozenset(
         slot
         for slot, member in group.members.items()
-        if not (member.left_nothing or (slot in answers and member.usable))
+        if not (member.left_nothing or member.usable)
     )
 
 

@@ -93,7 +93,7 @@ class AuditResult:
         return sum(partition.rows for table in self.tables for partition in table.partitions)
 
     def faults(self) -> tuple[str, ...]:
-        """Tell in words what is wrong, a line each; nothing if a table is absent but not missed."""
+        """Tell in words what is wrong, a line each; an absent table too, even one not missed."""
         return tuple(fault for table in self.tables for fault in table.faults())
 
     def to_json(self) -> dict[str, Any]:

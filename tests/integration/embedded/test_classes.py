@@ -1,35 +1,48 @@
-"""A class archive is really made, and really used."""
+"""A class archive is really made, and really used, by the Java that has none of its own."""
 
 import asyncio
 from pathlib import Path
 
-import psutil
 import pytest
 
-from binwright.embedded.broker import Broker, run_broker
-from binwright.embedded.cache import cache_dir
+from binwright.embedded.classes import Archive, archive_of, archived_meanwhile
+from binwright.embedded.ivy import pyspark_jars
+from binwright.embedded.java import find_java
+from binwright.embedded.process import Command, clean_environment, run_to_end
 
 pytestmark = pytest.mark.integration
 
 DEADLINE_S = 300.0  # made at the lowest priority, beside whatever else runs
 
 
-def archives(broker: Broker) -> list[str]:
-    maps = psutil.Process(broker.pid).memory_maps()
-    return [item.path for item in maps if item.path.endswith(".jsa") and "broker-" in item.path]
+async def run(archive: Archive, home: Path, *options: str) -> str:
+    """Run a small program under the archive's options and return what it said."""
+    classpath = str(archive.classpath[0])
+    command = Command(
+        title="a small program",
+        argv=(
+            *(str(archive.java.binary), *archive.options(), *options, "-XX:-UsePerfData"),
+            *("-cp", classpath, "org.apache.ivy.Main", "-version"),
+        ),
+        directory=home,
+        log=home / "log",
+        environment=clean_environment({}),
+    )
+    code, child = await run_to_end(command, deadline_s=DEADLINE_S)
+    assert code == 0, child.tail()
+    return command.log.read_text()
 
 
+@pytest.mark.usefixtures("only_the_wheel")
 async def test_the_first_run_makes_an_archive_and_the_next_starts_from_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    jars = cache_dir() / "jars"
     monkeypatch.setenv("BINWRIGHT_CACHE", str(tmp_path / "cache"))
-    (tmp_path / "cache").mkdir()
-    (tmp_path / "cache" / "jars").symlink_to(jars)
-    async with run_broker(tmp_path / "broker") as broker:
-        assert archives(broker) == []
-        async with asyncio.timeout(DEADLINE_S):
-            while not list((tmp_path / "cache").glob("classes/*.jsa")):  # noqa: ASYNC110, ASYNC240
-                await asyncio.sleep(0.1)
-    async with run_broker(tmp_path / "broker") as broker:
-        assert archives(broker) != []
+    ivy = max(pyspark_jars().glob("ivy-*.jar"))
+    archive = archive_of("ivy", await find_java(), (ivy,), tmp_path)
+    assert "shared objects file" not in await run(archive, tmp_path, "-Xlog:class+load")
+    async with archived_meanwhile(archive, after_s=0), asyncio.timeout(DEADLINE_S):
+        while not archive.file.exists():  # noqa: ASYNC110 - files tell nobody
+            await asyncio.sleep(0.1)
+    said = await run(archive, tmp_path, "-Xlog:class+load")
+    assert "org.apache.ivy.Main source: shared objects file" in said

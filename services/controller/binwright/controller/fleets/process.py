@@ -143,7 +143,7 @@ class ProcessFleet:
             with open(name, "ab") if name else contextlib.nullcontext() as output:  # noqa: ASYNC230, PTH123 - a moment
                 return await asyncio.create_subprocess_exec(
                     *self.command(slot),
-                    env=self.environment,
+                    env=dict(self.environment),
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=output,
                     stderr=output,

@@ -1,0 +1,124 @@
+"""The process fleet with real processes."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from binwright.controller.fleets.process import ProcessFleet
+from binwright.core.errors import WorldError
+from binwright.core.model import Slot
+
+# Ends by SIGTERM with a word, or lives for a minute.
+SLEEPER = """
+import signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: (print('asked', flush=True), sys.exit(0)))
+print('up', flush=True)
+time.sleep(60)
+"""
+STUBBORN = SLEEPER.replace("sys.exit(0)", "None")
+
+
+def made(logs: Path, code: str = SLEEPER, mark: str | None = None) -> ProcessFleet:
+    mark = mark or uuid4().hex  # nobody else's processes look like ours
+    return ProcessFleet(
+        command=lambda slot: (sys.executable, "-c", code, mark, str(slot)),
+        max_slots=4,
+        environment=os.environ,
+        logs=logs,
+        grace_s=1.0,
+    )
+
+
+async def until(condition: Callable[[], bool], patience_s: float = 20.0) -> None:
+    async with asyncio.timeout(patience_s):
+        while not condition():
+            await asyncio.sleep(0.05)
+
+
+def pids(fleet: ProcessFleet) -> dict[Slot, int]:
+    return {slot: process.pid for slot, (process,) in fleet.running().items()}
+
+
+def said(logs: Path, slot: int) -> list[str]:
+    path = logs / f"consumer-{slot}.log"
+    return path.read_text().split() if path.exists() else []
+
+
+@pytest.fixture
+async def fleet(tmp_path: Path) -> AsyncIterator[ProcessFleet]:
+    fleet = made(tmp_path)
+    keeping = asyncio.create_task(fleet.run())
+    yield fleet
+    keeping.cancel()
+    await asyncio.gather(keeping, return_exceptions=True)
+    await fleet.close()
+    assert not fleet.running()
+
+
+async def test_what_is_desired_runs_and_what_is_not_is_asked_to_end(
+    fleet: ProcessFleet, tmp_path: Path
+) -> None:
+    await fleet.reconcile({Slot(0), Slot(2)})
+    await until(lambda: said(tmp_path, 0) == said(tmp_path, 2) == ["up"])
+    await fleet.reconcile({Slot(2)})
+    await until(lambda: fleet.running().keys() == {2})
+    assert said(tmp_path, 0) == ["up", "asked"]
+
+
+async def test_a_process_that_is_killed_is_started_again(fleet: ProcessFleet) -> None:
+    await fleet.reconcile({Slot(1)})
+    await until(lambda: fleet.running().keys() == {1})
+    first = pids(fleet)
+    await fleet.destroy(Slot(1))
+    await until(lambda: fleet.running().keys() == {1} and pids(fleet) != first)
+
+
+async def test_a_second_fleet_finds_the_processes_of_the_first(tmp_path: Path) -> None:
+    """A controller that dies leaves its consumers running; its successor retires them."""
+    mark = uuid4().hex
+    first, second = made(tmp_path, mark=mark), made(tmp_path, mark=mark)
+    await first.reconcile({Slot(0), Slot(1)})
+    await until(lambda: said(tmp_path, 0) == said(tmp_path, 1) == ["up"])
+    before = pids(first)
+    await second.reconcile({Slot(0)})
+    await until(lambda: second.running().keys() == {0})
+    assert pids(second)[Slot(0)] == before[Slot(0)]
+    await second.close()
+
+
+async def test_who_does_not_end_in_time_is_killed(tmp_path: Path) -> None:
+    fleet = made(tmp_path, STUBBORN)
+    await fleet.reconcile({Slot(0)})
+    await until(lambda: said(tmp_path, 0) == ["up"])
+    await fleet.close()
+    assert said(tmp_path, 0) == ["up", "asked"]
+    assert not fleet.running()
+
+
+async def test_a_process_that_ends_at_once_is_started_again_with_growing_pauses(
+    tmp_path: Path,
+) -> None:
+    fleet = made(tmp_path, "print('up')")
+    await fleet.reconcile({Slot(0)})
+    keeping = asyncio.create_task(fleet.run())
+    await until(lambda: said(tmp_path, 0).count("up") >= 3)
+    keeping.cancel()
+    await asyncio.gather(keeping, return_exceptions=True)
+    await fleet.close()
+
+
+async def test_a_slot_beyond_the_fleet_is_refused(fleet: ProcessFleet) -> None:
+    with pytest.raises(WorldError, match=r"\[4\] are beyond the 4"):
+        await fleet.reconcile({Slot(0), Slot(4)})
+    assert not fleet.running()
+
+
+async def test_a_command_that_does_not_exist_is_told(tmp_path: Path) -> None:
+    fleet = ProcessFleet(lambda slot: ("/no/such", str(slot)), 1, {}, tmp_path)
+    with pytest.raises(WorldError, match="slot 0 cannot be started"):
+        await fleet.reconcile({Slot(0)})
