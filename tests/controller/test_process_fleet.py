@@ -36,7 +36,7 @@ def made(logs: Path, code: str = SLEEPER, mark: str | None = None) -> ProcessFle
 
 async def until(condition: Callable[[], bool], patience_s: float = 20.0) -> None:
     async with asyncio.timeout(patience_s):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - processes tell nobody
             await asyncio.sleep(0.05)
 
 

@@ -82,7 +82,9 @@ class World:
         self.now = 0.0
         self.inbox: list[Inbound] = []
         self.orders: dict[Slot, list[Command]] = {}
-        self.produced = {TopicPartition(t, i): 1 for t, count in topics.items() for i in range(count)}
+        self.produced = {
+            TopicPartition(t, i): 1 for t, count in topics.items() for i in range(count)
+        }
         self.tables = {topic: Table() for topic in topics}
         self.hints: dict[TopicPartition, Hint] = {}
         self.writes: list[Write] = []
@@ -151,9 +153,7 @@ class World:
             process.report()
 
     def landed(self) -> bool:
-        return all(
-            self.tables[p.topic].landed.get(p, 0) == end for p, end in self.produced.items()
-        )
+        return all(self.tables[p.topic].landed.get(p, 0) == end for p, end in self.produced.items())
 
     def settled(self) -> bool:
         """Whether one controller reigns, and knows a living owner of every partition."""

@@ -132,4 +132,3 @@ async def test_a_broker_outage_loses_and_doubles_nothing() -> None:
         await w.bus.come_up()
         await until(w.steady)
         await w.settled()
-

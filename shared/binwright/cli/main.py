@@ -15,6 +15,7 @@ from rich.console import Console
 from binwright.cli import summary
 from binwright.cli.audit import Audit, table
 from binwright.cli.demo import Demo, Wishes
+from binwright.cli.reference import page
 from binwright.cli.up import Up
 from binwright.consumer.__main__ import main as run_consumer
 from binwright.controller.__main__ import main as run_controller
@@ -172,6 +173,12 @@ def generate(  # noqa: PLR0913 - one parameter for each option
         topics=_split(topics), partitions=partitions, rows=rows, delta=delta, seed=seed, start=start
     )
     streams.write(file, list(streams.generate(walk)))
+
+
+@app.command()
+def settings() -> None:
+    """Print every setting there is, with its default."""
+    sys.stdout.write(page())
 
 
 @app.command()

@@ -35,3 +35,5 @@ def configure(level: str, fmt: str) -> None:
     )
     # Libraries speak only when something is wrong: their news is not ours.
     logging.basicConfig(level=max(number, logging.WARNING), handlers=[handler], force=True)
+    # It tells of an outage tens of times a second; our own errors carry the reason once.
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)

@@ -23,8 +23,9 @@ async def _until_signalled(main: Callable[[], Awaitable[None]]) -> None:
     def stop(number: signal.Signals) -> None:
         nonlocal asked
         log.info("stop.asked", signal=number.name, again=asked)
+        if not asked:  # once: a second one must not cut the cleaning up short
+            task.cancel()
         asked = True
-        task.cancel()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop, number)

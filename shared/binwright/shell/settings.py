@@ -31,26 +31,38 @@ from binwright.core.errors import SettingsError
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Bytes = Annotated[int, Field(gt=0)]
 FILE_VARIABLE = "BINWRIGHT_SETTINGS"
+_PREFIX = "BINWRIGHT_"
+OTHER_VARIABLES = {FILE_VARIABLE, "BINWRIGHT_CACHE", "BINWRIGHT_IVY_SETTINGS"}
+"""Variables of ours that are no settings."""
 
 
 class Section(BaseModel):
     """A table of the settings file."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class KafkaSettings(Section):
     """How to reach Kafka."""
 
     bootstrap_servers: str = "localhost:9092"
+    """Brokers to begin with, HOST:PORT, separated by commas."""
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    """How connections are secured."""
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "PLAIN"
+    """How the user is authenticated, with SASL."""
     sasl_username: str | None = None
+    """Needed with SASL."""
     sasl_password: SecretStr | None = None
+    """Needed with SASL."""
     ssl_ca_file: Path | None = None
+    """PEM of who signed the brokers' certificates; unset: the system's."""
     ssl_certificate_file: Path | None = None
+    """PEM of our own certificate, where brokers ask for one."""
     ssl_key_file: Path | None = None
+    """PEM of its key."""
     request_timeout_s: Seconds = 30.0
+    """How long one request may take."""
     replication_factor: Annotated[int, Field(ge=1, le=3)] | None = None
     """Of the topics we create; unset: 3, or as many as there are brokers if those are fewer."""
 
@@ -67,8 +79,11 @@ class MonitorSettings(Section):
     """How the monitor measures."""
 
     interval_s: Seconds = 1.0
+    """From one measurement to the next."""
     window_s: Seconds = 30.0
+    """What a rate is averaged over; at least two intervals."""
     topic: str = "binwright.metrics"
+    """Where measurements go."""
 
     @model_validator(mode="after")
     def _window_holds_passes(self) -> Self:
@@ -87,8 +102,11 @@ class ControllerSettings(Section):
     capacity_bytes_per_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     """What a consumer is packed to; unset: limit x 25/30 (5 s to rebalance, every 30 s)."""
     packing: str = "mwf"
+    """mwf, mbf, mwfp or mbfp."""
     max_slots: Annotated[int, Field(ge=1, le=10_000)] = 100
+    """No more consumers than this, whatever the load."""
     fleet: Literal["process", "fixed"] = "process"
+    """Where consumers run: processes of the controller, or slots that somebody else runs."""
     process_logs: Path | None = None
     """Where the process fleet's consumers write `consumer-N.log`; unset: where we write."""
     look_again_s: Seconds = 60.0
@@ -96,6 +114,7 @@ class ControllerSettings(Section):
     consumer_timeout_s: Seconds = 10.0
     """A consumer that has not reported for so long is declared dead."""
     plan_timeout_s: Seconds = 120.0
+    """A plan that is not carried out by then is made anew."""
     repeat_s: Seconds = 10.0
     """An unanswered command is said again after so long."""
 
@@ -118,14 +137,19 @@ class ConsumerSettings(Section):
     """How a consumer batches and writes."""
 
     batch_bytes: Bytes = 5_000_000
+    """A batch of this size is written at once."""
     batch_wait_s: Seconds = 1.0
+    """A smaller one is written after so long."""
     batch_cap_bytes: Bytes = 64_000_000
     """While a write is in flight the next batch grows up to here; then fetching pauses."""
     start: Literal["earliest", "latest"] = "earliest"
     """Where a partition begins that nothing has landed of."""
     isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"
+    """Whether records of aborted transactions are landed too."""
     report_s: Seconds = 1.0
+    """From one report to the controller to the next."""
     write_timeout_s: Seconds = 120.0
+    """A write without a verdict by then is sent again, under the same version."""
     drain_timeout_s: Seconds = 60.0
     """How long a graceful exit waits for the write in flight."""
 
@@ -145,6 +169,7 @@ class LakeSettings(Section):
     path: str = "lake"
     """A directory or object-store prefix that the Spark server can write; one table per topic."""
     spark: str = "sc://localhost:15002"
+    """The Spark Connect server that writes the tables."""
 
     @field_validator("spark")
     @classmethod
@@ -167,14 +192,23 @@ class Settings(BaseSettings):
     """Everything the three services need to know."""
 
     model_config = SettingsConfigDict(
-        env_prefix="BINWRIGHT_", env_nested_delimiter="__", extra="forbid", frozen=True
+        env_prefix="BINWRIGHT_",
+        env_nested_delimiter="__",
+        extra="forbid",
+        frozen=True,
+        use_attribute_docstrings=True,
     )
 
     group: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")] = "binwright"
+    """Names the consumers' offsets, the topic GROUP.metadata, and the app ids in the tables."""
     topics: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")], ...] = ()
+    """What is measured and landed; one table each."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """What is logged, to stderr."""
     log_format: Literal["console", "json"] = "console"
+    """For people, or for machines."""
     kafka: KafkaSettings = KafkaSettings()
+    """How to reach Kafka."""
     monitor: MonitorSettings = MonitorSettings()
     controller: ControllerSettings = ControllerSettings()
     consumer: ConsumerSettings = ConsumerSettings()
@@ -222,6 +256,14 @@ def load_settings(**given: Any) -> Settings:
     path = os.environ.get(FILE_VARIABLE)
     if path and not Path(path).is_file():
         raise SettingsError(f"{FILE_VARIABLE}: no such file: {path}")
+    known = {f"{_PREFIX}{name}".upper() for name in Settings.model_fields} | OTHER_VARIABLES
+    strange = [
+        name
+        for name in sorted(os.environ)
+        if name.startswith(_PREFIX) and name.partition("__")[0] not in known
+    ]
+    if strange:
+        raise SettingsError(f"unknown variables: {', '.join(strange)}")
     try:
         return Settings(**given)
     except ValidationError as exc:

@@ -1,0 +1,119 @@
+"""Settings are checked as a whole, before anything starts."""
+
+from pathlib import Path
+
+import pytest
+
+from binwright.core.errors import SettingsError
+from binwright.shell.settings import load_settings, settings_environment
+
+
+@pytest.fixture(autouse=True)
+def _bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BINWRIGHT_SETTINGS", raising=False)
+
+
+def test_the_environment_wins_over_the_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "binwright.toml"
+    file.write_text('group = "a"\ntopics = ["x", "y"]\n[monitor]\nwindow_s = 10\ninterval_s = 2\n')
+    monkeypatch.setenv("BINWRIGHT_SETTINGS", str(file))
+    monkeypatch.setenv("BINWRIGHT_MONITOR__WINDOW_S", "20")
+    settings = load_settings()
+    assert settings.group == "a"
+    assert settings.topics == ("x", "y")
+    assert (settings.monitor.window_s, settings.monitor.interval_s) == (20.0, 2.0)
+
+
+def test_all_faults_are_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BINWRIGHT_CONTROLLER__LIMIT_BYTES_PER_S", "0")
+    monkeypatch.setenv("BINWRIGHT_KAFKA__BOOTSTRAP", "x:1")
+    monkeypatch.setenv("BINWRIGHT_TOPICS", '["a", "a"]')
+    with pytest.raises(SettingsError) as told:
+        load_settings()
+    text = str(told.value)
+    assert "controller.limit_bytes_per_s: Input should be greater than 0" in text
+    assert "kafka.bootstrap: Extra inputs are not permitted" in text
+    assert "topics: named twice: a" in text
+
+
+@pytest.mark.parametrize(
+    ("section", "values", "told"),
+    [
+        ("controller", {"limit_bytes_per_s": 10, "capacity_bytes_per_s": 20}, "must not exceed"),
+        ("controller", {"capacity_bytes_per_s": -1}, "greater than 0"),
+        ("controller", {"capacity_bytes_per_s": "fast"}, "valid number"),
+        ("monitor", {"window_s": 1.5}, "at least twice interval_s"),
+        ("consumer", {"batch_cap_bytes": 1}, "at least batch_bytes"),
+        ("kafka", {"security_protocol": "SASL_SSL"}, "needs sasl_username and sasl_password"),
+        ("lake", {"spark": "http://there:1"}, "expected a Spark Connect address"),
+        ("lake", {"path": ""}, "must name a directory"),
+    ],
+)
+def test_values_that_do_not_hold_are_told(
+    section: str, values: dict[str, object], told: str
+) -> None:
+    with pytest.raises(SettingsError, match=told):
+        load_settings(**{section: values})
+
+
+def test_a_variable_that_is_none_of_ours_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BINWRIGHT_TOPIC", "orders")
+    with pytest.raises(SettingsError, match="unknown variables: BINWRIGHT_TOPIC"):
+        load_settings()
+
+
+def test_an_unknown_key_of_the_file_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "binwright.toml"
+    file.write_text('topic = "x"\n')
+    monkeypatch.setenv("BINWRIGHT_SETTINGS", str(file))
+    with pytest.raises(SettingsError, match=r"binwright\.toml.*\n  topic: Extra inputs"):
+        load_settings()
+
+
+def test_a_file_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BINWRIGHT_SETTINGS", "/no/such.toml")
+    with pytest.raises(SettingsError, match=r"no such file: /no/such\.toml"):
+        load_settings()
+
+
+def test_a_file_that_is_not_toml_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "binwright.toml"
+    file.write_text("topics = [")
+    monkeypatch.setenv("BINWRIGHT_SETTINGS", str(file))
+    with pytest.raises(SettingsError, match="settings cannot be read"):
+        load_settings()
+
+
+def test_a_secret_prints_as_stars() -> None:
+    kafka = {
+        "security_protocol": "SASL_SSL",
+        "sasl_username": "me",
+        "sasl_password": "s3cret",
+    }
+    assert "s3cret" not in repr(load_settings(kafka=kafka))
+
+
+def test_a_child_reads_from_its_environment_what_its_parent_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings = load_settings(
+        topics=("orders", "clicks"),
+        kafka={
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_username": "me",
+            "sasl_password": "s3cret",
+        },
+        controller={"process_logs": "/tmp/logs", "look_again_s": 7.5},  # noqa: S108 - not used
+        lake={"path": "s3a://lake/x"},
+    )
+    for name, value in settings_environment(settings).items():
+        monkeypatch.setenv(name, value)
+    assert load_settings() == settings
+
+
+def test_a_relative_lake_is_the_same_place_for_every_process() -> None:
+    assert load_settings(lake={"path": "lake"}).lake.path == str(Path("lake").absolute())
