@@ -34,7 +34,13 @@ from binwright.core.ports import Commit, Hint
 from binwright.core.stamp import Stamp, app_id, landed_already, resolve, write_version
 
 GROUP = "g"
-RULES = Rules(limit=BytesPerSecond(15), capacity=BytesPerSecond(15), look_again_s=30)
+RULES = Rules(
+    limit=BytesPerSecond(15),
+    capacity=BytesPerSecond(15),
+    look_again_s=5,
+    plan_timeout_s=12,
+    repeat_s=3,
+)
 
 Step = Callable[[], None]
 Rows = Mapping[TopicPartition, tuple[int, int]]  # -> first offset, end

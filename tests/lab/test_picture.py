@@ -42,6 +42,7 @@ def test_a_move_is_paused_from_the_last_fetch_to_the_first() -> None:
 
 def test_a_partition_of_the_dead_is_rescued_not_moved() -> None:
     picture = lively()
+    picture.heard(5, 0, Started(slot=A, epoch=1, revision=1, offsets={P: 0}))
     picture.heard(5, 0, Dead(slot=A, term=0))
     fence = Fence(slot=A, number=5)
     picture.heard(6, 0, Started(slot=B, epoch=2, revision=2, offsets={P: 50}, fences=(fence,)))

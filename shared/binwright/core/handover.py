@@ -187,6 +187,8 @@ def _start(consumer: Consumer, command: StartConsuming) -> Done:
         match parts.get(partition):
             case Active(landed=landed) | Closing(landed=landed):
                 begun[partition] = landed  # a start of what is held changes nothing (†)
+            case Opening(revision=command.revision):
+                pass  # said again: it is being opened, and that will be the answer
             case part if offset is None:
                 # Fences of an earlier start that is not done yet stay owed.
                 old = part.fences if isinstance(part, Opening) else ()
@@ -222,6 +224,8 @@ def _started(
 
 def opened(consumer: Consumer, done: Open, offsets: Mapping[TopicPartition, int]) -> Done:
     """Take a resolve's outcome; what was stopped or started anew meanwhile is dropped."""
+    if consumer.leaving:
+        return consumer, ()  # what is not read when the exit begins never will be
     valid = {
         p: offset
         for p, offset in sorted(offsets.items())
@@ -268,8 +272,7 @@ def drain(consumer: Consumer) -> Done:
     if not consumer.ready:
         # A Goodbye says that no older epoch can write: only claims that stand can promise it.
         return consumer, (Exit("asked to, before it was ready"),)
-    parts = {p: part for p, part in consumer.parts.items() if not isinstance(part, Opening)}
-    consumer = replace(consumer, leaving=True, parts=parts)
+    consumer = replace(consumer, leaving=True)
     quits = tuple(Quit(p) for p in sorted(consumer.landed()))
     return consumer, quits if consumer.flying else (*quits, *_farewell(consumer))
 

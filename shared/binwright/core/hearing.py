@@ -122,10 +122,15 @@ def take_answer(group: Group, message: Inbound) -> Heeded:
             return stopped(group, slot, message.revision, message.landed), ()
         case Started(slot=slot, epoch=epoch) if epoch == group.member(slot).epoch:
             return _started(group, message)
-        case Goodbye(slot=slot, epoch=epoch) if epoch == group.member(slot).goodbye:
+        case Goodbye(slot=slot, epoch=epoch) if _just_left(group.member(slot), epoch):
             return let_go(group, slot, message.landed), ()
         case _:
             return group, ()
+
+
+def _just_left(member: Member, epoch: int) -> bool:
+    """Whether this is that slot's last word; said again after a newcomer's Hello, it is not (†)."""
+    return epoch == member.goodbye == member.hello
 
 
 def _started(group: Group, message: Started) -> Heeded:
@@ -133,8 +138,9 @@ def _started(group: Group, message: Started) -> Heeded:
     actions: list[Action] = []
     for topic in sorted({partition.topic for partition in matched}):
         for fence in message.fences:
-            # The slot may have lived and died once more since: that death is not paid for.
-            if fence.number >= (group.member(fence.slot).dead or 0):
+            member = group.member(fence.slot)
+            # The slot may have lived, or died, once more since: that is not paid for.
+            if fence.number >= max(member.dead or 0, member.hello or 0):
                 group = pay(group, fence.slot, topic)
             confirmed = Fenced(slot=fence.slot, number=fence.number, topic=topic)
             actions.append(Publish(confirmed))
@@ -159,14 +165,19 @@ def contradiction(group: Group, message: Inbound) -> str | None:
     return None
 
 
+def slept(group: Group, now: float) -> bool:
+    """Whether this controller itself was asleep: then the silence of others proves nothing."""
+    return now - group.ticked_at > group.rules.consumer_timeout_s / 2
+
+
 def condemn(group: Group, now: float, slots: Iterable[Slot] | None = None) -> Heeded:
     """Declare dead who has been silent for too long (or `slots`); it counts once read back.
 
     When this controller itself was asleep everybody looks silent: then they get time to speak.
     """
-    slept = now - group.ticked_at > group.rules.consumer_timeout_s / 2
+    overslept = slept(group, now)
     group = replace(group, ticked_at=now)
-    if slept and slots is None:
+    if overslept and slots is None:
         awake = {s: replace(m, heard_at=now) for s, m in group.members.items()}
         return replace(group, members=awake), ()
     if group.term is None:

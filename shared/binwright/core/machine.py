@@ -23,7 +23,7 @@ from binwright.core.events import (
     Tick,
 )
 from binwright.core.group import Group, Place, Rules, Unassigned, debt, place_all
-from binwright.core.hearing import condemn, contradiction, hear, overtaken, take_answer
+from binwright.core.hearing import condemn, contradiction, hear, overtaken, slept, take_answer
 from binwright.core.messages import Claim, Planned, Report
 from binwright.core.model import BytesPerSecond, Rates, Slot, TopicPartition
 from binwright.core.moving import advance, arrived, repeat
@@ -111,6 +111,8 @@ def _conclude(state: Synchronize, now: float, actions: tuple[Action, ...]) -> St
 
 
 def _synchronize_tick(state: Synchronize, event: Tick) -> Step:
+    if slept(state.group, event.now):
+        state = replace(state, since=event.now)  # answers may wait unread
     group, actions = condemn(state.group, event.now)
     if group.term is not None and event.now - state.since > group.rules.consumer_timeout_s:
         group, more = condemn(group, event.now, awaited(group))
@@ -142,11 +144,13 @@ def _carry_on(state: Reigning, now: float, actions: tuple[Action, ...]) -> Step:
     """In Group Management every word heard may let a partition move on."""
     if not isinstance(state, Manage):
         return state, actions
-    group, more = advance(state.group, state.target, now)
-    state, actions = replace(state, group=group), (*actions, *more)
-    if arrived(group, state.target):
+    # What is gone meanwhile can't be started: nobody waits for it.
+    target = {p: heir for p, heir in state.target.items() if not state.group.gone(p)}
+    group, more = advance(state.group, target, now)
+    state, actions = replace(state, group=group, target=target), (*actions, *more)
+    if arrived(group, target):
         # Only now may the empty go: until here they held something.
-        return Sentinel(group, now), (*actions, Reconcile(frozenset(state.target.values())))
+        return Sentinel(group, now), (*actions, Reconcile(frozenset(target.values())))
     return state, actions
 
 

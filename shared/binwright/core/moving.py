@@ -39,6 +39,8 @@ def _wanted(group: Group, target: Assignment) -> _Wanted:
         match place.at:
             case Held(slot=slot) if slot != heir:
                 stops.setdefault(slot, []).append(partition)
+            case Starting(slot=slot) if heir is None:  # of what is gone: it may never be answered
+                stops.setdefault(slot, []).append(partition)
             case _ if place.free and heir is not None:
                 if (raised := fences(group, place.owed)) is None:
                     continue
@@ -115,7 +117,7 @@ def repeat(group: Group, now: float) -> tuple[Group, tuple[Action, ...]]:
     A repeated command is answered again and changes nothing, so this is safe at any time.
     """
     changed: dict[TopicPartition, Place] = {}
-    again: dict[tuple[Slot, int], Action] = {}
+    starting: dict[tuple[Slot, int], StartConsuming] = {}
     stopping: dict[tuple[Slot, int], dict[TopicPartition, Place]] = {}
     for partition, place in sorted(group.places.items()):
         at = place.at
@@ -123,10 +125,14 @@ def repeat(group: Group, now: float) -> tuple[Group, tuple[Action, ...]]:
             continue
         changed[partition] = replace(place, at=replace(at, sent_at=now))
         if isinstance(at, Starting):
-            again[at.slot, at.command.revision] = Tell(at.slot, at.command)
+            # Only what is still awaited: the others may have moved on since (†).
+            said = starting.get((at.slot, at.command.revision), replace(at.command, offsets={}))
+            offsets = {**said.offsets, partition: at.command.offsets[partition]}
+            starting[at.slot, at.command.revision] = replace(said, offsets=offsets)
         else:
             for slot in at.owners:
                 stopping.setdefault((slot, at.revision), {})[partition] = place
+    again = {key: Tell(key[0], command) for key, command in starting.items()}
     for (slot, revision), places in stopping.items():
         again[slot, revision] = Tell(slot, stop_command(group, slot, places))
     return place_all(group, changed), tuple(again[key] for key in sorted(again))

@@ -46,12 +46,13 @@ class Picture:
     plans: list[Planned] = field(default_factory=list)
     moves: list[Move] = field(default_factory=list)
     deaths: int = 0
-    rescued: int = 0  # partitions that changed hands because their owner died
+    rescued: int = 0  # times a partition was taken over from a process that died
     terms: int = 0
     landed_rows: Counter[tuple[Slot, int]] = field(default_factory=Counter)  # by slot and epoch
     holes: Counter[tuple[Slot, int]] = field(default_factory=Counter)
     news: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=NEWS))  # ms, words
     _epochs: dict[Slot, int] = field(default_factory=dict)
+    _owners: dict[TopicPartition, tuple[Slot, int]] = field(default_factory=dict)
     _stopped: dict[TopicPartition, Stopped] = field(default_factory=dict)
 
     def measured(self, measurement: Measurement) -> None:
@@ -107,8 +108,10 @@ class Picture:
     def _started(self, at_ms: int, message: Started) -> None:
         for partition in sorted(message.offsets):
             stopped = self._stopped.pop(partition, None)
-            if stopped is None:
-                self.rescued += bool(message.fences)
+            before = self._owners.get(partition)
+            self._owners[partition] = (message.slot, message.epoch)
+            if stopped is None:  # its owner went without a word, or it is the first
+                self.rescued += before not in {None, (message.slot, message.epoch)}
             elif stopped.slot != message.slot:
                 pause_s = max(0.0, (at_ms - stopped.quit_ms) / 1000)
                 self.moves.append(Move(partition, stopped.slot, message.slot, pause_s))

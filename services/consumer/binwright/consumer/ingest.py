@@ -294,6 +294,8 @@ class Ingest:
             for p, offset in self.consumer.landed().items()
             if p.topic == topic
         }
+        if not hints:
+            return
         try:
             await self._intake.hint(hints)
         except BrokerUnavailable as exc:

@@ -8,7 +8,7 @@ import pyarrow as pa
 from binwright.core.model import TopicPartition
 from binwright.core.ports import Record
 
-_HEADER: dict[str, pa.DataType] = {"key": pa.string(), "value": pa.binary()}
+_HEADER: list[tuple[str, pa.DataType]] = [("key", pa.string()), ("value", pa.binary())]
 _TYPES: dict[str, pa.DataType] = {
     "topic": pa.string(),
     "partition": pa.int32(),
@@ -72,5 +72,5 @@ def _headers(given: list[tuple[tuple[str, bytes | None], ...]]) -> "pa.Array[Any
         ends.append(ends[-1] + len(headers))
     keys = pa.array([key for headers in given for key, _ in headers], pa.string())
     values = pa.array([value for headers in given for _, value in headers], pa.binary())
-    items = pa.StructArray.from_arrays([keys, values], names=list(_HEADER))
+    items = pa.StructArray.from_arrays([keys, values], names=["key", "value"])
     return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), items)

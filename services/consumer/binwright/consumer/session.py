@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import structlog
 from pyspark.sql.connect.client import DefaultChannelBuilder
@@ -27,8 +27,8 @@ Work = Callable[[SparkSession], T]
 
 PATIENCE_S = 3.0
 """How long a call tries to reach a server that does not answer: enough for a dropped connection."""
-INTERRUPT_S = 5.0
-"""How long we try to tell the server that nobody waits for an abandoned call any more."""
+RELEASE_S = 5.0
+"""How long we try to tell the server that a session is over."""
 
 CHANNEL = [
     # gRPC shares connections, and how long it waits before the next attempt, between channels.
@@ -36,7 +36,11 @@ CHANNEL = [
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1_000),
 ]
+INLINE_BYTES = 100 << 20
+"""Arrow tables below this travel inside the plan (gRPC takes 128 MiB). The server keeps the others
+until the session ends: a consumer that wrote for days would fill its memory, then its disk."""
 CONF = {
+    "spark.sql.session.localRelationCacheThreshold": str(INLINE_BYTES),
     # Compaction inside a write would move the session's last commit past our own.
     "spark.databricks.delta.autoCompact.enabled": "false",
 }
@@ -95,28 +99,30 @@ class Session:
                 spark.conf.set(key, value)
         return self._spark
 
-    def end(self, last: Callable[[Any], object]) -> threading.Thread:
-        """Let go of thread and session; `last` is told to the server, which may not answer."""
+    def end(self) -> threading.Thread:
+        """Let go of thread and session, now; return what waits for the server to know."""
         self._jobs.put(None)
-        ending = threading.Thread(target=self._end, args=(last,), name="spark-end", daemon=True)
+        ending = threading.Thread(target=self._end, name="spark-end", daemon=True)
         ending.start()
         return ending
 
-    def _end(self, last: Callable[[Any], object]) -> None:
+    def _end(self) -> None:
         if (spark := self._spark) is None:
             return
-        telling = threading.Thread(target=_tell, args=(last, spark), name="spark-tell", daemon=True)
+        # Not `spark.stop`: it holds a lock that every other session needs.
+        telling = threading.Thread(target=_release, args=(spark,), name="spark-tell", daemon=True)
         telling.start()
-        telling.join(INTERRUPT_S)
-        # Ends every call still under way. Left to the interpreter's exit it can wait for ever.
+        telling.join(RELEASE_S)
+        # Ends every call still under way. Left to the interpreter's exit this can wait for ever.
         spark.client.close()
 
 
-def _tell(last: Callable[[Any], object], spark: SparkSession) -> None:
+def _release(spark: SparkSession) -> None:
+    """Have the server forget the session, and stop what it still does for it."""
     try:
-        last(spark)
-    except Exception as exc:  # noqa: BLE001 - the server may be gone: that is why we leave
-        log.debug("session.not_told", reason=str(exc).partition("\n")[0])
+        spark.client.release_session()
+    except Exception as exc:  # noqa: BLE001 - it may be gone: often that is why we leave
+        log.debug("session.left", reason=type(exc).__name__)
 
 
 class Sessions:
@@ -140,23 +146,27 @@ class Sessions:
                 async with asyncio.timeout(limit_s):
                     return await session.run(work)
             except TimeoutError as exc:
-                self._leave(lambda spark: spark.interruptAll())
+                self._leave()
                 raise TimeoutError(f"no answer within {limit_s:g} s") from exc
             except BaseException as exc:
                 if not answered(exc):
-                    self._leave(lambda spark: spark.interruptAll())
+                    self._leave()
                 raise
 
-    async def close(self) -> None:
-        """End the session on the server, too, if it answers within seconds."""
+    async def renew(self) -> None:
+        """End the session; the next call has a new one."""
         async with self._turn:
-            self._leave(lambda spark: spark.client.release_session())
-            deadline = time.monotonic() + 2 * INTERRUPT_S
-            for ending in self._ending:
-                await asyncio.to_thread(ending.join, max(0.0, deadline - time.monotonic()))
+            self._leave()
 
-    def _leave(self, last: Callable[[Any], object]) -> None:
+    async def close(self) -> None:
+        """End the session, and wait until the server knows, seconds at most."""
+        await self.renew()
+        deadline = time.monotonic() + 2 * RELEASE_S
+        for ending in self._ending:
+            await asyncio.to_thread(ending.join, max(0.0, deadline - time.monotonic()))
+
+    def _leave(self) -> None:
         session, self._session = self._session, None
         self._ending = [thread for thread in self._ending if thread.is_alive()]
         if session:
-            self._ending.append(session.end(last))
+            self._ending.append(session.end())

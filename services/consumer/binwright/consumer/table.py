@@ -1,5 +1,6 @@
 """The Delta tables: one per topic, at `<lake.path>/<topic>`, through Spark Connect."""
 
+import asyncio
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Self, TypeVar
@@ -12,7 +13,7 @@ from pyspark.sql.connect.session import SparkSession
 from binwright.consumer import delta
 from binwright.consumer.faults import Faults
 from binwright.consumer.rows import to_arrow
-from binwright.consumer.session import Sessions
+from binwright.consumer.session import INLINE_BYTES, Sessions
 from binwright.core.errors import BinwrightError
 from binwright.core.model import TopicPartition
 from binwright.core.ports import History, Record
@@ -79,11 +80,14 @@ class DeltaLake:
         stamp: str,
     ) -> int | None:
         """Append `rows` in one commit and one file; see `Lake.append`."""
-
-        def frame(spark: SparkSession) -> DataFrame:
-            return spark.createDataFrame(to_arrow(rows)).coalesce(1)
-
-        return await self._write(topic, frame, app, version, stamp)
+        table = await asyncio.to_thread(to_arrow, rows)
+        try:
+            return await self._write(
+                topic, lambda spark: spark.createDataFrame(table).coalesce(1), app, version, stamp
+            )
+        finally:
+            if table.nbytes >= INLINE_BYTES:
+                await self._sessions.renew()
 
     async def history(self, topic: str, after: int) -> History:
         """Return the versions later than `after`; see `Lake.history`.
