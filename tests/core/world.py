@@ -95,6 +95,7 @@ class World:
         self.hints: dict[TopicPartition, Hint] = {}
         self.writes: list[Write] = []
         self.wish: dict[TopicPartition, Slot] = {}  # what the packing answers
+        self.hidden: set[TopicPartition] = set()  # from the monitor
         self.desired: frozenset[Slot] = frozenset()
         self.processes: list[Process] = []
         self.rulers: list[Ruler] = []
@@ -142,7 +143,7 @@ class World:
                     bytes_per_record=1,
                 )
                 for p, end in sorted(self.produced.items())
-                if p.topic == topic
+                if p.topic == topic and p not in self.hidden
             )
             for ruler in self.rulers:
                 measurement = Measurement(topic=topic, at_ms=0, partitions=rates)

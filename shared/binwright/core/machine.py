@@ -22,12 +22,12 @@ from binwright.core.events import (
     StepDown,
     Tick,
 )
-from binwright.core.group import Group, Place, Rules, Unassigned, debt, place_all
+from binwright.core.group import Group, Place, Rules, Unassigned, debt, forget, place_all
 from binwright.core.hearing import condemn, contradiction, hear, overtaken, slept, take_answer
 from binwright.core.messages import Claim, Planned, Report
 from binwright.core.model import BytesPerSecond, Rates, Slot, TopicPartition
-from binwright.core.moving import advance, arrived, repeat
-from binwright.core.packing.cap import within
+from binwright.core.moving import advance, arrived, blockers, repeat
+from binwright.core.packing.cap import relieves, within
 from binwright.core.plan import Plan, Rejected, weigh
 from binwright.core.synchronize import ask, awaited, collect, concluded
 
@@ -218,16 +218,22 @@ def _reassign(group: Group, now: float, forced: tuple[str, ...]) -> Step:
     return Reassign(group, now, forced), (request,)
 
 
-def _informed(group: Group, now: float) -> bool:
-    """Whether the measurements are fresh and tell of every topic that somebody holds."""
+def _informed(group: Group, since: float, now: float) -> bool:
+    """Whether the measurements are fresh and tell of every topic that somebody holds.
+
+    A topic of which nothing is said for long does not hold up the others.
+    """
     fresh = group.measured_at is not None and now - group.measured_at <= group.rules.stale_s
-    return fresh and all(p.topic in group.there for p in group.places)
+    told = all(p.topic in group.there for p in group.places)
+    return fresh and (told or now - since > group.rules.stale_s)
 
 
 def _sentinel_tick(state: Sentinel, event: Tick) -> Step:
     group, actions = _housekeep(state.group, event.now)
+    # What is gone, and nobody reads, would force plans that have nothing to do.
+    group = forget(group, [p for p, at in group.places.items() if at.free and group.gone(p)])
     state = replace(state, group=group)
-    if not _informed(group, event.now):
+    if not _informed(group, state.since, event.now):
         return state, actions  # hold the last good assignment
     forced = _forces(group)
     if forced or event.now - state.since > group.rules.look_again_s:
@@ -240,18 +246,29 @@ def _sentinel_tick(state: Sentinel, event: Tick) -> Step:
 
 
 def _reassign_packed(state: Reassign, event: Packed) -> Step:
-    group = state.group
+    group, current = state.group, state.group.assignment()
     rates = {p: group.rates.get(p, BytesPerSecond(0.0)) for p in event.target}
     target = within(event.target, rates, group.rules.max_slots)
-    plan = weigh(rates, group.rules.capacity, group.assignment(), target, state.forced_by)
+    if target != event.target and not relieves(rates, current, target):
+        return _rejected(group, event.now, f"all {group.rules.max_slots} consumers are full")
+    plan = weigh(rates, group.rules.capacity, current, target, state.forced_by)
     if isinstance(plan, Rejected):
-        return Sentinel(group, event.now), (Say("plan.rejected", {"reason": plan.reason}),)
-    holding = frozenset(group.assignment().values())
+        return _rejected(group, event.now, plan.reason)
+    holding = frozenset(current.values())
     actions = (
         Publish(_told(group, rates, plan)),
         Reconcile(frozenset(plan.target.values()) | holding),
     )
     return _carry_on(Manage(group, event.now, plan.target), event.now, actions)
+
+
+def _rejected(group: Group, now: float, reason: str) -> Step:
+    """Stay as it is; who was made for a plan that came to nothing is retired."""
+    said = Say("plan.rejected", {"reason": reason})
+    holding = frozenset(group.assignment().values())
+    if holding >= {slot for slot, member in group.members.items() if member.epoch is not None}:
+        return Sentinel(group, now), (said,)
+    return Sentinel(group, now), (said, Reconcile(holding))
 
 
 def _told(group: Group, rates: Rates, plan: Plan) -> Planned:
@@ -281,7 +298,8 @@ def _manage_tick(state: Manage, event: Tick) -> Step:
     group, actions = _housekeep(state.group, event.now)
     if event.now - state.since > group.rules.plan_timeout_s:
         said = Say("plan.overdue", {"seconds": group.rules.plan_timeout_s})
-        return Sentinel(group, event.now), (*actions, said)
+        group, dead = condemn(group, event.now, blockers(group, state.target))
+        return Sentinel(group, event.now), (*actions, said, *dead)
     return _carry_on(replace(state, group=group), event.now, actions)
 
 

@@ -13,17 +13,20 @@ from pydantic import BeforeValidator, Field
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
 
 
-def _partition(value: object) -> object:
-    return TopicPartition.parse(value) if isinstance(value, str) else value
+def _partition(value: object) -> TopicPartition:
+    return TopicPartition.parse(value if isinstance(value, str) else "")
 
 
-Epoch = Annotated[int, Field(ge=0)]
+_Number = Annotated[int, Field(ge=0, le=2**63 - 1)]  # what Kafka and our JSON can hold
+_Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+Epoch = _Number
 """Which process of a slot: the offset of its `Hello` in metadata partition 0."""
-Term = Annotated[int, Field(ge=0)]
+Term = _Number
 """Which controller: the offset of its `Claim` in metadata partition 0."""
-Offset = Annotated[int, Field(ge=0)]
-Revision = Annotated[int, Field(ge=0)]
-SlotNumber = Annotated[Slot, Field(ge=0)]
+Offset = _Number
+Revision = _Number
+SlotNumber = Annotated[Slot, Field(ge=0, le=2**31 - 2)]  # its partition is one higher
 Partition = Annotated[TopicPartition, BeforeValidator(_partition)]
 Rate = Annotated[BytesPerSecond, Field(ge=0, allow_inf_nan=False)]
 
@@ -60,9 +63,9 @@ class Report:
     held: Mapping[Partition, Offset]  # -> landed: the next offset to land
     opening: tuple[Partition, ...] = ()  # start obeyed, its offset is not known yet
     closing: tuple[Partition, ...] = ()  # stop obeyed, the last write is not settled yet
-    rate: Annotated[float, Field(ge=0)] = 0.0  # bytes/s landed, values and keys as read
-    landed_rows: Annotated[int, Field(ge=0)] = 0  # by this epoch
-    holes: Annotated[int, Field(ge=0)] = 0  # offsets that retention took before we read them
+    rate: _Amount = 0.0  # bytes/s landed, values and keys as read
+    landed_rows: _Number = 0  # by this epoch
+    holes: _Number = 0  # offsets that retention took before we read them
     writing: bool = False
     kind: Literal["report/1"] = "report/1"
 
@@ -75,7 +78,7 @@ class Stopped:
     epoch: Epoch
     revision: Revision
     landed: Mapping[Partition, Offset | None]  # None: not held
-    quit_ms: Annotated[int, Field(ge=0)]  # wall clock when fetching ended; measures the pause
+    quit_ms: _Number  # wall clock when fetching ended; measures the pause
     kind: Literal["stopped/1"] = "stopped/1"
 
 
@@ -134,9 +137,9 @@ class Planned:
 
     term: Term
     reasons: tuple[str, ...]
-    consumers: Annotated[int, Field(ge=0)]
+    consumers: _Number
     moves: Mapping[Partition, SlotNumber]  # -> the heir; first starts are not moves
-    rscore: Annotated[float, Field(ge=0)]  # bytes/s moved, in units of capacity (eq. 11)
+    rscore: _Amount  # bytes/s moved, in units of capacity (eq. 11)
     rates: Mapping[Partition, Rate]
     targets: Mapping[Partition, SlotNumber]
     kind: Literal["planned/1"] = "planned/1"
@@ -205,12 +208,12 @@ Command = StateQuery | StopConsuming | StartConsuming | Leave
 class PartitionRate:
     """One partition in a `Measurement`."""
 
-    partition: Annotated[int, Field(ge=0)]
+    partition: _Number
     rate: Rate | None  # bytes/s as stored; None: not known yet, or nobody leads it
-    window_s: Annotated[float, Field(ge=0)]  # what the rate was measured over
+    window_s: _Amount  # what the rate was measured over
     end: Offset
     start: Offset
-    bytes_per_record: Annotated[float, Field(ge=0)] | None
+    bytes_per_record: _Amount | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +221,7 @@ class Measurement:
     """One topic at one pass of the monitor: every partition it has."""
 
     topic: str
-    at_ms: Annotated[int, Field(ge=0)]  # wall clock
+    at_ms: _Number  # wall clock
     partitions: tuple[PartitionRate, ...]
     kind: Literal["measurement/1"] = "measurement/1"
 

@@ -138,6 +138,16 @@ def repeat(group: Group, now: float) -> tuple[Group, tuple[Action, ...]]:
     return place_all(group, changed), tuple(again[key] for key in sorted(again))
 
 
+def blockers(group: Group, target: Assignment) -> list[Slot]:
+    """Return the newcomers, not ready yet, whose word keeps partitions from heirs that are."""
+    owed: set[Slot] = set()
+    for partition, place in group.places.items():
+        heir = target.get(partition)
+        if place.free and heir is not None and group.member(heir).usable:
+            owed |= place.owed
+    return sorted(slot for slot in owed if group.member(slot).epoch is not None)
+
+
 def arrived(group: Group, target: Assignment) -> bool:
     """Whether every partition is where it should be, and nothing else is anywhere."""
     return group.places.keys() == target.keys() and all(

@@ -30,6 +30,8 @@ def _adapter(union: Any) -> TypeAdapter[Any]:
 
 _INBOUND, _COMMAND, _MEASUREMENT = _adapter(Inbound), _adapter(Command), TypeAdapter(Measurement)
 
+_UNKNOWN = {"union_tag_invalid", "literal_error"}  # pydantic's words; only kinds are literals
+
 
 def _plain(value: object) -> object:
     match value:
@@ -69,12 +71,13 @@ def _decode(adapter: TypeAdapter[Any], payload: bytes | None) -> Any:
     try:
         return adapter.validate_json(payload)
     except ValidationError as exc:
-        first = exc.errors(include_url=False, include_context=False)[0]
+        faults = exc.errors(include_url=False, include_context=False)
+        # Of an unknown kind nothing else needs to fit: `kind` is the last field to be looked at.
+        unknown = [fault for fault in faults if fault["type"] in _UNKNOWN]
+        first = (unknown or faults)[0]
         where = ".".join(map(str, first["loc"])) or "message"
-        reason = f"{where}: {first['msg']}"
-        if first["type"] in {"union_tag_invalid", "literal_error"}:
-            raise UnknownKind(reason, payload) from exc
-        raise MalformedMessage(reason, payload) from exc
+        error = UnknownKind if unknown else MalformedMessage
+        raise error(f"{where}: {first['msg']}", payload) from exc
 
 
 def decode_inbound(payload: bytes | None) -> Inbound:

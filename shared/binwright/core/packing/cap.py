@@ -4,6 +4,9 @@ from heapq import heapify, heapreplace
 
 from binwright.core.model import Assignment, Rates, Slot, TopicPartition
 
+RELIEF = 0.9
+"""Moves that may add no consumer must bring the fullest one's load below this share of itself."""
+
 
 def within(target: Assignment, rates: Rates, max_slots: int) -> dict[TopicPartition, Slot]:
     """Return `target` with the partitions of slots >= `max_slots` given to the least loaded others.
@@ -23,3 +26,20 @@ def within(target: Assignment, rates: Rates, max_slots: int) -> dict[TopicPartit
             placed[partition] = slot
             heapreplace(heap, (load + rates[partition], slot))
     return placed
+
+
+def relieves(rates: Rates, current: Assignment, target: Assignment) -> bool:
+    """Whether a capped `target` is worth its moves: else an overload moves partitions for ever.
+
+    Partitions that nobody reads yet, or that have left, are worth any.
+    """
+    if current.keys() != target.keys():
+        return True
+    return _fullest(rates, target) < RELIEF * _fullest(rates, current)
+
+
+def _fullest(rates: Rates, assignment: Assignment) -> float:
+    loads: dict[Slot, float] = {}
+    for partition, slot in sorted(assignment.items()):
+        loads[slot] = loads.get(slot, 0.0) + rates[partition]
+    return max(loads.values(), default=0.0)
