@@ -93,7 +93,7 @@ def demo(  # noqa: PLR0913 - one parameter for each option
 ) -> None:
     """Play a recorded load through the whole system on this machine, and audit the tables."""
     configure("error", "console")
-    console = Console(stderr=json_, log_path=False)
+    console = Console(stderr=json_, log_path=False, soft_wrap=True)
     wishes = Wishes(stream=stream, minutes=minutes, speed=speed, capacity=capacity, chaos=chaos)
     with _workplace(keep) as directory:
         outcome = _result(Demo(wishes, console, directory).run)
@@ -122,7 +122,7 @@ def up(  # noqa: PLR0913 - one parameter for each option
     configure("error", "console")
     with _workplace(directory) as place:
         system = Up(
-            console=Console(log_path=False),
+            console=Console(log_path=False, soft_wrap=True),
             directory=place,
             topics=_split(topics),
             bootstrap_servers=bootstrap_servers,
@@ -144,7 +144,7 @@ def audit(
 ) -> None:
     """Compare the tables with the topics: every offset exactly once? Exit code 1 if not."""
     configure("error", "console")
-    console = Console(stderr=json_, log_path=False)
+    console = Console(stderr=json_, log_path=False, soft_wrap=True)
     with _workplace(None) as place:
         wanted = Audit(console, place, _split(topics), bootstrap_servers, spark, lake)
         found = _result(wanted.run)

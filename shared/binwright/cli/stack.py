@@ -60,8 +60,7 @@ async def servers(
         async def connect() -> str:
             if spark is not None:
                 return spark
-            # What people wait for is the control plane: Spark yields to it.
-            made = await stack.enter_async_context(run_spark(directory / "spark", nice=5, say=say))
+            made = await stack.enter_async_context(run_spark(directory / "spark", say=say))
             return made.url
 
         async with asyncio.TaskGroup() as tasks:

@@ -68,7 +68,10 @@ async def consume(settings: Settings, slot: Slot) -> None:
             ),
             wall_ms=wall_ms,
         )
-        await _until_drained(ingest, chosen.drain_timeout_s)
+        try:
+            await _until_drained(ingest, chosen.drain_timeout_s)
+        finally:
+            await mailbox.reader.close()
 
 
 async def _until_drained(ingest: Ingest, patience_s: float) -> None:

@@ -30,7 +30,7 @@ log = structlog.get_logger()
 
 FETCH_BYTES = 8 << 20  # of one answer of one broker, compressed: larger ones are no faster
 PARTITION_BYTES = 1 << 20
-FETCH_WAIT_MS = 200
+FETCH_WAIT_MS = 100
 """A partition is fetched, once started, when its broker has answered the fetch under way."""
 MOST_RECORDS = 5_000
 """Of one `fetch`: about 20 ms in which the loop does nothing else."""

@@ -1,0 +1,91 @@
+"""What is no message never stops a loop; what comes twice changes nothing."""
+
+import asyncio
+
+import pytest
+
+from binwright.core import wire
+from binwright.core.messages import Planned, StartConsuming, StopConsuming
+from binwright.core.model import Slot
+
+from .world import METADATA, METRICS, P, until, world
+
+pytestmark = pytest.mark.looptime
+
+NOISE = (
+    b"",
+    b"not json",
+    b"[]",
+    b'{"kind":"hello/2","slot":1}',
+    b'{"kind":"report/1","slot":-1}',
+    b'{"kind":"measurement/1","topic":"orders","at_ms":0,"partitions":[{"rate":"fast"}]}',
+    b'{"kind":"start-consuming/1","term":1,"revision":1,"epoch":1,"offsets":{"orders":1}}',
+)
+
+
+async def test_noise_on_every_topic_is_skipped() -> None:
+    async with world({"orders": 4}) as w:
+        w.load(dict.fromkeys(P, 20_000.0))
+        await until(w.steady)
+        for noise in NOISE:
+            for topic, partition in ((METADATA, 0), (METADATA, 1), (METRICS, 0)):
+                await w.bus.publish(topic, partition, b"noise", noise)
+        w.load(dict.fromkeys(P, 40_000.0))
+        await until(lambda: len(w.fleet.running) == 2 and w.steady())
+        await w.settled()
+
+
+async def test_a_bus_that_loses_answers_makes_records_twice_and_nothing_else() -> None:
+    async with world({"orders": 4}) as w:
+        w.load(dict.fromkeys(P, 20_000.0))
+        await until(w.steady)
+        w.load(dict.fromkeys(P, 40_000.0))
+        for _ in range(40):
+            w.bus.fail_next(landed=True)
+            await asyncio.sleep(0.7)
+        await until(lambda: len(w.fleet.running) == 2 and w.steady())
+        await w.settled()
+
+
+async def test_every_command_said_twice_changes_nothing() -> None:
+    async with world({"orders": 4}) as w:
+        w.load(dict.fromkeys(P, 20_000.0))
+        await until(w.steady)
+        w.load(dict.fromkeys(P, 40_000.0))
+        await until(lambda: len(w.fleet.running) == 2 and w.steady())
+        for slot in (0, 1):
+            for record in w.bus.records(METADATA, slot + 1):
+                command = wire.decode_command(record.value)
+                if isinstance(command, StartConsuming):
+                    await w.bus.publish(METADATA, slot + 1, b"again", wire.encode(command))
+        await asyncio.sleep(5)
+        await w.settled()
+
+
+async def test_a_stop_of_an_older_term_is_dropped() -> None:
+    async with world({"orders": 4}) as w:
+        w.load(dict.fromkeys(P, 20_000.0))
+        await until(w.steady)
+        old = w.group()
+        w.kill_controller()
+        w.start_controller()
+        await until(w.steady)
+        epoch = w.group().member(Slot(0)).epoch
+        assert old.term is not None
+        assert epoch is not None
+        stop = StopConsuming(term=old.term, revision=1, epoch=epoch, partitions=tuple(P))
+        await w.bus.publish(METADATA, 1, b"late", wire.encode(stop))
+        before = w.landed()
+        await asyncio.sleep(30)
+        assert w.landed() > before
+        await w.settled()
+
+
+async def test_a_plan_says_why() -> None:
+    async with world({"orders": 4}) as w:
+        w.load(dict.fromkeys(P, 20_000.0))
+        await until(w.steady)
+        w.load(dict.fromkeys(P, 45_000.0))
+        await until(lambda: len(w.fleet.running) == 2 and w.steady())
+        reasons = [reason for m in w.heard() if isinstance(m, Planned) for reason in m.reasons]
+        assert any("carries" in reason and "limit 120,000" in reason for reason in reasons)
