@@ -43,9 +43,10 @@ def test_headers_stay_with_their_record() -> None:
     given = [(), (("a", b"1"),), (), (("b", b"2"), ("c", b"3")), ()]
     table = to_arrow({P: [Record(i, 0, None, b"", headers=h) for i, h in enumerate(given)]})
 
-    assert [tuple((h["key"], h["value"]) for h in row) for row in table["headers"].to_pylist()] == (
-        given
-    )
+    assert [
+        tuple((header["key"], header["value"]) for header in row["headers"])
+        for row in table.to_pylist()
+    ] == given
 
 
 def test_rows_stand_partition_by_partition_in_their_order() -> None:

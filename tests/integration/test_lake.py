@@ -53,9 +53,21 @@ def spark(spark_url: str) -> Iterator[SparkSession]:
     session.client.close()
 
 
-def landed(spark: SparkSession, lake: Path, topic: str = "orders") -> Counter[tuple[int, int]]:
-    rows = spark.sql(f"SELECT partition, offset FROM delta.`{lake}/{topic}`").collect()
-    return Counter((partition, offset) for partition, offset in rows)
+def landed(spark: SparkSession, lake: Path) -> Counter[tuple[int, int]]:
+    rows = spark.read.format("delta").load(f"{lake}/orders").select("partition", "offset")
+    return Counter((partition, offset) for partition, offset in rows.collect())
+
+
+def files(lake: Path) -> int:
+    return len(list((lake / "orders").glob("*.parquet")))
+
+
+async def begun(write: asyncio.Task[int | None], lake: Path, before: int) -> None:
+    """Wait until it writes its file: by then it has taken its snapshot."""
+    while True:
+        if files(lake) > before or write.done():
+            return
+        await asyncio.sleep(0.01)
 
 
 ONCE = Counter([(0, 0), (0, 1), (0, 2), (1, 7), (1, 8)])
@@ -69,8 +81,8 @@ async def test_a_record_lands_as_it_was(tables: DeltaLake, lake: Path, spark: Sp
     fits: Lake = tables
 
     assert await fits.append("orders", rows, "a/0", 1, "stamp") == 1
-    found = spark.sql(f"SELECT * FROM delta.`{lake}/orders` ORDER BY offset").toArrow().to_pylist()
-    assert found == [
+    found = spark.read.format("delta").load(f"{lake}/orders").orderBy("offset")
+    assert found.toArrow().to_pylist() == [
         {
             "topic": "orders",
             "partition": 1,
@@ -97,7 +109,7 @@ async def test_a_record_lands_as_it_was(tables: DeltaLake, lake: Path, spark: Sp
 async def test_a_commit_is_one_file(tables: DeltaLake, lake: Path) -> None:
     await tables.append("orders", {P: records(5_000), Q: records(5_000)}, "a/0", 1, "stamp")
 
-    assert len(list((lake / "orders").glob("*.parquet"))) == 1
+    assert files(lake) == 1
 
 
 @pytest.mark.parametrize("number", [4, 5])
@@ -139,11 +151,10 @@ async def test_a_write_overtaken_by_a_fence_collides_and_lands_nothing(
     async with opened(lake, spark_url) as heir:
         await heir.claim("orders", "b/0", 1)  # its session is warm
         for number in range(10, 100, 10):
-            files = len(list((lake / "orders").glob("*.parquet")))
+            before = files(lake)
             batch = {P: records(30_000, first=number * 100_000, size=1_000)}
             write = asyncio.create_task(tables.append("orders", batch, "a/0", number, "slow"))
-            while len(list((lake / "orders").glob("*.parquet"))) == files and not write.done():
-                await asyncio.sleep(0.01)  # its snapshot is taken before its file is begun
+            await begun(write, lake, before)
             await heir.claim("orders", "a/0", number + 1)
             try:
                 assert await write is not None  # it was quicker than the fence
@@ -336,8 +347,7 @@ async def test_a_killed_and_a_frozen_server_cost_nothing_but_time(
         await tables.claim("orders", "a/0", 1)
         batch = {P: records(30_000, size=1_000)}
         write = asyncio.create_task(tables.append("orders", batch, "a/0", 2, "big"))
-        while not list((lake / "orders").glob("*.parquet")) and not write.done():
-            await asyncio.sleep(0.01)
+        await begun(write, lake, 0)
         await server.kill()
         with pytest.raises(WriteUnclear):
             await write

@@ -1,0 +1,142 @@
+"""`make bench`: what the machine gives, as JSON.
+
+Three demos, each a process as a person starts it: on an empty cache, on a filled one, and
+with more load than two cores can land; beside them the decision for the paper's 32 partitions.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import psutil
+
+from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+from binwright.core.packing.catalogue import ALGORITHMS
+from binwright.lab import streams
+
+PARTITIONS = 32
+DECISIONS = 2_000
+ROLES = {
+    "broker": "broker.args",
+    "spark": "spark.args",
+    "monitor": "binwright.monitor",
+    "controller": "binwright.controller",
+    "consumer": "binwright.consumer",
+    "demo": "binwright.cli",
+}
+
+
+def timed(call: Callable[[], object], times: int) -> list[float]:
+    """Return the seconds of each call."""
+    spent = []
+    for _ in range(times):
+        began = time.perf_counter()
+        call()
+        spent.append(time.perf_counter() - began)
+    return spent
+
+
+def decision() -> dict[str, dict[str, float]]:
+    """Pack 32 partitions of a running group anew, by each algorithm."""
+    drawn = Random(1)
+    names = [TopicPartition("orders", number) for number in range(PARTITIONS)]
+    rates = {name: BytesPerSecond(drawn.uniform(0, 100)) for name in names}
+    found = {}
+    for name, pack in ALGORITHMS.items():
+        current: dict[TopicPartition, Slot] = pack(rates, BytesPerSecond(100.0), {})
+        newer = {p: BytesPerSecond(min(100.0, r + drawn.uniform(0, 10))) for p, r in rates.items()}
+        spent = timed(lambda p=pack, n=newer, c=current: p(n, BytesPerSecond(100.0), c), DECISIONS)  # type: ignore[misc]
+        quantiles = statistics.quantiles(spent, n=100)
+        found[name] = {"p50_ms": 1e3 * quantiles[49], "p99_ms": 1e3 * quantiles[98]}
+    return found
+
+
+def memory(mark: str, most: dict[str, float]) -> None:
+    """Note the largest resident size of each role, MB."""
+    for process in psutil.process_iter():
+        try:
+            command = " ".join(process.cmdline())
+            if mark not in command and mark not in process.environ().get("TMPDIR", ""):
+                continue
+            size = process.memory_info().rss / 1e6
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue
+        role = next((name for name, word in ROLES.items() if word in command), None)
+        if role is not None:
+            most[role] = max(most.get(role, 0.0), size)
+
+
+def demo(tmp: Path, cache: Path, *options: str) -> dict[str, Any]:
+    """Run one demo; return its figures and the memory of its processes."""
+    tmp.mkdir()
+    command = (sys.executable, "-m", "binwright.cli", "demo", "--json", *options)
+    environment = {**os.environ, "TMPDIR": str(tmp), "BINWRIGHT_CACHE": str(cache)}
+    most: dict[str, float] = {}
+    with (tmp / "out").open("w+") as out, (tmp / "err").open("w+") as err:
+        running = subprocess.Popen(command, env=environment, stdout=out, stderr=err)
+        deadline = time.monotonic() + 1200
+        while running.poll() is None and time.monotonic() < deadline:
+            memory(str(tmp), most)
+            time.sleep(0.5)
+        if running.wait(60):
+            err.seek(0)
+            sys.stderr.write(err.read()[-4000:])
+            raise SystemExit(f"the demo failed with {running.returncode}")
+        out.seek(0)
+        facts: dict[str, Any] = json.load(out)
+    seconds = facts["load_s"] + facts["landed_after_load_s"]
+    total = facts["produced_bytes"] / seconds / 1e6
+    facts["landed_mb_per_s"] = total
+    facts["landed_mb_per_s_per_consumer"] = total / max(facts["consumers"]["mean"], 1e-9)
+    facts["memory_mb"] = {role: round(size) for role, size in sorted(most.items())}
+    return facts
+
+
+@contextmanager
+def flood(tmp: Path, partitions: int) -> Iterator[Path]:
+    """Give a stream in which every partition fills a whole consumer."""
+    row = {TopicPartition("orders", n): streams.PerCent(100.0) for n in range(partitions)}
+    path = tmp / "flood.json"
+    streams.write(path, [row] * 10)
+    yield path
+
+
+def main() -> None:
+    """Measure, print, and write the same to a file if one is named."""
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument("--minutes", default="1.5", help="the length of each load")
+    parser.add_argument("--partitions", type=int, default=8, help="of the flood")
+    parser.add_argument("--output", type=Path)
+    wanted = parser.parse_args()
+    load = ("--minutes", wanted.minutes)
+    with tempfile.TemporaryDirectory(prefix="binwright-bench-") as name:
+        tmp = Path(name)
+        cache = tmp / "cache"
+        with flood(tmp, wanted.partitions) as stream:
+            many = ("--stream", str(stream), "--capacity", "2400000")
+            found = {
+                "cores": os.cpu_count(),
+                "load_average_before": os.getloadavg()[0],
+                "decision_32_partitions": decision(),
+                "first_run": demo(tmp / "first", cache, *load),
+                "second_run": demo(tmp / "second", cache, *load),
+                "flood": demo(tmp / "flood", cache, *load, *many),
+            }
+    text = json.dumps(found, indent=2)
+    sys.stdout.write(text + "\n")
+    if wanted.output:
+        wanted.output.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()
