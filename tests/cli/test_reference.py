@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from binwright.cli.reference import page
 from binwright.shell.settings import Section, Settings
 
@@ -14,6 +16,7 @@ def test_the_page_shows_every_setting_as_it_is() -> None:
 
 
 def test_every_setting_says_what_it_is() -> None:
-    for section in (Settings, *Section.__subclasses__()):
+    every: tuple[type[BaseModel], ...] = (Settings, *Section.__subclasses__())
+    for section in every:
         for name, field in section.model_fields.items():
             assert field.description or name in {"monitor", "controller", "consumer", "lake"}, name

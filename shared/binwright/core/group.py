@@ -209,21 +209,19 @@ def let_go(group: Group, slot: Slot, landed: Mapping[TopicPartition, int]) -> Gr
                 offset = landed.get(partition)
                 at = Unassigned() if offset is None else Settled(offset)
                 changed[partition] = replace(place, at=at)
-            case Stopping(owners=owners) if slot in owners:
-                changed[partition] = _answered(place, slot, landed.get(partition))
+            case Stopping() as at if slot in at.owners:
+                changed[partition] = _answered(place, at, slot, landed.get(partition))
             case _:
                 pass
     return place_all(group, changed)
 
 
-def _answered(place: Place, slot: Slot, offset: int | None) -> Place:
+def _answered(place: Place, at: Stopping, slot: Slot, offset: int | None) -> Place:
     """One owner of a stopping partition has let go."""
-    if not isinstance(place.at, Stopping):
-        return place
-    rest = {s: e for s, e in place.at.owners.items() if s != slot}
+    rest = {s: e for s, e in at.owners.items() if s != slot}
     if rest:
-        return replace(place, at=replace(place.at, owners=rest))
-    if offset is None or place.at.twice:
+        return replace(place, at=replace(at, owners=rest))
+    if offset is None or at.twice:
         return replace(place, at=Unassigned())
     return replace(place, at=Settled(offset))
 
@@ -236,7 +234,7 @@ def stopped(
 ) -> Group:
     """Take the answer to a stop; what does not match the command that is out is dropped (†)."""
     changed = {
-        partition: _answered(place, slot, offset)
+        partition: _answered(place, place.at, slot, offset)
         for partition, offset in landed.items()
         if (place := group.places.get(partition)) is not None
         and isinstance(place.at, Stopping)

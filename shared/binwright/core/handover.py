@@ -144,7 +144,7 @@ def obey(consumer: Consumer, command: Command, now_ms: int) -> Done:
             return consumer, (Exit("told to leave: declared dead, or superseded"),)
         case StopConsuming():
             return _stop(consumer, command, now_ms)
-        case StartConsuming():
+        case _:
             return _start(consumer, command)
 
 

@@ -55,10 +55,10 @@ def hear(group: Group, event: Heard) -> Heeded:
         case Fenced(slot=slot, number=number, topic=topic):
             known = max(number, group.fenced.get((slot, topic), -1))
             return replace(group, fenced={**group.fenced, (slot, topic): known}), ()
-        case Report() | Stopped() | Started() | Goodbye() as message:
-            return _word(group, message, event)
         case Claim() | Planned():
             return group, ()
+        case message:
+            return _word(group, message, event)
 
 
 def _known(group: Group, slot: Slot, member: Member) -> Group:
