@@ -47,7 +47,6 @@ class Reign:
     def group(self) -> Group:
         return self.state.group
 
-    @property
     def phase(self) -> object:
         return type(self.state)
 
