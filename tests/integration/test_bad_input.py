@@ -1,0 +1,145 @@
+"""What a person gets wrong is told in a sentence that says what to do, and ends with 2 or 1."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from binwright.shell.bus import KafkaBus
+from binwright.shell.settings import load_settings
+
+pytestmark = pytest.mark.integration
+
+NOBODY = "127.0.0.1:1"  # nothing listens there
+
+
+def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        (sys.executable, "-m", "binwright.cli", *arguments),
+        env={**os.environ, "PYTHONWARNINGS": "ignore", **variables},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("service", ["monitor", "controller"])
+def test_a_broker_that_does_not_answer_is_told(service: str) -> None:
+    done = run(service, BINWRIGHT_KAFKA__BOOTSTRAP_SERVERS=NOBODY, BINWRIGHT_TOPICS='["orders"]')
+    assert done.returncode == 1
+    assert NOBODY in done.stderr
+    assert "kafka.bootstrap_servers" in done.stderr
+
+
+def test_a_consumer_without_a_broker_is_told() -> None:
+    done = run(
+        "consumer",
+        "--slot=0",
+        BINWRIGHT_KAFKA__BOOTSTRAP_SERVERS=NOBODY,
+        BINWRIGHT_TOPICS='["orders"]',
+    )
+    assert done.returncode == 1
+    assert "kafka.bootstrap_servers" in done.stderr
+
+
+@pytest.mark.parametrize("command", [("monitor",), ("consumer", "--slot=0"), ("audit",), ("up",)])
+def test_no_topics_are_told(command: tuple[str, ...]) -> None:
+    done = run(*command)
+    assert done.returncode == 2
+    assert "no topics" in done.stderr
+
+
+def test_a_packing_that_does_not_exist_is_told_with_those_that_do(broker: str) -> None:
+    done = run(
+        "controller",
+        BINWRIGHT_KAFKA__BOOTSTRAP_SERVERS=broker,
+        BINWRIGHT_CONTROLLER__PACKING="best",
+    )
+    assert done.returncode == 2
+    assert "no packing is called 'best'; there are: mbf, mbfp, mwf, mwfp" in done.stderr
+
+
+def test_a_slot_that_cannot_be_is_told() -> None:
+    done = run("consumer", "--slot=100", BINWRIGHT_TOPICS='["orders"]')
+    assert (done.returncode, done.stderr) == (2, "binwright: --slot must be 0 to 99\n")
+
+
+def test_a_capacity_that_cannot_be_is_told() -> None:
+    done = run("controller", BINWRIGHT_CONTROLLER__CAPACITY_BYTES_PER_S="0")
+    assert done.returncode == 2
+    assert "controller.capacity_bytes_per_s: Input should be greater than 0" in done.stderr
+
+
+def test_a_topic_that_does_not_exist_is_told(broker: str, spark_url: str, lake: Path) -> None:
+    where = ("--bootstrap-servers", broker, "--spark", spark_url, "--lake", str(lake))
+    done = run("up", "--topics", "no-such-topic", *where)
+    assert done.returncode == 2
+    assert f"no such topic at {broker}: no-such-topic; create it first" in done.stderr
+
+
+def test_a_stream_that_is_none_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "stream.json"
+    file.write_text('[{"orders": {"0": "fast"}}]')
+    done = run("demo", "--stream", str(file))
+    assert done.returncode == 2
+    assert "orders" in done.stderr
+    assert "fast" in done.stderr
+
+
+async def prepared(broker: str, group: str) -> dict[str, str]:
+    """Make what a consumer of slot 0 needs; return its settings as variables."""
+    kafka = load_settings(kafka={"bootstrap_servers": broker}).kafka
+    async with KafkaBus(kafka) as bus:
+        await bus.ensure(f"{group}.metadata", 2, {})
+        await bus.ensure(f"{group}-data", 1, {})
+    return {
+        "BINWRIGHT_GROUP": group,
+        "BINWRIGHT_TOPICS": f'["{group}-data"]',
+        "BINWRIGHT_KAFKA__BOOTSTRAP_SERVERS": broker,
+    }
+
+
+async def test_a_lake_that_cannot_be_written_is_told(
+    broker: str, spark_url: str, tmp_path: Path
+) -> None:
+    variables = await prepared(broker, "unwritable")
+    file = tmp_path / "file"
+    file.write_text("not a directory")
+    done = run(
+        "consumer",
+        "--slot=0",
+        **variables,
+        BINWRIGHT_LAKE__PATH=str(file),
+        BINWRIGHT_LAKE__SPARK=spark_url,
+    )
+    assert done.returncode == 2, done.stderr[-2000:]
+    assert str(file) in done.stderr
+
+
+async def test_a_spark_that_does_not_answer_is_told_and_waited_for(broker: str) -> None:
+    """It may come back: the consumer stays, says so, and is not ready."""
+    variables = await prepared(broker, "sparkless")
+    command = (sys.executable, "-m", "binwright.cli", "consumer", "--slot=0")
+    settings = {**variables, "BINWRIGHT_LAKE__SPARK": f"sc://{NOBODY}"}
+    with subprocess.Popen(  # noqa: ASYNC220 - read line by line, each bounded by the process' end
+        command,
+        env={**os.environ, "PYTHONWARNINGS": "ignore", **settings},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as consumer:
+        assert consumer.stderr is not None
+        told = next((line for line in consumer.stderr if "lake.unavailable" in line), "")
+        consumer.terminate()
+        consumer.communicate(timeout=60)
+    assert NOBODY in told
+    assert consumer.returncode == 0
+
+
+def test_an_audit_without_spark_is_told(broker: str, tmp_path: Path) -> None:
+    where = ("--bootstrap-servers", broker, "--spark", f"sc://{NOBODY}", "--lake", str(tmp_path))
+    done = run("audit", "--topics", "orders", *where)
+    assert done.returncode == 1
+    assert NOBODY in done.stderr
