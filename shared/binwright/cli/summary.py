@@ -14,6 +14,8 @@ from binwright.lab.freshness import Freshness
 from binwright.lab.load import Played
 from binwright.lab.picture import Picture, percentile
 
+BARS = " ▁▂▃▄▅▆▇█"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
@@ -102,6 +104,7 @@ def show(outcome: Outcome) -> RenderableType:
         "ready": f"after {facts['ready_s']:.1f} s",
         "last row landed": f"{facts['landed_after_load_s']:.1f} s after the load's end",
         "consumers": f"{consumers['min']} to {consumers['max']}, mean {consumers['mean']:.1f}",
+        "consumers over time": sparkline(outcome.counts),
         "plans": f"{facts['plans']}, Rscore {facts['rscore_sum']:.2f} in all",
         "moves": f"{facts['moves']} (and {facts['rescued_partitions']} rescued from the dead)",
         "pause per move": f"p50 {_seconds(pause['p50'])}, p99 {_seconds(pause['p99'])}, "
@@ -115,6 +118,15 @@ def show(outcome: Outcome) -> RenderableType:
         table.add_row(name, value)
     table.add_row("audit", _verdict(outcome))
     return table
+
+
+def sparkline(counts: Sequence[int], width: int = 60) -> str:
+    """Return numbers over time in one line, the highest of each stretch; empty for none."""
+    if not counts:
+        return ""
+    step = max(1, -(-len(counts) // width))
+    peaks = [max(counts[i : i + step]) for i in range(0, len(counts), step)]
+    return "".join(BARS[round(peak * (len(BARS) - 1) / max(*counts, 1))] for peak in peaks)
 
 
 def _verdict(outcome: Outcome) -> str:
