@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from binwright.cli import screen
-from binwright.cli.stack import Servers, Stack, servers, services
+from binwright.cli.stack import Servers, Stack, servers, services, within_embedded
 from binwright.cli.summary import Outcome
 from binwright.core.errors import WorldError
 from binwright.core.model import TopicPartition
@@ -116,7 +116,7 @@ class Demo:
 
     def _settings(self, found: Servers, partitions: list[TopicPartition]) -> Settings:
         capacity = self.wishes.capacity
-        return load_settings(
+        wanted = load_settings(
             group="demo",
             topics=tuple(sorted({p.topic for p in partitions})),
             kafka={"bootstrap_servers": found.bootstrap_servers},
@@ -131,6 +131,7 @@ class Demo:
                 "look_again_s": 15.0,
             },
         )
+        return within_embedded(wanted)
 
     @staticmethod
     async def _make_topics(

@@ -9,7 +9,7 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from binwright.controller.__main__ import process_fleet
 from binwright.core.errors import EmbeddedError
 from binwright.embedded.broker import run_broker
 from binwright.embedded.process import Child, Command
+from binwright.embedded.server import Server
 from binwright.embedded.spark import run_spark
 from binwright.shell.settings import Settings, settings_environment
 
@@ -28,6 +29,8 @@ Say = Callable[[str], None]
 RESTART_S = 1.0
 RESTARTS = 20  # within one stack's life; more means that it will never work
 FLEET_END_S = 30.0
+SPARK_HEAP = "2g"
+EMBEDDED_CAP = 20_000_000  # bytes; eight consumers with 64 MB each were seen to burst a small heap
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +53,52 @@ async def servers(
     """
     began = time.monotonic()
     async with contextlib.AsyncExitStack() as stack:
+        made: list[Server] = []
 
         async def broker() -> str:
             if bootstrap_servers is not None:
                 return bootstrap_servers
-            made = await stack.enter_async_context(run_broker(directory / "kafka", say=say))
-            return made.bootstrap_servers
+            server = await stack.enter_async_context(run_broker(directory / "kafka", say=say))
+            made.append(server)
+            return server.bootstrap_servers
 
         async def connect() -> str:
             if spark is not None:
                 return spark
-            made = await stack.enter_async_context(run_spark(directory / "spark", say=say))
-            return made.url
+            running = run_spark(directory / "spark", memory=SPARK_HEAP, say=say)
+            server = await stack.enter_async_context(running)
+            made.append(server)
+            return server.url
 
         async with asyncio.TaskGroup() as tasks:
             both = tasks.create_task(broker()), tasks.create_task(connect())
-        yield Servers(both[0].result(), both[1].result(), time.monotonic() - began)
+        keeping = asyncio.create_task(_keep(made, say))
+        try:
+            yield Servers(both[0].result(), both[1].result(), time.monotonic() - began)
+        finally:
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)
+
+
+async def _keep(servers: Sequence[Server], say: Say) -> None:
+    """Start a server that died again, on its data and its port, as an orchestrator would."""
+    while True:
+        await asyncio.sleep(RESTART_S)
+        for server in servers:
+            if server.pid is None:
+                say("a server died; starting it again")
+                try:
+                    await server.start()
+                except EmbeddedError as exc:
+                    say(f"it did not start: {exc}")
+
+
+def within_embedded(settings: Settings) -> Settings:
+    """Return settings whose batches the embedded Spark's heap can hold, from many consumers."""
+    cap = min(settings.consumer.batch_cap_bytes, EMBEDDED_CAP)
+    size = min(settings.consumer.batch_bytes, cap)
+    smaller = {"batch_cap_bytes": cap, "batch_bytes": size}
+    return settings.model_copy(update={"consumer": settings.consumer.model_copy(update=smaller)})
 
 
 class Service:

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from binwright.cli import screen
 from binwright.cli.demo import alongside
-from binwright.cli.stack import servers, services
+from binwright.cli.stack import servers, services, within_embedded
 from binwright.core.errors import SettingsError
 from binwright.lab.picture import Picture
 from binwright.lab.spectator import spectate
@@ -49,6 +49,8 @@ class Up:
         ) as found:
             addresses = {"kafka": found.bootstrap_servers, "spark": found.spark}
             settings = self._settings(addresses)
+            if self.spark is None:
+                settings = within_embedded(settings)
             async with KafkaBus(settings.kafka) as bus:
                 await self._make_topics(bus, settings)
                 async with services(settings, self.directory) as stack:

@@ -11,9 +11,9 @@ from importlib.metadata import version
 from uuid import uuid4
 
 import structlog
-from binwright.consumer.intake import KafkaIntake
 
 from binwright.consumer.ingest import Ingest, IngestRules
+from binwright.consumer.intake import KafkaIntake
 from binwright.consumer.landing import Tables
 from binwright.consumer.mailbox import open_mailbox
 from binwright.consumer.table import DeltaLake
