@@ -132,3 +132,15 @@ async def test_a_broker_outage_loses_and_doubles_nothing() -> None:
         await w.bus.come_up()
         await until(w.steady)
         await w.settled()
+
+
+async def test_a_topic_made_anew_is_read_from_its_beginning() -> None:
+    async with world({"orders": 2}) as w:
+        w.load(dict.fromkeys(P[:2], 20_000.0))
+        await until(w.steady)
+        await asyncio.sleep(20)
+        w.topics.delete("orders")
+        w.topics.create("orders", 2)
+        w.topics.produce(P[0], *[b"anew"] * 5)
+        await until(lambda: b"anew" in w.values(P[0]))
+        assert w.values(P[0]).count(b"anew") == 5

@@ -144,6 +144,10 @@ class World:
         )
         return held and state.group.places.keys() == self.topics.logs.keys()
 
+    def values(self, partition: TopicPartition) -> list[bytes]:
+        rows = self.storage.tables[partition.topic].rows.get(partition, [])
+        return [row.value or b"" for row in rows]
+
     def landed(self) -> int:
         return sum(rows.total() for rows in self.storage.landed().values())
 

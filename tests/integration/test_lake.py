@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -201,11 +202,9 @@ async def test_many_open_a_table_at_once_and_find_the_same(lake: Path, spark_url
     assert len(set(ids)) == 1
 
 
-async def test_a_table_made_anew_has_another_id(
-    tables: DeltaLake, lake: Path, spark: SparkSession
-) -> None:
+async def test_a_table_made_anew_has_another_id(tables: DeltaLake, lake: Path) -> None:
     before = await tables.open("orders")
-    spark.sql(f"DROP TABLE delta.`{lake}/orders`").collect()
+    shutil.rmtree(lake / "orders")
 
     assert await tables.open("orders") != before
 
@@ -298,7 +297,9 @@ async def test_a_directory_with_other_things_in_it_is_not_taken(lake: Path, spar
 async def test_a_table_with_other_columns_is_not_taken(
     lake: Path, spark_url: str, spark: SparkSession
 ) -> None:
-    spark.sql(f"CREATE TABLE delta.`{lake}/orders` (topic string, offset int)").collect()
+    spark.sql(
+        f"CREATE TABLE delta.`{lake}/orders` (topic string, offset int) USING delta"
+    ).collect()
     async with opened(lake, spark_url) as tables:
         with pytest.raises(UserError, match=r"offset bigint \(there: int\)"):
             await tables.open("orders")
@@ -315,14 +316,14 @@ async def test_a_table_may_have_more_columns_than_ours(
 
 
 async def test_a_table_that_was_taken_away_is_not_made_anew_by_a_write(
-    tables: DeltaLake, lake: Path, spark: SparkSession
+    tables: DeltaLake, lake: Path
 ) -> None:
     """It would have no columns with statistics, and hints would point into another table."""
-    spark.sql(f"DROP TABLE delta.`{lake}/orders`").collect()
+    shutil.rmtree(lake / "orders")
     with pytest.raises(UserError, match="orders is not a table of ours"):
         await tables.append("orders", ROWS, "a/0", 1, "stamp")
 
-    assert not list((lake / "orders" / "_delta_log").glob("*.json"))
+    assert not (lake / "orders").exists()
 
 
 async def test_a_server_that_is_not_there_is_named_with_what_to_check(lake: Path) -> None:
@@ -339,13 +340,13 @@ async def test_a_killed_and_a_frozen_server_cost_nothing_but_time(
     tmp_path: Path, lake: Path
 ) -> None:
     async with (
-        asyncio.timeout(2 * DEADLINE_S),
+        asyncio.timeout(3 * DEADLINE_S),
         run_spark(tmp_path / "own") as server,
-        opened(lake, server.url, write_timeout_s=30.0) as tables,
+        opened(lake, server.url, write_timeout_s=DEADLINE_S) as tables,
     ):
         await tables.open("orders")
         await tables.claim("orders", "a/0", 1)
-        batch = {P: records(30_000, size=1_000)}
+        batch = {P: records(4_000, size=1_000)}
         write = asyncio.create_task(tables.append("orders", batch, "a/0", 2, "big"))
         await begun(write, lake, 0)
         await server.kill()
@@ -357,7 +358,7 @@ async def test_a_killed_and_a_frozen_server_cost_nothing_but_time(
         await server.start()
         await tables.append("orders", batch, "a/0", 2, "big")  # whether or not it had landed
         assert [c.metadata for c in (await tables.history("orders", 1)).commits] == ["big"]
-        assert await tables.newest("orders", [P]) == {P: 29_999}
+        assert await tables.newest("orders", [P]) == {P: 3_999}
 
         assert server.pid is not None
         os.kill(server.pid, signal.SIGSTOP)

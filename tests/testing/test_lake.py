@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from binwright.core.errors import LakeUnavailable, WriteConflict, WriteUnclear
+from binwright.core.errors import LakeUnavailable, UserError, WriteConflict, WriteUnclear
 from binwright.core.model import TopicPartition
 from binwright.core.ports import Commit, Lake, Record
 from binwright.testing.lake import Failure, FakeLake, FakeStorage
@@ -154,6 +154,16 @@ async def test_a_table_made_anew_has_another_id() -> None:
     storage.drop("orders")
 
     assert await lake.open("orders") != before
+
+
+async def test_what_was_never_opened_or_was_dropped_is_no_table() -> None:
+    storage = FakeStorage()
+    lake = await opened(storage)
+    storage.drop("orders")
+    with pytest.raises(UserError, match="orders"):
+        await lake.claim("orders", "a/0", 1)
+    with pytest.raises(UserError, match="clicks"):
+        await lake.history("clicks", -1)
 
 
 async def test_calls_of_one_view_are_served_one_after_the_other() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from binwright.core.errors import LakeUnavailable, WriteConflict, WriteUnclear
+from binwright.core.errors import LakeUnavailable, UserError, WriteConflict, WriteUnclear
 from binwright.core.model import TopicPartition
 from binwright.core.ports import Commit, History, Record
 
@@ -55,6 +55,12 @@ class FakeStorage:
         if topic not in self.tables:
             self._made += 1
             self.tables[topic] = FakeTable(f"table-{self._made}")
+        return self.tables[topic]
+
+    def table(self, topic: str) -> FakeTable:
+        """Return the topic's table; raise `UserError` if there is none."""
+        if topic not in self.tables:
+            raise UserError(f"there is no table of {topic}")
         return self.tables[topic]
 
     def drop(self, topic: str) -> None:
@@ -112,7 +118,7 @@ class FakeLake:
     async def history(self, topic: str, after: int) -> History:
         """Fit `Lake.history`."""
         await self._read()
-        table = self._storage.tables[topic]
+        table = self._storage.table(topic)
         found = table.commits[max(after + 1, table.oldest) :]
         return History(tuple(reversed(found)), complete=table.oldest <= after + 1)
 
@@ -121,7 +127,7 @@ class FakeLake:
     ) -> Mapping[TopicPartition, int]:
         """Fit `Lake.newest`."""
         await self._read()
-        rows = self._storage.tables[topic].rows
+        rows = self._storage.table(topic).rows
         return {p: max(r.offset for r in rows[p]) for p in partitions if rows.get(p)}
 
     def _failure(self, *kinds: Failure) -> Failure | None:
@@ -141,7 +147,7 @@ class FakeLake:
         async with self._turn:
             failure = self._failure(Failure.UNCLEAR_LANDED, Failure.UNCLEAR, Failure.CONFLICT)
             rows = {partition: tuple(records) for partition, records in rows.items()}
-            table = self._storage.tables[topic]
+            table = self._storage.table(topic)
             skipped = number <= table.numbers.get(app, -1)
             begun = len(table.commits)
             write = _Write(table, rows, app, number, stamp, failure, begun, skipped)

@@ -27,7 +27,7 @@ CREATION_S = 10.0  # for so long others' files may be another creator's table in
 CREATION_PAUSE_S = 0.2
 
 FIRST_LOOK = 64  # commits: enough where a hint, or an own commit of late, says how far back
-LONGEST_LOOK = 2_000  # commits: beyond, asking the rows is quicker than reading the log
+LONGEST_LOOK = 20_000  # commits: some seconds; beyond, asking the rows is quicker
 
 
 def create(spark: SparkSession, path: str, topic: str) -> None:
@@ -100,20 +100,25 @@ def append(
 
 def history(spark: SparkSession, path: str, after: int) -> History:
     """Return the versions later than `after`, at most `LONGEST_LOOK` of them."""
+
+    def latest(limit: int) -> list[Commit]:
+        rows = spark.sql(f"DESCRIBE HISTORY {quoted(path)} LIMIT {limit}")
+        return [Commit(*row) for row in rows.select("version", "userMetadata").collect()]
+
+    return look_back(latest, after)
+
+
+def look_back(latest: Callable[[int], list[Commit]], after: int) -> History:
+    """Ask for as many commits as are needed to reach back to `after`; `latest` comes first."""
     limit = FIRST_LOOK
     while True:
-        found = _latest(spark, path, limit)
+        found = latest(limit)
         newest, oldest = found[0].version, found[-1].version
         reached = oldest <= after + 1
         if reached or len(found) < limit or limit >= LONGEST_LOOK:
             return History([c for c in found if c.version > after], complete=reached)
         # Some more: others may commit while we ask again.
         limit = min(newest - after + FIRST_LOOK, LONGEST_LOOK)
-
-
-def _latest(spark: SparkSession, path: str, limit: int) -> list[Commit]:
-    rows = spark.sql(f"DESCRIBE HISTORY {quoted(path)} LIMIT {limit}")
-    return [Commit(*row) for row in rows.select("version", "userMetadata").collect()]
 
 
 def newest(spark: SparkSession, path: str, partitions: Collection[int]) -> dict[int, int]:

@@ -113,8 +113,11 @@ class Faults:
 
 
 def _line(exc: Exception) -> str:
-    """Return the error in one line; gRPC keeps its own in a field of a longer text."""
+    """Return the error in one line, with what Java says is at the bottom of it."""
     text = str(exc)
-    details = re.search(r'details = "(.*)"', text)
-    line = details[1] if details else text.partition("\n")[0]
-    return line.rstrip(". ") or type(exc).__name__
+    details = re.search(r'details = "(.*)"', text)  # gRPC's own line is a field of a longer text
+    line = (details[1] if details else text.partition("\n")[0]).rstrip(";. ")
+    causes: list[str] = re.findall(r"^Caused by: (.*)", text, re.MULTILINE)
+    if causes and causes[-1] not in line:
+        line += f" (caused by {causes[-1].rstrip('. ')})"
+    return line or type(exc).__name__

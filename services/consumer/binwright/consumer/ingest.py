@@ -198,7 +198,12 @@ class Ingest:
 
     def _count_holes(self) -> None:
         for partition, (wanted, got) in self._intake.lost().items():
-            self._holes += max(0, got - wanted)
+            if got < wanted:
+                # Only a new process resolves anew where to begin; the fleet starts one.
+                raise TopicMissing(
+                    f"{partition} was made anew: offset {wanted} is wanted, {got} is its first"
+                )
+            self._holes += got - wanted
             log.error("records.lost", partition=str(partition), wanted=wanted, first=got)
 
     async def _write(self) -> None:

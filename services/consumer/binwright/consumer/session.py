@@ -27,8 +27,10 @@ Work = Callable[[SparkSession], T]
 
 PATIENCE_S = 3.0
 """How long a call tries to reach a server that does not answer: enough for a dropped connection."""
-RELEASE_S = 5.0
+RELEASE_S = 3.0
 """How long we try to tell the server that a session is over."""
+CLOSE_S = 15.0
+"""pyspark waits up to 10 s for answers to what it said last."""
 
 CHANNEL = [
     # gRPC shares connections, and how long it waits before the next attempt, between channels.
@@ -67,6 +69,8 @@ class Session:
     def __init__(self, url: str) -> None:
         self._url = url
         self._spark: SparkSession | None = None
+        self._ended = False
+        self._ending = threading.Lock()  # of the two above: what is opened late must be closed, too
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         threading.Thread(target=self._work, name="spark", daemon=True).start()
 
@@ -94,13 +98,18 @@ class Session:
             # Not by `builder`: it would make this session the process's default, for good.
             spark = SparkSession(DefaultChannelBuilder(self._url, channelOptions=CHANNEL))
             spark.client.set_retry_policies([_Patience()])
-            self._spark = spark
+            with self._ending:
+                self._spark = spark
+                if self._ended:
+                    spark.client.close()  # and what follows fails
             for key, value in CONF.items():
                 spark.conf.set(key, value)
         return self._spark
 
     def end(self) -> threading.Thread:
         """Let go of thread and session, now; return what waits for the server to know."""
+        with self._ending:
+            self._ended = True
         self._jobs.put(None)
         ending = threading.Thread(target=self._end, name="spark-end", daemon=True)
         ending.start()
@@ -159,9 +168,9 @@ class Sessions:
             self._leave()
 
     async def close(self) -> None:
-        """End the session, and wait until the server knows, seconds at most."""
+        """End the session, and wait until the server knows, `CLOSE_S` at most."""
         await self.renew()
-        deadline = time.monotonic() + 2 * RELEASE_S
+        deadline = time.monotonic() + CLOSE_S
         for ending in self._ending:
             await asyncio.to_thread(ending.join, max(0.0, deadline - time.monotonic()))
 

@@ -53,7 +53,7 @@ class DeltaLake:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """End the session; takes seconds at most, also if the server does not answer."""
+        """End the session; takes 15 s at most, if the server does not answer."""
         await self._sessions.close()
 
     async def open(self, topic: str) -> str:
@@ -92,7 +92,7 @@ class DeltaLake:
     async def history(self, topic: str, after: int) -> History:
         """Return the versions later than `after`; see `Lake.history`.
 
-        Beyond some thousands it says that the table does not remember.
+        Beyond tens of thousands it says that the table does not remember: then ask `newest`.
         """
         path = self._table(topic)
         return await self._read(path, lambda spark: delta.history(spark, path, after))

@@ -1,0 +1,131 @@
+"""What Spark's errors come to; their texts are as a real server gave them."""
+
+import grpc  # type: ignore[import-untyped]
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.errors.exceptions.connect import (
+    AnalysisException,
+    SparkConnectGrpcException,
+    SparkException,
+    UnknownException,
+)
+
+from binwright.consumer.faults import Faults, answered
+from binwright.core.errors import (
+    BinwrightError,
+    LakeUnavailable,
+    UserError,
+    WriteConflict,
+    WriteUnclear,
+)
+
+FAULTS = Faults("/lake/orders", "sc://spark:15002")
+
+OVERTAKEN = UnknownException(
+    "(io.delta.exceptions.ConcurrentTransactionException) [DELTA_CONCURRENT_TRANSACTION] "
+    "ConcurrentTransactionException: This error occurs when multiple streaming queries are using "
+    "the same checkpoint to write into this table.",
+    errorClass="DELTA_CONCURRENT_TRANSACTION",
+)
+UPGRADED = UnknownException(
+    "(io.delta.exceptions.ProtocolChangedException) [DELTA_PROTOCOL_CHANGED] "
+    "ProtocolChangedException: The protocol version of the Delta table has been changed",
+    errorClass="DELTA_PROTOCOL_CHANGED",
+)
+ALTERED = UnknownException("(...) [DELTA_METADATA_CHANGED]", errorClass="DELTA_METADATA_CHANGED")
+CANCELLED = SparkConnectGrpcException(
+    "[OPERATION_CANCELED] Operation has been canceled.", errorClass="OPERATION_CANCELED"
+)
+DISK_FULL = SparkException(
+    "[TASK_WRITE_FAILED] Task failed while writing rows to file:/lake/orders. SQLSTATE: 58030\n\n"
+    "JVM stacktrace:\norg.apache.spark.SparkException\n\tat org.apache.spark.X(Y.scala:1)\n"
+    "Caused by: org.apache.hadoop.fs.FSError: java.io.IOException: No space left on device\n"
+    "\tat org.apache.Z(Z.java:2)\nCaused by: java.io.IOException: No space left on device\n",
+    errorClass="TASK_WRITE_FAILED",
+)
+GONE = SparkConnectGrpcException(
+    "<_MultiThreadedRendezvous of RPC that terminated with:\n\tstatus = StatusCode.UNAVAILABLE\n"
+    '\tdetails = "failed to connect to all addresses; Connection refused"\n>',
+    grpc_status_code=grpc.StatusCode.UNAVAILABLE,
+)
+RESTARTED = SparkConnectGrpcException(
+    "[INVALID_HANDLE.SESSION_CHANGED] The handle is invalid. The session changed.",
+    errorClass="INVALID_HANDLE.SESSION_CHANGED",
+)
+NO_TABLE = AnalysisException(
+    "[PATH_NOT_FOUND] Path does not exist: /lake/orders. SQLSTATE: 42K03;\nAppendData",
+    errorClass="PATH_NOT_FOUND",
+)
+NO_PLACE = UnknownException(
+    "(org.apache.spark.sql.delta.DeltaIOException) [DELTA_CANNOT_CREATE_LOG_PATH] Cannot create "
+    "file:/lake/orders/_delta_log",
+    errorClass="DELTA_CANNOT_CREATE_LOG_PATH",
+)
+LATE = TimeoutError("no answer within 5 s")
+
+
+@pytest.mark.parametrize(
+    ("exc", "kind"),
+    [
+        (OVERTAKEN, WriteConflict),
+        (UPGRADED, WriteConflict),
+        (ALTERED, WriteConflict),
+        (CANCELLED, WriteUnclear),
+        (DISK_FULL, WriteUnclear),
+        (GONE, WriteUnclear),
+        (RESTARTED, WriteUnclear),
+        (LATE, WriteUnclear),
+        (NO_TABLE, UserError),
+    ],
+)
+def test_a_failed_write_is_a_conflict_or_unclear_or_a_persons_to_mend(
+    exc: Exception, kind: type[BinwrightError]
+) -> None:
+    assert type(FAULTS.of_write(exc)) is kind
+
+
+@pytest.mark.parametrize(
+    ("exc", "kind"),
+    [(GONE, LakeUnavailable), (LATE, LakeUnavailable), (NO_TABLE, UserError)],
+)
+def test_a_failed_question_can_be_asked_again_unless_there_is_no_table(
+    exc: Exception, kind: type[BinwrightError]
+) -> None:
+    assert type(FAULTS.of_read(exc)) is kind
+
+
+@pytest.mark.parametrize(
+    ("exc", "kind"), [(NO_PLACE, UserError), (DISK_FULL, LakeUnavailable), (GONE, LakeUnavailable)]
+)
+def test_a_table_that_cannot_be_made_is_a_persons_to_mend_or_can_be_tried_again(
+    exc: Exception, kind: type[BinwrightError]
+) -> None:
+    assert type(FAULTS.of_open(exc)) is kind
+
+
+@pytest.mark.parametrize(
+    ("exc", "told"),
+    [
+        (DISK_FULL, "caused by java.io.IOException: No space left on device"),
+        (GONE, "sc://spark:15002 does not answer (failed to connect to all addresses; Connection"),
+        (LATE, "no answer within 5 s"),
+    ],
+)
+def test_the_message_tells_place_and_reason_in_one_line(exc: Exception, told: str) -> None:
+    message = str(FAULTS.of_write(exc))
+
+    assert message.startswith("/lake/orders: ")
+    assert told in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("exc", "whole"),
+    [(OVERTAKEN, True), (NO_TABLE, True), (GONE, False), (RESTARTED, False), (CANCELLED, False)],
+)
+def test_a_session_is_whole_only_after_an_error_the_server_told(
+    exc: PySparkException,
+    whole: bool,
+) -> None:
+    assert answered(exc) is whole
+    assert not answered(LATE)
