@@ -1,0 +1,176 @@
+"""Every message there can be comes back from its bytes; what is none is told from what is new."""
+
+import json
+from dataclasses import fields
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from binwright.core import messages, wire
+from binwright.core.errors import MalformedMessage, UnknownKind
+from binwright.core.messages import Command, Inbound, Measurement, PartitionRate
+from binwright.core.model import TopicPartition
+
+PARTITIONS = some.builds(
+    TopicPartition,
+    some.text(some.characters(codec="utf-8"), min_size=1),
+    some.integers(0, 2**31 - 1),
+)
+NUMBERS = some.integers(0, 2**63 - 1)
+SLOTS = some.integers(0, 2**31 - 2)
+AMOUNTS = some.floats(0, 1e300)
+TEXT = some.text(some.characters(codec="utf-8"))
+FENCES = some.builds(messages.Fence, slot=SLOTS, number=NUMBERS)
+RATES = some.builds(
+    PartitionRate,
+    partition=some.integers(0, 2**31),
+    rate=some.none() | AMOUNTS,
+    window_s=AMOUNTS,
+    end=NUMBERS,
+    start=NUMBERS,
+    bytes_per_record=some.none() | AMOUNTS,
+)
+
+
+def some_tuple(items: some.SearchStrategy[Any]) -> some.SearchStrategy[tuple[Any, ...]]:
+    return some.lists(items, max_size=3).map(tuple)
+
+
+def some_map(values: some.SearchStrategy[Any]) -> some.SearchStrategy[dict[Any, Any]]:
+    return some.dictionaries(PARTITIONS, values, max_size=3)
+
+
+FIELDS: dict[str, some.SearchStrategy[Any]] = {
+    **dict.fromkeys(["controller", "process", "version", "topic"], TEXT),
+    **dict.fromkeys(["epoch", "term", "revision", "number", "quit_ms", "at_ms"], NUMBERS),
+    **dict.fromkeys(["landed_rows", "holes", "consumers"], NUMBERS),
+    **dict.fromkeys(["ready", "writing"], some.booleans()),
+    **dict.fromkeys(["opening", "closing"], some_tuple(PARTITIONS)),
+    **dict.fromkeys(["moves", "targets"], some_map(SLOTS)),
+    **dict.fromkeys(["rate", "rscore"], AMOUNTS),
+    "slot": SLOTS,
+    "held": some_map(NUMBERS),
+    "offsets": some_map(NUMBERS),
+    "landed": some_map(NUMBERS),
+    "fences": some_tuple(FENCES),
+    "reasons": some_tuple(TEXT),
+    "rates": some_map(AMOUNTS),
+}
+SPECIAL: dict[type, dict[str, some.SearchStrategy[Any]]] = {
+    messages.Stopped: {"landed": some_map(some.none() | NUMBERS)},
+    messages.StopConsuming: {"partitions": some_tuple(PARTITIONS)},
+    messages.StartConsuming: {"offsets": some_map(some.none())},
+    Measurement: {"partitions": some_tuple(RATES)},
+}
+
+
+def some_message(kinds: tuple[type, ...]) -> some.SearchStrategy[Any]:
+    """Draw any message of these kinds, by the names of its fields."""
+    return some.one_of(
+        [
+            some.builds(
+                kind,
+                **{f.name: (FIELDS | SPECIAL.get(kind, {}))[f.name] for f in fields(kind)[:-1]},
+            )
+            for kind in kinds
+        ]
+    )
+
+
+def has_kind_last(kind: type) -> bool:
+    return fields(kind)[-1].name == "kind"
+
+
+def test_the_kind_is_the_last_field_of_every_message() -> None:
+    assert all(map(has_kind_last, (*get_args(Inbound), *get_args(Command), Measurement)))
+
+
+@given(some_message(get_args(Inbound)))
+def test_whatever_controllers_read_comes_back(message: Inbound) -> None:
+    assert wire.decode_inbound(wire.encode(message)) == message
+
+
+@given(some_message(get_args(Command)))
+def test_whatever_consumers_read_comes_back(message: Command) -> None:
+    assert wire.decode_command(wire.encode(message)) == message
+
+
+@given(some_message((Measurement,)))
+def test_every_measurement_comes_back(message: Measurement) -> None:
+    assert wire.decode_measurement(wire.encode(message)) == message
+
+
+@given(some_message((*get_args(Inbound), *get_args(Command), Measurement)))
+def test_the_order_of_mappings_does_not_show(message: Any) -> None:
+    turned = {
+        f.name: dict(reversed(value.items())) if isinstance(value, dict) else value
+        for f in fields(message)
+        for value in (getattr(message, f.name),)
+    }
+    assert wire.encode(type(message)(**turned)) == wire.encode(message)
+
+
+@given(some.binary() | TEXT.map(str.encode) | some.none())
+def test_no_bytes_whatever_raise_anything_else(payload: bytes | None) -> None:
+    for decode in (wire.decode_inbound, wire.decode_command, wire.decode_measurement):
+        with pytest.raises(MalformedMessage):
+            decode(payload)
+
+
+@given(some.recursive(some.none() | some.booleans() | NUMBERS | TEXT, some.lists))
+def test_no_json_whatever_raises_anything_else(value: object) -> None:
+    held = json.dumps({"kind": "goodbye/1", "slot": 1, "epoch": 1, "landed": {"t-1": value}})
+    try:
+        wire.decode_inbound(held.encode())
+    except MalformedMessage as found:
+        assert "landed" in found.reason  # noqa: PT017 - it need not raise: a number is fine
+
+
+REPORT = {"kind": "report/1", "slot": 0, "epoch": 1, "term": 0, "ready": True, "held": {"t-0": 1}}
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"slot": 2**31},
+        {"epoch": 2**63},
+        {"rate": float("inf")},
+        {"rate": float("nan")},
+        {"held": {"t-0": 2**63}},
+        {"held": {"t-0": None}},
+        {"opening": "t-0"},
+        {"opening": [["t", -1]]},
+        {"opening": [{"topic": "t", "partition": 1}]},
+        {"opening": [3]},
+        {"closing": None},
+        {"ready": "perhaps"},
+    ],
+)
+def test_a_field_out_of_range_is_malformed_and_named(fault: dict[str, object]) -> None:
+    """What our own JSON could not say again must not get in: it would stop the loop later."""
+    wire.decode_inbound(json.dumps(REPORT).encode())
+    with pytest.raises(MalformedMessage, match=next(iter(fault))) as found:
+        wire.decode_inbound(json.dumps({**REPORT, **fault}).encode())
+    assert not isinstance(found.value, UnknownKind)
+
+
+def test_of_an_unknown_kind_nothing_else_needs_to_fit() -> None:
+    """A later version may have other fields: that is news, not damage."""
+    with pytest.raises(UnknownKind, match="measurement/1"):
+        wire.decode_measurement(b'{"kind":"measurement/2","topic":"t"}')
+    with pytest.raises(UnknownKind, match="report/9"):
+        wire.decode_inbound(b'{"kind":"report/9"}')
+
+
+def test_what_is_for_others_is_unknown_here() -> None:
+    with pytest.raises(UnknownKind):
+        wire.decode_inbound(wire.encode(messages.StateQuery(term=1)))
+    with pytest.raises(UnknownKind):
+        wire.decode_command(wire.encode(messages.Claim(controller="c")))
+
+
+def test_what_a_later_version_adds_is_overlooked() -> None:
+    said = wire.decode_inbound(json.dumps({**REPORT, "mood": "fine"}).encode())
+    assert said == wire.decode_inbound(json.dumps(REPORT).encode())
