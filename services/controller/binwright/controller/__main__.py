@@ -10,7 +10,6 @@ from binwright.controller.fleets.fixed import FixedFleet
 from binwright.controller.fleets.process import ProcessFleet
 from binwright.controller.lead import lead
 from binwright.controller.steer import Controller, Realm
-from binwright.core.errors import UserError
 from binwright.core.group import Rules
 from binwright.core.model import BytesPerSecond, Slot
 from binwright.core.packing.catalogue import algorithm
@@ -18,9 +17,8 @@ from binwright.core.ports import Fleet
 from binwright.shell.broker import client_options
 from binwright.shell.bus import KafkaBus
 from binwright.shell.letters import METRICS_CONFIG
-from binwright.shell.logs import configure
-from binwright.shell.run import complain, run
-from binwright.shell.settings import Settings, load_settings
+from binwright.shell.serve import serve
+from binwright.shell.settings import Settings
 
 STALE_WINDOWS = 3
 
@@ -96,12 +94,7 @@ async def control(settings: Settings) -> None:
 
 def main() -> int:
     """Run the controller with the settings of the file and the environment."""
-    try:
-        settings = load_settings()
-    except UserError as exc:
-        return complain(exc)
-    configure(settings.log_level, settings.log_format)
-    return run(lambda: control(settings))
+    return serve(control)
 
 
 if __name__ == "__main__":

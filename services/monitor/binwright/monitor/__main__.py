@@ -2,14 +2,12 @@
 
 import sys
 
-from binwright.core.errors import SettingsError, UserError
+from binwright.core.errors import SettingsError
 from binwright.monitor.sizes import KafkaLogs
 from binwright.monitor.watch import Watch
 from binwright.shell.bus import KafkaBus
-from binwright.shell.logs import configure
-from binwright.shell.run import complain
-from binwright.shell.run import run as run_process
-from binwright.shell.settings import Settings, load_settings
+from binwright.shell.serve import serve
+from binwright.shell.settings import Settings
 
 NO_TOPICS = """\
 no topics to measure. Name them in the settings file (the one that BINWRIGHT_SETTINGS names):
@@ -33,12 +31,7 @@ async def run(settings: Settings) -> None:
 
 def main() -> int:
     """Run the monitor with the settings of the file and the environment."""
-    try:
-        settings = load_settings()
-    except UserError as exc:
-        return complain(exc)
-    configure(settings.log_level, settings.log_format)
-    return run_process(lambda: run(settings))
+    return serve(run)
 
 
 if __name__ == "__main__":
