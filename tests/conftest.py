@@ -2,6 +2,9 @@
 
 import asyncio
 import gc
+from collections.abc import Generator
+
+import pytest
 
 
 def pytest_configure() -> None:
@@ -17,6 +20,16 @@ def pytest_configure() -> None:
 def pytest_collection_finish() -> None:
     """Everything is parsed."""
     gc.enable()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport() -> Generator[None, object, object]:
+    """A failure's report parses the sources it quotes."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_sessionfinish() -> None:

@@ -6,7 +6,11 @@ import pytest
 
 
 @pytest.fixture
-def hostile_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def hostile_environment(
+    broker: str,  # noqa: ARG001 - the session's servers first: they fetch the jars, by a Java that
+    spark_url: str,  # noqa: ARG001 - must heed the person's options, a proxy's among them
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Settings of the person's own Java, Spark and Kafka, none of which our servers could bear."""
     for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"):
         monkeypatch.setenv(name, "-Xno-such-option")
