@@ -21,7 +21,7 @@ from typing import Any
 import psutil
 
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
-from binwright.core.packing.catalogue import ALGORITHMS
+from binwright.core.packing.catalogue import PAPER, algorithm
 from binwright.lab import streams
 
 PARTITIONS = 32
@@ -52,7 +52,8 @@ def decision() -> dict[str, dict[str, float]]:
     names = [TopicPartition("orders", number) for number in range(PARTITIONS)]
     rates = {name: BytesPerSecond(drawn.uniform(0, 100)) for name in names}
     found = {}
-    for name, pack in ALGORITHMS.items():
+    for name in PAPER:
+        pack = algorithm(name)
         current: dict[TopicPartition, Slot] = pack(rates, BytesPerSecond(100.0), {})
         newer = {p: BytesPerSecond(min(100.0, r + drawn.uniform(0, 10))) for p, r in rates.items()}
         spent = timed(lambda p=pack, n=newer, c=current: p(n, BytesPerSecond(100.0), c), DECISIONS)  # type: ignore[misc]

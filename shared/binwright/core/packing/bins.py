@@ -2,13 +2,18 @@
 
 A partition fits where load + rate <= capacity. Nobody opens a consumer without putting a partition
 into it, so the paper's other case, an empty one that takes whatever comes, cannot be met in here.
+
+Consumers are compared by what is missing to their capacity; with one capacity for all that is the
+paper's order by load. Ties go to the lowest slot.
 """
 
-from bisect import bisect_left, bisect_right, insort
 from heapq import heappush, heapreplace
+from math import inf
 from typing import Protocol
 
 from binwright.core.model import BytesPerSecond, Slot
+from binwright.core.packing.capacity import PerSlot
+from binwright.core.packing.ordered import Ordered
 
 
 class Bins(Protocol):
@@ -22,47 +27,98 @@ class Bins(Protocol):
 
 
 class WorstFit:
-    """The emptiest consumer, ties to the lowest slot: O(log n) a placement."""
+    """The consumer with the most room: O(log n) a placement."""
 
-    def __init__(self, capacity: BytesPerSecond) -> None:
-        self._capacity = capacity
-        self._heap: list[tuple[float, Slot]] = []
+    def __init__(self, capacities: PerSlot) -> None:
+        self._capacities = capacities
+        self._heap: list[tuple[float, float, Slot]] = []  # load less capacity, load, slot
 
     def open(self, slot: Slot, load: BytesPerSecond) -> None:
         """See `Bins.open`."""
-        heappush(self._heap, (load, slot))
+        heappush(self._heap, (load - self._capacities.of(slot), load, slot))
 
     def place(self, rate: BytesPerSecond) -> Slot | None:
         """See `Bins.place`."""
-        # What does not fit into the emptiest fits nowhere.
-        if not self._heap or self._heap[0][0] + rate > self._capacity:
+        if not self._heap:
             return None
-        load, slot = self._heap[0]
-        heapreplace(self._heap, (load + rate, slot))
+        _, load, slot = self._heap[0]
+        capacity = self._capacities.of(slot)
+        # What does not fit where there is most room fits nowhere.
+        if load + rate > capacity:
+            return None
+        heapreplace(self._heap, (load + rate - capacity, load + rate, slot))
         return slot
 
 
 class BestFit:
-    """The fullest consumer that still has room, ties to the lowest slot.
+    """The consumer with the least room that is enough: O(log n) a placement."""
 
-    O(log n) comparisons a placement, though the list shifts n pointers.
-    """
-
-    def __init__(self, capacity: BytesPerSecond) -> None:
-        self._capacity: float = capacity
-        self._sorted: list[tuple[float, Slot]] = []
+    def __init__(self, capacities: PerSlot) -> None:
+        self._capacities = capacities
+        self._ordered: Ordered[tuple[float, float, Slot]] = Ordered()  # room, -load, slot
 
     def open(self, slot: Slot, load: BytesPerSecond) -> None:
         """See `Bins.open`."""
-        insort(self._sorted, (load, slot))
+        self._ordered.add((self._capacities.of(slot) - load, -load, slot))
 
     def place(self, rate: BytesPerSecond) -> Slot | None:
         """See `Bins.place`."""
-        # Added up, not `load <= capacity - rate`: rounding would answer otherwise than the rule.
-        fitting = bisect_right(self._sorted, self._capacity, key=lambda bin_: bin_[0] + rate)
-        if fitting == 0:
+        of = self._capacities.of
+        # Added up, not `rate <= room`: rounding would answer otherwise than the rule.
+        found = self._ordered.first(lambda bin_: rate - bin_[1] <= of(bin_[2]))
+        if found is None:
             return None
-        fullest, _ = self._sorted[fitting - 1]
-        load, slot = self._sorted.pop(bisect_left(self._sorted, (fullest, Slot(0))))
-        insort(self._sorted, (load + rate, slot))
+        _, negative, slot = found
+        self._ordered.remove(found)
+        self.open(slot, BytesPerSecond(rate - negative))
         return slot
+
+
+class FirstFit:
+    """The lowest slot with room enough: O(log n) a placement, in a tree of the greatest rooms."""
+
+    def __init__(self, capacities: PerSlot) -> None:
+        self._capacities = capacities
+        self._leaves = 1
+        # Node k spans nodes 2k and 2k + 1 and holds the lesser (load less capacity, load, slot).
+        self._tree: list[tuple[float, float, Slot]] = [_CLOSED, _CLOSED]
+
+    def open(self, slot: Slot, load: BytesPerSecond) -> None:
+        """See `Bins.open`."""
+        if slot >= self._leaves:
+            self._grow(slot)
+        self._set(slot, load)
+
+    def place(self, rate: BytesPerSecond) -> Slot | None:
+        """See `Bins.place`."""
+        if not self._fits(1, rate):
+            return None
+        node = 1
+        while node < self._leaves:
+            node *= 2
+            node += not self._fits(node, rate)
+        _, load, slot = self._tree[node]
+        self._set(slot, BytesPerSecond(load + rate))
+        return slot
+
+    def _fits(self, node: int, rate: BytesPerSecond) -> bool:
+        _, load, slot = self._tree[node]
+        return load + rate <= self._capacities.of(slot)
+
+    def _set(self, slot: Slot, load: BytesPerSecond) -> None:
+        node, tree = self._leaves + slot, self._tree
+        tree[node] = (load - self._capacities.of(slot), load, slot)
+        while node > 1:
+            node //= 2
+            tree[node] = min(tree[2 * node], tree[2 * node + 1])
+
+    def _grow(self, slot: Slot) -> None:
+        open_ = [leaf for leaf in self._tree[self._leaves :] if leaf is not _CLOSED]
+        while self._leaves <= slot:
+            self._leaves *= 2
+        self._tree = [_CLOSED] * (2 * self._leaves)
+        for _, load, known in open_:
+            self._set(known, BytesPerSecond(load))
+
+
+_CLOSED = (inf, inf, Slot(0))

@@ -6,11 +6,13 @@ Landau, Andrade, Barbosa, arXiv 2402.06085. Rates in bytes/s, slots are consumer
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import accumulate, count
+from itertools import accumulate
 
 from binwright.core.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
 from binwright.core.packing.bins import Bins
+from binwright.core.packing.capacity import Capacity, PerSlot
 from binwright.core.packing.inputs import check
+from binwright.core.packing.order import Numbers, descending
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,27 +25,22 @@ class Modified:
             `sum`, or `max` for the algorithms in P.
     """
 
-    fit: Callable[[BytesPerSecond], Bins]
+    fit: Callable[[PerSlot], Bins]
     weigh: Callable[[Iterable[float]], float]
 
     def __call__(
-        self, rates: Rates, capacity: BytesPerSecond, current: Assignment
+        self,
+        rates: Rates,
+        capacity: Capacity,
+        current: Assignment,
+        *,
+        change: float | None = None,
     ) -> dict[TopicPartition, Slot]:
-        """Return the new owner of each of the n partitions in `rates`, sorted by partition.
-
-        A partition faster than `capacity` sits alone. Equal rates are taken in the order of
-        partitions, so the same input gives the same answer. O(n log n) with worst fit.
-
-        Args:
-            rates: Bytes/s, each finite and >= 0.
-            capacity: What one consumer is packed to, bytes/s, finite and > 0.
-            current: Who reads what now; partitions without a rate are ignored.
-
-        Raises:
-            PackingError: `capacity` or a rate is out of range.
-        """
-        check(rates, capacity)
-        bins = self.fit(capacity)
+        """Return the new owner of each of the n partitions. See `catalogue.Packing`; O(n log n)."""
+        del change
+        capacities = check(rates, capacity)
+        bins = self.fit(capacities)
+        numbers = Numbers()
         placed: dict[TopicPartition, Slot] = {}
         homeless = [p for p in rates if p not in current]
         for slot, kept in self._consumers(rates, current):
@@ -51,17 +48,15 @@ class Modified:
             while kept and (host := bins.place(rates[kept[-1]])) is not None:
                 placed[kept.pop()] = host
             if kept:
-                stay, load = _fill([rates[p] for p in kept], capacity)
-                bins.open(slot, load)
+                stay, load = _fill([rates[p] for p in kept], capacities.of(slot))
+                bins.open(numbers.open(slot), load)
                 placed.update(dict.fromkeys(kept[:stay], slot))
                 homeless += kept[stay:]
 
-        # Eq. 14 would open a homeless partition's old consumer, were it not open already.
-        taken = set(placed.values())
-        free = (Slot(number) for number in count() if number not in taken)
-        for partition in sorted(homeless, key=_largest_first(rates)):
+        for partition in descending(rates, homeless):
             if (host := bins.place(rates[partition])) is None:
-                host = next(free)
+                # Eq. 14 would open its old consumer, were it not open already.
+                host = numbers.open(None)
                 bins.open(host, rates[partition])
             placed[partition] = host
         return dict(sorted(placed.items()))
@@ -71,7 +66,7 @@ class Modified:
     ) -> list[tuple[Slot, list[TopicPartition]]]:
         """Return who reads what, heaviest consumer first, each one's largest partition first."""
         owned: dict[Slot, list[TopicPartition]] = {}
-        for partition in sorted(rates.keys() & current.keys(), key=_largest_first(rates)):
+        for partition in descending(rates, (p for p in rates if p in current)):
             owned.setdefault(current[partition], []).append(partition)
         weight = {slot: self.weigh(rates[p] for p in kept) for slot, kept in owned.items()}
         return sorted(owned.items(), key=lambda item: (-weight[item[0]], item[0]))
@@ -82,7 +77,3 @@ def _fill(rates: list[BytesPerSecond], capacity: BytesPerSecond) -> tuple[int, B
     loads = list(accumulate(rates))
     fitting = max(1, bisect_right(loads, capacity))
     return fitting, BytesPerSecond(loads[fitting - 1])
-
-
-def _largest_first(rates: Rates) -> Callable[[TopicPartition], tuple[float, TopicPartition]]:
-    return lambda partition: (-rates[partition], partition)
