@@ -220,7 +220,7 @@ def test_consumers_of_any_size_are_filled_and_no_more(
 def test_the_largest_capacity_may_be_of_a_slot_or_of_all_others() -> None:
     assert PerSlot(CAPACITY).largest == CAPACITY
     assert PerSlot(CAPACITY, {Slot(1): BytesPerSecond(5)}).largest == CAPACITY
-    assert PerSlot(CAPACITY, {Slot(1): BytesPerSecond(500)}).largest == 500
+    assert PerSlot(CAPACITY, {Slot(1): BytesPerSecond(500)}).largest == BytesPerSecond(500)
 
 
 def test_capacities_that_are_none_are_named() -> None:
