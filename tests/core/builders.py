@@ -12,6 +12,8 @@ from binwright.core.messages import (
     Goodbye,
     Hello,
     Inbound,
+    Measurement,
+    PartitionRate,
     Report,
     StartConsuming,
     Started,
@@ -26,6 +28,14 @@ TERM, NOW = 50, 100.0
 RULES = Rules(limit=BytesPerSecond(120), capacity=BytesPerSecond(100))
 
 Offsets = Mapping[TopicPartition, int | None]
+
+
+def measurement(topic: str, partitions: Iterable[PartitionRate], **more: Any) -> Measurement:
+    """Say it as a monitor's only pass; the topic ends with the last partition, unless told."""
+    found = tuple(partitions)
+    count = max((p.partition + 1 for p in found), default=0)
+    known = {"at_ms": 0, "monitor": "m", "number": 0, "interval_s": 1.0, "count": count, **more}
+    return Measurement(topic=topic, partitions=found, **known)
 
 
 def alive(hello: int, *, ready: bool = True, **more: Any) -> Member:

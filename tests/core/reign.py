@@ -13,7 +13,6 @@ from binwright.core.messages import (
     Fence,
     Hello,
     Inbound,
-    Measurement,
     PartitionRate,
     Report,
     StartConsuming,
@@ -22,6 +21,8 @@ from binwright.core.messages import (
     Stopped,
 )
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+
+from .builders import measurement
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 A, B = Slot(0), Slot(1)
@@ -87,7 +88,7 @@ class Reign:
                 for p, rate in sorted(rates.items())
                 if p.topic == topic
             )
-            self.feed(Measured(self.now, Measurement(topic=topic, at_ms=0, partitions=found)))
+            self.feed(Measured(self.now, measurement(topic, found)))
 
     def hello(self, slot: Slot) -> int:
         self.hear(Hello(slot=slot, process="p", version="1"))

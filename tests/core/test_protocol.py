@@ -125,7 +125,7 @@ class Interleavings(RuleBasedStateMachine):
             self.world.crown()
 
     @rule(seed=SEED)
-    def the_monitor_overlooks_a_partition(self, seed: int) -> None:
+    def the_monitor_says_that_partitions_are_gone(self, seed: int) -> None:
         self.world.hidden = {Random(seed).choice(sorted(self.world.produced))}
         self.time_passes(seed, 2)
 

@@ -53,7 +53,15 @@ def after(passes: int, rates: TopicRates, log: Log, records: int = 10) -> Partit
 
 def test_one_sample_says_nothing_about_speed() -> None:
     assert feed(TopicRates(), 0, Log().write(7)) == PartitionRate(
-        partition=0, rate=None, window_s=0, end=7, start=0, bytes_per_record=None
+        partition=0,
+        rate=None,
+        window_s=0,
+        end=7,
+        start=0,
+        bytes_per_record=None,
+        size=700,
+        quality="warming",
+        leader=1,
     )
 
 
@@ -196,7 +204,13 @@ def test_the_next_sample_bridges_a_gap() -> None:
 
 def test_a_partition_that_nobody_leads_yet_is_listed_without_rate() -> None:
     assert feed(TopicRates(), 0, None) == PartitionRate(
-        partition=0, rate=None, window_s=0, end=0, start=0, bytes_per_record=None
+        partition=0,
+        rate=None,
+        window_s=0,
+        end=0,
+        start=0,
+        bytes_per_record=None,
+        quality="stale",
     )
 
 
@@ -220,6 +234,175 @@ def test_time_must_pass(now: float) -> None:
 def test_a_window_must_have_a_length(window_s: float) -> None:
     with pytest.raises(ValueError, match="window_s"):
         TopicRates(window_s)
+
+
+# --- how far it can be trusted -----------------------------------------------------------------
+
+
+def test_half_a_window_is_warm_enough() -> None:
+    qualities = [after(passes, TopicRates(), Log()).quality for passes in (0, 14, 15, 40)]
+    assert qualities == ["warming", "warming", "measured", "measured"]
+
+
+def test_records_and_size_are_told_beside_the_rate() -> None:
+    measured = after(40, TopicRates(), Log())
+    assert (measured.records_per_s, measured.size, measured.leader) == (10, 40_000, 1)
+
+
+def test_a_partition_without_sample_is_stale_and_says_for_how_long() -> None:
+    rates, log = TopicRates(), Log()
+    after(30, rates, log)
+    held = [feed(rates, now, None) for now in (31, 45)]
+    assert [(m.quality, m.age_s) for m in held] == [("stale", 1), ("stale", 15)]
+    assert feed(rates, 46, log.write(160)).quality == "measured"
+
+
+def test_a_few_priced_records_do_not_make_an_estimate_and_many_do() -> None:
+    rates, log = TopicRates(), Log()
+    after(30, rates, log)
+    qualities = [feed(rates, now, log.write(10).retain(200)).quality for now in range(31, 41)]
+    assert qualities == ["measured"] * 3 + ["estimated"] * 7
+
+
+def test_an_estimate_ends_when_its_intervals_have_left_the_window() -> None:
+    rates, log = TopicRates(window_s=10), Log()
+    after(10, rates, log)
+    for now in range(11, 15):
+        feed(rates, now, log.write(10).retain(20))
+    qualities = [feed(rates, now, log.write(10)).quality for now in range(15, 25)]
+    assert qualities == ["estimated"] * 8 + ["measured"] * 2
+
+
+# --- when samples were taken, and by whom ------------------------------------------------------
+
+
+def taken(log: Log, at: float, price: float | None = None) -> LogSample:
+    sample = log.sample
+    return LogSample(sample.leader, sample.start, sample.end, sample.size, at, price)
+
+
+def test_a_sample_counts_from_when_it_was_taken() -> None:
+    """One slow broker must not bend the rates of what the others told before."""
+    rates, log = TopicRates(), Log()
+    rates.feed(2, {0: taken(log, 0)})
+    measured = rates.feed(11, {0: taken(log.write(100), 10)})[0]
+    assert (speed(measured), measured.window_s, measured.age_s) == (1000, 10, 1)
+
+
+def test_a_sample_that_is_not_newer_counts_as_none() -> None:
+    rates, log = TopicRates(), Log()
+    rates.feed(1, {0: taken(log, 1)})
+    rates.feed(2, {0: taken(log.write(10), 2)})
+    measured = rates.feed(3, {0: taken(log.write(50), 2)})[0]
+    assert (speed(measured), measured.quality, measured.end) == (1000, "stale", 10)
+
+
+def test_a_clock_that_runs_ahead_is_cut_to_now() -> None:
+    rates, log = TopicRates(), Log()
+    rates.feed(1, {0: taken(log, 9)})
+    assert speed(rates.feed(2, {0: taken(log.write(10), 10)})[0]) == 1000
+
+
+# --- sizes in turns, or never ------------------------------------------------------------------
+
+
+def turn(rates: TopicRates, now: float, log: Log, every: int) -> PartitionRate:
+    log.told = now % every == 0
+    return feed(rates, now, log)
+
+
+def test_sizes_in_turns_are_exact_when_the_turn_comes() -> None:
+    rates, log = TopicRates(window_s=12), Log()
+    for now in range(25):
+        record_bytes = 100 if now < 13 else 1000
+        measured = turn(rates, now, log.write(10, record_bytes), every=6)
+    assert (speed(measured), measured.quality) == (10_000, "measured")
+    assert measured.bytes_per_record == 775  # half way, twice: from 100 by 550 to 1000
+
+
+def test_between_two_turns_records_are_priced() -> None:
+    rates, log = TopicRates(window_s=12), Log()
+    for now in range(17):
+        measured = turn(rates, now, log.write(10), every=6)
+    assert (speed(measured), measured.quality, measured.size) == (1000, "estimated", 13_000)
+
+
+def test_a_turn_longer_than_the_window_still_tells_the_price() -> None:
+    rates, log = TopicRates(window_s=4), Log()
+    for now in range(61):
+        measured = turn(rates, now, log.write(10), every=20)
+    assert (speed(measured), measured.window_s) == (1000, 4)
+
+
+def test_between_two_turns_retention_leaves_the_price() -> None:
+    rates, log = TopicRates(), Log()
+    for now in range(25):
+        if now == 15:
+            log.retain(30)
+        measured = turn(rates, now, log.write(10), every=6)
+    assert speed(measured) == 1000
+
+
+def test_the_bytes_of_a_burst_go_where_its_records_went() -> None:
+    rates, log = TopicRates(window_s=10), Log()
+    for now in range(7):
+        turn(rates, now, log.write(90 if now == 1 else 2), every=6)
+    for now in range(7, 13):
+        measured = turn(rates, now, log, every=6)
+    assert speed(measured) == 4 * 200 / 10
+
+
+def test_size_without_records_counts_once() -> None:
+    """The end was asked just before the size: bytes come first, their records a pass later."""
+    rates, log = TopicRates(), Log()
+    feed(rates, 0, log)
+    log.size += 1000
+    assert speed(feed(rates, 1, log)) == 1000
+
+
+def test_what_is_never_weighed_is_blind_and_longest_due_first() -> None:
+    rates = TopicRates(window_s=8)
+    first, second, idle = Log(), Log(), Log()
+    first.told = second.told = idle.told = False
+    rates.feed(0, {0: idle.sample, 2: first.sample})
+    rates.feed(1, {0: idle.sample, 2: first.write(5).sample, 1: second.sample})
+    rates.feed(2, {0: idle.sample, 2: first.write(5).sample, 1: second.write(5).sample})
+    assert rates.blind() == (2, 1)
+
+
+def test_batches_give_a_price_where_sizes_are_kept_secret() -> None:
+    rates, log = TopicRates(window_s=8), Log()
+    log.told = False
+    for now in range(20):
+        price = 100.0 if rates.blind() else None
+        measured = rates.feed(now, {0: taken(log.write(10), now, price)})[0]
+    assert (speed(measured), measured.quality, measured.size) == (1000, "estimated", None)
+    assert measured.bytes_per_record == 100
+
+
+def test_a_first_sample_may_bring_its_price() -> None:
+    rates, log = TopicRates(), Log()
+    log.told = False
+    rates.feed(0, {0: taken(log.write(10), 0, 100.0)})
+    assert speed(rates.feed(1, {0: taken(log.write(10), 1)})[0]) == 1000
+
+
+def test_clean_sizes_leave_nothing_blind() -> None:
+    rates, log = TopicRates(window_s=8), Log()
+    for now in range(20):
+        feed(rates, now, log.write(10))
+        assert now == 0 or not rates.blind()
+
+
+def test_retention_in_every_pass_is_blind_after_a_while() -> None:
+    """Or a change of the records' size would not be noticed as long as it lasts."""
+    rates, log = TopicRates(window_s=8), Log()
+    after(10, rates, log)
+    blind = []
+    for now in range(11, 15):
+        feed(rates, now, log.write(10).retain(20))
+        blind.append(rates.blind())
+    assert blind == [(), (), (0,), (0,)]
 
 
 # --- properties --------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ from binwright.core.messages import (
     Hello,
     Inbound,
     Leave,
-    Measurement,
     PartitionRate,
     Planned,
     Report,
@@ -27,6 +26,8 @@ from binwright.core.messages import (
     Stopped,
 )
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+
+from .builders import measurement
 
 P, Q = TopicPartition("or-ders", 0), TopicPartition("or-ders", 11)
 S = Slot(3)
@@ -73,7 +74,7 @@ def test_what_consumers_read_reads_back(message: Command) -> None:
 
 
 def test_a_measurement_reads_back_and_knows_its_rates() -> None:
-    message = Measurement(topic="orders", at_ms=1, partitions=(RATE,))
+    message = measurement("orders", (RATE,))
     assert wire.decode_measurement(wire.encode(message)) == message
     assert message.rates() == {TopicPartition("orders", 1): 2.5}
 
@@ -95,7 +96,7 @@ def test_keys_keep_the_last_word_of_each_kind_and_slot() -> None:
         b"fenced/3/orders",
         b"state-query",
     ]
-    assert wire.key(Measurement(topic="orders", at_ms=1, partitions=())) == b"orders"
+    assert wire.key(measurement("orders", ())) == b"orders"
 
 
 @pytest.mark.parametrize(

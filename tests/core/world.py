@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from binwright.core.events import Measured, Tick
 from binwright.core.group import Held
 from binwright.core.machine import Sentinel
-from binwright.core.messages import Command, Inbound, Measurement, PartitionRate
+from binwright.core.messages import Command, Inbound, PartitionRate
 from binwright.core.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
 from binwright.core.ports import Hint
 
+from .builders import measurement
 from .delta import Table, Write
 from .process import Process
 from .ruler import Ruler
@@ -33,7 +34,7 @@ class World:
         self.hints: dict[TopicPartition, Hint] = {}
         self.writes: list[Write] = []
         self.wish: dict[TopicPartition, Slot] = {}  # what the packing answers
-        self.hidden: set[TopicPartition] = set()  # from the monitor
+        self.hidden: set[TopicPartition] = set()  # from the monitor, and all after it
         self.room = True  # for more processes
         self.desired: frozenset[Slot] = frozenset()
         self.processes: list[Process] = []
@@ -96,6 +97,8 @@ class World:
 
     def measure(self) -> None:
         for topic in self.tables:
+            hidden = (p.partition for p in self.hidden if p.topic == topic)
+            count = min(hidden, default=len(self.produced))
             rates = tuple(
                 PartitionRate(
                     partition=p.partition,
@@ -106,11 +109,10 @@ class World:
                     bytes_per_record=1,
                 )
                 for p, end in sorted(self.produced.items())
-                if p.topic == topic and p not in self.hidden
+                if p.topic == topic and p.partition < count
             )
             for ruler in self.rulers:
-                measurement = Measurement(topic=topic, at_ms=0, partitions=rates)
-                ruler.feed(Measured(self.now, measurement))
+                ruler.feed(Measured(self.now, measurement(topic, rates)))
 
     def tick(self, seconds: float) -> None:
         """Let time go on: clocks tick, reports fall due, the monitor speaks."""

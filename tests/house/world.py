@@ -17,7 +17,7 @@ from binwright.core.machine import Sentinel
 from binwright.core.messages import Inbound
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
 from binwright.core.packing.catalogue import algorithm
-from binwright.core.ports import Bus
+from binwright.core.ports import Bus, Selection
 from binwright.monitor.watch import Watch
 from binwright.shell.settings import MonitorSettings
 from binwright.testing.bus import FakeBus
@@ -153,7 +153,7 @@ class World:
 
     def start_monitor(self) -> None:
         how = MonitorSettings(interval_s=1.0, window_s=5.0, topic=METRICS)
-        work = Watch(self.topics, self.bus, self.names, how)
+        work = Watch(self.topics, self.bus, Selection(frozenset(self.names)), how)
         self.tasks.append(asyncio.create_task(work.run()))
 
     def heard(self) -> list[Inbound]:

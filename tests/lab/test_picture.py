@@ -64,13 +64,35 @@ def test_a_report_of_a_superseded_process_is_not_shown() -> None:
     assert picture.reports.keys() == {B}
 
 
+def measured(count: int, *partitions: PartitionRate) -> Measurement:
+    return Measurement(
+        topic="orders",
+        at_ms=0,
+        monitor="m",
+        number=0,
+        interval_s=1,
+        count=count,
+        partitions=partitions,
+    )
+
+
 def test_lag_is_what_is_written_and_not_landed() -> None:
     picture = lively()
     rate = PartitionRate(
         partition=0, rate=BytesPerSecond(500.0), window_s=5.0, end=100, start=0, bytes_per_record=10
     )
-    picture.measured(Measurement(topic="orders", at_ms=0, partitions=(rate,)))
+    picture.measured(measured(1, rate))
     assert (picture.lag, picture.lag_bytes, picture.load(A)) == (60, 600.0, 500.0)
+
+
+def test_what_is_gone_neither_lags_nor_weighs() -> None:
+    picture = lively()
+    rate = PartitionRate(
+        partition=0, rate=BytesPerSecond(500.0), window_s=5.0, end=100, start=0, bytes_per_record=10
+    )
+    picture.measured(measured(1, rate))
+    picture.measured(measured(0))
+    assert (picture.lag, picture.lag_bytes, picture.load(A)) == (0, 0.0, 0.0)
 
 
 def test_a_percentile_is_a_value_that_was_seen() -> None:

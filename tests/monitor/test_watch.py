@@ -1,15 +1,17 @@
 """The monitor's loop on virtual time: from logs that grow to measurements that are read back."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
 
-from binwright.core.messages import Measurement
-from binwright.core.model import TopicPartition
-from binwright.core.wire import decode_measurement
-from binwright.monitor.watch import Watch
+from binwright.core.messages import Measurement, PartitionRate
+from binwright.core.model import BytesPerSecond, TopicPartition
+from binwright.core.ports import Selection
+from binwright.core.wire import decode_measurement, encode
+from binwright.monitor.watch import GONE_SAID_S, LARGEST_PART, Watch
 from binwright.shell.letters import METRICS_CONFIG
 from binwright.shell.settings import MonitorSettings
 from binwright.testing.bus import FakeBus
@@ -41,8 +43,11 @@ class Stage:
 
 
 @asynccontextmanager
-async def watching(stage: Stage, *topics: str) -> AsyncIterator[None]:
-    watch = Watch(stage.logs, stage.bus, topics or ("orders",), HOW)
+async def watching(
+    stage: Stage, *topics: str, pattern: re.Pattern[str] | None = None
+) -> AsyncIterator[None]:
+    names = frozenset(topics or ("orders",))
+    watch = Watch(stage.logs, stage.bus, Selection(names, pattern, frozenset({HOW.topic})), HOW)
     task = asyncio.create_task(watch.run())
     try:
         yield
@@ -143,10 +148,108 @@ async def test_a_missing_topic_is_passed_over_until_it_is_there() -> None:
     stage = Stage()
     async with watching(stage, "orders", "clicks"):
         await asyncio.sleep(5.5)
-        assert stage.said("clicks") == []
+        assert [m.count for m in stage.said("clicks")] == [0] * 4  # not said of a first glance
         stage.topics.create("clicks", 1)
         await asyncio.sleep(5)
-    assert [m.partitions[0].rate for m in stage.said("clicks")] == [None, *[0.0] * 4]
+    there = [m for m in stage.said("clicks") if m.count]
+    assert [m.partitions[0].rate for m in there] == [None, *[0.0] * 4]
+
+
+async def test_a_topic_that_is_gone_is_said_to_be_gone_until_it_is_back() -> None:
+    stage = Stage()
+    async with watching(stage):
+        await asyncio.sleep(5.5)
+        stage.topics.delete("orders")
+        await asyncio.sleep(6)
+        stage.topics.create("orders", 1)
+        await asyncio.sleep(2)
+    assert [m.count for m in stage.said()] == [1] * 6 + [0] * 4 + [1] * 2
+
+
+async def test_a_topic_of_which_nobody_tells_anything_is_stale_not_gone() -> None:
+    stage = Stage()
+    async with watching(stage):
+        await asyncio.sleep(20.5)
+        stage.logs.refused.add("orders")
+        await asyncio.sleep(3)
+    last = stage.said()[-1]
+    assert last.count == 1
+    assert (last.partitions[0].quality, last.partitions[0].age_s) == ("stale", 3)
+    assert last.rates()[ORDERS] == pytest.approx(RATE)
+
+
+CLICKS = re.compile("cl.*")
+
+
+async def test_topics_that_fit_the_pattern_come_and_go() -> None:
+    stage = Stage()
+    stage.topics.create("clicks", 1)
+    async with watching(stage, pattern=CLICKS):
+        await asyncio.sleep(3.5)
+        stage.topics.create("clocks", 2)
+        await asyncio.sleep(2)
+        stage.topics.delete("clicks")
+        await asyncio.sleep(GONE_SAID_S + 10)
+    assert len(stage.said("clocks")[0].partitions) == 2
+    gone = [m.count for m in stage.said("clicks")]
+    assert gone[:6] == [1] * 6
+    assert gone[6:] == [0] * round(GONE_SAID_S + 1)  # nobody named it: not for ever
+    assert len(stage.said("orders")) == len(stage.said("clocks")) + 4
+
+
+@pytest.mark.parametrize("topic", ["__consumer_offsets", "metrics"])
+async def test_a_pattern_takes_neither_kafkas_own_topics_nor_ours(topic: str) -> None:
+    stage = Stage()
+    stage.topics.create(topic, 1)
+    async with watching(stage, pattern=re.compile(".*")):
+        await asyncio.sleep(3.5)
+    assert stage.said(topic) == []
+    assert stage.said("orders")
+
+
+async def test_a_large_topic_is_said_in_parts_that_fit_a_message() -> None:
+    stage = Stage()
+    stage.topics.create("clicks", 10_000)
+    async with watching(stage, "clicks"):
+        await asyncio.sleep(0.5)
+    parts = stage.said("clicks")
+    assert [p.partition for m in parts for p in m.partitions] == list(range(10_000))
+    assert {(m.count, m.number, m.monitor) for m in parts} == {(10_000, 1, parts[0].monitor)}
+    largest = max(len(r.value or b"") for r in stage.bus.records(HOW.topic))
+    assert largest < 700_000
+
+
+def test_the_longest_measurement_stays_below_the_brokers_limit() -> None:
+    row = PartitionRate(
+        partition=2**31,
+        rate=BytesPerSecond(123456789012.1),
+        window_s=3599.123,
+        end=2**63 - 1,
+        start=2**63 - 1,
+        bytes_per_record=1234567.123,
+        records_per_s=123456789.123,
+        size=2**63 - 1,
+        quality="estimated",
+        age_s=86400.123,
+        leader=2**31,
+    )
+    message = Measurement(
+        topic="t" * 249,
+        at_ms=2**63 - 1,
+        monitor="m" * 36,
+        number=2**63 - 1,
+        interval_s=3600.123,
+        count=2**31,
+        partitions=(row,) * LARGEST_PART,
+    )
+    assert len(encode(message)) < 1_000_000
+
+
+async def test_two_monitors_have_two_names() -> None:
+    stage = Stage()
+    async with watching(stage), watching(stage):
+        await asyncio.sleep(1.5)
+    assert len({m.monitor for m in stage.said()}) == 2
 
 
 async def test_a_topic_made_anew_has_no_past() -> None:
@@ -185,13 +288,14 @@ async def test_retention_late_brokers_and_leader_moves_are_ordinary() -> None:
     assert stage.rates()[1:] == [pytest.approx(RATE)] * 26
 
 
-async def test_without_the_right_to_know_sizes_no_rate_is_made_up() -> None:
+async def test_without_the_right_to_know_sizes_batches_are_weighed() -> None:
     stage = Stage()
     stage.logs.tells_sizes = False
     async with watching(stage):
-        await asyncio.sleep(5.5)
-    assert stage.rates() == [None] * 6
-    assert stage.said()[-1].partitions[0].end > 0
+        await asyncio.sleep(40.5)
+    assert stage.rates()[:2] == [None, None]
+    assert stage.rates()[2:] == [pytest.approx(RATE)] * 39
+    assert {m.partitions[0].quality for m in stage.said()[20:]} == {"estimated"}
 
 
 async def test_measurements_are_stamped_with_the_wall_clock() -> None:

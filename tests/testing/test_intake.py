@@ -8,6 +8,7 @@ from binwright.core.errors import BrokerUnavailable, TopicMissing
 from binwright.core.model import TopicPartition
 from binwright.core.ports import Hint, Intake, Logs, LogSample
 from binwright.testing.intake import FakeIntake, FakeTopics
+from binwright.testing.logs import look
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 pytestmark = pytest.mark.looptime
@@ -23,7 +24,7 @@ async def test_they_fit_the_ports() -> None:
     logs: Logs = topics
     intake: Intake = FakeIntake(topics)
 
-    assert list((await logs.sample(["orders", "gone"]))["orders"]) == [0, 1]
+    assert list((await look(logs, "orders", "gone"))["orders"]) == [0, 1]
     assert not await intake.fetch(1, 1)
 
 
@@ -47,7 +48,7 @@ async def test_a_partition_grows_on_the_clock() -> None:
     await asyncio.sleep(10)
 
     assert topics.bounds(P) == (0, 300)
-    assert (await topics.sample(["orders"]))["orders"] == {0: LogSample(1, 0, 300, 25_000)}
+    assert (await look(topics, "orders"))["orders"] == {0: LogSample(1, 0, 300, 25_000)}
 
 
 async def test_a_change_of_rate_loses_no_part_of_a_record() -> None:
@@ -166,10 +167,10 @@ async def test_sizes_follow_what_is_kept() -> None:
     topics.produce(P, b"aaaa", b"bb", b"c")
     topics.delete_records(P, 1)
     topics.log(P).leader = None
-    assert (await topics.sample(["orders"]))["orders"] == {0: None}
+    assert (await look(topics, "orders"))["orders"] == {0: None}
     topics.log(P).leader = 3
 
-    assert (await topics.sample(["orders"]))["orders"] == {0: LogSample(3, 1, 3, 3)}
+    assert (await look(topics, "orders"))["orders"] == {0: LogSample(3, 1, 3, 3)}
 
 
 async def test_hints_are_the_groups() -> None:

@@ -8,7 +8,7 @@ from binwright.core.errors import BrokerUnavailable
 from binwright.core.model import TopicPartition
 from binwright.core.ports import Logs, LogSample
 from binwright.testing.intake import FakeTopics
-from binwright.testing.logs import FakeLogs
+from binwright.testing.logs import FakeLogs, look
 
 pytestmark = pytest.mark.looptime
 
@@ -24,8 +24,9 @@ async def growing() -> FakeLogs:
 async def test_it_is_a_logs_that_grows_on_the_loops_clock() -> None:
     logs: Logs = await growing()
     await asyncio.sleep(3)
-    assert await logs.sample(["t", "u"]) == {
-        "t": {0: LogSample(1, 0, 30, 3000), 1: LogSample(1, 0, 0, 0)}
+    assert await look(logs, "t", "u") == {
+        "t": {0: LogSample(1, 0, 30, 3000), 1: LogSample(1, 0, 0, 0)},
+        "u": {},
     }
 
 
@@ -33,7 +34,7 @@ async def test_brokers_may_be_late_or_keep_sizes_to_themselves() -> None:
     logs = await growing()
     logs.late.add(P0)
     logs.tells_sizes = False
-    assert await logs.sample(["t"]) == {"t": {0: None, 1: LogSample(1, 0, 0, None)}}
+    assert await look(logs, "t") == {"t": {0: None, 1: LogSample(1, 0, 0, None)}}
 
 
 async def test_retention_and_leader_moves_show() -> None:
@@ -42,7 +43,7 @@ async def test_retention_and_leader_moves_show() -> None:
     logs.topics.delete_records(P0, before=10)
     logs.topics.log(P0).leader = 2
     logs.topics.log(P1).leader = None
-    assert await logs.sample(["t"]) == {"t": {0: LogSample(2, 10, 30, 2000), 1: None}}
+    assert await look(logs, "t") == {"t": {0: LogSample(2, 10, 30, 2000), 1: None}}
 
 
 async def test_a_pass_takes_its_time_and_may_fail() -> None:
@@ -50,6 +51,6 @@ async def test_a_pass_takes_its_time_and_may_fail() -> None:
     logs.latency_s = 2
     logs.fail_next()
     with pytest.raises(BrokerUnavailable):
-        await logs.sample(["t"])
-    await logs.sample(["t"])
+        await look(logs, "t")
+    await look(logs, "t")
     assert (asyncio.get_running_loop().time(), logs.passes) == (4, 1)

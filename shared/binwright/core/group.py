@@ -4,11 +4,12 @@ All of it is folded from metadata partition 0, so any controller that reads it k
 The rules are those of `docs/protocol.md`; the ones marked † there lose or double rows when broken.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from binwright.core.messages import Fence, StartConsuming
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+from binwright.core.monitors import Monitors
 
 REVISIONS_PER_TERM = 1 << 20
 
@@ -136,7 +137,8 @@ class Group:
     doubt: frozenset[Slot] = frozenset()  # owed by partitions not seen yet
     fenced: Mapping[tuple[Slot, str], int] = field(default_factory=dict)  # slot, topic -> number
     rates: Mapping[TopicPartition, BytesPerSecond] = field(default_factory=dict)
-    there: Mapping[str, frozenset[int]] = field(default_factory=dict)  # as last measured
+    there: Mapping[str, Container[int]] = field(default_factory=dict)  # as last measured
+    monitors: Monitors = field(default_factory=Monitors)
     measured_at: float | None = None
     ticked_at: float = 0.0
     revisions: int = 0

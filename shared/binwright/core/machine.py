@@ -26,6 +26,7 @@ from binwright.core.group import Group, Place, Rules, Unassigned, debt, forget, 
 from binwright.core.hearing import condemn, contradiction, hear, overtaken, slept, take_answer
 from binwright.core.messages import Claim, Planned, Report
 from binwright.core.model import BytesPerSecond, Rates, Slot, TopicPartition
+from binwright.core.monitors import listen, take
 from binwright.core.moving import advance, arrived, blockers, repeat
 from binwright.core.packing.cap import relieves, within
 from binwright.core.plan import Plan, Rejected, weigh
@@ -156,19 +157,20 @@ def _carry_on(state: Reigning, now: float, actions: tuple[Action, ...]) -> Step:
 
 def _measured(state: State, event: Measured) -> Step:
     """Remember the rates; what follows from them waits for the tick, when every topic is in."""
-    topic, found = event.measurement.topic, event.measurement.rates()
+    measurement = event.measurement
+    monitors, counts, said = take(state.group.monitors, event.now, measurement)
+    group = replace(state.group, monitors=monitors)
+    if not counts:
+        return replace(state, group=group), said
     group = replace(
-        state.group,
+        group,
         # A partition whose rate is not known at the moment keeps its last one.
-        rates={**state.group.rates, **found},
-        there={
-            **state.group.there,
-            topic: frozenset(p.partition for p in event.measurement.partitions),
-        },
+        rates={**group.rates, **measurement.rates()},
+        there={**group.there, measurement.topic: range(measurement.count)},
         measured_at=event.now,
     )
     group = replace(group, rates={p: r for p, r in group.rates.items() if not group.gone(p)})
-    return replace(state, group=_discover(group)), ()
+    return replace(state, group=_discover(group)), said
 
 
 def _discover(group: Group) -> Group:
@@ -184,7 +186,8 @@ def _discover(group: Group) -> Group:
 def _housekeep(group: Group, now: float) -> tuple[Group, tuple[Action, ...]]:
     group, dead = condemn(group, now)
     group, again = repeat(group, now)
-    return group, (*dead, *again)
+    monitors, said = listen(group.monitors, now)
+    return replace(group, monitors=monitors), (*dead, *again, *said)
 
 
 # --- Sentinel ----------------------------------------------------------------------------------

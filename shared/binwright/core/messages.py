@@ -6,7 +6,7 @@ when a field changes its meaning. Readers skip kinds they do not know.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field
 
@@ -204,26 +204,42 @@ Command = StateQuery | StopConsuming | StartConsuming | Leave
 # --- the metrics topic -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionRate:
-    """One partition in a `Measurement`."""
+Quality = Literal["measured", "estimated", "warming", "stale"]
+"""How far a rate can be trusted.
+
+measured: from sizes. estimated: more than a tenth of it is records times bytes per record.
+warming: over less than half the window, or not known yet. stale: this pass brought no sample.
+"""
+
+
+class PartitionRate(NamedTuple):
+    """One partition in a `Measurement`; on the wire an array of these values, in this order."""
 
     partition: _Number
     rate: Rate | None  # bytes/s as stored; None: not known yet, or nobody leads it
     window_s: _Amount  # what the rate was measured over
     end: Offset
-    start: Offset
-    bytes_per_record: _Amount | None
+    start: Offset  # with tiered storage that of the whole log, remote part and all
+    bytes_per_record: _Amount | None  # lately
+    records_per_s: _Amount | None = None  # offsets used up: control records count
+    size: _Number | None = None  # bytes kept, when last told; with tiered storage the local part
+    quality: Quality = "measured"
+    age_s: _Amount = 0.0  # of the sample that this rests on
+    leader: _Number | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """One topic at one pass of the monitor: every partition it has."""
+    """One topic at one pass of a monitor, or some of its partitions: large topics come in parts."""
 
     topic: str
     at_ms: _Number  # wall clock
+    monitor: str  # unique to the process: two may speak of one topic
+    number: _Number  # of the pass; grows
+    interval_s: _Amount  # when the next is to be expected
+    count: _Number  # partitions the topic has, in all parts together; 0: it is gone
     partitions: tuple[PartitionRate, ...]
-    kind: Literal["measurement/1"] = "measurement/1"
+    kind: Literal["measurement/2"] = "measurement/2"
 
     def rates(self) -> dict[TopicPartition, BytesPerSecond]:
         """Return the partitions whose rate is known."""

@@ -1,7 +1,8 @@
 """What the services need from the world. Adapters give it; so do the fakes in `testing`."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from binwright.core.model import Slot, TopicPartition
@@ -61,13 +62,42 @@ class LogSample:
     start: int  # first offset kept
     end: int  # offset of the next record
     size: int | None  # bytes of the log as stored; None: the leader did not say
+    at: float | None = field(default=None, compare=False)  # s, monotonic; None: just now
+    batch_bytes_per_record: float | None = None  # of a batch written lately, where asked for
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which topics are measured: those named, and those whose whole name fits a pattern."""
+
+    topics: frozenset[str] = frozenset()
+    pattern: re.Pattern[str] | None = None
+    never: frozenset[str] = frozenset()  # not by pattern, as Kafka's own are not
+
+    def fits(self, topic: str) -> bool:
+        """Whether the pattern takes this topic, which is not one of Kafka's internal ones."""
+        if self.pattern is None or topic in self.never or topic.startswith("__"):
+            return False
+        return self.pattern.fullmatch(topic) is not None
+
+    def including(self, topics: Iterable[str]) -> "Selection":
+        """Return this selection with more topics named."""
+        return replace(self, topics=self.topics.union(topics))
 
 
 class Logs(Protocol):
     """Where the monitor learns how much each partition holds."""
 
-    async def sample(self, topics: Collection[str]) -> Mapping[str, Mapping[int, LogSample | None]]:
-        """Return every partition of each topic that exists; None for one without a leader.
+    async def sample(
+        self, wanted: Selection, weigh: Mapping[str, Collection[int]]
+    ) -> Mapping[str, Mapping[int, LogSample | None]]:
+        """Return every partition of each topic wanted; None for one that cannot be sampled now.
+
+        Args:
+            wanted: A topic that is named and does not exist is there without partitions; one of
+                which nobody tells anything at the moment is left out.
+            weigh: Partitions of which a batch should be looked at, most urgent first; as many as
+                can be done at little cost are.
 
         Raises:
             BrokerUnavailable: No broker answered.

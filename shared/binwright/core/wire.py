@@ -49,7 +49,15 @@ def _plain(value: object) -> object:
 
 def encode(message: Message) -> bytes:
     """Return JSON, fields as declared, mappings sorted: equal messages are equal bytes."""
+    if isinstance(message, Measurement):  # long, often, and without mappings
+        return orjson.dumps(
+            {**_shallow(message), "partitions": list(map(tuple, message.partitions))}
+        )
     return orjson.dumps(_plain(message))
+
+
+def _shallow(message: Message) -> dict[str, Any]:
+    return {f.name: getattr(message, f.name) for f in fields(message)}
 
 
 def key(message: Message) -> bytes:

@@ -20,6 +20,7 @@ from binwright.core.messages import (
     Stopped,
 )
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+from binwright.core.monitors import Monitors, take
 
 NEWS = 200  # events remembered
 
@@ -43,6 +44,7 @@ class Picture:
     ends: dict[TopicPartition, int] = field(default_factory=dict)
     record_bytes: dict[TopicPartition, float] = field(default_factory=dict)
     landed: dict[TopicPartition, int] = field(default_factory=dict)  # next offset to land
+    monitors: Monitors = field(default_factory=Monitors)
     plans: list[Planned] = field(default_factory=list)
     moves: list[Move] = field(default_factory=list)
     deaths: int = 0
@@ -56,13 +58,23 @@ class Picture:
     _stopped: dict[TopicPartition, Stopped] = field(default_factory=dict)
 
     def measured(self, measurement: Measurement) -> None:
-        """Take one topic's rates."""
+        """Take a topic's rates, or some of them; forget partitions that are gone."""
+        self.monitors, counts, _ = take(self.monitors, measurement.at_ms / 1000, measurement)
+        if not counts:
+            return
+        self._forget(measurement.topic, measurement.count)
         self.rates.update(measurement.rates())
         for found in measurement.partitions:
             partition = TopicPartition(measurement.topic, found.partition)
             self.ends[partition] = found.end
             if found.bytes_per_record is not None:
                 self.record_bytes[partition] = found.bytes_per_record
+
+    def _forget(self, topic: str, count: int) -> None:
+        gone = {p for p in self.ends if p.topic == topic and p.partition >= count}
+        for known in (self.rates, self.ends, self.record_bytes, self.landed):
+            for partition in gone & known.keys():
+                del known[partition]
 
     def heard(self, offset: int, at_ms: int, message: Inbound) -> None:
         """Take a record of metadata partition 0."""

@@ -134,6 +134,8 @@ class Topics:
     """Of each topic that exists: partition -> broker, or `NOBODY`."""
     refused: Mapping[str, str]
     """Of which Kafka says nothing, and why; a topic in neither does not exist."""
+    internal: frozenset[str] = frozenset()
+    """Those that Kafka keeps for itself."""
 
 
 class Cluster:
@@ -149,6 +151,7 @@ class Cluster:
         self._kafka = kafka
         self._answer_s = answer_s or kafka.request_timeout_s
         self._client: AIOKafkaClient | None = None
+        self._answering: int | None = None  # the broker that answered anybody's question last
         self._opening = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
@@ -200,19 +203,23 @@ class Cluster:
     async def _ask_any(self, request: Request[Any]) -> Response:
         client = await self._opened()
         brokers = [broker.nodeId for broker in client.cluster.brokers()]
+        # Who answered last goes first: asking around would find one that hangs again and again.
+        tries = sorted(random.sample(brokers, len(brokers)), key=lambda b: b != self._answering)
         faults = []
-        for broker in random.sample(brokers, len(brokers)):
+        for broker in tries:
             try:
-                return await self.ask(broker, request)
+                answer = await self.ask(broker, request)
             except BrokerUnavailable as exc:
                 faults.append(str(exc))
+            else:
+                self._answering = broker
+                return answer
         await self.close()  # so that the next question begins at the bootstrap servers
         raise BrokerUnavailable(f"no broker answers: {'; '.join(faults)}")
 
-    async def _metadata(self, topics: Collection[str]) -> Response:
-        metadata = await self._ask_any(
-            MetadataRequest(sorted(topics), allow_auto_topic_creation=False)
-        )
+    async def _metadata(self, topics: Collection[str] | None) -> Response:
+        names = None if topics is None else sorted(topics)
+        metadata = await self._ask_any(MetadataRequest(names, allow_auto_topic_creation=False))
         if self._client:  # nobody closed it meanwhile
             found, metadata.topics = metadata.topics, []
             # Keeps the brokers' addresses fresh; about missing topics it would write logs.
@@ -224,18 +231,22 @@ class Cluster:
         """Return how many brokers are alive; raise `BrokerUnavailable`."""
         return len((await self._metadata(())).brokers)
 
-    async def topics(self, names: Collection[str]) -> Topics:
-        """Look up who leads each partition; raise `BrokerUnavailable`."""
+    async def topics(self, names: Collection[str] | None) -> Topics:
+        """Look up who leads each partition, of every topic if None; raise `BrokerUnavailable`."""
+        if names is not None and not names:
+            return Topics({}, {})
         leaders: dict[str, dict[int, int]] = {}
         refused: dict[str, str] = {}
-        if names:
-            for code, topic, _internal, partitions in (await self._metadata(names)).topics:
-                error = for_code(code)
-                if error in (NoError, LeaderNotAvailableError):  # the latter: being created
-                    leaders[topic] = {p: leader for _, p, leader, *_ in partitions}
-                elif error is not UnknownTopicOrPartitionError:
-                    refused[topic] = f"{error.__name__}: {error.description}"
-        return Topics(leaders, refused)
+        internal = set()
+        for code, topic, is_internal, partitions in (await self._metadata(names)).topics:
+            error = for_code(code)
+            if error in (NoError, LeaderNotAvailableError):  # the latter: being created
+                leaders[topic] = {p: leader for _, p, leader, *_ in partitions}
+                if is_internal:
+                    internal.add(topic)
+            elif error is not UnknownTopicOrPartitionError:
+                refused[topic] = f"{error.__name__}: {error.description}"
+        return Topics(leaders, refused, frozenset(internal))
 
     async def leaders(self, topic: str) -> Mapping[int, int]:
         """Return who leads each partition of one topic: none where there is no such topic.

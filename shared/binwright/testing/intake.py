@@ -7,7 +7,7 @@ from math import inf
 
 from binwright.core.errors import BrokerUnavailable, TopicMissing
 from binwright.core.model import TopicPartition
-from binwright.core.ports import Hint, LogSample, Record
+from binwright.core.ports import Hint, LogSample, Record, Selection
 from binwright.testing.topics import FakeLog, size_of
 
 SHORTEST_S = 0.001  # a wait below the virtual clock's resolution would never end
@@ -70,13 +70,18 @@ class FakeTopics:
         log = self.log(partition)
         return log.start, log.end(_now())
 
-    async def sample(self, topics: Collection[str]) -> Mapping[str, Mapping[int, LogSample | None]]:
-        """Return what a monitor sees; a topic that does not exist is not in it."""
-        now, seen = _now(), defaultdict[str, dict[int, LogSample | None]](dict)
+    async def sample(
+        self, wanted: Selection, weigh: Mapping[str, Collection[int]]
+    ) -> Mapping[str, Mapping[int, LogSample | None]]:
+        """Return what a monitor sees; see `Logs.sample`."""
+        now = _now()
+        seen: dict[str, dict[int, LogSample | None]] = {topic: {} for topic in wanted.topics}
         for partition, log in sorted(self.logs.items(), key=lambda item: item[0]):
-            if partition.topic in topics:
-                seen[partition.topic][partition.partition] = (
-                    LogSample(log.leader, log.start, log.end(now), log.size(now))
+            topic, number = partition
+            if topic in wanted.topics or wanted.fits(topic):
+                weighed = log.record_bytes or None if number in weigh.get(topic, ()) else None
+                seen.setdefault(topic, {})[number] = (
+                    LogSample(log.leader, log.start, log.end(now), log.size(now), now, weighed)
                     if log.leader is not None
                     else None
                 )

@@ -6,8 +6,13 @@ from dataclasses import replace
 
 from binwright.core.errors import BrokerUnavailable
 from binwright.core.model import TopicPartition
-from binwright.core.ports import LogSample
+from binwright.core.ports import Logs, LogSample, Selection
 from binwright.testing.intake import FakeTopics
+
+
+async def look(logs: Logs, *topics: str) -> Mapping[str, Mapping[int, LogSample | None]]:
+    """Return one sample of these topics."""
+    return await logs.sample(Selection(frozenset(topics)), {})
 
 
 class FakeLogs:
@@ -20,6 +25,7 @@ class FakeLogs:
         topics: What there is.
         latency_s: How long a pass takes.
         late: Partitions whose broker does not answer in time.
+        refused: Topics of which nothing is told.
         tells_sizes: Whether the brokers let us know sizes.
         passes: How many passes were answered.
     """
@@ -29,6 +35,7 @@ class FakeLogs:
         self.topics = topics
         self.latency_s = latency_s
         self.late: set[TopicPartition] = set()
+        self.refused: set[str] = set()
         self.tells_sizes = True
         self.passes = 0
         self._failures = 0
@@ -37,10 +44,12 @@ class FakeLogs:
         """Let no broker answer in the next passes."""
         self._failures += passes
 
-    async def sample(self, topics: Collection[str]) -> Mapping[str, Mapping[int, LogSample | None]]:
-        """Return every partition of each topic that exists; see `Logs.sample`."""
+    async def sample(
+        self, wanted: Selection, weigh: Mapping[str, Collection[int]]
+    ) -> Mapping[str, Mapping[int, LogSample | None]]:
+        """Return every partition of each topic wanted; see `Logs.sample`."""
         await asyncio.sleep(self.latency_s / 2)
-        seen = await self.topics.sample(topics)
+        seen = await self.topics.sample(wanted, weigh)
         await asyncio.sleep(self.latency_s / 2)
         if self._failures:
             self._failures -= 1
@@ -49,6 +58,7 @@ class FakeLogs:
         return {
             topic: {p: self._told(TopicPartition(topic, p), s) for p, s in samples.items()}
             for topic, samples in seen.items()
+            if topic not in self.refused
         }
 
     def _told(self, partition: TopicPartition, sample: LogSample | None) -> LogSample | None:

@@ -63,6 +63,11 @@ class FakeLog:
         carry = self._carry(now)
         self._begin(_Run(since_s=now, per_s=per_s, carry=carry, record_bytes=record_bytes))
 
+    @property
+    def record_bytes(self) -> int:
+        """Return the bytes of each record that it grows by."""
+        return self._runs[-1].record_bytes
+
     def add(self, now: float, records: Sequence[Record | None]) -> None:
         """Append these (None: an offset without a record), then go on growing as before."""
         carry, last = self._carry(now), self._runs[-1]

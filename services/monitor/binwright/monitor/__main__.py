@@ -1,8 +1,10 @@
 """The monitor as a process: `python -m binwright.monitor`."""
 
+import re
 import sys
 
 from binwright.core.errors import SettingsError
+from binwright.core.ports import Selection
 from binwright.monitor.sizes import KafkaLogs
 from binwright.monitor.watch import Watch
 from binwright.shell.bus import KafkaBus
@@ -13,20 +15,33 @@ NO_TOPICS = """\
 no topics to measure. Name them in the settings file (the one that BINWRIGHT_SETTINGS names):
   topics = ["orders", "clicks"]
 or in the environment:
-  BINWRIGHT_TOPICS='["orders", "clicks"]'"""
+  BINWRIGHT_TOPICS='["orders", "clicks"]'
+or give a regular expression for whole names: monitor.pattern (BINWRIGHT_MONITOR__PATTERN)"""
 
 
 async def run(settings: Settings) -> None:
-    """Measure the settings' topics until cancelled.
+    """Measure the topics that the settings select until cancelled.
 
     Raises:
-        SettingsError: No topic is named.
+        SettingsError: No topic is named, and no pattern given.
         BrokerUnavailable: Kafka cannot be reached at the start; says what to check.
     """
-    if not settings.topics:
+    how = settings.monitor
+    if not settings.topics and how.pattern is None:
         raise SettingsError(NO_TOPICS)
-    async with KafkaBus(settings.kafka) as bus, KafkaLogs(settings.kafka) as logs:
-        await Watch(logs, bus, settings.topics, settings.monitor).run()
+    logs = KafkaLogs(settings.kafka, answer_s=how.answer_s, sizes_per_pass=how.sizes_per_pass)
+    async with KafkaBus(settings.kafka) as bus, logs:
+        await Watch(logs, bus, selected(settings), how).run()
+
+
+def selected(settings: Settings) -> Selection:
+    """Return the topics that are named, and the pattern of those that are not."""
+    pattern = settings.monitor.pattern
+    return Selection(
+        topics=frozenset(settings.topics),
+        pattern=None if pattern is None else re.compile(pattern),
+        never=frozenset({settings.monitor.topic, settings.metadata_topic}),
+    )
 
 
 def main() -> int:

@@ -2,15 +2,17 @@
 
 import asyncio
 import time
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from math import ceil
+from uuid import uuid4
 
 import structlog
 
 from binwright.core import wire
 from binwright.core.errors import WorldError
-from binwright.core.messages import Measurement
-from binwright.core.ports import Bus, Logs
+from binwright.core.messages import Measurement, PartitionRate
+from binwright.core.ports import Bus, Logs, LogSample, Selection
 from binwright.core.rate import TopicRates
 from binwright.shell.letters import METRICS_CONFIG
 from binwright.shell.settings import MonitorSettings
@@ -20,15 +22,25 @@ log = structlog.get_logger()
 PARTITION = 0
 """Of the metrics topic: all that is measured, in order."""
 LONGEST_REST_S = 30.0
+LARGEST_PART = 4_000
+"""Partitions in one message: of at most 160 bytes each, well below a broker's limit of 1 MiB."""
+GONE_PASSES = 3
+"""A topic that is missing in so many passes on end is gone: a broker may know less for a while."""
+GONE_SAID_S = 600.0
+"""How long it is said of a topic that nobody named; of one named in the settings for ever."""
 
 
 class Watch:
     """One monitor: the topics it measures, and what it knows of them."""
 
-    def __init__(self, logs: Logs, bus: Bus, topics: Collection[str], how: MonitorSettings) -> None:
-        """Measure `topics` as `logs` tells them, and say it on `bus`."""
-        self._logs, self._bus, self._topics, self._how = logs, bus, topics, how
+    def __init__(self, logs: Logs, bus: Bus, wanted: Selection, how: MonitorSettings) -> None:
+        """Measure what `wanted` selects as `logs` tells it, and say it on `bus`."""
+        self._logs, self._bus, self._wanted, self._how = logs, bus, wanted, how
+        self._name = str(uuid4())
+        self._number = 0
         self._rates: dict[str, TopicRates] = {}
+        self._known: dict[str, tuple[int, ...]] = {}  # topic -> its partitions
+        self._missing: Counter[str] = Counter()  # topic -> passes on end without it
         self._has_topic = False
 
     async def run(self) -> None:
@@ -62,25 +74,70 @@ class Watch:
             self._has_topic = True
         measurements = await self._measure()
         await asyncio.gather(*map(self._publish, measurements))
-        log.debug("topics.measured", topics=len(measurements))
+        log.debug("topics.measured", messages=len(measurements))
 
     async def _measure(self) -> list[Measurement]:
         loop = asyncio.get_running_loop()
+        blind = {topic: rates.blind() for topic, rates in self._rates.items()}
         asked = loop.time()
-        found = await self._logs.sample(self._topics)
+        found = await self._logs.sample(
+            self._wanted.including({*self._known, *self._missing}), blind
+        )
         sampled = (asked + loop.time()) / 2  # it was at some moment in between
         at_ms = time.time_ns() // 1_000_000
-        # A topic that is gone has no past when it comes again; nothing is said of it meanwhile.
-        self._rates = {t: self._rates.get(t) or TopicRates(self._how.window_s) for t in found}
+        self._number += 1
+        self._notice(found)
         return [
-            Measurement(
+            part
+            for topic in sorted({*self._known, *self._gone()})
+            for part in self._parts(topic, at_ms, self._rated(topic, sampled, found.get(topic)))
+        ]
+
+    def _notice(self, found: Mapping[str, Mapping[int, LogSample | None]]) -> None:
+        """Remember which topics there are, and which are missing."""
+        for topic, samples in found.items():
+            if samples:
+                self._known[topic] = tuple(samples)
+                del self._missing[topic]
+            else:
+                self._missing[topic] += 1
+                # What is gone has no past when it comes again.
+                self._known.pop(topic, None)
+                self._rates.pop(topic, None)
+                if self._missing[topic] == GONE_PASSES:
+                    log.warning("topic.gone", topic=topic)
+
+    def _gone(self) -> Iterator[str]:
+        """Return the topics of which it is to be said that they are gone."""
+        last = GONE_PASSES + ceil(GONE_SAID_S / self._how.interval_s)
+        for topic, passes in list(self._missing.items()):
+            if passes > last and topic not in self._wanted.topics:
+                del self._missing[topic]
+            elif passes >= GONE_PASSES:
+                yield topic
+
+    def _rated(
+        self, topic: str, sampled: float, samples: Mapping[int, LogSample | None] | None
+    ) -> tuple[PartitionRate, ...]:
+        """Return the partitions' rates; of a topic that is gone none, of one unseen stale ones."""
+        if topic not in self._known:
+            return ()
+        rates = self._rates.setdefault(topic, TopicRates(self._how.window_s))
+        return rates.feed(sampled, samples or dict.fromkeys(self._known[topic]))
+
+    def _parts(
+        self, topic: str, at_ms: int, partitions: tuple[PartitionRate, ...]
+    ) -> Iterator[Measurement]:
+        for first in range(0, len(partitions) or 1, LARGEST_PART):
+            yield Measurement(
                 topic=topic,
                 at_ms=at_ms,
-                partitions=self._rates[topic].feed(sampled, samples),
+                monitor=self._name,
+                number=self._number,
+                interval_s=self._how.interval_s,
+                count=len(partitions),
+                partitions=partitions[first : first + LARGEST_PART],
             )
-            for topic, samples in found.items()
-            if samples
-        ]
 
     async def _publish(self, measurement: Measurement) -> None:
         key, value = wire.key(measurement), wire.encode(measurement)
