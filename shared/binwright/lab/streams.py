@@ -23,6 +23,7 @@ from typing import NewType
 
 from binwright.core.errors import StreamError
 from binwright.core.model import BytesPerSecond, TopicPartition
+from binwright.lab import recording
 
 PerCent = NewType("PerCent", float)
 """A rate in per cent of a consumer's capacity; above 100 no consumer can follow."""
@@ -32,6 +33,8 @@ Stream = Sequence[Measurement]
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
+ROW_S = 30.0
+"""What a row of a recording stands for: the paper's measuring interval."""
 SHOWN = 40  # characters of what is wrong
 
 
@@ -116,11 +119,30 @@ def parse(text: str | bytes) -> list[dict[TopicPartition, PerCent]]:
 
 
 def read(path: Path) -> list[dict[TopicPartition, PerCent]]:
-    """Read a stream from a file; raise `StreamError` like `parse`, naming the file."""
+    """Read a stream, or a recording as one, from a file.
+
+    A recording (`binwright record`) gives a row for every `ROW_S` seconds of it, in per cent of
+    what a consumer was packed to then.
+
+    Raises:
+        StreamError: Like `parse`, naming the file.
+    """
     try:
-        return parse(path.read_bytes())
+        text = path.read_bytes()
+        return _recorded(text) if recording.is_recording(text) else parse(text)
     except (OSError, StreamError) as exc:
         raise StreamError(f"{path}: {exc}") from exc
+
+
+def _recorded(text: bytes) -> list[dict[TopicPartition, PerCent]]:
+    found = recording.parse(text.splitlines(keepends=True))
+    rows = [
+        {p: PerCent(100 * rate / found.capacity) for p, rate in row.items()}
+        for row in recording.rows(found.measurements, ROW_S)
+    ]
+    if not rows:
+        raise StreamError("the recording tells not one rate")
+    return rows
 
 
 def write(path: Path, stream: Stream) -> None:
