@@ -1,10 +1,21 @@
 """Short words for what controllers know, and for what they hear."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from binwright.core.events import Heard
-from binwright.core.group import Group, Held, Member, Place, Rules, Starting, Stopping, Unassigned
+from binwright.core.group import (
+    Group,
+    Held,
+    Member,
+    Place,
+    Rules,
+    Starting,
+    Stopping,
+    Tail,
+    Unassigned,
+)
 from binwright.core.messages import (
     Dead,
     Fence,
@@ -12,6 +23,7 @@ from binwright.core.messages import (
     Goodbye,
     Hello,
     Inbound,
+    Landed,
     Measurement,
     PartitionRate,
     Report,
@@ -104,6 +116,7 @@ def report(  # noqa: PLR0913 - a message has many fields
     ready: bool = True,
     held: Iterable[TopicPartition] = (),
     opening: Iterable[TopicPartition] = (),
+    ahead: Iterable[TopicPartition] = (),
     closing: Iterable[TopicPartition] = (),
 ) -> Report:
     return Report(
@@ -113,12 +126,37 @@ def report(  # noqa: PLR0913 - a message has many fields
         ready=ready,
         held=dict.fromkeys(held, 3),
         opening=tuple(opening),
+        ahead=tuple(ahead),
         closing=tuple(closing),
     )
 
 
-def stopped(slot: Slot, epoch: int, landed: Offsets, revision: int = 7) -> Stopped:
-    return Stopped(slot=slot, epoch=epoch, revision=revision, landed=landed, quit_ms=0)
+def stopped(
+    slot: Slot,
+    epoch: int,
+    following: Offsets,
+    revision: int = 7,
+    unsettled: Iterable[TopicPartition] = (),
+) -> Stopped:
+    return Stopped(
+        slot=slot,
+        epoch=epoch,
+        revision=revision,
+        next=following,
+        quit_ms=0,
+        unsettled=tuple(unsettled),
+    )
+
+
+def has_landed(
+    slot: Slot, epoch: int, landed: Mapping[TopicPartition, int], revision: int = 7
+) -> Landed:
+    return Landed(slot=slot, epoch=epoch, revision=revision, landed=landed)
+
+
+def tailed(place: Place, *tails: tuple[Slot, int]) -> Place:
+    """Return the place with last writes of these slots and epochs under way."""
+    return replace(place, tails=frozenset(Tail(slot, epoch, 7) for slot, epoch in tails))
 
 
 def started(

@@ -6,7 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from binwright.core import handover
-from binwright.core.handover import Closing, Consumer, Deed, Exit, Fetch, Open, Opening, Quit, Reply
+from binwright.core.handover import (
+    Ahead,
+    Closing,
+    Consumer,
+    Deed,
+    Exit,
+    Fetch,
+    Land,
+    Open,
+    Opening,
+    Quit,
+    Reply,
+)
 from binwright.core.messages import Fence, Hello, Report
 from binwright.core.model import Slot, TopicPartition
 from binwright.core.ports import Hint
@@ -95,7 +107,7 @@ class Process:
         for deed in deeds:
             if isinstance(deed, Quit):
                 self.fetching.pop(deed.partition, None)
-            else:
+            elif not isinstance(deed, Land):  # rows are made of offsets here: nothing to carry
                 self.deeds.append(deed)
 
     def do(self) -> None:
@@ -111,7 +123,7 @@ class Process:
             case Reply(message=message):
                 self.world.inbox.append(message)
             case Fetch(partition=partition, offset=offset):
-                if partition in self.me.landed():
+                if partition in self.me.reading():
                     self.fetching[partition] = offset
             case Open():
                 self.opens.append(deed)
@@ -128,6 +140,7 @@ class Process:
             ready=self.me.ready,
             held=self.me.landed(),
             opening=self.me.among(Opening),
+            ahead=self.me.among(Ahead),
             closing=self.me.among(Closing),
         )
 

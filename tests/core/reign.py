@@ -101,6 +101,7 @@ class Reign:
         ready: bool = True,
         held: Iterable[TopicPartition] = (),
         opening: Iterable[TopicPartition] = (),
+        ahead: Iterable[TopicPartition] = (),
         closing: Iterable[TopicPartition] = (),
         epoch: int | None = None,
         term: int | None = None,
@@ -114,6 +115,7 @@ class Reign:
                 ready=ready,
                 held=dict.fromkeys(held, 3),
                 opening=tuple(opening),
+                ahead=tuple(ahead),
                 closing=tuple(closing),
             )
         )
@@ -128,15 +130,22 @@ class Reign:
         assert asked, "no packing was asked for"
         return self.feed(Packed(self.now, target))
 
-    def stopped(self, command: StopConsuming, slot: Slot, offset: int | None = 7) -> list[Action]:
+    def stopped(
+        self,
+        command: StopConsuming,
+        slot: Slot,
+        offset: int | None = 7,
+        unsettled: tuple[TopicPartition, ...] = (),
+    ) -> list[Action]:
         landed = dict.fromkeys(command.partitions, offset)
         return self.hear(
             Stopped(
                 slot=slot,
                 epoch=command.epoch,
                 revision=command.revision,
-                landed=landed,
+                next=landed,
                 quit_ms=0,
+                unsettled=unsettled,
             )
         )
 

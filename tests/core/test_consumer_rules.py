@@ -5,10 +5,12 @@ import pytest
 from binwright.core import handover
 from binwright.core.handover import (
     Active,
+    Ahead,
     Closing,
     Consumer,
     Exit,
     Fetch,
+    Land,
     Open,
     Opening,
     Quit,
@@ -19,6 +21,7 @@ from binwright.core.messages import (
     Command,
     Fence,
     Goodbye,
+    Landed,
     Leave,
     StartConsuming,
     Started,
@@ -40,8 +43,11 @@ def start(
     revision: int = 1,
     term: int = TERM,
     epoch: int = EPOCH,
+    ahead: bool = False,
 ) -> StartConsuming:
-    return StartConsuming(term=term, revision=revision, epoch=epoch, offsets=offsets, fences=fences)
+    return StartConsuming(
+        term=term, revision=revision, epoch=epoch, offsets=offsets, fences=fences, ahead=ahead
+    )
 
 
 def stop(*partitions: TopicPartition, revision: int = 2, term: int = TERM) -> StopConsuming:
@@ -59,9 +65,22 @@ def reading(**landed: int) -> Consumer:
     )
 
 
-def stopped(landed: dict[TopicPartition, int | None], revision: int = 2) -> Reply:
-    message = Stopped(slot=ME, epoch=EPOCH, revision=revision, landed=landed, quit_ms=99)
+def stopped(
+    following: dict[TopicPartition, int | None], *unsettled: TopicPartition, revision: int = 2
+) -> Reply:
+    message = Stopped(
+        slot=ME,
+        epoch=EPOCH,
+        revision=revision,
+        next=following,
+        quit_ms=99,
+        unsettled=unsettled,
+    )
     return Reply(message)
+
+
+def has_landed(landed: dict[TopicPartition, int], revision: int = 2) -> Reply:
+    return Reply(Landed(slot=ME, epoch=EPOCH, revision=revision, landed=landed))
 
 
 def started(offsets: dict[TopicPartition, int], *fences: Fence, revision: int = 1) -> Reply:
@@ -175,22 +194,85 @@ def test_a_stop_of_what_is_opening_ends_it() -> None:
     assert handover.opened(consumer, opening, {P: 8}) == (consumer, ())
 
 
-def test_a_stop_during_a_write_is_answered_when_that_is_settled() -> None:
-    """An unclear write settles nothing: no `Stopped` before."""
+def test_a_stop_during_a_write_is_answered_at_once_and_again_when_that_is_settled() -> None:
+    """An unclear write settles nothing: its end is told, and that it is not in the table yet."""
     consumer, deeds = obey(handover.handed(reading(p=30, q=4), {P: 40, Q: 9}), stop(P))
-    assert deeds == (Quit(P),)
+    assert deeds == (Quit(P), stopped({P: 40}, P))
     assert consumer.landed() == {Q: 4}
     assert consumer.among(Closing) == (P,)
     consumer, deeds = handover.settled(consumer)
-    assert deeds == (stopped({P: 40}),)
+    assert deeds == (has_landed({P: 40}),)
     assert (consumer.landed(), consumer.flying) == ({Q: 9}, {})
+
+
+def test_a_stop_of_what_the_write_does_not_touch_is_settled_at_once() -> None:
+    consumer, deeds = obey(handover.handed(reading(p=30, q=4), {Q: 9}), stop(P))
+    assert deeds == (Quit(P), stopped({P: 30}))
+    assert handover.settled(consumer)[1] == ()
 
 
 def test_a_stop_said_again_is_answered_under_its_last_revision() -> None:
     consumer, _ = obey(handover.handed(reading(p=30), {P: 40}), stop(P))
     consumer, deeds = obey(consumer, stop(P, revision=6))
-    assert deeds == ()
-    assert handover.settled(consumer)[1] == (stopped({P: 40}, revision=6),)
+    assert deeds == (stopped({P: 40}, P, revision=6),)
+    assert handover.settled(consumer)[1] == (has_landed({P: 40}, revision=6),)
+
+
+# --- reading ahead -----------------------------------------------------------------------------
+
+
+def test_who_reads_ahead_fetches_and_lands_nothing() -> None:
+    """† Its place is in no stamp, no hint and no batch."""
+    consumer, deeds = obey(READY, start({P: 30}, ahead=True))
+    assert deeds == (Fetch(P, 30), started({P: 30}))
+    assert consumer.reading() == {P}
+    assert not consumer.landed()
+    assert consumer.among(Ahead) == (P,)
+    with pytest.raises(ValueError, match="only of partitions that are read"):
+        handover.handed(consumer, {P: 31})
+
+
+def test_the_second_start_lets_it_land_what_it_read() -> None:
+    consumer, _ = obey(READY, start({P: 30}, ahead=True))
+    consumer, deeds = obey(consumer, start({P: 30}, revision=3))
+    assert deeds == (Land(P), started({P: 30}, revision=3))
+    assert consumer.landed() == {P: 30}
+
+
+def test_a_start_ahead_that_is_said_again_changes_nothing() -> None:
+    consumer, _ = obey(READY, start({P: 30}, ahead=True))
+    assert obey(consumer, start({P: 30}, ahead=True)) == (consumer, (started({P: 30}),))
+
+
+def test_whose_forerunner_died_resolves_and_forgets_what_it_read() -> None:
+    consumer, _ = obey(READY, start({P: 30}, ahead=True))
+    after, deeds = obey(consumer, start({P: None}, F2, revision=3))
+    assert deeds == (Quit(P), Open(3, (P,), (F2,)))
+    assert after.among(Opening) == (P,)
+
+
+def test_a_start_from_elsewhere_reads_anew() -> None:
+    consumer, _ = obey(READY, start({P: 30}, ahead=True))
+    after, deeds = obey(consumer, start({P: 20}, revision=3))
+    assert deeds == (Quit(P), Fetch(P, 20), started({P: 20}, revision=3))
+    assert after.landed() == {P: 20}
+
+
+def test_a_stop_of_what_is_only_read_ahead_finds_it_not_held() -> None:
+    consumer, _ = obey(READY, start({P: 30}, ahead=True))
+    assert obey(consumer, stop(P)) == (READY, (Quit(P), stopped({P: None})))
+
+
+def test_a_goodbye_does_not_name_what_was_only_read_ahead() -> None:
+    consumer, _ = obey(reading(q=4), start({P: 30}, ahead=True))
+    _, deeds = handover.drain(consumer)
+    goodbye = Goodbye(slot=ME, epoch=EPOCH, landed={Q: 4})
+    assert deeds == (Quit(P), Quit(Q), Reply(goodbye), Exit("asked to"))
+
+
+def test_who_reads_ahead_must_be_told_from_where() -> None:
+    with pytest.raises(ValueError, match="must be told from where"):
+        start({P: None}, ahead=True)
 
 
 def test_one_write_at_a_time_and_only_of_what_is_read() -> None:

@@ -8,8 +8,8 @@ from binwright.core.events import (
 )
 from binwright.core.group import (
     Held,
+    Parked,
     Place,
-    Settled,
     Stopping,
     Unassigned,
 )
@@ -143,7 +143,7 @@ def test_what_is_closing_is_stopped_again() -> None:
     assert isinstance(reign.place(P).at, Stopping)
     assert stop.epoch == epoch
     reign.stopped(stop, A)
-    assert reign.place(P).at == Settled(7)
+    assert reign.place(P).at == Parked(7)
 
 
 def test_what_two_hold_is_stopped_at_both_and_placed_without_their_word() -> None:
@@ -226,7 +226,7 @@ def test_a_goodbye_settles_what_it_names() -> None:
     reign = holding(RATES, {P: A, Q: A})
     epoch = reign.group.member(A).epoch or 0
     reign.hear(Goodbye(slot=A, epoch=epoch, landed={P: 9}))
-    assert reign.place(P) == Place(Settled(9))
+    assert reign.place(P) == Place(Parked(9))
     assert reign.place(Q) == Place(Unassigned())
 
 

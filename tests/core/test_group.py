@@ -6,8 +6,8 @@ from binwright.core.group import (
     REVISIONS_PER_TERM,
     Held,
     Member,
+    Parked,
     Place,
-    Settled,
     Stopping,
     Unassigned,
     debt,
@@ -17,8 +17,9 @@ from binwright.core.group import (
     lose,
     pay,
     started,
-    stopped,
 )
+from binwright.core.group import stopped as answered
+from binwright.core.model import Slot
 
 from .builders import (
     NOW,
@@ -37,6 +38,7 @@ from .builders import (
     held,
     start,
     starting,
+    stopped,
     stopping,
 )
 
@@ -127,7 +129,7 @@ def test_losing_one_of_two_owners_leaves_the_other() -> None:
 
 
 def test_what_is_settled_or_of_others_is_not_lost() -> None:
-    places = {P: Place(Settled(4)), Q: held(S1, 2), C: stopping({S1: 2})}
+    places = {P: Place(Parked(4)), Q: held(S1, 2), C: stopping({S1: 2})}
     assert lose(group({}, places), S0).places == places
 
 
@@ -135,9 +137,9 @@ def test_a_goodbye_settles_what_it_names_and_frees_the_rest() -> None:
     places = {P: held(S0, 1, S2), Q: starting(S0, start(1, {Q: 4}), S2), C: stopping({S0: 1})}
     known = let_go(group({}, places), S0, {P: 8, C: 9})
     assert known.places == {
-        P: Place(Settled(8), frozenset({S2})),
+        P: Place(Parked(8), frozenset({S2})),
         Q: free(S2),
-        C: Place(Settled(9)),
+        C: Place(Parked(9)),
     }
 
 
@@ -151,20 +153,21 @@ def test_a_goodbye_takes_nothing_from_others() -> None:
 
 def test_a_stop_of_two_owners_ends_when_both_answered_and_neither_is_believed() -> None:
     """† Held twice was a fault: the table alone knows how far it got."""
-    known = stopped(group({}, {P: stopping({S0: 1, S1: 2})}), S0, 7, {P: 5})
+    known = answered(group({}, {P: stopping({S0: 1, S1: 2})}), stopped(S0, 1, {P: 5}))
     assert known.places == {P: Place(Stopping({S1: 2}, 7, NOW, twice=True))}
-    assert stopped(known, S1, 7, {P: 9}).places == {P: free()}
+    assert answered(known, stopped(S1, 2, {P: 9})).places == {P: free()}
 
 
 @pytest.mark.parametrize(("slot", "revision"), [(S0, 6), (S1, 7)])
-def test_an_answer_to_another_stop_changes_nothing(slot: int, revision: int) -> None:
+def test_an_answer_to_another_stop_changes_nothing(slot: Slot, revision: int) -> None:
     """† By slot and revision: an answer of long ago would name an offset of long ago."""
     known = group({}, {P: stopping({S0: 1}), Q: held(S0, 1)})
-    assert stopped(known, slot, revision, {P: 5, Q: 5, C: 5}) == known  # type: ignore[arg-type]
+    assert answered(known, stopped(slot, 1, {P: 5, Q: 5, C: 5}, revision)) == known
 
 
 def test_an_answer_to_a_stop_may_come_in_parts() -> None:
-    known = stopped(group({}, {P: stopping({S0: 1}), Q: stopping({S0: 1})}), S0, 7, {Q: None})
+    both = {P: stopping({S0: 1}), Q: stopping({S0: 1})}
+    known = answered(group({}, both), stopped(S0, 1, {Q: None}))
     assert known.places == {P: stopping({S0: 1}), Q: free()}
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from binwright.core.events import Destroy, Publish, Tell
-from binwright.core.group import Group, Held, Member, Place, Settled
+from binwright.core.group import Group, Held, Member, Parked, Place
 from binwright.core.hearing import condemn, contradiction, hear, overtaken, take_answer
 from binwright.core.messages import Claim, Inbound, Leave, Planned
 
@@ -33,13 +33,14 @@ from .builders import (
     starting,
     stopped,
     stopping,
+    tailed,
 )
 
 
 def takes(known: Group, message: Inbound, offset: int = 90) -> Group:
     """Hear a record as a controller that reigns does."""
     known, _ = hear(known, heard(message, offset))
-    return take_answer(known, message)[0]
+    return take_answer(known, message, NOW)[0]
 
 
 # --- claims ------------------------------------------------------------------------------------
@@ -108,7 +109,7 @@ def test_after_a_dead_nothing_of_that_epoch_counts() -> None:
 
 def test_a_goodbye_owes_nothing() -> None:
     known = takes(group({S0: alive(1)}, {P: held(S0, 1)}), goodbye(S0, 1, {P: 8}))
-    assert known.places == {P: Place(Settled(8))}
+    assert known.places == {P: Place(Parked(8))}
     assert known.member(S0).left_nothing
 
 
@@ -177,14 +178,14 @@ def test_a_started_makes_it_held_and_records_its_fences_for_its_tables() -> None
     command = start(1, {P: None, C: None}, [fence(S1, 9)])
     places = {P: starting(S0, command, S1), C: starting(S0, command, S1), Q: free(S1)}
     known = group({S0: alive(1), S1: dead(9)}, places)
-    known, actions = take_answer(known, started(S0, 1, [P], [fence(S1, 9)]))
+    known, actions = take_answer(known, started(S0, 1, [P], [fence(S1, 9)]), NOW)
     assert known.places == {P: held(S0, 1), C: starting(S0, command, S1), Q: free()}
     assert actions == (Publish(fenced(S1, 9)),)
 
 
 def test_a_fence_does_not_pay_for_a_later_death() -> None:
     known = group({S0: alive(1), S1: dead(12)}, {P: starting(S0, start(1, {P: None}), S1)})
-    known, actions = take_answer(known, started(S0, 1, [P], [fence(S1, 9)]))
+    known, actions = take_answer(known, started(S0, 1, [P], [fence(S1, 9)]), NOW)
     assert known.places == {P: held(S0, 1, S1)}
     assert actions == (Publish(fenced(S1, 9)),)
 
@@ -194,13 +195,13 @@ def test_a_fence_does_not_pay_for_an_epoch_that_came_after_it() -> None:
     newcomer = Member(hello=12, dead=9)
     places = {P: starting(S0, start(1, {P: None}), S1), Q: free(S1)}
     known = group({S0: alive(1), S1: newcomer}, places)
-    known, _ = take_answer(known, started(S0, 1, [P], [fence(S1, 9)]))
+    known, _ = take_answer(known, started(S0, 1, [P], [fence(S1, 9)]), NOW)
     assert known.places[Q] == free(S1)
 
 
 def test_a_started_that_matches_nothing_records_no_fence() -> None:
     known = group({S0: alive(1), S1: dead(9)}, {P: held(S2, 3, S1)})
-    assert take_answer(known, started(S0, 1, [P], [fence(S1, 9)])) == (known, ())
+    assert take_answer(known, started(S0, 1, [P], [fence(S1, 9)]), NOW) == (known, ())
 
 
 @pytest.mark.parametrize("message", [started(S0, 1, [P]), stopped(S0, 1, {P: 4})])
@@ -208,7 +209,7 @@ def test_answers_of_older_epochs_change_nothing(message: Inbound) -> None:
     """† old_epoch_acks"""
     for place in (starting(S0, start(60, {P: 4})), stopping({S0: 60})):
         known = group({S0: alive(60)}, {P: place})
-        assert take_answer(known, message) == (known, ())
+        assert take_answer(known, message, NOW) == (known, ())
 
 
 def test_a_fence_recorded_before_a_higher_one_changes_nothing() -> None:
@@ -239,6 +240,34 @@ def test_who_does_not_hold_what_is_believed_of_it_denies_it() -> None:
 def test_who_holds_what_another_has_denies_it(place: Place) -> None:
     known = group({S0: alive(1), S1: alive(2)}, {P: place})
     told = contradiction(known, report(S0, 1, held=[P]))
+    assert told == "consumer 0 holds orders-0, and so does 1"
+
+
+def test_who_reads_ahead_as_it_should_denies_nothing() -> None:
+    known = group({S0: alive(1), S1: alive(2)}, {P: tailed(held(S1, 2), (S0, 1))})
+    assert contradiction(known, report(S1, 2, ahead=[P])) is None
+    assert contradiction(known, report(S0, 1, closing=[P])) is None
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        (tailed(held(S1, 2), (S0, 1)), report(S1, 2, held=[P])),
+        (held(S1, 2), report(S1, 2, ahead=[P])),
+    ],
+)
+def test_who_lands_what_it_should_not_or_does_not_land_what_it_should_denies_it(
+    place: Place, said: Inbound
+) -> None:
+    """† Two that land one partition is what everything else is there to prevent."""
+    known = group({S0: alive(1), S1: alive(2)}, {P: place})
+    told = contradiction(known, said)
+    assert told == "consumer 1 and the controller differ on who lands orders-0"
+
+
+def test_whose_last_write_nobody_knows_of_denies_it() -> None:
+    known = group({S0: alive(1), S1: alive(2)}, {P: held(S1, 2)})
+    told = contradiction(known, report(S0, 1, closing=[P]))
     assert told == "consumer 0 holds orders-0, and so does 1"
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from binwright.core.events import Action, Tell
-from binwright.core.group import Place, Settled, Starting, Stopping
+from binwright.core.group import Parked, Place, Starting, Stopping
 from binwright.core.messages import Command, StartConsuming, StopConsuming
 from binwright.core.model import Slot
 from binwright.core.moving import advance, arrived, blockers, repeat, stop_command
@@ -51,7 +51,7 @@ def test_no_stop_goes_out_before_the_heir_is_ready(heir: object) -> None:
 
 
 def test_what_is_settled_starts_at_its_offset() -> None:
-    known, actions = advance(group(BOTH, {P: Place(Settled(8))}), {P: S1}, NOW)
+    known, actions = advance(group(BOTH, {P: Place(Parked(8))}), {P: S1}, NOW)
     ((slot, command),) = told(actions)
     assert isinstance(command, StartConsuming)
     assert (slot, command.epoch, command.offsets, command.fences) == (S1, 2, {P: 8}, ())
@@ -66,7 +66,7 @@ def test_what_is_unassigned_starts_without_an_offset() -> None:
 
 def test_with_fences_the_offset_is_always_resolved() -> None:
     """† offset_beside_fence"""
-    owing = Place(Settled(8), frozenset({S2}))
+    owing = Place(Parked(8), frozenset({S2}))
     known, actions = advance(group({**BOTH, S2: dead(9)}, {P: owing}), {P: S1}, NOW)
     ((_, command),) = told(actions)
     assert isinstance(command, StartConsuming)

@@ -37,6 +37,7 @@ from binwright.core.messages import (
     Planned,
     StartConsuming,
     StopConsuming,
+    Stopped,
 )
 from binwright.core.model import TopicPartition
 from binwright.core.moving import stop_command
@@ -385,4 +386,5 @@ def test_a_deposed_controller_does_nothing() -> None:
 def test_places_without_a_match_stay() -> None:
     group = Group(rules=RULES, controller="me", term=1)
     group = place_all(group, {P: Place(Held(A, 1))})
-    assert stopped(group, A, 1, {P: 3}) == group
+    answer = Stopped(slot=A, epoch=1, revision=1, next={P: 3}, quit_ms=0)
+    assert stopped(group, answer) == group

@@ -52,7 +52,7 @@ FIELDS: dict[str, some.SearchStrategy[Any]] = {
     **dict.fromkeys(["epoch", "term", "revision", "number", "quit_ms", "at_ms"], NUMBERS),
     **dict.fromkeys(["landed_rows", "holes", "consumers", "count"], NUMBERS),
     **dict.fromkeys(["ready", "writing"], some.booleans()),
-    **dict.fromkeys(["opening", "closing"], some_tuple(PARTITIONS)),
+    **dict.fromkeys(["opening", "ahead", "closing", "unsettled"], some_tuple(PARTITIONS)),
     **dict.fromkeys(["moves", "targets"], some_map(SLOTS)),
     **dict.fromkeys(["rate", "rscore", "interval_s"], AMOUNTS),
     "slot": SLOTS,
@@ -64,9 +64,9 @@ FIELDS: dict[str, some.SearchStrategy[Any]] = {
     "rates": some_map(AMOUNTS),
 }
 SPECIAL: dict[type, dict[str, some.SearchStrategy[Any]]] = {
-    messages.Stopped: {"landed": some_map(some.none() | NUMBERS)},
+    messages.Stopped: {"next": some_map(some.none() | NUMBERS)},
     messages.StopConsuming: {"partitions": some_tuple(PARTITIONS)},
-    messages.StartConsuming: {"offsets": some_map(some.none())},
+    messages.StartConsuming: {"offsets": some_map(some.none()), "ahead": some.just(value=False)},
     Measurement: {"partitions": some_tuple(RATES)},
 }
 
@@ -133,7 +133,7 @@ def test_no_json_whatever_raises_anything_else(value: object) -> None:
         assert "landed" in found.reason  # noqa: PT017 - it need not raise: a number is fine
 
 
-REPORT = {"kind": "report/1", "slot": 0, "epoch": 1, "term": 0, "ready": True, "held": {"t-0": 1}}
+REPORT = {"kind": "report/2", "slot": 0, "epoch": 1, "term": 0, "ready": True, "held": {"t-0": 1}}
 
 
 @pytest.mark.parametrize(

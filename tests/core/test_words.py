@@ -15,6 +15,7 @@ from binwright.core.messages import (
     Goodbye,
     Hello,
     Inbound,
+    Landed,
     Leave,
     PartitionRate,
     Planned,
@@ -39,7 +40,8 @@ INBOUND: list[Inbound] = [
     Claim(controller="c"),
     Hello(slot=S, process="p", version="1"),
     Report(slot=S, epoch=1, term=2, ready=True, held={P: 3}, opening=(Q,), closing=(Q,)),
-    Stopped(slot=S, epoch=1, revision=5, landed={P: None, Q: 7}, quit_ms=8),
+    Stopped(slot=S, epoch=1, revision=5, next={P: None, Q: 7}, quit_ms=8, unsettled=(Q,)),
+    Landed(slot=S, epoch=1, revision=5, landed={Q: 7}),
     Started(slot=S, epoch=1, revision=5, offsets={P: 3}, fences=(F,)),
     Goodbye(slot=S, epoch=1, landed={P: 3}),
     Dead(slot=S, term=2),
@@ -89,7 +91,7 @@ def test_equal_messages_are_equal_bytes(offsets: dict[int, int]) -> None:
 
 
 def test_keys_keep_the_last_word_of_each_kind_and_slot() -> None:
-    assert [wire.key(m) for m in (*INBOUND[:3], INBOUND[7], COMMANDS[0])] == [
+    assert [wire.key(m) for m in (*INBOUND[:3], INBOUND[8], COMMANDS[0])] == [
         b"claim",
         b"hello/3",
         b"report/3",

@@ -12,6 +12,7 @@ from binwright.consumer.landing import Tables
 from binwright.consumer.mailbox import open_mailbox
 from binwright.controller.steer import Controller, Deposed, Realm
 from binwright.core import wire
+from binwright.core.batch import BatchRules
 from binwright.core.group import Group, Held, Rules
 from binwright.core.machine import Sentinel
 from binwright.core.messages import Inbound
@@ -84,7 +85,7 @@ class Process:
             intake=FakeIntake(world.topics, GROUP),
             tables=tables,
             topics=world.names,
-            rules=IngestRules(),
+            rules=IngestRules(BatchRules(cap_bytes=world.cap_bytes)),
             wall_ms=lambda: int(asyncio.get_running_loop().time() * 1000),
         )
         await self.ingest.run()
@@ -103,6 +104,7 @@ class World:
     bus: FakeBus = field(default_factory=lambda: FakeBus({METRICS: 1}, latency_s=0.002))
     storage: FakeStorage = field(default_factory=FakeStorage)
     write_s: float = 0.5
+    cap_bytes: int = 64_000_000
     fleet: FakeFleet = field(init=False)
     controllers: list[Controller] = field(default_factory=list)
     tasks: list[asyncio.Task[None]] = field(default_factory=list)

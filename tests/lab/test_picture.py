@@ -34,7 +34,7 @@ def lively() -> Picture:
 
 def test_a_move_is_paused_from_the_last_fetch_to_the_first() -> None:
     picture = lively()
-    picture.heard(5, 1_900, Stopped(slot=A, epoch=1, revision=1, landed={P: 50}, quit_ms=1_000))
+    picture.heard(5, 1_900, Stopped(slot=A, epoch=1, revision=1, next={P: 50}, quit_ms=1_000))
     picture.heard(6, 2_250, Started(slot=B, epoch=2, revision=2, offsets={P: 50}))
     (move,) = picture.moves
     assert (move.old, move.new, move.pause_s) == (A, B, 1.25)

@@ -7,7 +7,7 @@ The rules are those of `docs/protocol.md`; the ones marked † there lose or dou
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from binwright.core.messages import Fence, StartConsuming
+from binwright.core.messages import Fence, Landed, StartConsuming, Stopped
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
 from binwright.core.monitors import Monitors
 
@@ -63,8 +63,8 @@ class Unassigned:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
-    """Nobody reads it; everything before `offset` has landed."""
+class Parked:
+    """Nobody reads it; everything before `offset` has landed, or will by what its tails say."""
 
     offset: int
 
@@ -98,15 +98,26 @@ class Starting:
 
 
 @dataclass(frozen=True, slots=True)
+class Tail:
+    """A former owner's last write, still on its way: it reads no more, and will say `Landed`."""
+
+    slot: Slot
+    epoch: int
+    revision: int  # of the stop
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
-    """Where a partition is, and which slots' late writes must be shut out before anyone reads on.
+    """Where a partition is, and whose late writes must be shut out or awaited.
 
     A debt is paid by the fence that a `Started` confirms or by the claim of the slot's newcomer.
-    It stays owed through any number of heirs that die first (†).
+    It stays owed through any number of heirs that die first (†). While there is a tail, whoever
+    has the partition only reads ahead.
     """
 
-    at: Unassigned | Settled | Held | Stopping | Starting
+    at: Unassigned | Parked | Held | Stopping | Starting
     owed: frozenset[Slot] = frozenset()
+    tails: frozenset[Tail] = frozenset()
 
     @property
     def slot(self) -> Slot | None:
@@ -122,7 +133,12 @@ class Place:
     @property
     def free(self) -> bool:
         """Whether nobody reads it, so that it may be started."""
-        return isinstance(self.at, Unassigned | Settled)
+        return isinstance(self.at, Unassigned | Parked)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody reads it and nobody's rows of it are on their way."""
+        return self.free and not self.tails
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,14 +208,41 @@ def lose(group: Group, slot: Slot) -> Group:
     for partition, place in group.places.items():
         match place.at:
             case Held() | Starting() if place.slot == slot:
-                changed[partition] = Place(Unassigned(), place.owed | {slot})
-            case Stopping(owners=owners, revision=revision, sent_at=sent_at) if slot in owners:
-                rest = {s: e for s, e in owners.items() if s != slot}
-                at = Stopping(rest, revision, sent_at, twice=True) if rest else Unassigned()
-                changed[partition] = Place(at, place.owed | {slot})
+                lost = replace(place, at=Unassigned(), owed=place.owed | {slot})
+            case Stopping() as at if slot in at.owners:
+                rest = {s: e for s, e in at.owners.items() if s != slot}
+                left = replace(at, owners=rest, twice=True) if rest else Unassigned()
+                lost = replace(place, at=left, owed=place.owed | {slot})
             case _:
-                pass
+                lost = place
+        if any(tail.slot == slot for tail in lost.tails):
+            lost = _without_tail(replace(lost, owed=lost.owed | {slot}), slot)
+        if lost is not place:
+            changed[partition] = lost
     return place_all(group, changed)
+
+
+def _without_tail(place: Place, slot: Slot) -> Place:
+    """A tail's owner is gone: how far it landed is for the table to say."""
+    match place.at:
+        case Parked():
+            at: Unassigned | Stopping = Unassigned()
+        case Stopping():
+            at = replace(place.at, twice=True)
+        case Unassigned():
+            at = place.at
+        case _:
+            raise ValueError("whoever read ahead must be stopped first")
+    return replace(place, at=at, tails=frozenset(t for t in place.tails if t.slot != slot))
+
+
+def readers_ahead(group: Group, slot: Slot) -> dict[Slot, list[TopicPartition]]:
+    """Return who reads ahead of a write of `slot`, and what."""
+    found: dict[Slot, list[TopicPartition]] = {}
+    for partition, place in sorted(group.places.items()):
+        if isinstance(place.at, Held | Starting) and any(t.slot == slot for t in place.tails):
+            found.setdefault(place.at.slot, []).append(partition)
+    return found
 
 
 def let_go(group: Group, slot: Slot, landed: Mapping[TopicPartition, int]) -> Group:
@@ -209,7 +252,7 @@ def let_go(group: Group, slot: Slot, landed: Mapping[TopicPartition, int]) -> Gr
         match place.at:
             case Held() | Starting() if place.slot == slot:
                 offset = landed.get(partition)
-                at = Unassigned() if offset is None else Settled(offset)
+                at = Unassigned() if offset is None else Parked(offset)
                 changed[partition] = replace(place, at=at)
             case Stopping() as at if slot in at.owners:
                 changed[partition] = _answered(place, at, slot, landed.get(partition))
@@ -225,25 +268,40 @@ def _answered(place: Place, at: Stopping, slot: Slot, offset: int | None) -> Pla
         return replace(place, at=replace(at, owners=rest))
     if offset is None or at.twice:
         return replace(place, at=Unassigned())
-    return replace(place, at=Settled(offset))
+    return replace(place, at=Parked(offset))
 
 
-def stopped(
-    group: Group,
-    slot: Slot,
-    revision: int,
-    landed: Mapping[TopicPartition, int | None],
-) -> Group:
+def stopped(group: Group, message: Stopped) -> Group:
     """Take the answer to a stop; what does not match the command that is out is dropped (†)."""
-    changed = {
-        partition: _answered(place, place.at, slot, offset)
-        for partition, offset in landed.items()
-        if (place := group.places.get(partition)) is not None
-        and isinstance(place.at, Stopping)
-        and place.at.revision == revision
-        and slot in place.at.owners
-    }
+    slot, tail = message.slot, Tail(message.slot, message.epoch, message.revision)
+    changed: dict[TopicPartition, Place] = {}
+    for partition, offset in message.next.items():
+        place = group.places.get(partition)
+        if place is None or not isinstance(place.at, Stopping) or slot not in place.at.owners:
+            continue
+        if place.at.revision == message.revision:
+            tails = place.tails | {tail} if partition in message.unsettled else place.tails
+            changed[partition] = _answered(replace(place, tails=tails), place.at, slot, offset)
     return place_all(group, changed)
+
+
+def landed(group: Group, message: Landed) -> tuple[Group, dict[Slot, dict[TopicPartition, int]]]:
+    """Take the word that a last write has landed; one that nobody waits for is dropped.
+
+    Returns:
+        Who read ahead, and may land now: heir -> partition -> from where.
+    """
+    tail = Tail(message.slot, message.epoch, message.revision)
+    changed: dict[TopicPartition, Place] = {}
+    heirs: dict[Slot, dict[TopicPartition, int]] = {}
+    for partition, offset in sorted(message.landed.items()):
+        place = group.places.get(partition)
+        if place is None or tail not in place.tails:
+            continue
+        changed[partition] = settled = replace(place, tails=place.tails - {tail})
+        if isinstance(place.at, Held | Starting) and not settled.tails:
+            heirs.setdefault(place.at.slot, {})[partition] = offset
+    return place_all(group, changed), heirs
 
 
 def started(

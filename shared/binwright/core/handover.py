@@ -11,6 +11,7 @@ from binwright.core.messages import (
     Command,
     Fence,
     Goodbye,
+    Landed,
     Leave,
     StartConsuming,
     Started,
@@ -39,15 +40,21 @@ class Opening:
 
 
 @dataclass(frozen=True, slots=True)
+class Ahead:
+    """It is read from `offset` on, but the rows before are still on their way: land nothing."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class Closing:
     """A stop was obeyed; its rows in the write in flight are not settled yet."""
 
     revision: int
     landed: int  # before that write
-    quit_ms: int
 
 
-Part = Active | Opening | Closing
+Part = Active | Opening | Ahead | Closing
 
 
 # --- what the shell must do --------------------------------------------------------------------
@@ -57,7 +64,7 @@ Part = Active | Opening | Closing
 class Reply:
     """Publish this to partition 0."""
 
-    message: Stopped | Started | Goodbye
+    message: Stopped | Landed | Started | Goodbye
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +88,13 @@ class Quit:
 
 
 @dataclass(frozen=True, slots=True)
+class Land:
+    """What was read ahead of it may land."""
+
+    partition: TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
 class Open:
     """Raise the fences on these partitions' tables, then resolve where to begin; say `opened`."""
 
@@ -96,7 +110,7 @@ class Exit:
     reason: str
 
 
-Deed = Reply | ReportNow | Fetch | Quit | Open | Exit
+Deed = Reply | ReportNow | Fetch | Quit | Land | Open | Exit
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +129,11 @@ class Consumer:
         """Return, of what is read, the next offset to land: what stamps and hints may name."""
         return {p: part.landed for p, part in self.parts.items() if isinstance(part, Active)}
 
-    def among(self, kind: type[Opening | Closing]) -> tuple[TopicPartition, ...]:
+    def reading(self) -> frozenset[TopicPartition]:
+        """Return what is to be fetched."""
+        return frozenset(p for p, part in self.parts.items() if isinstance(part, Active | Ahead))
+
+    def among(self, kind: type[Opening | Ahead | Closing]) -> tuple[TopicPartition, ...]:
         """Return the partitions that are in this state, sorted."""
         return tuple(sorted(p for p, part in self.parts.items() if isinstance(part, kind)))
 
@@ -149,59 +167,60 @@ def obey(consumer: Consumer, command: Command, now_ms: int) -> Done:
 
 
 def _stop(consumer: Consumer, command: StopConsuming, now_ms: int) -> Done:
-    parts, answers, quits = dict(consumer.parts), dict[TopicPartition, int | None](), list[Deed]()
+    parts, quits = dict(consumer.parts), list[Deed]()
+    following: dict[TopicPartition, int | None] = dict.fromkeys(command.partitions)
     for partition in command.partitions:
-        match parts.pop(partition, None):
-            case Active(landed=landed):
-                quits.append(Quit(partition))
-                if partition in consumer.flying:
-                    parts[partition] = Closing(command.revision, landed, now_ms)
-                else:
-                    answers[partition] = landed
-            case Closing() as closing:
-                parts[partition] = replace(closing, revision=command.revision)
-            case _:
-                answers[partition] = None
-    consumer = replace(consumer, parts=parts)
-    reply = _stopped(consumer, command.revision, answers, now_ms)
-    return consumer, (*quits, *reply)
-
-
-def _stopped(
-    consumer: Consumer, revision: int, landed: Mapping[TopicPartition, int | None], quit_ms: int
-) -> tuple[Reply, ...]:
-    if not landed:
-        return ()
-    message = Stopped(
-        slot=consumer.slot, epoch=consumer.epoch, revision=revision, landed=landed, quit_ms=quit_ms
+        part = parts.pop(partition, None)
+        if isinstance(part, Active | Ahead):
+            quits.append(Quit(partition))
+        if isinstance(part, Active | Closing):
+            following[partition] = consumer.flying.get(partition, part.landed)
+            if partition in consumer.flying:
+                parts[partition] = Closing(command.revision, part.landed)
+    stopped = Stopped(
+        slot=consumer.slot,
+        epoch=consumer.epoch,
+        revision=command.revision,
+        next=following,
+        quit_ms=now_ms,
+        unsettled=tuple(p for p in sorted(following) if p in parts),
     )
-    return (Reply(message),)
+    return replace(consumer, parts=parts), (*quits, Reply(stopped))
 
 
 def _start(consumer: Consumer, command: StartConsuming) -> Done:
     if consumer.leaving:
         return consumer, ()  # the Goodbye to come is the answer
-    parts, begun, fetches = dict(consumer.parts), dict[TopicPartition, int](), list[Deed]()
+    parts, begun, deeds = dict(consumer.parts), dict[TopicPartition, int](), list[Deed]()
     opening = dict[tuple[Fence, ...], list[TopicPartition]]()
     for partition, offset in sorted(command.offsets.items()):
-        match parts.get(partition):
+        part = parts.get(partition)
+        match part:
             case Active(landed=landed) | Closing(landed=landed):
                 begun[partition] = landed  # a start of what is held changes nothing (†)
+                continue
             case Opening(revision=command.revision):
-                pass  # said again: it is being opened, and that will be the answer
-            case part if offset is None:
-                # Fences of an earlier start that is not done yet stay owed.
-                old = part.fences if isinstance(part, Opening) else ()
-                fences = tuple(sorted({*old, *command.fences}, key=lambda f: (f.slot, f.number)))
-                parts[partition] = Opening(command.revision, fences)
-                opening.setdefault(fences, []).append(partition)
+                continue  # said again: it is being opened, and that will be the answer
+            case Ahead(offset=begin) if begin != offset:
+                deeds.append(Quit(partition))  # read too far, or from elsewhere
+            case Ahead() if not command.ahead:
+                deeds.append(Land(partition))
             case _:
-                parts[partition] = Active(offset)
-                begun[partition] = offset
-                fetches.append(Fetch(partition, offset))
+                pass
+        if offset is None:
+            # Fences of an earlier start that is not done yet stay owed.
+            old = part.fences if isinstance(part, Opening) else ()
+            fences = tuple(sorted({*old, *command.fences}, key=lambda f: (f.slot, f.number)))
+            parts[partition] = Opening(command.revision, fences)
+            opening.setdefault(fences, []).append(partition)
+        else:
+            parts[partition] = Ahead(offset) if command.ahead else Active(offset)
+            begun[partition] = offset
+            if part != Ahead(offset):
+                deeds.append(Fetch(partition, offset))
     consumer = replace(consumer, parts=parts)
     opens = [Open(command.revision, tuple(ps), fences) for fences, ps in opening.items()]
-    return consumer, (*fetches, *_started(consumer, command.revision, begun, ()), *opens)
+    return consumer, (*deeds, *_started(consumer, command.revision, begun, ()), *opens)
 
 
 def _started(
@@ -245,24 +264,24 @@ def handed(consumer: Consumer, ends: Mapping[TopicPartition, int]) -> Consumer:
 
 
 def settled(consumer: Consumer) -> Done:
-    """The write in flight has landed, and is known to have: stops that waited are answered."""
-    parts, closed = dict(consumer.parts), dict[tuple[int, int], dict[TopicPartition, int | None]]()
+    """The write in flight has landed, and is known to have: whoever was told of it is told so."""
+    parts, closed = dict(consumer.parts), dict[int, dict[TopicPartition, int]]()
     for partition, end in sorted(consumer.flying.items()):
         match parts.get(partition):
             case Active():
                 parts[partition] = Active(end)
-            case Closing(revision=revision, quit_ms=quit_ms):
+            case Closing(revision=revision):
                 del parts[partition]
-                closed.setdefault((revision, quit_ms), {})[partition] = end
+                closed.setdefault(revision, {})[partition] = end
             case _:
                 raise ValueError(f"{partition} was in flight, but is neither read nor closing")
     consumer = replace(consumer, parts=parts, flying={})
-    replies: list[Deed] = []
-    for (revision, quit_ms), landed in closed.items():
-        replies += _stopped(consumer, revision, landed, quit_ms)
-    if consumer.leaving:
-        return consumer, (*replies, *_farewell(consumer))
-    return consumer, tuple(replies)
+    slot, epoch = consumer.slot, consumer.epoch
+    replies = tuple(
+        Reply(Landed(slot=slot, epoch=epoch, revision=revision, landed=landed))
+        for revision, landed in closed.items()
+    )
+    return consumer, (*replies, *_farewell(consumer)) if consumer.leaving else replies
 
 
 def drain(consumer: Consumer) -> Done:
@@ -273,7 +292,7 @@ def drain(consumer: Consumer) -> Done:
         # A Goodbye says that no older epoch can write: only claims that stand can promise it.
         return consumer, (Exit("asked to, before it was ready"),)
     consumer = replace(consumer, leaving=True)
-    quits = tuple(Quit(p) for p in sorted(consumer.landed()))
+    quits = tuple(Quit(p) for p in sorted(consumer.reading()))
     return consumer, quits if consumer.flying else (*quits, *_farewell(consumer))
 
 

@@ -8,10 +8,13 @@ from binwright.core.group import (
     Group,
     Held,
     Member,
+    Place,
     Starting,
+    landed,
     let_go,
     lose,
     pay,
+    readers_ahead,
     started,
     stopped,
 )
@@ -22,13 +25,15 @@ from binwright.core.messages import (
     Goodbye,
     Hello,
     Inbound,
+    Landed,
     Leave,
     Planned,
     Report,
     Started,
     Stopped,
 )
-from binwright.core.model import Slot
+from binwright.core.model import Slot, TopicPartition
+from binwright.core.moving import recall, release
 
 Heeded = tuple[Group, tuple[Action, ...]]
 
@@ -75,7 +80,8 @@ def _hello(group: Group, slot: Slot, event: Heard) -> Heeded:
         condemned_at=None,
     )
     said = Say("consumer.arrived", {"slot": slot, "epoch": event.offset})
-    return _known(lose(group, slot), slot, member), (said,)
+    group, recalled = _lost(group, slot, event.now)
+    return _known(group, slot, member), (said, *recalled)
 
 
 def _dead(group: Group, slot: Slot, event: Heard) -> Heeded:
@@ -83,12 +89,23 @@ def _dead(group: Group, slot: Slot, event: Heard) -> Heeded:
     member = group.member(slot)
     lived = member.epoch is not None
     died = replace(member, dead=event.offset, ready=False, condemned_at=None)
-    group = _known(lose(group, slot) if lived else group, slot, died)
+    if not lived:
+        return _known(group, slot, died), ()
+    group, recalled = _lost(group, slot, event.now)
     said = Say("consumer.died", {"slot": slot, "epoch": member.hello, "number": event.offset})
-    return group, (said, Destroy(slot)) if lived and group.term is not None else ()
+    destroyed = () if group.term is None else (said, Destroy(slot))
+    return _known(group, slot, died), (*destroyed, *recalled)
 
 
-def _word(group: Group, message: Report | Stopped | Started | Goodbye, event: Heard) -> Heeded:
+def _lost(group: Group, slot: Slot, now: float) -> Heeded:
+    """Take everything from a slot; who read ahead of its last write must begin anew."""
+    group, recalled = recall(group, readers_ahead(group, slot), now)
+    return lose(group, slot), recalled
+
+
+def _word(
+    group: Group, message: Report | Stopped | Landed | Started | Goodbye, event: Heard
+) -> Heeded:
     slot, member = message.slot, group.member(message.slot)
     if message.epoch != member.epoch:
         if group.term is None or event.offset < group.term or not isinstance(message, Report):
@@ -115,11 +132,14 @@ def _report(group: Group, member: Member, report: Report) -> Heeded:
     return pay(group, report.slot), (Say("consumer.ready", {"slot": report.slot}),)
 
 
-def take_answer(group: Group, message: Inbound) -> Heeded:
+def take_answer(group: Group, message: Inbound, now: float) -> Heeded:
     """Let an answer change where partitions are; one that does not match is dropped (†)."""
     match message:
         case Stopped(slot=slot, epoch=epoch) if epoch == group.member(slot).epoch:
-            return stopped(group, slot, message.revision, message.landed), ()
+            return stopped(group, message), ()
+        case Landed(slot=slot, epoch=epoch) if epoch == group.member(slot).epoch:
+            group, heirs = landed(group, message)
+            return release(group, heirs, now)
         case Started(slot=slot, epoch=epoch) if epoch == group.member(slot).epoch:
             return _started(group, message)
         case Goodbye(slot=slot, epoch=epoch) if _just_left(group.member(slot), epoch):
@@ -154,14 +174,24 @@ def contradiction(group: Group, message: Inbound) -> str | None:
     """
     if not isinstance(message, Report) or message.epoch != group.member(message.slot).epoch:
         return None
-    has = {*message.held, *message.opening, *message.closing}
     for partition, place in sorted(group.places.items()):
-        mine = isinstance(place.at, Held) and place.at.slot == message.slot
-        if mine and partition not in has:
-            return f"consumer {message.slot} does not hold {partition}"
-        elsewhere = isinstance(place.at, Held | Starting) and place.slot != message.slot
-        if elsewhere and partition in has:
-            return f"consumer {message.slot} holds {partition}, and so does {place.slot}"
+        if isinstance(place.at, Held | Starting) and (why := _denied(message, partition, place)):
+            return why
+    return None
+
+
+def _denied(report: Report, partition: TopicPartition, place: Place) -> str | None:
+    lands = partition in report.held or partition in report.opening
+    closes = partition in report.closing
+    if place.slot != report.slot:
+        tail = any((t.slot, t.epoch) == (report.slot, report.epoch) for t in place.tails)
+        if lands or partition in report.ahead or (closes and not tail):
+            return f"consumer {report.slot} holds {partition}, and so does {place.slot}"
+    elif isinstance(place.at, Held):
+        if not (lands or closes or partition in report.ahead):
+            return f"consumer {report.slot} does not hold {partition}"
+        if (partition in report.ahead) != bool(place.tails):
+            return f"consumer {report.slot} and the controller differ on who lands {partition}"
     return None
 
 

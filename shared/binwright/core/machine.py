@@ -131,7 +131,7 @@ def _reigning_heard(state: Reigning, event: Heard) -> Step:
     if (other := overtaken(state.group, event)) is not None:
         return Deposed(state.group, event.now), (StepDown(other),)
     group, actions = hear(state.group, event)
-    group, more = take_answer(group, event.message)
+    group, more = take_answer(group, event.message, event.now)
     actions = (*actions, *more)
     if doubt := contradiction(group, event.message):
         claim = Publish(Claim(controller=group.controller))
@@ -234,7 +234,7 @@ def _informed(group: Group, since: float, now: float) -> bool:
 def _sentinel_tick(state: Sentinel, event: Tick) -> Step:
     group, actions = _housekeep(state.group, event.now)
     # What is gone, and nobody reads, would force plans that have nothing to do.
-    group = forget(group, [p for p, at in group.places.items() if at.free and group.gone(p)])
+    group = forget(group, [p for p, at in group.places.items() if at.idle and group.gone(p)])
     state = replace(state, group=group)
     if not _informed(group, state.since, event.now):
         return state, actions  # hold the last good assignment

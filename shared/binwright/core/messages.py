@@ -62,24 +62,37 @@ class Report:
     ready: bool  # claims stand on every table
     held: Mapping[Partition, Offset]  # -> landed: the next offset to land
     opening: tuple[Partition, ...] = ()  # start obeyed, its offset is not known yet
+    ahead: tuple[Partition, ...] = ()  # read, but not landed before the old owner's write has
     closing: tuple[Partition, ...] = ()  # stop obeyed, the last write is not settled yet
     rate: _Amount = 0.0  # bytes/s landed, values and keys as read
     landed_rows: _Number = 0  # by this epoch
     holes: _Number = 0  # offsets that retention took before we read them
     writing: bool = False
-    kind: Literal["report/1"] = "report/1"
+    kind: Literal["report/2"] = "report/2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """The answer to `StopConsuming`, when everything of these partitions is settled."""
+    """The answer to `StopConsuming`, at once: what is in flight of `unsettled` is not known yet."""
 
     slot: SlotNumber
     epoch: Epoch
     revision: Revision
-    landed: Mapping[Partition, Offset | None]  # None: not held
+    next: Mapping[Partition, Offset | None]  # the next to read; None: not held
     quit_ms: _Number  # wall clock when fetching ended; measures the pause
-    kind: Literal["stopped/1"] = "stopped/1"
+    unsettled: tuple[Partition, ...] = ()  # rows before `next` are on their way; `Landed` follows
+    kind: Literal["stopped/2"] = "stopped/2"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Landed:
+    """The last write of these, which a `Stopped` left unsettled, is in the table."""
+
+    slot: SlotNumber
+    epoch: Epoch
+    revision: Revision  # of the stop
+    landed: Mapping[Partition, Offset]
+    kind: Literal["landed/1"] = "landed/1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +159,7 @@ class Planned:
 
 
 Inbound = (
-    Claim | Hello | Report | Stopped | Started | Goodbye | Dead | Fenced | Planned
+    Claim | Hello | Report | Stopped | Landed | Started | Goodbye | Dead | Fenced | Planned
 )  # what stands in metadata partition 0
 
 
@@ -163,7 +176,7 @@ class StateQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopConsuming:
-    """Quit fetching at once; answer when what is in flight is settled."""
+    """Quit fetching, and answer, at once; say `Landed` when what is in flight is settled."""
 
     term: Term
     revision: Revision
@@ -174,19 +187,25 @@ class StopConsuming:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartConsuming:
-    """Read these. An offset of None means: raise the fences, then resolve."""
+    """Read these. An offset of None means: raise the fences, then resolve.
+
+    `ahead`: land nothing of them before a second start, without it, says so.
+    """
 
     term: Term
     revision: Revision
     epoch: Epoch  # whom it addresses
     offsets: Mapping[Partition, Offset | None]
     fences: tuple[Fence, ...] = ()
-    kind: Literal["start-consuming/1"] = "start-consuming/1"
+    ahead: bool = False
+    kind: Literal["start-consuming/2"] = "start-consuming/2"
 
     def __post_init__(self) -> None:
         """Refuse an offset beside fences: whoever fences must resolve, or it reads too early."""
         if self.fences and any(offset is not None for offset in self.offsets.values()):
             raise ValueError("a start with fences must not carry offsets")
+        if self.ahead and None in self.offsets.values():
+            raise ValueError("who reads ahead must be told from where")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

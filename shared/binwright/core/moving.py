@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from binwright.core.events import Action, Tell
 from binwright.core.group import (
     Group,
     Held,
+    Parked,
     Place,
-    Settled,
     Starting,
     Stopping,
     fences,
@@ -24,12 +25,20 @@ class _Wanted:
     """What one round of commands will say."""
 
     stops: Mapping[Slot, list[TopicPartition]]
-    starts: Mapping[tuple[Slot, tuple[Fence, ...]], dict[TopicPartition, int | None]]
+    starts: Mapping["_Kind", dict[TopicPartition, int | None]]
+
+
+class _Kind(NamedTuple):
+    """What one start can carry together."""
+
+    heir: Slot
+    fences: tuple[Fence, ...] = ()
+    ahead: bool = False
 
 
 def _wanted(group: Group, target: Assignment) -> _Wanted:
     stops: dict[Slot, list[TopicPartition]] = {}
-    starts: dict[tuple[Slot, tuple[Fence, ...]], dict[TopicPartition, int | None]] = {}
+    starts: dict[_Kind, dict[TopicPartition, int | None]] = {}
     for partition, place in sorted(group.places.items()):
         heir = target.get(partition)
         # A partition never waits for a pod, nor for a cold session: no stop before the heir is
@@ -37,18 +46,30 @@ def _wanted(group: Group, target: Assignment) -> _Wanted:
         if heir is not None and not group.member(heir).usable:
             continue
         match place.at:
-            case Held(slot=slot) if slot != heir:
+            case Held(slot=slot) if slot != heir and not place.tails:
                 stops.setdefault(slot, []).append(partition)
             case Starting(slot=slot) if heir is None:  # of what is gone: it may never be answered
                 stops.setdefault(slot, []).append(partition)
             case _ if place.free and heir is not None:
-                if (raised := fences(group, place.owed)) is None:
-                    continue
-                known = place.at.offset if isinstance(place.at, Settled) and not raised else None
-                starts.setdefault((heir, raised), {})[partition] = known
+                raised = fences(group, place.owed)
+                if raised is not None and _may_start(place, heir, raised):
+                    known = place.at.offset if isinstance(place.at, Parked) and not raised else None
+                    kind = _Kind(heir, raised, bool(place.tails))
+                    starts.setdefault(kind, {})[partition] = known
             case _:
                 pass
     return _Wanted(stops, starts)
+
+
+def _may_start(place: Place, heir: Slot, raised: tuple[Fence, ...]) -> bool:
+    """Whether an heir can do anything before the last owner's write is settled: read ahead of it.
+
+    Only from where that write ends; and who is to resolve must wait until it is in the table.
+    """
+    if not place.tails:
+        return True
+    writers = {tail.slot for tail in place.tails}
+    return isinstance(place.at, Parked) and not raised and heir not in writers
 
 
 def _stop(
@@ -78,19 +99,43 @@ def stop_command(group: Group, slot: Slot, places: Mapping[TopicPartition, Place
 
 
 def _start(
-    group: Group,
-    slot: Slot,
-    offsets: Mapping[TopicPartition, int | None],
-    raised: tuple[Fence, ...],
-    now: float,
+    group: Group, kind: _Kind, offsets: Mapping[TopicPartition, int | None], now: float
 ) -> tuple[Group, Action]:
     group, revision = group.next_revision()
-    epoch = group.member(slot).epoch or 0
+    epoch = group.member(kind.heir).epoch or 0
     command = StartConsuming(
-        term=group.term or 0, revision=revision, epoch=epoch, offsets=offsets, fences=raised
+        term=group.term or 0,
+        revision=revision,
+        epoch=epoch,
+        offsets=offsets,
+        fences=kind.fences,
+        ahead=kind.ahead,
     )
-    changed = {p: replace(group.places[p], at=Starting(slot, epoch, command, now)) for p in offsets}
-    return place_all(group, changed), Tell(slot, command)
+    at = Starting(kind.heir, epoch, command, now)
+    changed = {p: replace(group.places[p], at=at) for p in offsets}
+    return place_all(group, changed), Tell(kind.heir, command)
+
+
+def release(
+    group: Group, heirs: Mapping[Slot, Mapping[TopicPartition, int]], now: float
+) -> tuple[Group, tuple[Action, ...]]:
+    """Tell those who read ahead that they may land."""
+    actions: list[Action] = []
+    for heir, offsets in heirs.items():
+        group, action = _start(group, _Kind(heir), offsets, now)
+        actions.append(action)
+    return group, tuple(actions)
+
+
+def recall(
+    group: Group, readers: Mapping[Slot, list[TopicPartition]], now: float
+) -> tuple[Group, tuple[Action, ...]]:
+    """Stop those who read ahead of a write that nobody will vouch for any more."""
+    actions: list[Action] = []
+    for slot, partitions in readers.items():
+        group, action = _stop(group, slot, partitions, now)
+        actions.append(action)
+    return group, tuple(actions)
 
 
 def advance(group: Group, target: Assignment, now: float) -> tuple[Group, tuple[Action, ...]]:
@@ -99,14 +144,15 @@ def advance(group: Group, target: Assignment, now: float) -> tuple[Group, tuple[
     Moves are pipelined partition by partition: nothing here waits for all of anything. What left
     the group (no target) and is settled is forgotten.
     """
-    group = forget(group, [p for p, at in group.places.items() if at.free and p not in target])
+    away = [p for p, at in group.places.items() if at.idle and p not in target]
+    group = forget(group, away)
     wanted = _wanted(group, target)
     actions: list[Action] = []
     for slot, partitions in wanted.stops.items():
         group, action = _stop(group, slot, partitions, now)
         actions.append(action)
-    for (slot, raised), offsets in wanted.starts.items():
-        group, action = _start(group, slot, offsets, raised, now)
+    for kind, offsets in wanted.starts.items():
+        group, action = _start(group, kind, offsets, now)
         actions.append(action)
     return group, tuple(actions)
 
@@ -151,6 +197,6 @@ def blockers(group: Group, target: Assignment) -> list[Slot]:
 def arrived(group: Group, target: Assignment) -> bool:
     """Whether every partition is where it should be, and nothing else is anywhere."""
     return group.places.keys() == target.keys() and all(
-        isinstance(place.at, Held) and place.at.slot == target[p]
+        isinstance(place.at, Held) and place.at.slot == target[p] and not place.tails
         for p, place in group.places.items()
     )

@@ -43,9 +43,10 @@ def concluded(
     owners: dict[TopicPartition, dict[Slot, int]] = {}
     leaving: set[TopicPartition] = set()
     for slot, report in sorted(answers.items()):
-        for partition in (*report.held, *report.opening, *report.closing):
+        for partition in (*report.held, *report.opening, *report.closing, *report.ahead):
             owners.setdefault(partition, {})[slot] = report.epoch
-        leaving.update(report.closing)
+        # The word that lets one land what it read ahead may never come (†).
+        leaving.update(report.closing, report.ahead)
     group, revision = group.next_revision()
     places = {}
     for partition, holders in sorted(owners.items()):

@@ -15,6 +15,7 @@ from binwright.core.messages import (
     Goodbye,
     Hello,
     Inbound,
+    Landed,
     Measurement,
     Message,
     Report,
@@ -68,7 +69,7 @@ def key(message: Message) -> bytes:
             return message.topic.encode()
         case Fenced():
             return f"{name}/{message.slot}/{message.topic}".encode()
-        case Hello() | Report() | Stopped() | Started() | Goodbye() | Dead():
+        case Hello() | Report() | Stopped() | Landed() | Started() | Goodbye() | Dead():
             return f"{name}/{message.slot}".encode()
         case _:
             return name.encode()

@@ -95,7 +95,7 @@ class Picture:
                 self._epochs.pop(slot, None)
                 self._tell(at_ms, f"consumer {slot} said goodbye")
             case Stopped():
-                self._stopped |= {p: message for p, at in message.landed.items() if at is not None}
+                self._stopped |= {p: message for p, at in message.next.items() if at is not None}
             case Started():
                 self._started(at_ms, message)
             case Planned():

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 
 from binwright.core.batch import BatchRules, due, room
@@ -31,9 +32,12 @@ class Buffer:
         return room(self.rules, sum(self._sizes.values()))
 
     def add(self, partition: TopicPartition, records: Sequence[Record], now: float) -> None:
-        """Keep fetched rows."""
+        """Keep fetched rows; raise `ValueError` if they do not follow what is kept."""
         if records:
-            self._rows.setdefault(partition, []).extend(records)
+            rows = self._rows.setdefault(partition, [])
+            if rows and rows[-1].offset >= records[0].offset:
+                raise ValueError(f"{partition}: {records[0].offset} came after {rows[-1].offset}")
+            rows.extend(records)
             self._sizes[partition] = self._sizes.get(partition, 0) + size_of(records)
             self._oldest.setdefault(partition.topic, now)
 
@@ -76,3 +80,41 @@ class Buffer:
 
     def _size(self, topic: str) -> int:
         return sum(size for p, size in self._sizes.items() if p.topic == topic)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAhead:
+    """What was read of a partition ahead of its old owner's last write."""
+
+    records: Sequence[Record]
+    go_on: int | None  # where to fetch on, when fetching was interrupted
+
+
+class Shelf:
+    """Rows that may not land yet, `limit` bytes at most, about: the others need room, too."""
+
+    def __init__(self, limit: int) -> None:
+        self.size = 0
+        self._limit = limit
+        self._rows: dict[TopicPartition, list[Record]] = {}
+        self._go_on: dict[TopicPartition, int] = {}
+
+    def add(self, partition: TopicPartition, records: Sequence[Record]) -> None:
+        """Keep fetched rows."""
+        if records:
+            self._rows.setdefault(partition, []).extend(records)
+            self.size += size_of(records)
+
+    def overfull(self) -> list[TopicPartition]:
+        """Return what to fetch no more for now: once the limit is reached, whatever has rows."""
+        if self.size < self._limit:
+            return []
+        full = sorted(self._rows.keys() - self._go_on.keys())
+        self._go_on.update({p: self._rows[p][-1].offset + 1 for p in full})
+        return full
+
+    def take(self, partition: TopicPartition) -> ReadAhead:
+        """Remove and return a partition's rows; there may be none."""
+        records = self._rows.pop(partition, [])
+        self.size -= size_of(records)
+        return ReadAhead(records, self._go_on.pop(partition, None))

@@ -11,19 +11,22 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from binwright.consumer.buffer import Buffer, size_of
+from binwright.consumer.buffer import Buffer, Shelf, size_of
 from binwright.consumer.landing import Tables
 from binwright.consumer.mailbox import Mailbox
 from binwright.core import handover
 from binwright.core.batch import BatchRules
 from binwright.core.errors import BrokerUnavailable, Fenced, TopicMissing
 from binwright.core.handover import (
+    Active,
+    Ahead,
     Closing,
     Consumer,
     Deed,
     Done,
     Exit,
     Fetch,
+    Land,
     Open,
     Opening,
     Quit,
@@ -74,6 +77,8 @@ class Ingest:
         self._mailbox, self._intake, self._tables = mailbox, intake, tables
         self._topics, self._rules, self._wall_ms = topics, rules, wall_ms
         self._buffer = Buffer(rules.batch)
+        self._shelf = Shelf(rules.batch.cap_bytes // 2)
+        self._from: dict[TopicPartition, int] = {}  # where the fetch that is ordered last begins
         self._deeds: asyncio.Queue[Deed] = asyncio.Queue()
         self._opens: deque[Open] = deque()
         self._wake = asyncio.Event()  # something to do for Spark, or room to fetch into
@@ -104,12 +109,27 @@ class Ingest:
     def _apply(self, done: Done) -> None:
         self.consumer, deeds = done
         for deed in deeds:
-            if isinstance(deed, Quit):  # at once: from here on nothing of it may be taken
-                self._intake.stop(deed.partition)
-                self._buffer.drop(deed.partition)
-            else:
-                self._deeds.put_nowait(deed)
+            match deed:
+                case Quit(partition=partition):  # at once: from here on nothing of it may be taken
+                    self._intake.stop(partition)
+                    self._buffer.drop(partition)
+                    self._shelf.take(partition)
+                    self._from.pop(partition, None)
+                case Land(partition=partition):  # at once: what is fetched next comes behind it
+                    self._land_ahead(partition)
+                case Fetch(partition=partition, offset=offset):
+                    self._from[partition] = offset
+                    self._deeds.put_nowait(deed)
+                case _:
+                    self._deeds.put_nowait(deed)
         self._wake.set()
+
+    def _land_ahead(self, partition: TopicPartition) -> None:
+        read = self._shelf.take(partition)
+        self._buffer.add(partition, read.records, asyncio.get_running_loop().time())
+        if read.go_on is not None:
+            self._from[partition] = read.go_on
+            self._deeds.put_nowait(Fetch(partition, read.go_on))
 
     async def _do(self) -> None:
         while True:
@@ -135,14 +155,15 @@ class Ingest:
         raise Fenced(reason)
 
     async def _begin(self, partition: TopicPartition, offset: int) -> None:
-        """Fetch, unless a stop came between."""
-        while partition in self.consumer.landed() and not self.consumer.leaving:
+        """Fetch, unless a stop came between, or a later order has been or will be carried out."""
+        while self._from.get(partition) == offset and not self.consumer.leaving:
             try:
                 await self._intake.start(partition, offset)
             except (BrokerUnavailable, TopicMissing) as exc:
                 log.warning("fetch.delayed", partition=str(partition), reason=str(exc))
                 await asyncio.sleep(1.0)
             else:
+                self._from.pop(partition, None)
                 log.info("partition.started", partition=str(partition), offset=offset)
                 return
 
@@ -168,6 +189,7 @@ class Ingest:
             ready=self.consumer.ready,
             held=self.consumer.landed(),
             opening=self.consumer.among(Opening),
+            ahead=self.consumer.among(Ahead),
             closing=self.consumer.among(Closing),
             rate=sum(size for _, size in self._landed) / RATE_WINDOW_S,
             landed_rows=self._rows,
@@ -178,8 +200,8 @@ class Ingest:
     async def _fetch(self) -> None:
         now = asyncio.get_running_loop().time
         while True:
-            room = min(self._buffer.room, FETCH_BYTES)
-            if not room or self.consumer.leaving or not self.consumer.landed():
+            room = min(self._buffer.room - self._shelf.size, FETCH_BYTES)
+            if room <= 0 or self.consumer.leaving or not self.consumer.reading():
                 await self._woken(FETCH_WAIT_S)
                 continue
             try:
@@ -188,10 +210,16 @@ class Ingest:
                 log.warning("fetch.failed", reason=str(exc))
                 await asyncio.sleep(1.0)
                 continue
-            reading = self.consumer.landed()
             for partition, records in found.items():
-                if partition in reading:
-                    self._buffer.add(partition, records, now())
+                match self.consumer.parts.get(partition):
+                    case Active():
+                        self._buffer.add(partition, records, now())
+                    case Ahead():
+                        self._shelf.add(partition, records)
+                    case _:
+                        pass  # stopped meanwhile
+            for partition in self._shelf.overfull():
+                self._intake.stop(partition)
             self._count_holes()
             if found:
                 self._wake.set()
