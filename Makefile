@@ -8,10 +8,10 @@ CHAOS ?= 0
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench clean
+.PHONY: help demo test test-kubernetes check bench clean
 
 help: ## Say what there is
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 # What runs binwright, and what develops it; each is made once and again when the versions change.
 $(VENV)/.run: pyproject.toml requirements/lock.txt
@@ -35,7 +35,10 @@ check: $(VENV)/.dev ## Lint, types, layers, spelling
 
 test: $(VENV)/.dev ## Core (every branch), house (virtual time), then the real broker and Spark
 	$(BIN)/python -m pytest tests/core --cov --cov-report=term --cov-fail-under=100
-	$(BIN)/python -m pytest tests --ignore=tests/core
+	$(BIN)/python -m pytest tests --ignore=tests/core --ignore=tests/kubernetes
+
+test-kubernetes: $(VENV)/.dev ## The Kubernetes half on a real control plane, pods as processes
+	$(BIN)/python -m pytest tests/kubernetes
 
 bench: $(VENV)/.dev ## Measure, and print JSON (a quarter of an hour)
 	$(BIN)/python -m tests.bench $(ARGS)

@@ -57,6 +57,22 @@ class WriteConflict(WorldError):
     """Somebody else committed under the same app id meanwhile: proves nothing, send it again."""
 
 
+class ClusterUnavailable(WorldError):
+    """Kubernetes does not answer."""
+
+
+class ClusterRefused(WorldError):
+    """Kubernetes answers, with a status that is an error and a reason for people."""
+
+    def __init__(self, status: int, reason: str, after_s: float = 0.0) -> None:
+        super().__init__(f"{status}: {reason}")
+        self.status, self.after_s = status, after_s  # seconds until it wants to be asked again
+
+
+class TemplateRefused(WorldError):
+    """The template of a consumer's pod cannot be used: what runs goes on, nothing new starts."""
+
+
 class EmbeddedError(WorldError):
     """An embedded broker, Spark server or one of their parts could not be had."""
 

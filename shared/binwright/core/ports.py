@@ -217,3 +217,6 @@ class Fleet(Protocol):
 
     async def destroy(self, slot: Slot) -> None:
         """End the slot's process without grace; if it is desired it starts again."""
+
+    def rest(self) -> None:
+        """Leave everything as it is, and keep nothing up: another controller orders from now on."""

@@ -1,9 +1,11 @@
 """A service as a process: one main coroutine, two signals, an exit code that says why."""
 
 import asyncio
+import contextlib
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from typing import Any
 
 import structlog
 import uvloop
@@ -34,6 +36,17 @@ async def _until_signalled(main: Callable[[], Awaitable[None]]) -> None:
     except asyncio.CancelledError:
         if not asked:  # a cancellation that nobody asked for is not ours to hide
             raise
+
+
+@contextlib.asynccontextmanager
+async def meanwhile(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Let endless `work` run as long as the body does; its failure ends both."""
+    async with asyncio.TaskGroup() as tasks:
+        task = tasks.create_task(work)
+        try:
+            yield
+        finally:
+            task.cancel()
 
 
 def first_cause(error: BaseException) -> BaseException:

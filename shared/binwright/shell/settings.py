@@ -121,8 +121,8 @@ class ControllerSettings(Section):
     """mwf, mbf, mwfp or mbfp."""
     max_slots: Annotated[int, Field(ge=1, le=10_000)] = 100
     """No more consumers than this, whatever the load."""
-    fleet: Literal["process", "fixed"] = "process"
-    """Where consumers run: processes of the controller, or slots that somebody else runs."""
+    fleet: Literal["process", "kubernetes", "fixed"] = "process"
+    """Where consumers run: the controller's processes, Deployments, or slots that others run."""
     process_logs: Path | None = None
     """Where the process fleet's consumers write `consumer-N.log`; unset: where we write."""
     look_again_s: Seconds = 60.0
@@ -147,6 +147,21 @@ class ControllerSettings(Section):
                 f"limit_bytes_per_s ({self.limit_bytes_per_s:g})"
             )
         return self
+
+
+class KubernetesSettings(Section):
+    """Where the kubernetes fleet's Deployments are, and what is in them."""
+
+    namespace: Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")] | None = None
+    """Where everything is; unset: the pod's own namespace."""
+    kubeconfig: Path | None = None
+    """How to reach the cluster from outside; unset: as the pod's service account."""
+    template: Annotated[str, Field(pattern=r"^[a-z0-9.-]{1,253}$")] = "binwright-consumer"
+    """The ConfigMap whose `pod.yaml` is the template of a consumer's pod."""
+    owner: str | None = None
+    """The controller's own Deployment, with which its consumers vanish; unset: they stay."""
+    request_timeout_s: Seconds = 10.0
+    """How long one call to Kubernetes may take."""
 
 
 class ConsumerSettings(Section):
@@ -227,6 +242,8 @@ class Settings(BaseSettings):
     """How to reach Kafka."""
     monitor: MonitorSettings = MonitorSettings()
     controller: ControllerSettings = ControllerSettings()
+    kubernetes: KubernetesSettings = KubernetesSettings()
+    """Where consumers run, with the fleet `kubernetes`."""
     consumer: ConsumerSettings = ConsumerSettings()
     lake: LakeSettings = LakeSettings()
 

@@ -56,6 +56,10 @@ class FakeFleet:
         """Fit `Fleet.destroy`."""
         self.kill(slot)
 
+    def rest(self) -> None:
+        """Fit `Fleet.rest`: what runs goes on, what ends stays ended."""
+        self._desired = frozenset()
+
     def kill(self, slot: Slot) -> None:
         """End a slot as kill -9 does: nothing is said, nothing is finished."""
         if slot in self.running:

@@ -1,6 +1,5 @@
 """The controller as a process: `python -m binwright.controller`."""
 
-import asyncio
 import contextlib
 import os
 import sys
@@ -13,10 +12,11 @@ from binwright.controller.steer import Controller, Realm
 from binwright.core.group import Rules
 from binwright.core.model import BytesPerSecond, Slot
 from binwright.core.packing.catalogue import algorithm
-from binwright.core.ports import Fleet
+from binwright.core.ports import Bus, Fleet
 from binwright.shell.broker import client_options
 from binwright.shell.bus import KafkaBus
 from binwright.shell.letters import METRICS_CONFIG
+from binwright.shell.run import meanwhile
 from binwright.shell.serve import serve
 from binwright.shell.settings import Settings
 
@@ -57,16 +57,26 @@ def process_fleet(settings: Settings) -> ProcessFleet:
 
 @contextlib.asynccontextmanager
 async def _fleet(settings: Settings) -> AsyncIterator[Fleet]:
-    if settings.controller.fleet == "fixed":
-        yield FixedFleet(settings.controller.max_slots)
-        return
-    fleet = process_fleet(settings)
-    keeping = asyncio.create_task(fleet.run())
+    match settings.controller.fleet:
+        case "fixed":
+            yield FixedFleet(settings.controller.max_slots)
+        case "process":
+            fleet = process_fleet(settings)
+            async with meanwhile(fleet.run()):
+                yield fleet  # its processes outlive us: data goes on while nobody leads
+        case "kubernetes":
+            # Its client takes a second and 45 MB: only for those who use it.
+            from binwright.controller.deploy import kubernetes_fleet  # noqa: PLC0415
+
+            async with kubernetes_fleet(settings) as deployments:
+                yield deployments
+
+
+async def _reign(bus: Bus, fleet: Fleet, realm: Realm) -> None:
     try:
-        yield fleet  # its processes outlive us: data goes on while nobody leads
+        await Controller(bus, fleet, realm).reign()
     finally:
-        keeping.cancel()
-        await asyncio.gather(keeping, return_exceptions=True)
+        fleet.rest()  # or we would go on repairing what our successor retires
 
 
 async def control(settings: Settings) -> None:
@@ -88,7 +98,7 @@ async def control(settings: Settings) -> None:
             client_options(settings.kafka),
             settings.monitor.topic,
             f"{settings.group}.controllers",
-            lambda: Controller(bus, fleet, realm).reign(),
+            lambda: _reign(bus, fleet, realm),
         )
 
 

@@ -25,3 +25,6 @@ class FixedFleet:
     async def destroy(self, slot: Slot) -> None:
         """Fit `Fleet.destroy`: whoever runs the slot must end it."""
         log.warning("consumer.hung", slot=slot, remedy="end its process; it was declared dead")
+
+    def rest(self) -> None:
+        """Fit `Fleet.rest`: there is nothing to leave off."""

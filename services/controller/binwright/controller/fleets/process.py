@@ -70,6 +70,10 @@ class ProcessFleet:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
 
+    def rest(self) -> None:
+        """Fit `Fleet.rest`."""
+        self._known = False
+
     def running(self) -> dict[Slot, list[psutil.Process]]:
         """Return the living processes of each slot, ours and a former controller's."""
         wanted = {tuple(self.command(Slot(i))): Slot(i) for i in range(self.max_slots)}

@@ -1,0 +1,276 @@
+"""Consumers as Deployments of one pod each, kept as they are wanted.
+
+A Deployment keeps its pod alive by itself; this keeps the Deployments: made and retired in
+parallel, repaired when somebody edits or deletes one, renewed one by one when the template changes.
+What keeps a pod from running is told as an Event; the other slots go on.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
+from typing import Any
+
+import structlog
+
+from binwright.controller.kube.api import Obj
+from binwright.controller.kube.cluster import Cluster
+from binwright.controller.kube.deployment import (
+    GROUP_LABEL,
+    SLOT_LABEL,
+    TEMPLATE_NOTE,
+    Shape,
+    Template,
+    is_available,
+    short,
+    slot_of,
+)
+from binwright.controller.kube.mirror import Mirror, label_of, name_of
+from binwright.controller.kube.trouble import Trouble, of_deployment, of_pod
+from binwright.core.errors import ClusterRefused, TemplateRefused, WorldError
+from binwright.core.model import Slot
+
+log = structlog.get_logger()
+
+Order = Coroutine[Any, Any, None]
+
+GATHER_S = 0.2  # changes come in swarms: one look for all of them
+LOOK_AGAIN_S = 60.0  # although nothing changed
+FIRST_REST_S, LONGEST_REST_S = 1.0, 30.0
+
+
+class KubernetesFleet:
+    """A `Fleet` of one group's Deployments."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        shape: Shape,
+        max_slots: int,
+        template: Callable[[], Template] | None = None,
+    ) -> None:
+        """Run `shape`'s slots in `cluster`, with the pods of `template` (else the ConfigMap's)."""
+        self._cluster, self._shape, self._max_slots = cluster, shape, max_slots
+        self._template = template or cluster.template
+        self._templates: dict[str, Template] = {}  # by digest, as seen in this life
+        self._desired: frozenset[Slot] | None = None  # None: nobody has said, or we do not lead
+        self._applied: dict[Slot, tuple[str, int]] = {}  # -> uid and generation as we left it
+        self._troubles: dict[Slot, Trouble] = {}
+        self._refused: dict[Slot | None, str] = {}  # as last told; None: the template
+        self._changed = asyncio.Event()
+        self._turn = asyncio.Lock()
+        for mirror in (cluster.deployments, cluster.pods, cluster.templates):
+            mirror.listen(self._heard)
+
+    # --- the port ----------------------------------------------------------------------------
+
+    async def reconcile(self, desired: Collection[Slot]) -> None:
+        """Fit `Fleet.reconcile`."""
+        if beyond := sorted(slot for slot in desired if slot >= self._max_slots):
+            raise WorldError(f"slots {beyond} are beyond the {self._max_slots} allowed")
+        first, self._desired = self._desired is None, frozenset(desired)
+        for mirror in (self._cluster.deployments, self._cluster.pods, self._cluster.templates):
+            await mirror.ready(self._cluster.patience_s)
+        if first:
+            self._name_leftovers()
+        await self._look()
+
+    async def destroy(self, slot: Slot) -> None:
+        """Fit `Fleet.destroy`: also where the node does not answer any more."""
+        path = self._cluster.path("pods")
+        chosen = f"{GROUP_LABEL}={self._shape.short},{SLOT_LABEL}={slot}"
+        for pod in (await self._cluster.api.get(path, labelSelector=chosen))["items"] or ():
+            uid = pod["metadata"]["uid"]
+            await self._cluster.api.delete(f"{path}/{name_of(pod)}", grace_s=0, uid=uid)
+            self._tell("ConsumerKilled", f"{name_of(pod)} was declared dead", slot, warning=True)
+
+    def rest(self) -> None:
+        """Fit `Fleet.rest`."""
+        self._desired = None
+        self._applied.clear()
+
+    def close(self) -> None:
+        """Hear no more of the cluster."""
+        self.rest()
+        for mirror in (self._cluster.deployments, self._cluster.pods, self._cluster.templates):
+            mirror.unlisten(self._heard)
+
+    @property
+    def troubles(self) -> dict[Slot, Trouble]:
+        """Return what keeps slots from running, as known now."""
+        return dict(self._troubles)
+
+    @property
+    def refusals(self) -> list[str]:
+        """Return what Kubernetes or the template's faults do not let us do, in words."""
+        return sorted(set(self._refused.values()))
+
+    # --- keeping -------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Keep the slots as they are wanted, for ever."""
+        rest_s = FIRST_REST_S
+        while True:
+            with contextlib.suppress(TimeoutError):  # then look although nothing changed
+                async with asyncio.timeout(LOOK_AGAIN_S):
+                    await self._changed.wait()
+            await asyncio.sleep(GATHER_S)
+            self._changed.clear()
+            try:
+                await self._look()
+                rest_s = FIRST_REST_S
+            except WorldError as exc:
+                log.warning("fleet.failed", group=self._shape.group, reason=str(exc), rest_s=rest_s)
+                await asyncio.sleep(rest_s)
+                rest_s = min(2 * rest_s, LONGEST_REST_S)
+                self._changed.set()
+
+    def _heard(self, obj: Obj) -> None:
+        if label_of(obj, GROUP_LABEL) in (self._shape.short, ""):  # "": the template
+            self._changed.set()
+
+    def _ours(self, mirror: Mirror) -> Iterator[tuple[Slot, Obj]]:
+        for obj in mirror:
+            slot = slot_of(obj)
+            if slot is not None and label_of(obj, GROUP_LABEL) == self._shape.short:
+                yield slot, obj
+
+    async def _look(self) -> None:
+        """Compare what is there with what is wanted, and give the orders that follow."""
+        async with self._turn:
+            if self._desired is None:
+                return
+            there = {
+                slot: found
+                for slot, found in self._ours(self._cluster.deployments)
+                if not found["metadata"].get("deletionTimestamp")
+            }
+            self._diagnose(there)
+            retired = [self._retire(slot) for slot in sorted(there.keys() - self._desired)]
+            kept = {slot: there[slot] for slot in sorted(there.keys() & self._desired)}
+            repaired = [
+                self._apply(slot, known, found)
+                for slot, found in kept.items()
+                if self._applied.get(slot) != _generation(found)
+                and (known := self._templates.get(_digest(found)))
+            ]
+            template = self._usable()
+            made: list[Order] = []
+            if template is not None:
+                missing = sorted(self._desired - there.keys())
+                made = [self._apply(slot, template, None) for slot in missing]
+                made += [self._apply(s, template, kept[s]) for s in _next(kept, template)]
+            await _all([*made, *retired, *repaired])
+            if template is None:  # what need not be is gone, what is there is kept
+                raise TemplateRefused(self._refused[None])
+
+    def _usable(self) -> Template | None:
+        try:
+            template = self._template()
+        except TemplateRefused as exc:
+            self._refuse("TemplateRefused", str(exc), None)
+            return None
+        self._refused.pop(None, None)
+        self._templates[template.digest] = template
+        return template
+
+    async def _apply(self, slot: Slot, template: Template, found: Obj | None) -> None:
+        path = f"{self._cluster.path('deployments')}/{self._shape.name(slot)}"
+        try:
+            obj = await self._cluster.api.apply(path, self._shape.deployment(slot, template))
+        except ClusterRefused as exc:
+            self._refuse("DeploymentRefused", str(exc), slot)
+            raise
+        self._refused.pop(slot, None)
+        known, self._applied[slot] = self._applied.get(slot), _generation(obj)
+        self._cluster.deployments.put(obj)
+        match found:
+            case None if known is None:
+                self._tell("ConsumerCreated", name_of(obj), slot)
+            case None:
+                self._tell("ConsumerRestored", f"{name_of(obj)} was deleted", slot, warning=True)
+            case _ if _digest(found) != template.digest:
+                self._tell("ConsumerRenewed", f"by the template of {template.origin}", slot)
+            case _ if known is not None and known != self._applied[slot]:
+                self._tell("ConsumerRepaired", f"{name_of(obj)} was edited", slot, warning=True)
+
+    async def _retire(self, slot: Slot) -> None:
+        name = self._shape.name(slot)
+        try:
+            await self._cluster.api.delete(f"{self._cluster.path('deployments')}/{name}")
+        except ClusterRefused as exc:
+            self._refuse("RetirementRefused", str(exc), slot)
+            raise
+        self._cluster.deployments.drop(name)
+        for memory in (self._applied, self._refused, self._troubles):
+            memory.pop(slot, None)
+        self._tell("ConsumerRetired", name, slot)
+
+    # --- what people are told ------------------------------------------------------------------
+
+    def _diagnose(self, there: Mapping[Slot, Obj]) -> None:
+        """Tell what keeps pods from running, once for each reason, and when it is over."""
+        pods = dict(self._ours(self._cluster.pods))
+        for slot, deployment in there.items():
+            pod = pods.get(slot)
+            found = (of_pod(pod) if pod else None) or of_deployment(deployment)
+            known = self._troubles.get(slot)
+            if found and (known is None or known.reason != found.reason):
+                self._tell(found.reason, found.message, slot, warning=True)
+            if found:
+                self._troubles[slot] = found
+            elif known and is_available(deployment):  # between two crashes a pod runs, too
+                del self._troubles[slot]
+                self._tell("ConsumerRecovered", f"from {known.reason}", slot)
+        self._troubles = {s: t for s, t in self._troubles.items() if s in there}
+
+    def _name_leftovers(self) -> None:
+        mine = self._shape.group
+        for group in sorted(self._cluster.leftovers(mine)):
+            told = (
+                f"group {group} has Deployments here that group {mine}'s controller does not run; "
+                f"if nobody does: kubectl delete deployment -l {GROUP_LABEL}={short(group)}"
+            )
+            self._tell("LeftoversFound", told, None, warning=True)
+
+    def _refuse(self, event: str, reason: str, slot: Slot | None) -> None:
+        if self._refused.get(slot) != reason:  # once, however often it is tried again
+            self._tell(event, reason, slot, warning=True)
+        self._refused[slot] = reason
+
+    def _tell(self, event: str, text: str, slot: Slot | None, *, warning: bool = False) -> None:
+        told = text if slot is None else f"slot {slot}: {text}"
+        say = log.warning if warning else log.info
+        say("fleet.told", what=event, group=self._shape.group, slot=slot, text=text)
+        if self._shape.owner is not None:
+            self._cluster.recorder.note(self._shape.owner, event, told, warning=warning)
+
+
+def _generation(deployment: Obj) -> tuple[str, int]:
+    """Return what changes whenever somebody edits the object, or makes it anew."""
+    meta = deployment["metadata"]
+    return meta["uid"], meta["generation"]
+
+
+def _digest(deployment: Obj) -> str:
+    digest: str = deployment["metadata"].get("annotations", {}).get(TEMPLATE_NOTE, "")
+    return digest
+
+
+def _next(kept: Mapping[Slot, Obj], template: Template) -> list[Slot]:
+    """Return who gets a changed template now.
+
+    What does not run anyway goes at once. The rest goes one by one, each after all that have the
+    new template run: a template whose pods fail stops at the first.
+    """
+    stale = [slot for slot, found in kept.items() if _digest(found) != template.digest]
+    if down := [slot for slot in stale if not kept[slot].get("status", {}).get("readyReplicas")]:
+        return down
+    fresh = kept.keys() - set(stale)
+    return stale[:1] if all(is_available(kept[slot]) for slot in fresh) else []
+
+
+async def _all(orders: Collection[Order]) -> None:
+    """Do all of it at the same time, to the end; then raise what went wrong first."""
+    for outcome in await asyncio.gather(*orders, return_exceptions=True):
+        if isinstance(outcome, BaseException):
+            raise outcome

@@ -1,0 +1,85 @@
+"""Kubernetes Events: what `kubectl describe` shows of a group."""
+
+import asyncio
+import socket
+from collections import OrderedDict
+from datetime import UTC, datetime
+
+import structlog
+
+from binwright.controller.kube.api import NOT_FOUND, Api, Obj
+from binwright.controller.kube.deployment import Owner
+from binwright.core.errors import ClusterRefused, WorldError
+
+log = structlog.get_logger()
+
+REMEMBERED = 200  # Events that are counted up when they come again
+LONGEST_MESSAGE = 1000  # bytes; the API takes 1024
+WAITING = 500  # Events not written yet; more are dropped, the log has them
+
+
+class Recorder:
+    """Writes Events in the background; one that cannot be written stops nothing."""
+
+    def __init__(self, api: Api) -> None:
+        """Write through `api`."""
+        self._api = api
+        self._waiting: asyncio.Queue[tuple[Owner, str, str, str]] = asyncio.Queue(WAITING)
+        self._known: OrderedDict[tuple[str, str, str], tuple[str, int]] = OrderedDict()
+
+    def note(self, about: Owner, reason: str, message: str, *, warning: bool = False) -> None:
+        """Tell people that something happened to an object."""
+        kind = "Warning" if warning else "Normal"
+        cut = message.encode()[:LONGEST_MESSAGE].decode(errors="ignore")
+        try:
+            self._waiting.put_nowait((about, kind, reason, cut))
+        except asyncio.QueueFull:
+            log.warning("event.dropped", reason=reason, message=cut)
+
+    async def run(self) -> None:
+        """Write what was noted, for ever."""
+        while True:
+            about, kind, reason, message = await self._waiting.get()
+            try:
+                await self._write(about, kind, reason, message)
+            except WorldError as exc:
+                log.warning("event.unwritten", reason=str(exc), event=reason)
+
+    async def _write(self, about: Owner, kind: str, reason: str, message: str) -> None:
+        path = f"/api/v1/namespaces/{about.namespace}/events"
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        key = (about.uid, reason, message)
+        if known := self._known.get(key):
+            name, count = known[0], known[1] + 1
+            try:
+                await self._api.merge(f"{path}/{name}", {"count": count, "lastTimestamp": now})
+            except ClusterRefused as exc:
+                if exc.status != NOT_FOUND:  # the server forgets Events after an hour
+                    raise
+            else:
+                self._remember(key, name, count)
+                return
+        made = await self._api.create(path, _event(about, kind, reason, message, now))
+        self._remember(key, made["metadata"]["name"], 1)
+
+    def _remember(self, key: tuple[str, str, str], name: str, count: int) -> None:
+        self._known[key] = (name, count)
+        self._known.move_to_end(key)
+        while len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
+
+
+def _event(about: Owner, kind: str, reason: str, message: str, now: str) -> Obj:
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"generateName": f"{about.name}.", "namespace": about.namespace},
+        "involvedObject": {**about.reference(), "namespace": about.namespace},
+        "type": kind,
+        "reason": reason,
+        "message": message,
+        "source": {"component": "binwright-controller", "host": socket.gethostname()},
+        "count": 1,
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+    }

@@ -1,0 +1,134 @@
+"""A pod of the process kubelet: its containers' lives, told to the API server."""
+
+import asyncio
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import structlog
+
+from binwright.controller.kube.api import NOT_FOUND, Api, Obj
+from binwright.core.errors import ClusterRefused, ClusterUnavailable
+
+from .container import Container
+from .volumes import Volumes
+
+log = structlog.get_logger()
+
+RETRY_S = 0.5
+
+
+def now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@dataclass
+class Host:
+    """What all pods of a node share."""
+
+    api: Api
+    home: Path
+    images: Mapping[str, Sequence[str]]
+    environment: Mapping[str, str]
+    number: int
+    _counter: "itertools.count[int]" = field(default_factory=itertools.count)
+
+    def address(self) -> str:
+        n = next(self._counter)
+        return f"127.{self.number}.{n // 250}.{n % 250 + 1}"
+
+
+class Pod:
+    """One pod, from its binding to its deletion."""
+
+    def __init__(self, host: Host, raw: Obj) -> None:
+        self.host, self.meta, self.spec = host, raw["metadata"], raw["spec"]
+        self.address, self.began = host.address(), now()
+        self.directory = host.home / f"{self.meta['namespace']}_{self.meta['name']}"
+        self.directory.mkdir(parents=True)
+        self.volumes = Volumes(host.api, raw, self.directory / "volumes", self.address)
+        self.changed = asyncio.Event()
+        self._deleted, self._grace_s = asyncio.Event(), 0.0
+        self.containers = [Container(self, each) for each in self.spec["containers"]]
+        self._task = asyncio.create_task(self._run())
+
+    @property
+    def path(self) -> str:
+        return f"/api/v1/namespaces/{self.meta['namespace']}/pods/{self.meta['name']}"
+
+    @property
+    def ended(self) -> bool:
+        return self._task.done()
+
+    def delete(self, grace_s: float) -> None:
+        self._grace_s = min(grace_s, self._grace_s) if self._deleted.is_set() else grace_s
+        self._deleted.set()
+
+    async def vanish(self) -> None:
+        """End everything now, and tell nobody."""
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        lives = [asyncio.create_task(each.live()) for each in self.containers]
+        telling = asyncio.create_task(self._tell())
+        try:
+            await self._deleted.wait()
+            await asyncio.gather(*(each.stop(self._grace_s) for each in self.containers))
+        finally:
+            for task in (*lives, telling):
+                task.cancel()
+            await asyncio.gather(*lives, telling, return_exceptions=True)
+            for each in self.containers:
+                each.kill()
+        await self._patiently_gone()
+
+    async def _patiently_gone(self) -> None:
+        """Tell that nothing of it is left, however long the API server is away."""
+        while True:
+            try:
+                await self.host.api.delete(self.path, grace_s=0, uid=self.meta["uid"])
+            except (ClusterUnavailable, ClusterRefused) as exc:
+                log.info("pod.undeleted", pod=self.meta["name"], reason=str(exc))
+                await asyncio.sleep(RETRY_S)
+            else:
+                return
+
+    async def _tell(self) -> None:
+        self.changed.set()
+        while True:
+            await self.changed.wait()
+            self.changed.clear()
+            try:
+                await self.host.api.merge(f"{self.path}/status", {"status": self._status()})
+            except ClusterRefused as exc:
+                if exc.status != NOT_FOUND:
+                    log.info("status.refused", pod=self.meta["name"], reason=str(exc))
+            except ClusterUnavailable:
+                self.changed.set()
+                await asyncio.sleep(RETRY_S)
+
+    def _status(self) -> Obj:
+        states = [each.status for each in self.containers]
+        began = any(s["started"] or s["restartCount"] for s in states)
+        ready = "True" if all(s["ready"] for s in states) else "False"
+        values = (
+            ("Initialized", "True"),
+            ("Ready", ready),
+            ("ContainersReady", ready),
+            ("PodScheduled", "True"),
+        )
+        return {
+            "phase": "Running" if began else "Pending",
+            "podIP": self.address,
+            "podIPs": [{"ip": self.address}],
+            "hostIP": "127.0.0.1",
+            "startTime": self.began,
+            "containerStatuses": states,
+            "conditions": [
+                {"type": kind, "status": value, "lastTransitionTime": now()}
+                for kind, value in values
+            ],
+        }

@@ -1,0 +1,204 @@
+"""A test's own namespace, with the shipped rights and a template of its own."""
+
+import asyncio
+import re
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from binwright.controller.fleets.kubernetes import KubernetesFleet
+from binwright.controller.kube.api import Api, Obj, configured
+from binwright.controller.kube.cluster import Cluster, opened
+from binwright.controller.kube.deployment import Owner, Shape, slot_of
+from binwright.core.model import Slot
+from binwright.shell.settings import KubernetesSettings
+
+from .kubelet import Kubelet
+from .plane import Plane
+
+ROOT = Path(__file__).parents[2]
+RIGHTS = ROOT / "deploy" / "base" / "controller-rbac.yaml"
+ACCOUNT = "binwright-controller"
+TEMPLATE = "binwright-consumer"
+PATIENCE_S = 30.0
+
+SLEEPER = """
+import signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+time.sleep(600)
+"""
+IMAGES = {
+    "sleeper": (sys.executable, "-c", SLEEPER),
+    "failing": (sys.executable, "-c", "import sys; sys.exit(3)"),
+    "stubborn": (sys.executable, "-c", SLEEPER.replace("sys.exit(0)", "None")),
+    "binwright": ("binwright",),
+}
+
+
+async def until(
+    condition: Callable[[], bool | Awaitable[bool]], patience_s: float = PATIENCE_S
+) -> None:
+    """Wait for a condition; fail when it does not come."""
+    async with asyncio.timeout(patience_s):
+        while True:
+            found = condition()
+            if found if isinstance(found, bool) else await found:
+                return
+            await asyncio.sleep(0.05)
+
+
+def template(image: str = "sleeper", **spec: Any) -> Obj:
+    """Return a pod template; `spec` goes beside its one container."""
+    container = {"name": "consumer", "image": image, "args": ["--slot", "$(SLOT)"]}
+    return {
+        "spec": {
+            "automountServiceAccountToken": False,
+            "terminationGracePeriodSeconds": 5,
+            "containers": [container],
+            **spec,
+        }
+    }
+
+
+@dataclass
+class Site:
+    """One namespace."""
+
+    plane: Plane
+    nodes: tuple[Kubelet, Kubelet]
+    api: Api  # as admin
+    namespace: str
+    kubeconfig: Path  # as the controller's service account
+    stack: AsyncExitStack
+    owner: Owner
+    clusters: list[Cluster] = field(default_factory=list)
+
+    def path(self, plural: str) -> str:
+        root = "/apis/apps/v1" if plural in ("deployments", "replicasets") else "/api/v1"
+        return f"{root}/namespaces/{self.namespace}/{plural}"
+
+    async def give(self, pod: Obj | str) -> None:
+        """Put a template into the ConfigMap."""
+        text = pod if isinstance(pod, str) else yaml.safe_dump(pod)
+        meta = {"name": TEMPLATE, "namespace": self.namespace}
+        body = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": meta,
+            "data": {"pod.yaml": text},
+        }
+        await self.api.apply(f"{self.path('configmaps')}/{TEMPLATE}", body)
+
+    async def cluster(self) -> Cluster:
+        """Return a controller's view, with the rights of the shipped Role."""
+        settings = KubernetesSettings(
+            namespace=self.namespace, kubeconfig=self.kubeconfig, request_timeout_s=5.0
+        )
+        cluster = await self.stack.enter_async_context(opened(settings))
+        self.clusters.append(cluster)
+        return cluster
+
+    async def fleet(self, group: str = "orders", cluster: Cluster | None = None) -> KubernetesFleet:
+        """Return a fleet that is kept until the test's end."""
+        cluster = cluster or await self.cluster()
+        shape = Shape(group, self.namespace, self.owner, {"BINWRIGHT_GROUP": group})
+        fleet = KubernetesFleet(cluster, shape, max_slots=60)
+        keeping = asyncio.create_task(fleet.run())
+        self.stack.push_async_callback(_ended, keeping)
+        return fleet
+
+    async def deployments(self) -> dict[Slot, Obj]:
+        found = (await self.api.get(self.path("deployments")))["items"]
+        return {slot: d for d in found if (slot := slot_of(d)) is not None}
+
+    async def slots(self) -> set[int]:
+        return set(await self.deployments())
+
+    async def pods(self) -> dict[Slot, Obj]:
+        found = (await self.api.get(self.path("pods")))["items"]
+        return {slot: p for p in found if (slot := slot_of(p)) is not None}
+
+    async def running(self) -> set[int]:
+        """Return the slots whose pod is ready."""
+        return {slot for slot, pod in (await self.pods()).items() if is_ready(pod)}
+
+    async def events(self, reason: str) -> list[str]:
+        found = (await self.api.get(self.path("events")))["items"]
+        return [
+            event["message"]
+            for event in found
+            if event["reason"] == reason
+            and event.get("source", {}).get("component") == "binwright-controller"
+        ]
+
+    async def told(self, reason: str, words: str = "") -> bool:
+        return any(words in message for message in await self.events(reason))
+
+
+def is_ready(pod: Obj) -> bool:
+    conditions = pod.get("status", {}).get("conditions") or ()
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+
+
+def pid_of(pod: Obj) -> int:
+    """Return the process that the pod's first container runs as."""
+    identity = pod["status"]["containerStatuses"][0]["containerID"]
+    return int(identity.removeprefix("process://"))
+
+
+async def _ended(task: "asyncio.Task[None]") -> None:
+    task.cancel()
+    outcome = (await asyncio.gather(task, return_exceptions=True))[0]
+    assert isinstance(outcome, asyncio.CancelledError), outcome
+
+
+async def token(api: Api, namespace: str, account: str) -> str:
+    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
+    request: Mapping[str, Any] = {"spec": {"audiences": [], "expirationSeconds": 3600}}
+    made = await api.create(path, dict(request))
+    found: str = made["status"]["token"]
+    return found
+
+
+@asynccontextmanager
+async def make_site(plane: Plane, nodes: tuple[Kubelet, Kubelet], name: str) -> AsyncIterator[Site]:
+    """Make a namespace with the shipped Role, a template, and an owner for what comes."""
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower())[:40].strip("-")
+    namespace = f"{plain}-{sha256(name.encode()).hexdigest()[:6]}"
+    api = Api(await configured(plane.kubeconfig()), 10.0)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(api.close)
+        await api.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
+        stack.push_async_callback(api.delete, f"/api/v1/namespaces/{namespace}")
+        await plane.kubectl("-n", namespace, "apply", "-f", str(RIGHTS))
+        bearer = await token(api, namespace, ACCOUNT)
+        owner = await api.create(
+            f"/apis/apps/v1/namespaces/{namespace}/deployments", _owner(namespace)
+        )
+        site = Site(
+            plane=plane,
+            nodes=nodes,
+            api=api,
+            namespace=namespace,
+            kubeconfig=plane.kubeconfig(f"controller-{namespace}", bearer),
+            stack=stack,
+            owner=Owner.of(owner, "apps/v1", "Deployment"),
+        )
+        await site.give(template())
+        yield site
+
+
+def _owner(namespace: str) -> Obj:
+    """Return a controller's Deployment, of no pods: its consumers belong to it."""
+    labels = {"app": "controller"}
+    pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "c"}]}}
+    return {
+        "metadata": {"name": "binwright-controller", "namespace": namespace},
+        "spec": {"replicas": 0, "selector": {"matchLabels": labels}, "template": pod},
+    }

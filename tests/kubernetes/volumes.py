@@ -1,0 +1,146 @@
+"""What a pod sees of the cluster: volumes as directories, variables by reference."""
+
+import base64
+import re
+from pathlib import Path
+
+from binwright.controller.kube.api import NOT_FOUND, Api, Obj
+from binwright.core.errors import ClusterRefused, ClusterUnavailable
+
+TOKEN_S = 3600
+
+
+class Absent(Exception):
+    """Something that a container needs is not there (yet)."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason  # as `kubectl get pods` shows it
+
+
+class Volumes:
+    """One pod's volumes, made when they are first asked for."""
+
+    def __init__(self, api: Api, raw: Obj, home: Path, address: str) -> None:
+        self._api, self._raw, self._home, self._address = api, raw, home, address
+        self._root = f"/api/v1/namespaces/{raw['metadata']['namespace']}"
+
+    async def mounts(self, container: Obj) -> list[tuple[Path, str]]:
+        """Return (source, target) of each mount; the targets are there."""
+        named = {volume["name"]: volume for volume in self._raw["spec"].get("volumes", ())}
+        found = []
+        for mount in container.get("volumeMounts", ()):
+            if mount["mountPath"] == "/tmp":  # noqa: S108 - this machine's own has to do: programs may live there
+                continue
+            source = await self._directory(named[mount["name"]])
+            if inner := mount.get("subPath"):
+                source /= inner
+            found.append((source, _place(source, mount["mountPath"])))
+        return found
+
+    async def all_of(self, source: Obj) -> dict[str, str]:
+        """Return the variables of an `envFrom` entry."""
+        kind = "configMapRef" if "configMapRef" in source else "secretRef"
+        data = await self._data(kind.removesuffix("Ref"), source[kind])
+        return {source.get("prefix", "") + k: v.decode() for k, v in data.items()}
+
+    async def value(self, origin: Obj) -> str | None:
+        """Return what a `valueFrom` names; None for what is optional and not there."""
+        if field := origin.get("fieldRef"):
+            return self._field(field["fieldPath"])
+        kind = "configMapKeyRef" if "configMapKeyRef" in origin else "secretKeyRef"
+        reference = origin[kind]
+        found = (await self._data(kind.removesuffix("KeyRef"), reference)).get(reference["key"])
+        if found is None and not reference.get("optional"):
+            told = f"couldn't find key {reference['key']} in {reference['name']}"
+            raise Absent("CreateContainerConfigError", told)
+        return None if found is None else found.decode()
+
+    def _field(self, path: str) -> str:
+        meta, spec = self._raw["metadata"], self._raw["spec"]
+        if found := re.fullmatch(r"metadata\.(labels|annotations)\['(.+)'\]", path):
+            return str(meta.get(found[1], {}).get(found[2], ""))
+        known = {
+            "status.podIP": self._address,
+            "status.hostIP": "127.0.0.1",
+            "spec.nodeName": spec["nodeName"],
+            "spec.serviceAccountName": spec.get("serviceAccountName", "default"),
+        }
+        return known.get(path) or str(meta[path.removeprefix("metadata.")])
+
+    async def _directory(self, volume: Obj) -> Path:
+        place = self._home / str(volume["name"])
+        place.mkdir(parents=True, exist_ok=True)
+        sources = volume.get("projected", {}).get("sources") or [volume]
+        for source in sources:
+            for name, content in (await self._files(source)).items():
+                (place / name).parent.mkdir(parents=True, exist_ok=True)
+                (place / name).write_bytes(content)
+        return place
+
+    async def _files(self, source: Obj) -> dict[str, bytes]:
+        if asked := source.get("serviceAccountToken"):
+            return {asked["path"]: await self._token(asked)}
+        if asked := source.get("downwardAPI"):
+            return {
+                i["path"]: self._field(i["fieldRef"]["fieldPath"]).encode() for i in asked["items"]
+            }
+        for kind in ("configMap", "secret"):
+            if asked := source.get(kind):
+                data = await self._data(kind, asked)
+                items = {i["key"]: i["path"] for i in asked.get("items", ())}
+                return {items.get(k, k): v for k, v in data.items() if not items or k in items}
+        assert "emptyDir" in source, f"a volume that this kubelet does not have: {source}"
+        return {}
+
+    async def _token(self, asked: Obj) -> bytes:
+        meta, spec = self._raw["metadata"], self._raw["spec"]
+        bound = {"kind": "Pod", "apiVersion": "v1", "name": meta["name"], "uid": meta["uid"]}
+        audience = asked.get("audience")
+        wanted = {
+            "audiences": [audience] if audience else [],
+            "expirationSeconds": asked.get("expirationSeconds", TOKEN_S),
+            "boundObjectRef": bound,
+        }
+        account = spec.get("serviceAccountName", "default")
+        path = f"{self._root}/serviceaccounts/{account}/token"
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": wanted}
+        made = await self._asked("POST", path, request)
+        return str(made["status"]["token"]).encode()
+
+    async def _data(self, kind: str, reference: Obj) -> dict[str, bytes]:
+        name = reference.get("name") or reference["secretName"]
+        plural = {"configMap": "configmaps", "secret": "secrets"}[kind]
+        try:
+            found = await self._asked("GET", f"{self._root}/{plural}/{name}")
+        except Absent:
+            if reference.get("optional"):
+                return {}
+            raise
+        data: dict[str, str] = found.get("data") or {}
+        if kind == "configMap":
+            return {k: v.encode() for k, v in data.items()}
+        return {k: base64.b64decode(v) for k, v in data.items()}
+
+    async def _asked(self, verb: str, path: str, body: Obj | None = None) -> Obj:
+        try:
+            if body is None:
+                return await self._api.get(path)
+            return await self._api.create(path, body)
+        except ClusterRefused as exc:
+            if exc.status == NOT_FOUND:
+                raise Absent("CreateContainerConfigError", str(exc)) from exc
+            raise Absent("CreateContainerError", f"{verb} {path}: {exc}") from exc
+        except ClusterUnavailable as exc:
+            raise Absent("CreateContainerError", str(exc)) from exc
+
+
+def _place(source: Path, target: str) -> str:
+    """Make a mount point on this machine, where there is none; return it."""
+    place = Path(target)
+    if source.is_dir():
+        place.mkdir(parents=True, exist_ok=True)
+    elif not place.exists():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.touch()
+    return target
