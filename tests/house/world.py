@@ -74,6 +74,7 @@ class Process:
         self.world, self.slot = world, slot
         self.ingest: Ingest | None = None
         self.lake = FakeLake(world.storage, latency_s=world.write_s)
+        self.intake = FakeIntake(world.topics, GROUP)
 
     async def run(self) -> None:
         world = self.world
@@ -82,7 +83,7 @@ class Process:
         tables = Tables(self.lake, GROUP, self.slot, mailbox.epoch)
         self.ingest = Ingest(
             mailbox=mailbox,
-            intake=FakeIntake(world.topics, GROUP),
+            intake=self.intake,
             tables=tables,
             topics=world.names,
             rules=IngestRules(BatchRules(cap_bytes=world.cap_bytes)),

@@ -100,6 +100,10 @@ class FakeLake:
         """Let the next calls that can fail so do it, one each, in this order."""
         self._failures.extend(failures)
 
+    def mend(self) -> None:
+        """Let every call succeed from now on."""
+        self._failures.clear()
+
     async def open(self, topic: str) -> str:
         """Fit `Lake.open`."""
         await self._read()
