@@ -1,4 +1,4 @@
-"""Spark or a topic's past is gone for a while: consumers wait within bounds, and count what is lost."""
+"""Spark, or a topic's past, is gone for a while: consumers wait, and count what is lost."""
 
 import asyncio
 
