@@ -7,11 +7,11 @@ on one loop cannot be awaited on another. Ask for `broker` (its bootstrap server
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -39,6 +39,10 @@ class Backstage:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(LEAVE_S)
         self._loop.close()
+
+    async def run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run `work` on the loop, from another one."""
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     @contextmanager
     def entered(self, manager: AbstractAsyncContextManager[T]) -> Iterator[T]:

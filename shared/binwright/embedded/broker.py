@@ -11,7 +11,7 @@ from binwright.embedded.cache import cache_dir
 from binwright.embedded.classes import Archive, archive_of, archived_meanwhile
 from binwright.embedded.ivy import ivy_fetch
 from binwright.embedded.jars import Say, ensure_jars, locked_jars
-from binwright.embedded.java import find_java
+from binwright.embedded.java import Java, find_java
 from binwright.embedded.jvm import LOG4J, quick_flags, write_arguments
 from binwright.embedded.place import undone_if_interrupted
 from binwright.embedded.ports import HOST, answers, reserved
@@ -61,22 +61,26 @@ async def run_broker(  # noqa: PLR0913 - each is a choice of the caller's
     Raises:
         EmbeddedError: Java, the jars, the port or the broker could not be had.
     """
-    java = await find_java()
-    jars = await ensure_jars(
-        locked_jars("kafka"), cache_dir() / "jars" / "kafka", ivy_fetch(java, "Kafka's", say)
-    )
+    java, jars = await ensure_kafka(say)
     with reserved(port) as listener, reserved() as controller:
         with undone_if_interrupted(directory) as home:
-            _write(home, {**defaults(home, listener, controller), **(settings or {})})
+            properties = {**defaults(home, listener, controller), **(settings or {})}
             archive = archive_of("broker", java, jars, home)
-            await _format(home, archive)
-            broker = Broker(_command(home, archive, heap, nice), port=listener, say=say)
+            await furnish(home, properties, archive, cluster_id())
+            broker = Broker(command(home, archive, heap, nice), port=listener, say=say)
             await broker.start()
         try:
             async with archived_meanwhile(archive, after_s=SETTLED_S):
                 yield broker
         finally:
             await broker.stop()
+
+
+async def ensure_kafka(say: Say) -> tuple[Java, tuple[Path, ...]]:
+    """Return a Java and Kafka's jars, fetched if they are not there; raise `EmbeddedError`."""
+    java = await find_java()
+    fetch = ivy_fetch(java, "Kafka's", say)
+    return java, await ensure_jars(locked_jars("kafka"), cache_dir() / "jars" / "kafka", fetch)
 
 
 def defaults(home: Path, listener: int, controller: int) -> dict[str, str]:
@@ -137,6 +141,14 @@ def _escaped(value: str) -> str:
     return "".join(chr(unit) if unit < _DEL else f"\\u{unit:04x}" for unit in units)
 
 
+async def furnish(
+    home: Path, properties: Mapping[str, str], archive: Archive, cluster: str
+) -> None:
+    """Write a broker's settings, and format its storage unless it is; raise `EmbeddedError`."""
+    _write(home, properties)
+    await _format(home, archive, cluster)
+
+
 def _write(home: Path, properties: Mapping[str, str]) -> None:
     if "," in str(home):
         raise EmbeddedError(
@@ -147,26 +159,27 @@ def _write(home: Path, properties: Mapping[str, str]) -> None:
     (home / "tmp").mkdir(exist_ok=True)
 
 
-async def _format(home: Path, archive: Archive) -> None:
+async def _format(home: Path, archive: Archive, cluster: str) -> None:
     if (home / "data" / "meta.properties").exists():
         return
     options = (*quick_flags(home), *archive.options(), "-Xmx128m")
     settings = str(home / "server.properties")
-    main = ("kafka.tools.StorageTool", "format", "-t", cluster_id(), "-c", settings)
+    main = ("kafka.tools.StorageTool", "format", "-t", cluster, "-c", settings)
     arguments = write_arguments(home / "format.args", options, archive.classpath, main)
-    command = Command(
+    work = Command(
         title="formatting the broker's storage",
         argv=(str(archive.java.binary), arguments),
         directory=home,
         log=home / "format.log",
         environment=clean_environment({}),
     )
-    code, child = await run_to_end(command, deadline_s=FORMAT_S)
+    code, child = await run_to_end(work, deadline_s=FORMAT_S)
     if code:
-        raise EmbeddedError(f"{command.title} ended with {code}:\n{child.tail()}")
+        raise EmbeddedError(f"{work.title} ended with {code}:\n{child.tail()}")
 
 
-def _command(home: Path, archive: Archive, heap: str, nice: int) -> Command:
+def command(home: Path, archive: Archive, heap: str, nice: int) -> Command:
+    """Return what runs the broker that lives in `home`."""
     options = (*quick_flags(home), *archive.options(), f"-Xmx{heap}")
     main = ("kafka.Kafka", str(home / "server.properties"))
     arguments = write_arguments(home / "broker.args", options, archive.classpath, main)
