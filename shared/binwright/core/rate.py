@@ -24,12 +24,14 @@ from binwright.core.model import BytesPerSecond
 from binwright.core.ports import LogSample
 
 NEWEST_WEIGHT = 0.5
-"""Of the newest clean stretch in the price: it follows a change of the records within a few."""
+"""Of the newest clean stretch (or batch) in the price."""
+LEAP = 2.0
+"""A price so many times higher or lower than the last is a change, and not averaged with it."""
 ESTIMATED_SHARE = 0.1
 """A rate of which more than this is priced records is called estimated."""
 WARM_SHARE = 0.5
 """A window shorter than this share of the whole is warming up."""
-BLIND_SHARE = 0.25
+BLIND_SHARE = 0.1
 """A price older than this share of the window should be looked up."""
 
 
@@ -135,7 +137,10 @@ class _Window:
 
     def _weigh(self, at: float, sample: LogSample, price: float) -> None:
         old = self._price
-        self._price = price if old is None else old + NEWEST_WEIGHT * (price - old)
+        if old is None or not 1 / LEAP < price / old < LEAP:
+            self._price = price
+        else:
+            self._price = old + NEWEST_WEIGHT * (price - old)
         self._priced_at, self._priced_end = at, sample.end
 
     def blind_since(self, before: float) -> float | None:

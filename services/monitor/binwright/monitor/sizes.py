@@ -2,13 +2,14 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Self
 
 import structlog
 
 from binwright.core.errors import BrokerUnavailable
 from binwright.core.ports import LogSample, Selection
+from binwright.monitor.batches import Key, Scales
 from binwright.monitor.log_dirs import DescribeLogDirs, is_refused, sizes
 from binwright.shell.broker import EARLIEST, LATEST, NOBODY, Cluster, Topics, Unsupported
 from binwright.shell.settings import KafkaSettings
@@ -16,7 +17,7 @@ from binwright.shell.settings import KafkaSettings
 log = structlog.get_logger()
 
 Partitions = Mapping[str, Collection[int]]
-Samples = Mapping[tuple[str, int], LogSample]
+Samples = Mapping[Key, LogSample]
 
 NO_SIZES = (
     "this user needs the right DESCRIBE on the CLUSTER. Until it has it, rates are estimated: "
@@ -44,6 +45,7 @@ class KafkaLogs:
         self._sizes_per_pass = sizes_per_pass
         self._cluster = Cluster(kafka, answer_s=self._answer_s)
         self._asked: dict[int, asyncio.Task[Samples]] = {}  # by broker
+        self._scales = Scales(self._cluster, self._tell)
         self._passes = 0
         self._told: defaultdict[str, dict[str, str]] = defaultdict(dict)
 
@@ -66,11 +68,10 @@ class KafkaLogs:
 
         A size is None where its broker did not tell it, or where it is not its turn.
         """
-        del weigh
         found = await self._found(wanted)
         self._passes += 1
         samples: dict[tuple[str, int], LogSample] = {}
-        for answer in await self._answers(_by_leader(found)):
+        for answer in await self._answers(_by_leader(found), _urgent(weigh)):
             samples.update(answer)
         return {
             topic: {partition: samples.get((topic, partition)) for partition in leaders}
@@ -97,11 +98,11 @@ class KafkaLogs:
             self._tell("topic.missing", topic, None if found.leaders.get(topic) else why)
         return found
 
-    async def _answers(self, led: Mapping[int, Partitions]) -> list[Samples]:
+    async def _answers(self, led: Mapping[int, Partitions], weigh: Sequence[Key]) -> list[Samples]:
         """Ask every leader that owes no answer, and return the answers that came in time."""
         idle = [broker for broker in led if broker not in self._asked]
         for broker in idle:
-            self._asked[broker] = asyncio.create_task(self._ask(broker, led[broker]))
+            self._asked[broker] = asyncio.create_task(self._ask(broker, led[broker], weigh))
         if idle:
             await asyncio.wait([self._asked[b] for b in idle], timeout=self._answer_s)
         done = [broker for broker, task in self._asked.items() if task.done()]
@@ -109,7 +110,7 @@ class KafkaLogs:
             self._tell("broker.late", broker, f"no answer within {self._answer_s:g} s")
         return [self._asked.pop(broker).result() for broker in done]
 
-    async def _ask(self, broker: int, partitions: Partitions) -> Samples:
+    async def _ask(self, broker: int, partitions: Partitions, weigh: Sequence[Key]) -> Samples:
         loop = asyncio.get_running_loop()
         asked = loop.time()
         try:
@@ -119,13 +120,14 @@ class KafkaLogs:
                     self._sizes(broker, self._turn(partitions)),
                     self._cluster.offsets(broker, partitions, EARLIEST),
                 )
+                weights = await self._scales.weigh(broker, weigh, ends)
         except (BrokerUnavailable, TimeoutError) as exc:
             self._tell("broker.late", broker, str(exc) or "no answer in time")
             return {}
         self._tell("broker.late", broker, None)
         at = (asked + at) / 2  # it was at some moment in between
         return {
-            key: LogSample(broker, min(starts[key], end), end, held.get(key), at)
+            key: LogSample(broker, min(starts[key], end), end, held.get(key), at, weights.get(key))
             for key, end in ends.items()
             if key in starts
         }
@@ -163,6 +165,12 @@ class KafkaLogs:
         elif str(about) not in told:
             told[str(about)] = reason
             log.warning(event, about=about, reason=reason)
+
+
+def _urgent(weigh: Mapping[str, Collection[int]]) -> Sequence[Key]:
+    """Return what should be weighed, each topic's most urgent first."""
+    ranked = sorted((rank, t, p) for t, some in weigh.items() for rank, p in enumerate(some))
+    return [(topic, partition) for _, topic, partition in ranked]
 
 
 def _by_leader(found: Topics) -> Mapping[int, Partitions]:
