@@ -5,10 +5,12 @@ BIN := $(VENV)/bin
 MINUTES ?= 3
 SPEED ?= 2.5
 CHAOS ?= 0
+SEED ?= 1
+FAULTS ?= 10
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kubernetes check bench clean
+.PHONY: help demo test test-kubernetes check chaos bench clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -39,6 +41,9 @@ test: $(VENV)/.dev ## Core (every branch), house (virtual time), then the real b
 
 test-kubernetes: $(VENV)/.dev ## The Kubernetes half on a real control plane, pods as processes
 	$(BIN)/python -m pytest tests/kubernetes
+
+chaos: $(VENV)/.dev ## Break the real thing on purpose under load, and audit it (SEED=1 FAULTS=10)
+	@$(BIN)/python -m tests.chaos --seed $(SEED) --faults $(FAULTS) $(ARGS)
 
 bench: $(VENV)/.dev ## Measure, and print JSON (a quarter of an hour)
 	$(BIN)/python -m tests.bench $(ARGS)

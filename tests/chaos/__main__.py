@@ -1,0 +1,94 @@
+"""`python -m tests.chaos --seed N --faults K`: exit code 1 if a row is lost or doubled, or a
+recovery is overdue."""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from tests.chaos.course import RECOVERY_S, Course, Wishes
+
+from binwright.shell.logs import configure
+from binwright.shell.run import EXIT_FAILED, EXIT_OK, run
+
+
+@contextmanager
+def workplace(kept: Path | None) -> Iterator[Path]:
+    """Give a directory: the one named, or one that is gone afterwards."""
+    if kept is not None:
+        kept.mkdir(parents=True)
+        yield kept.absolute()
+        return
+    with tempfile.TemporaryDirectory(prefix="binwright-chaos-", ignore_cleanup_errors=True) as made:
+        yield Path(made)
+
+
+def show(course: Course) -> Table:
+    """Return the faults and their recoveries, for people."""
+    table = Table(title=f"seed {course.wishes.seed}")
+    for name in ("at s", "fault", "back after s", "recovered s"):
+        table.add_column(name, justify="left" if name == "fault" else "right")
+    for one in course.suffered:
+        beside = " (not alone)" if one.beside else ""
+        numbers = (f"{value:.1f}" for value in (one.at_s, one.lasted_s, one.recovery_s))
+        at, lasted, recovery = numbers
+        table.add_row(at, one.fault + beside, lasted, recovery)
+    return table
+
+
+def verdict(course: Course) -> str:
+    """Return the rest in words."""
+    longest = max((s.recovery_s for s in course.suffered), default=0.0)
+    landed = course.audit.rows if course.audit else 0
+    lines = [
+        f"{len(course.suffered)} faults; the longest recovery took {longest:.1f} s",
+        f"{course.produced} records written, {landed} rows landed",
+        *(f"nobody came to it: {fault}" for fault in course.missed),
+        *(f"skipped: {why}" for why in course.skipped),
+        *(course.audit.faults() if course.audit else ("the audit was not made",)),
+        *([course.failure] if course.failure else []),
+        "clean" if course.clean else "NOT CLEAN",
+    ]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Run once, and print what came of it."""
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1, help="the same seed, the same faults")
+    parser.add_argument("--faults", type=int, default=10, help="how many")
+    parser.add_argument("--minutes", type=float, default=60.0, help="no new fault after so long")
+    parser.add_argument(
+        "--deadline", type=float, default=RECOVERY_S, help="a recovery that takes longer fails, s"
+    )
+    parser.add_argument("--aimed", action="store_true", help="only faults at named steps")
+    parser.add_argument("--keep", type=Path, help="keep tables and logs in this new directory")
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+    asked = parser.parse_args()
+    configure("error", "console")
+    console = Console(stderr=asked.json, log_path=False, soft_wrap=True)
+    wishes = Wishes(
+        seed=asked.seed,
+        faults=asked.faults,
+        minutes=asked.minutes,
+        aimed_only=asked.aimed,
+        deadline_s=asked.deadline,
+    )
+    with workplace(asked.keep) as directory:
+        course = Course(wishes, directory, console.log)
+        code = run(course.run)
+    if asked.json:
+        sys.stdout.write(json.dumps(course.facts(), indent=2) + "\n")
+    else:
+        console.print(show(course))
+        console.print(verdict(course))
+    return code or (EXIT_OK if course.clean else EXIT_FAILED)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,130 @@
+"""Which faults, in which order: the same seed gives the same plan on every machine."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from random import Random
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Kind(StrEnum):
+    """What can be done to the system."""
+
+    KILL_CONSUMER = "kill -9 of a consumer"
+    TERM_CONSUMER = "SIGTERM to a consumer"
+    PAUSE_CONSUMER = "a consumer paused for less than its timeout"
+    HANG_CONSUMER = "a consumer paused past its timeout"
+    ZOMBIE = "a consumer paused past its timeout, out of the fleet's reach, woken"
+    TWIN = "a second process for one slot"
+    KILL_LEADER = "kill -9 of the leading controller"
+    KILL_STANDBY = "kill -9 of the standby controller"
+    TERM_LEADER = "SIGTERM to the leading controller"
+    TWO_LEADERS = "the leader paused until the standby leads, then woken"
+    BROKER_RESTART = "broker restart"
+    BROKER_KILL = "kill -9 of the broker"
+    SPARK_KILL = "kill -9 of the Spark server"
+    CUT_CONSUMER_KAFKA = "a consumer cut off from Kafka"
+    CUT_CONSUMER_SPARK = "a consumer cut off from Spark"
+    CUT_LEADER = "the leading controller cut off from Kafka"
+    CUT_KAFKA = "everybody cut off from Kafka"
+    CUT_SPARK = "everybody cut off from Spark"
+    DISK_FULL = "the lake's disk full"
+    CLOCK_JUMP = "a service's wall clock an hour off"
+    AIMED = "at a named step"
+
+
+SERVERS = frozenset(
+    {
+        Kind.BROKER_RESTART,
+        Kind.BROKER_KILL,
+        Kind.SPARK_KILL,
+        Kind.CUT_KAFKA,
+        Kind.CUT_SPARK,
+        Kind.DISK_FULL,
+    }
+)
+"""Faults that everybody feels: one of them at a time, and nothing aimed beside it."""
+
+SAYS = ("hello", "report", "stopped", "landed", "started", "goodbye")
+ORDERS = ("claim", "state-query", "planned", "start-consuming", "stop-consuming", "dead", "fenced")
+WRITES = ("lake.claim", "lake.append", "lake.history", "intake.hint")
+STEPS = (
+    *(("consumer", step, moment) for step in SAYS for moment in ("before", "after")),
+    *(("consumer", step, m) for step in WRITES for m in ("before", "during", "after")),
+    *(("controller", step, moment) for step in ORDERS for moment in ("before", "after")),
+)
+"""(whose, step, when): messages by their kind, and what a consumer asks of Spark and Kafka."""
+
+DEEDS = ("kill", "kill", "hang", "zombie")
+LONG_S = (12.0, 18.0)  # beyond the consumer timeout of 10 s, and the controllers' session of 6 s
+SHORT_S = (2.0, 7.0)
+PAIRED = 0.15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One fault; `pick` chooses the victim among those who are there then."""
+
+    kind: Kind
+    pick: int
+    hold_s: float
+    whose: str = ""  # of an aimed one
+    step: str = ""
+    moment: str = ""
+    deed: str = ""
+
+    def __str__(self) -> str:
+        """Tell a person."""
+        if self.kind is not Kind.AIMED:
+            return str(self.kind)
+        return f"{self.deed} of a {self.whose} {self.moment} {self.step}"
+
+
+Scene = tuple[Fault, ...]
+"""Faults that begin together."""
+
+
+def plan(seed: int, without: Collection[Kind] = (), aimed_only: bool = False) -> Iterator[Scene]:
+    """Yield scenes without end; every kind and every step comes before any comes again."""
+    drawn = Random(seed)
+    kinds = _deck(drawn, [k for k in Kind if k is not Kind.AIMED and k not in without])
+    steps = _deck(drawn, STEPS)
+    while True:
+        first = _fault(drawn, kinds, steps, 1.0 if aimed_only else 0.5)
+        second = _fault(drawn, kinds, steps, 0.0) if drawn.random() < PAIRED else None
+        if aimed_only or second is None or {first.kind, second.kind} & SERVERS:
+            yield (first,)
+            if second is not None and not aimed_only:
+                yield (second,)
+        else:
+            yield (first, second)
+
+
+def _fault(
+    drawn: Random, kinds: Iterator[Kind], steps: Iterator[tuple[str, str, str]], aimed: float
+) -> Fault:
+    pick = drawn.randrange(1 << 16)
+    if drawn.random() >= aimed:
+        kind = next(kinds)
+        short = kind in SERVERS or kind in {Kind.PAUSE_CONSUMER, Kind.CLOCK_JUMP}
+        return Fault(kind=kind, pick=pick, hold_s=drawn.uniform(*(SHORT_S if short else LONG_S)))
+    whose, step, moment = next(steps)
+    deed = drawn.choice(DEEDS)
+    if whose == "controller" and deed == "zombie":
+        deed = "hang"  # a controller that wakes is one: nobody kills it meanwhile
+    return Fault(
+        kind=Kind.AIMED,
+        pick=pick,
+        hold_s=drawn.uniform(*LONG_S),
+        whose=whose,
+        step=step,
+        moment=moment,
+        deed=deed,
+    )
+
+
+def _deck(drawn: Random, cards: Sequence[T]) -> Iterator[T]:
+    while True:
+        yield from drawn.sample(cards, len(cards))

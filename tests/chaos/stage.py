@@ -1,0 +1,246 @@
+"""The system under test: real servers, two controllers, a monitor, consumers, cuttable lines."""
+
+import contextlib
+import json
+import os
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+from tests.chaos.aims import Aims, aims
+from tests.chaos.proxy import Proxy, proxy
+
+from binwright.cli.demo import alongside
+from binwright.cli.stack import Service, within_embedded
+from binwright.controller.__main__ import consumer_command, process_fleet
+from binwright.core.model import Slot, TopicPartition
+from binwright.embedded.broker import Broker, run_broker
+from binwright.embedded.ports import HOST, reserved
+from binwright.embedded.process import Child, Command
+from binwright.embedded.spark import Spark, run_spark
+from binwright.lab.picture import Picture
+from binwright.lab.spectator import spectate
+from binwright.shell.bus import KafkaBus
+from binwright.shell.letters import METADATA_CONFIG, METRICS_CONFIG
+from binwright.shell.settings import Settings, load_settings, settings_environment
+
+TOPICS = ("orders", "clicks")
+PARTITIONS = 4
+CAPACITY = 180_000.0  # bytes/s: the load keeps two to four consumers busy
+LIMIT = 1.2 * CAPACITY
+SLOTS = 6
+LAKE_SIZE = "3g"
+END_S = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A service that is started again when it ends, and its log."""
+
+    service: Service
+    log: Path
+
+    @property
+    def pid(self) -> int | None:
+        """The process; None while it does not run."""
+        return self.service.pid
+
+
+@dataclass(slots=True)
+class Stage:
+    """Everything that faults are done to."""
+
+    directory: Path
+    settings: Settings  # as the services see them: through the proxies
+    direct: Settings  # as we do
+    broker: Broker
+    spark: Spark
+    kafka_line: Proxy
+    spark_line: Proxy
+    aims: Aims
+    bus: KafkaBus
+    controllers: tuple[Watched, ...]
+    monitor: Watched
+    lake_mount: Path | None
+    picture: Picture = field(default_factory=Picture)
+    twins: list[Child] = field(default_factory=list)
+
+    @property
+    def partitions(self) -> list[TopicPartition]:
+        """All that is read."""
+        return [TopicPartition(topic, n) for topic in TOPICS for n in range(PARTITIONS)]
+
+    def consumers(self) -> dict[Slot, list[int]]:
+        """Return the processes of each slot that has any, in order of slots."""
+        running = process_fleet(self.settings).running()
+        return {slot: [process.pid for process in running[slot]] for slot in sorted(running)}
+
+    def leader(self) -> Watched:
+        """Return the controller that said last that it leads; else any."""
+        return max(self.controllers, key=lambda c: _led_since(c.log))
+
+    def standby(self) -> Watched:
+        """Return the other one."""
+        leader = self.leader()
+        return next(c for c in self.controllers if c is not leader)
+
+    def twin(self, slot: Slot) -> None:
+        """Start one more process for a slot, as the fleet would."""
+        self.twins.append(
+            Child(
+                Command(
+                    title=f"a twin of slot {slot}",
+                    argv=consumer_command(self.settings, slot),
+                    directory=self.directory,
+                    log=self.directory / f"consumer-{slot}.log",
+                    environment=environment(self.settings, self.aims),
+                )
+            )
+        )
+
+    async def ends(self) -> dict[TopicPartition, int]:
+        """Return where every partition ends now."""
+        return {p: await self.bus.end(p.topic, p.partition) for p in self.partitions}
+
+
+def _led_since(log: Path) -> str:
+    """Return when this controller began to lead, as its log says; "" if it does not."""
+    since = ""
+    for line in log.read_text(errors="replace").splitlines() if log.exists() else ():
+        if '"controller.' in line:
+            said = json.loads(line)
+            since = said["timestamp"] if said["event"] == "controller.leading" else ""
+    return since
+
+
+def environment(settings: Settings, heard: Aims) -> dict[str, str]:
+    """Return a service's environment, with the hooks."""
+    return {**os.environ, **settings_environment(settings), **heard.environment()}
+
+
+def may_mount() -> bool:
+    """Tell whether file systems can be mounted here."""
+    tried = subprocess.run(
+        ("unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"),
+        capture_output=True,
+        check=False,
+    )
+    return os.geteuid() == 0 and tried.returncode == 0
+
+
+@contextlib.contextmanager
+def disk(lake: Path) -> Iterator[Path]:
+    """Give the lake a disk of its own, in memory, that can be full."""
+    lake.mkdir(parents=True)
+    subprocess.run(("mount", "-t", "tmpfs", "-o", f"size={LAKE_SIZE}", "tmpfs", lake), check=True)
+    try:
+        yield lake
+    finally:
+        subprocess.run(("umount", "-l", lake), check=True)
+
+
+@contextlib.asynccontextmanager
+async def stage(directory: Path, say: Callable[[str], None]) -> AsyncIterator[Stage]:
+    """Set everything up, with every partition read; take it down again however the block ends.
+
+    Raises:
+        EmbeddedError: A server could not be had, or a service does not stay up.
+    """
+    async with contextlib.AsyncExitStack() as held:
+        lake = directory / "lake"
+        mounted = held.enter_context(disk(lake)) if may_mount() else None
+        own, inner, control = (held.enter_context(reserved()) for _ in range(3))
+        kafka_line = await held.enter_async_context(proxy(inner))
+        broker = await held.enter_async_context(
+            run_broker(
+                directory / "kafka",
+                port=own,
+                settings=_listeners(own, inner, kafka_line.port, control),
+                say=say,
+            )
+        )
+        spark = await held.enter_async_context(run_spark(directory / "spark", memory="2g", say=say))
+        spark_line = await held.enter_async_context(proxy(int(spark.url.rpartition(":")[2])))
+        direct = _settings(directory, lake, broker.bootstrap_servers, spark.url)
+        settings = _settings(
+            directory, lake, f"{HOST}:{kafka_line.port}", f"sc://{HOST}:{spark_line.port}"
+        )
+        heard = aims(directory / "aims")
+        bus = await held.enter_async_context(KafkaBus(direct.kafka))
+        await _make_topics(bus, direct)
+        services = _services(directory, environment(settings, heard))
+        held.push_async_callback(_end_consumers, settings)
+        made = Stage(
+            directory=directory,
+            settings=settings,
+            direct=direct,
+            broker=broker,
+            spark=spark,
+            kafka_line=kafka_line,
+            spark_line=spark_line,
+            aims=heard,
+            bus=bus,
+            controllers=services[:2],
+            monitor=services[2],
+            lake_mount=mounted,
+        )
+        watching = spectate(bus, direct.metadata_topic, direct.monitor.topic, made.picture)
+        async with alongside(watching, *(watched.service.run() for watched in services)):
+            yield made
+
+
+def _listeners(own: int, inner: int, outer: int, control: int) -> dict[str, str]:
+    """Return a broker's settings: the services are told the proxy's address, we the broker's."""
+    return {
+        "listeners": f"PLAINTEXT://{HOST}:{own},CUT://{HOST}:{inner},CONTROLLER://{HOST}:{control}",
+        "advertised.listeners": f"PLAINTEXT://{HOST}:{own},CUT://{HOST}:{outer}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CUT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "controller.quorum.voters": f"1@{HOST}:{control}",
+    }
+
+
+def _settings(directory: Path, lake: Path, kafka: str, spark: str) -> Settings:
+    wanted = load_settings(
+        group="chaos",
+        topics=TOPICS,
+        log_format="json",
+        log_level="debug",
+        kafka={"bootstrap_servers": kafka, "request_timeout_s": 10.0},
+        lake={"path": str(lake), "spark": spark},
+        monitor={"window_s": 8.0},
+        controller={
+            "capacity_bytes_per_s": CAPACITY,
+            "limit_bytes_per_s": LIMIT,
+            "process_logs": directory,
+            "max_slots": SLOTS,
+            "look_again_s": 15.0,
+            "plan_timeout_s": 30.0,
+        },
+        consumer={"batch_wait_s": 2.0, "write_timeout_s": 40.0, "drain_timeout_s": 20.0},
+    )
+    return within_embedded(wanted)
+
+
+async def _make_topics(bus: KafkaBus, settings: Settings) -> None:
+    await bus.ensure(settings.metadata_topic, 1, METADATA_CONFIG)
+    await bus.ensure(settings.monitor.topic, 1, METRICS_CONFIG)
+    for topic in TOPICS:
+        await bus.ensure(topic, PARTITIONS, {})
+
+
+def _services(directory: Path, variables: Mapping[str, str]) -> tuple[Watched, ...]:
+    names = ("controller", "controller", "monitor")
+    places = [(name, directory / f"{name}-{number}") for number, name in enumerate(names)]
+    return tuple(Watched(Service(n, at, variables), at / f"{n}.log") for n, at in places)
+
+
+async def _end_consumers(settings: Settings) -> None:
+    fleet = process_fleet(settings)
+    for processes in fleet.running().values():
+        for process in processes:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.resume()
+    fleet.grace_s = END_S
+    await fleet.close()
