@@ -1,7 +1,8 @@
 """A reign: events into the pure machine, its actions out into the world.
 
-The state changes in `_feed` only, between awaits. What it asks for is done in that order: words by
-one task, orders to the fleet by another, so that a slow pod never delays a command.
+The state changes in `_feed` only, between awaits. What it asks for is done in that order: words to
+one partition by one task each, orders to the fleet by another, so that neither a slow pod nor the
+commands to others delay a command.
 """
 
 import asyncio
@@ -11,8 +12,8 @@ from uuid import uuid4
 
 import structlog
 
-from binwright.core import wire
-from binwright.core.errors import BrokerUnavailable, TopicMissing, WorldError
+from binwright.controller.voice import Voice
+from binwright.core.errors import WorldError
 from binwright.core.events import (
     Action,
     Broadcast,
@@ -31,7 +32,6 @@ from binwright.core.events import (
 )
 from binwright.core.group import Rules
 from binwright.core.machine import State, begin, transition
-from binwright.core.messages import Message
 from binwright.core.model import Assignment, metadata_partition
 from binwright.core.packing.catalogue import Packing
 from binwright.core.ports import Bus, Fleet, Reader
@@ -63,6 +63,7 @@ class Controller:
 
     def __init__(self, bus: Bus, fleet: Fleet, realm: Realm) -> None:
         self._bus, self._fleet, self._realm = bus, fleet, realm
+        self._voice = Voice(bus, realm.metadata_topic)
         self._words: asyncio.Queue[Action] = asyncio.Queue()
         self._orders: asyncio.Queue[Reconcile | Destroy] = asyncio.Queue()
         self._state, self._first = begin(realm.rules, str(uuid4()), self._now())
@@ -89,6 +90,7 @@ class Controller:
                 for work in (self._listen(heard), self._watch(measured), self._tick()):
                     tasks.create_task(work)
                 tasks.create_task(self._speak())
+                tasks.create_task(self._voice.run())
                 tasks.create_task(self._order())
         except* Deposed as deposed:
             raise Deposed(str(deposed.exceptions[0])) from None
@@ -142,41 +144,16 @@ class Controller:
         while True:
             match await self._words.get():
                 case Publish(message=message):
-                    await self._send(INBOX, message)
+                    self._voice.say(INBOX, message)
                 case Tell(slot=slot, message=message):
                     log.info("command.sent", kind=message.kind, slot=slot)
-                    await self._send(metadata_partition(slot), message)
+                    self._voice.say(metadata_partition(slot), message)
                 case Broadcast(message=message):
-                    count = await self._partitions()
-                    for partition in range(1, count):
-                        await self._send(partition, message)
+                    await self._voice.say_to_all(message)
                 case Pack() as request:
                     self._feed(Packed(self._now(), await self._pack(request)))
                 case StepDown(term=term):
                     raise Deposed(f"a later claim stands at {term}")
-
-    async def _send(self, partition: int, message: Message) -> None:
-        """Append, however long that takes: one that stands there twice changes nothing."""
-        topic = self._realm.metadata_topic
-        while True:
-            try:
-                await self._bus.publish(topic, partition, wire.key(message), wire.encode(message))
-            except BrokerUnavailable as exc:
-                log.warning("message.delayed", kind=message.kind, reason=str(exc))
-                await asyncio.sleep(RETRY_S)
-            except TopicMissing as exc:  # a slot that never was can't be waiting
-                log.error("message.undeliverable", kind=message.kind, reason=str(exc))  # noqa: TRY400 - expected
-                return
-            else:
-                return
-
-    async def _partitions(self) -> int:
-        while True:
-            try:
-                return await self._bus.partitions(self._realm.metadata_topic)
-            except BrokerUnavailable as exc:
-                log.warning("metadata.unreachable", reason=str(exc))
-                await asyncio.sleep(RETRY_S)
 
     async def _pack(self, request: Pack) -> Assignment:
         arguments = (request.rates, request.capacity, request.current)
