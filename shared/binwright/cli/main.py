@@ -12,7 +12,7 @@ from typing import Annotated, TypeVar
 import typer
 from rich.console import Console
 
-from binwright.cli import summary
+from binwright.cli import metrics, summary
 from binwright.cli.audit import Audit, table
 from binwright.cli.demo import Demo, Wishes
 from binwright.cli.reference import page
@@ -173,6 +173,10 @@ def generate(  # noqa: PLR0913 - one parameter for each option
         topics=_split(topics), partitions=partitions, rows=rows, delta=delta, seed=seed, start=start
     )
     streams.write(file, list(streams.generate(walk)))
+
+
+app.command()(metrics.record)
+app.command()(metrics.replay)
 
 
 @app.command()

@@ -1,0 +1,125 @@
+"""Recorded from a real topic, to a file and to a Delta table, and said again."""
+
+import asyncio
+import math
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from binwright.cli.record import Place, Recorder, Replayer
+from binwright.core import wire
+from binwright.core.errors import SettingsError, StreamError
+from binwright.core.messages import Measurement, PartitionRate
+from binwright.core.model import BytesPerSecond
+from binwright.lab import recording, streams
+from binwright.shell.bus import KafkaBus
+from binwright.shell.letters import METRICS_CONFIG
+from binwright.shell.settings import Settings
+
+pytestmark = pytest.mark.integration
+
+DEADLINE_S = 120.0
+QUIET = Console(quiet=True)
+
+
+def said(number: int) -> Measurement:
+    rate = PartitionRate(0, BytesPerSecond(number * 1000.0), 30, number, 0, None)
+    return Measurement(
+        topic="orders",
+        at_ms=number * 31_000,
+        monitor="m",
+        number=number,
+        interval_s=31,
+        count=1,
+        partitions=(rate,),
+    )
+
+
+def at(broker: str, topic: str) -> Settings:
+    kafka = {"bootstrap_servers": broker}
+    return Settings.model_validate({"kafka": kafka, "monitor": {"topic": topic}})
+
+
+async def say(settings: Settings, count: int) -> None:
+    async with KafkaBus(settings.kafka) as bus:
+        await bus.ensure(settings.monitor.topic, 1, METRICS_CONFIG)
+        for number in range(count):
+            message = said(number)
+            await bus.publish(settings.monitor.topic, 0, b"orders", wire.encode(message))
+
+
+async def heard(settings: Settings, count: int) -> list[Measurement]:
+    async with KafkaBus(settings.kafka) as bus:
+        reader = await bus.reader(settings.monitor.topic, 0, 0)
+        found: list[Measurement] = []
+        while len(found) < count:
+            found += [wire.decode_measurement(r.value) for r in await reader.read(1)]
+        await reader.close()
+        return found
+
+
+async def recorded_and_replayed(place: Place, broker: str, name: str) -> list[Measurement]:
+    original, again = at(broker, name), at(broker, f"{name}.again")
+    async with asyncio.timeout(DEADLINE_S):
+        await say(original, 5)
+        await Recorder(place, original, from_beginning=True, seconds=1.5).run()
+        await Replayer(place, again, math.inf).run()
+        return await heard(again, 5)
+
+
+async def test_a_file_is_recorded_and_replayed(
+    broker: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    file = tmp_path / "recorded.jsonl"
+    place = Place(QUIET, tmp_path, str(file), None)
+    found = await recorded_and_replayed(place, broker, request.node.name)
+    assert [m.partitions for m in found] == [said(n).partitions for n in range(5)]
+    assert recording.read(file).measurements == tuple(map(said, range(5)))
+    capacity = Settings().controller.capacity
+    per_cent = [100 * 1000.0 * number / capacity for number in range(5)]
+    assert [list(row.values()) for row in streams.read(file)] == [[rate] for rate in per_cent]
+
+
+async def test_a_delta_table_is_recorded_and_replayed(
+    broker: str, spark_url: str, lake: Path, request: pytest.FixtureRequest
+) -> None:
+    place = Place(QUIET, lake, f"delta://{lake}/recorded", spark_url)
+    found = await recorded_and_replayed(place, broker, request.node.name)
+    assert [m.partitions for m in found] == [said(n).partitions for n in range(5)]
+    assert (lake / "recorded" / "_delta_log").is_dir()
+
+
+async def test_a_table_that_is_not_there_is_told(spark_url: str, lake: Path) -> None:
+    place = Place(QUIET, lake, f"delta://{lake}/nothing", spark_url)
+    with pytest.raises(StreamError, match="no recording"):
+        await place.read()
+    with pytest.raises(SettingsError, match="name a directory"):
+        await Place(QUIET, lake, "delta://", spark_url).read()
+
+
+async def command(*arguments: str) -> tuple[int, str]:
+    work = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "binwright.cli", *arguments),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    out, _ = await work.communicate()
+    return work.returncode or 0, out.decode()
+
+
+async def test_the_commands_do_the_same(broker: str, tmp_path: Path) -> None:
+    file = str(tmp_path / "recorded.jsonl")
+    servers = ("--bootstrap-servers", broker)
+    async with asyncio.timeout(DEADLINE_S):
+        await say(at(broker, "binwright.metrics"), 3)
+        code, out = await command(
+            "record", "--to", file, "--from-beginning", "--seconds", "1.5", *servers
+        )
+        assert (code, "recorded" in out) == (0, True), out
+        assert len(recording.read(Path(file)).measurements) >= 3  # and what others said there
+        code, out = await command("replay", file, "--flat-out", *servers)
+        assert (code, "said" in out) == (0, True), out
+        code, out = await command("replay", str(tmp_path / "nowhere"), *servers)
+        assert (code, "nowhere" in out) == (2, True), out
