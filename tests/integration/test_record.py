@@ -1,6 +1,7 @@
 """Recorded from a real topic, to a file and to a Delta table, and said again."""
 
 import asyncio
+import json
 import math
 import sys
 from pathlib import Path
@@ -121,5 +122,9 @@ async def test_the_commands_do_the_same(broker: str, tmp_path: Path) -> None:
         assert len(recording.read(Path(file)).measurements) >= 3  # and what others said there
         code, out = await command("replay", file, "--flat-out", *servers)
         assert (code, "said" in out) == (0, True), out
+        code, out = await command("top", "--json", "--filter", "orders", *servers)
+        assert code == 0, out
+        (row,) = json.loads(out)
+        assert (row["name"], row["rate"], row["quality"]) == ("orders-0", 2000.0, "measured")
         code, out = await command("replay", str(tmp_path / "nowhere"), *servers)
         assert (code, "nowhere" in out) == (2, True), out

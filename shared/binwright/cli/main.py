@@ -177,6 +177,7 @@ def generate(  # noqa: PLR0913 - one parameter for each option
 
 app.command()(metrics.record)
 app.command()(metrics.replay)
+app.command()(metrics.top)
 
 
 @app.command()

@@ -1,6 +1,9 @@
 """The commands about measurements: record, replay, top."""
 
+import json
 import math
+import re
+import sys
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +12,9 @@ import typer
 from rich.console import Console
 
 from binwright.cli.record import Place, Recorder, Replayer, settings_at
+from binwright.cli.top import Top, Wish, draw
+from binwright.core.errors import SettingsError
+from binwright.lab.board import Board, Key
 from binwright.shell.logs import configure
 from binwright.shell.run import run
 
@@ -56,3 +62,46 @@ def replay(
         place = Place(Console(log_path=False, soft_wrap=True), Path(directory), source, spark)
         pace = math.inf if flat_out else speed
         raise typer.Exit(run(Replayer(place, settings_at(bootstrap_servers), pace).run))
+
+
+def top(  # noqa: PLR0913 - one parameter for each option
+    *,
+    bootstrap_servers: Bootstrap = None,
+    sort: Annotated[Key, typer.Option(help="What comes first.")] = "rate",
+    filter_: Annotated[
+        str | None, typer.Option("--filter", help="Only names that hold this regular expression.")
+    ] = None,
+    topics: Annotated[bool, typer.Option("--topics", help="Topics, not partitions.")] = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="No more lines than this.")] = None,
+    once: Annotated[bool, typer.Option("--once", help="Print it once, and end.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Print JSON once, for programs.")] = False,
+) -> None:
+    """Show topics and partitions by how fast they are written, live."""
+    configure("error", "console")
+    console = Console(soft_wrap=json_)
+    wish = Wish(sort, _pattern(filter_), topics, limit)
+    work = Top(console, settings_at(bootstrap_servers), wish, once=once or json_ or _piped(console))
+    boards: list[Board] = []
+
+    async def show() -> None:
+        boards.append(await work.run())
+
+    code = run(show)
+    for board in boards:
+        rows = board.rows(sort, wish.pattern, topics=topics)[:limit]
+        if json_:
+            sys.stdout.write(json.dumps([row.facts() for row in rows], indent=2) + "\n")
+        else:
+            console.print(draw(board, wish, len(rows), board.heard_at or 0.0))
+    raise typer.Exit(code)
+
+
+def _piped(console: Console) -> bool:
+    return not console.is_terminal
+
+
+def _pattern(text: str | None) -> re.Pattern[str] | None:
+    try:
+        return None if text is None else re.compile(text)
+    except re.error as exc:
+        raise SettingsError(f"--filter: not a regular expression: {text!r}: {exc}") from exc
