@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
+from aiokafka.admin import AIOKafkaAdminClient
 
 from binwright.controller.lead import lead
 from binwright.controller.steer import Deposed
@@ -49,6 +50,22 @@ async def made(broker: str, topic: str) -> None:
         await bus.ensure(topic, 1, {})
 
 
+async def members(broker: str, group: str, number: int) -> None:
+    """Wait until the group has agreed with so many members."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=broker)
+    await admin.start()
+    try:
+        async with asyncio.timeout(40):
+            while True:
+                (answer,) = await admin.describe_consumer_groups([group])
+                ((_, _, state, _, _, found, *_),) = answer.groups
+                if state == "Stable" and len(found) == number:
+                    return
+                await asyncio.sleep(0.1)
+    finally:
+        await admin.close()
+
+
 async def test_one_leads_and_the_next_takes_over_when_it_leaves(broker: str) -> None:
     await made(broker, "lead-two")
     first = Candidate(broker, "lead-two")
@@ -60,6 +77,21 @@ async def test_one_leads_and_the_next_takes_over_when_it_leaves(broker: str) -> 
     assert not leader.reigning
     await until(lambda: other.reigning)
     await other.leave()
+
+
+async def test_who_leads_goes_on_when_others_come_and_go(broker: str) -> None:
+    """Each new reign would begin with Synchronize, and throw its plan away."""
+    await made(broker, "lead-on")
+    leader = Candidate(broker, "lead-on")
+    await until(lambda: leader.reigning)
+    for _ in range(3):
+        other = Candidate(broker, "lead-on")
+        await members(broker, "lead-on.controllers", 2)
+        await other.leave()
+        await members(broker, "lead-on.controllers", 1)
+    assert leader.reigning
+    assert leader.reigns == 1
+    await leader.leave()
 
 
 async def test_who_is_deposed_and_still_chosen_reigns_again(broker: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import structlog
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
+from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
 from binwright.controller.steer import Deposed
 from binwright.core.errors import WorldError
@@ -24,7 +25,11 @@ RETRY_S = 1.0
 
 
 class _Mandate(ConsumerRebalanceListener):  # type: ignore[misc]
-    """Whether partition 0 is ours."""
+    """Whether partition 0 is ours.
+
+    Whenever anybody joins or leaves, the group takes every partition back and hands them out anew,
+    mostly as they were. A reign under way goes on until another was chosen; none begins meanwhile.
+    """
 
     def __init__(self) -> None:
         self.given, self.taken = asyncio.Event(), asyncio.Event()
@@ -32,12 +37,14 @@ class _Mandate(ConsumerRebalanceListener):  # type: ignore[misc]
     async def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
         if any(tp.partition == 0 for tp in revoked):
             self.given.clear()
-            self.taken.set()
 
     async def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
         if any(tp.partition == 0 for tp in assigned):
             self.taken.clear()
             self.given.set()
+        else:
+            self.given.clear()
+            self.taken.set()
 
 
 async def lead(
@@ -61,6 +68,8 @@ async def lead(
         session_timeout_ms=int(SESSION_S * 1000),
         heartbeat_interval_ms=int(SESSION_S * 1000 / 4),
         enable_auto_commit=False,
+        # Who leads goes on leading when others come. It keeps its memory in the class: one of ours.
+        partition_assignment_strategy=[type("Sticky", (StickyPartitionAssignor,), {})],
     )
     member.subscribe([topic], listener=mandate)
     try:
