@@ -202,7 +202,7 @@ def test_rates_that_are_none_are_named(rate: float) -> None:
 
 
 def test_an_unknown_name_is_told_the_right_ones() -> None:
-    with pytest.raises(PackingError, match=r"'mfw'; there are: nf, nfd, .*, mwfp, mbfp.*, kd_N"):
+    with pytest.raises(PackingError, match=r"'mfw'; there are: sticky, nf, .*, mbfp, kd_N"):
         algorithm("mfw")
 
 

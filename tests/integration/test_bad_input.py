@@ -59,7 +59,7 @@ def test_a_packing_that_does_not_exist_is_told_with_those_that_do(broker: str) -
         BINWRIGHT_CONTROLLER__PACKING="best",
     )
     assert done.returncode == 2
-    assert "no packing is called 'best'; there are: nf, nfd, ff, ffd, " in done.stderr
+    assert "no packing is called 'best'; there are: sticky, nf, nfd, " in done.stderr
 
 
 def test_a_slot_that_cannot_be_is_told() -> None:

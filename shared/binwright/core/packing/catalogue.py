@@ -12,6 +12,7 @@ from binwright.core.packing.capacity import Capacity
 from binwright.core.packing.classic import AnyFit, NextFit, RoundRobin
 from binwright.core.packing.modified import Modified
 from binwright.core.packing.order import Shuffled, descending
+from binwright.core.packing.sticky.policy import Sticky
 
 
 class Packing(Protocol):
@@ -48,6 +49,8 @@ PAPER: tuple[str, ...] = (
 )
 """The paper's twelve, in its order; CBS compares with the best of these."""
 
+NAMES: tuple[str, ...] = ("sticky", *PAPER)
+
 _ONLINE: Mapping[str, Callable[[Shuffled], Packing]] = MappingProxyType(
     {
         "nf": NextFit,
@@ -58,6 +61,7 @@ _ONLINE: Mapping[str, Callable[[Shuffled], Packing]] = MappingProxyType(
 )
 _FIXED: Mapping[str, Packing] = MappingProxyType(
     {
+        "sticky": Sticky(),
         "nfd": NextFit(descending),
         "ffd": AnyFit(FirstFit, descending),
         "wfd": AnyFit(WorstFit, descending),
@@ -89,6 +93,3 @@ def algorithm(name: str, seed: int = 0) -> Packing:
         return RoundRobin(int(found[1]))
     known = ", ".join(NAMES)
     raise PackingError(f"no packing is called {name!r}; there are: {known}, kd_N")
-
-
-NAMES: tuple[str, ...] = PAPER

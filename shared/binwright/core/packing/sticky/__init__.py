@@ -1,0 +1,1 @@
+"""Our own packing: repair what does not fit, and save a consumer where that pays."""

@@ -1,0 +1,65 @@
+"""Which partitions leave a consumer that carries too much: the cheapest that make room enough."""
+
+from collections.abc import Sequence
+
+from binwright.core.model import Slot
+from binwright.core.packing.sticky.board import NOWHERE, Board
+from binwright.core.packing.sticky.value import Value
+
+GRAIN = 1_024
+"""Sums that differ by less than this part of a capacity count as equal."""
+ROUNDING = 1e-9
+"""What sums of floats may be off by, as a share of a capacity."""
+
+
+def relieve(board: Board) -> list[int]:
+    """Take from every overfull consumer what it must lose, and offer those that have room.
+
+    A partition above capacity by itself stays alone, and its consumer is not on offer.
+
+    Returns:
+        The partitions that nobody holds now, newcomers too, biggest first.
+    """
+    homeless = [number for number, slot in enumerate(board.homes) if slot == NOWHERE]
+    for slot, room in list(board.room.items()):
+        capacity = board.capacities.of(slot)
+        if room < -ROUNDING * capacity:
+            homeless += _relieve(board, slot, capacity, -room)
+    board.offer_all(
+        slot
+        for slot, room in board.room.items()
+        if board.held[slot] and room >= -ROUNDING * board.capacities.of(slot)
+    )
+    return board.biggest_first(homeless)
+
+
+def _relieve(board: Board, slot: Slot, capacity: float, over: float) -> list[int]:
+    held = board.biggest_first(board.held[slot])
+    if board.rates[held[0]] > capacity:
+        leaving = held[1:]
+    else:
+        chosen = cheapest([board.rates[n] for n in held], over, capacity, board.costs.value)
+        leaving = [held[index] for index in chosen]
+    for number in leaving:
+        board.shift(number, NOWHERE)
+    return leaving
+
+
+def cheapest(rates: Sequence[float], over: float, capacity: float, value: Value) -> tuple[int, ...]:
+    """Return which of `rates`, falling, leave: their sum s >= over, least s + V(s - over).
+
+    Exact to within a GRAINth of the capacity: of sums that are as good as equal one is followed.
+    O(k min(2^k, GRAIN)) for k rates.
+    """
+    best, chosen = float("inf"), tuple(range(len(rates)))
+    sums: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
+    for index, rate in enumerate(rates):
+        for total, picks in list(sums.values()):
+            reached = total + rate
+            if reached >= best:
+                continue
+            if reached < over:
+                sums.setdefault(int(reached * GRAIN / capacity), (reached, (*picks, index)))
+            elif (cost := reached + value(reached - over)) < best:
+                best, chosen = cost, (*picks, index)
+    return chosen

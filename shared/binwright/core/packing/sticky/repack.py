@@ -1,0 +1,106 @@
+"""When no consumer can be emptied: pack one anew together with the roomiest others."""
+
+from binwright.core.model import Slot
+from binwright.core.packing.ordered import Ordered
+from binwright.core.packing.sticky.board import Board
+
+FIRST = 4
+"""So many others are taken in at first."""
+GROWTH = 1.5
+"""By how much the group grows when it does not fit into one consumer less."""
+
+
+class Effort:
+    """How much may still be tried."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def spend(self, much: int) -> bool:
+        """Whether there is still that much; then it is spent."""
+        if much > self.left:
+            return False
+        self.left -= much
+        return True
+
+
+def widen(board: Board, slot: Slot, effort: Effort) -> dict[int, Slot] | None:
+    """Take in ever more of the roomiest until they carry everything without this consumer.
+
+    With all of them this is best fit decreasing, which few packings beat.
+
+    Returns:
+        Where every partition of the group goes, or None if even all are too few.
+    """
+    lacking = board.capacities.of(slot) - board.room[slot]
+    group: list[Slot] = []
+    size = FIRST
+    for room, other in board.offers.descending():
+        if other == slot:
+            continue
+        group.append(other)
+        lacking -= room
+        if len(group) >= size and lacking <= 0:
+            if (found := _try(board, slot, group, effort, lazy=False)) is not None:
+                return found
+            size = max(size + 1, int(size * GROWTH))
+    if lacking > 0:
+        return None
+    return _try(board, slot, group, effort, lazy=True)
+
+
+def _try(
+    board: Board, slot: Slot, group: list[Slot], effort: Effort, *, lazy: bool
+) -> dict[int, Slot] | None:
+    packing = Loyal(board, slot, group)
+    return packing.pack(lazy=lazy) if effort.spend(packing.size) else None
+
+
+class Loyal:
+    """Best fit decreasing in which a partition goes home first, if it fits there.
+
+    Lazy: a consumer counts only once a partition that fits nowhere else opened it, its own if it
+    can. That packs tighter, and moves more.
+    """
+
+    def __init__(self, board: Board, slot: Slot, group: list[Slot]) -> None:
+        self._board, self._group = board, group
+        self._numbers = [n for other in (slot, *group) for n in board.held[other]]
+
+    @property
+    def size(self) -> int:
+        """Return how many partitions there are to pack."""
+        return len(self._numbers)
+
+    def pack(self, *, lazy: bool) -> dict[int, Slot] | None:
+        """Return where each partition goes, or None if they do not fit."""
+        self._room: dict[Slot, float] = {
+            other: self._board.capacities.of(other) for other in self._group
+        }
+        self._closed = dict.fromkeys(reversed(self._group)) if lazy else {}
+        self._offers = Ordered((room, s) for s, room in self._room.items() if not lazy)
+        target: dict[int, Slot] = {}
+        for number in self._board.biggest_first(self._numbers):
+            rate = self._board.rates[number]
+            if (slot := self._host(number, rate)) is None:
+                return None
+            self._offers.remove((self._room[slot], slot))
+            self._room[slot] -= rate
+            self._offers.add((self._room[slot], slot))
+            target[number] = slot
+        return target
+
+    def _host(self, number: int, rate: float) -> Slot | None:
+        home = self._board.homes[number]
+        if home not in self._closed and self._room.get(home, -1.0) >= rate:
+            return home
+        if (offer := self._offers.least((rate, Slot(-1)))) is not None:
+            return offer[1]
+        if not self._closed:
+            return None
+        slot = home if home in self._closed else next(reversed(self._closed))
+        if self._room[slot] < rate:
+            return None
+        del self._closed[slot]
+        self._offers.add((self._room[slot], slot))
+        return slot
