@@ -118,6 +118,7 @@ def report(  # noqa: PLR0913 - a message has many fields
     opening: Iterable[TopicPartition] = (),
     ahead: Iterable[TopicPartition] = (),
     closing: Iterable[TopicPartition] = (),
+    leaving: bool = False,
 ) -> Report:
     return Report(
         slot=slot,
@@ -128,6 +129,7 @@ def report(  # noqa: PLR0913 - a message has many fields
         opening=tuple(opening),
         ahead=tuple(ahead),
         closing=tuple(closing),
+        leaving=leaving,
     )
 
 

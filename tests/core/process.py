@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .world import World
 
 GROUP = "g"
+RELIEF_TICKS = 3
 Kind = Literal["claim", "fence", "write"]
 Step = Callable[[], None]
 
@@ -61,6 +62,7 @@ class Process:
         self.sequence = 0
         self.call: Call | None = None
         self.turn = 0
+        self.waited = 0  # to be relieved
 
     @property
     def me(self) -> Consumer:
@@ -71,6 +73,12 @@ class Process:
         if self in self.world.processes:
             self.world.processes.remove(self)
 
+    def leave(self) -> None:
+        if self.consumer is None:
+            self.end()
+        else:
+            self._apply(handover.leave(self.me))
+
     def drain(self) -> None:
         if self.consumer is None:
             self.end()
@@ -78,6 +86,10 @@ class Process:
             self._apply(handover.drain(self.me))
 
     def report(self) -> None:
+        if self.consumer and self.me.leaving and not self.paused:
+            self.waited += 1
+            if self.waited > RELIEF_TICKS:
+                self.drain()
         if self.consumer and not self.paused and handover.ReportNow() not in self.deeds:
             self.deeds.append(handover.ReportNow())
 
@@ -142,6 +154,7 @@ class Process:
             opening=self.me.among(Opening),
             ahead=self.me.among(Ahead),
             closing=self.me.among(Closing),
+            leaving=self.me.leaving,
         )
 
     # --- the session -----------------------------------------------------------------------------

@@ -103,6 +103,7 @@ class Reign:
         opening: Iterable[TopicPartition] = (),
         ahead: Iterable[TopicPartition] = (),
         closing: Iterable[TopicPartition] = (),
+        leaving: bool = False,
         epoch: int | None = None,
         term: int | None = None,
     ) -> list[Action]:
@@ -117,6 +118,7 @@ class Reign:
                 opening=tuple(opening),
                 ahead=tuple(ahead),
                 closing=tuple(closing),
+                leaving=leaving,
             )
         )
 

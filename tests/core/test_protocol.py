@@ -48,6 +48,7 @@ def lose_sight_of_a_frozen(process: Process) -> None:
 
 CONSUMER_FAULTS = [
     Process.end,
+    Process.leave,
     Process.drain,
     Process.give_up,
     Process.stutter,

@@ -51,7 +51,7 @@ FIELDS: dict[str, some.SearchStrategy[Any]] = {
     **dict.fromkeys(["controller", "process", "version", "topic", "monitor"], TEXT),
     **dict.fromkeys(["epoch", "term", "revision", "number", "quit_ms", "at_ms"], NUMBERS),
     **dict.fromkeys(["landed_rows", "holes", "consumers", "count"], NUMBERS),
-    **dict.fromkeys(["ready", "writing"], some.booleans()),
+    **dict.fromkeys(["ready", "writing", "leaving"], some.booleans()),
     **dict.fromkeys(["opening", "ahead", "closing", "unsettled"], some_tuple(PARTITIONS)),
     **dict.fromkeys(["moves", "targets"], some_map(SLOTS)),
     **dict.fromkeys(["rate", "rscore", "interval_s"], AMOUNTS),

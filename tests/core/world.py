@@ -67,7 +67,7 @@ class World:
             self.orders.setdefault(slot, [])
         for process in self.processes:
             if process.owned and process.slot not in slots:
-                process.drain()
+                process.leave()
 
     def fill(self) -> Iterator[Step]:
         """Start what is desired and does not run."""

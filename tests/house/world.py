@@ -93,7 +93,7 @@ class Process:
 
     def drain(self) -> None:
         if self.ingest is not None:
-            self.ingest.drain()
+            self.ingest.leave()
 
 
 @dataclass

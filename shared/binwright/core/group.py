@@ -36,6 +36,7 @@ class Member:
     dead: int | None = None
     goodbye: int | None = None  # the epoch that left in good order
     ready: bool = False
+    leaving: bool = False  # asked to end, and says so
     answered: int | None = None  # the term it last reported under
     heard_at: float = 0.0
     condemned_at: float | None = None  # when we last wrote Dead, not read back yet
@@ -53,7 +54,12 @@ class Member:
 
     @property
     def usable(self) -> bool:
-        """Whether it may be given partitions: alive, and its claims stand."""
+        """Whether it may be given partitions: alive, its claims stand, and it is to stay."""
+        return self.claimed and not self.leaving
+
+    @property
+    def claimed(self) -> bool:
+        """Whether it lives and its claims stand above all that its slot's older epochs wrote."""
         return self.epoch is not None and self.ready
 
 

@@ -121,7 +121,8 @@ class Consumer:
     epoch: int
     term: int = 0  # the highest seen
     ready: bool = False  # its claims stand on every table
-    leaving: bool = False
+    leaving: bool = False  # asked to end: reads on until its partitions have been moved away
+    ended: bool = False  # reads nothing more; its Goodbye is said, or waits for the write in flight
     parts: Mapping[TopicPartition, Part] = field(default_factory=dict)
     flying: Mapping[TopicPartition, int] = field(default_factory=dict)  # -> end, in the one write
 
@@ -185,11 +186,11 @@ def _stop(consumer: Consumer, command: StopConsuming, now_ms: int) -> Done:
         quit_ms=now_ms,
         unsettled=tuple(p for p in sorted(following) if p in parts),
     )
-    return replace(consumer, parts=parts), (*quits, Reply(stopped))
+    return _relieved(replace(consumer, parts=parts), (*quits, Reply(stopped)))
 
 
 def _start(consumer: Consumer, command: StartConsuming) -> Done:
-    if consumer.leaving:
+    if consumer.ended:
         return consumer, ()  # the Goodbye to come is the answer
     parts, begun, deeds = dict(consumer.parts), dict[TopicPartition, int](), list[Deed]()
     opening = dict[tuple[Fence, ...], list[TopicPartition]]()
@@ -243,7 +244,7 @@ def _started(
 
 def opened(consumer: Consumer, done: Open, offsets: Mapping[TopicPartition, int]) -> Done:
     """Take a resolve's outcome; what was stopped or started anew meanwhile is dropped."""
-    if consumer.leaving:
+    if consumer.ended:
         return consumer, ()  # what is not read when the exit begins never will be
     valid = {
         p: offset
@@ -281,17 +282,40 @@ def settled(consumer: Consumer) -> Done:
         Reply(Landed(slot=slot, epoch=epoch, revision=revision, landed=landed))
         for revision, landed in closed.items()
     )
-    return consumer, (*replies, *_farewell(consumer)) if consumer.leaving else replies
+    if consumer.ended:
+        return consumer, (*replies, *_farewell(consumer))
+    return _relieved(consumer, replies)
 
 
-def drain(consumer: Consumer) -> Done:
-    """Begin a graceful exit: read nothing more, and say Goodbye once nothing is in flight."""
+def leave(consumer: Consumer) -> Done:
+    """Begin a graceful exit: say so, and read on until the controller has moved everything away.
+
+    It says Goodbye once it has nothing any more. Nobody is obliged to move anything: `drain` is
+    for who waits in vain.
+    """
     if consumer.leaving:
         return consumer, ()
     if not consumer.ready:
         # A Goodbye says that no older epoch can write: only claims that stand can promise it.
         return consumer, (Exit("asked to, before it was ready"),)
     consumer = replace(consumer, leaving=True)
+    return _relieved(consumer, (ReportNow(),) if consumer.parts else ())
+
+
+def _relieved(consumer: Consumer, deeds: tuple[Deed, ...]) -> Done:
+    """Let who is leaving go, once it has nothing any more."""
+    if not consumer.leaving or consumer.ended or consumer.parts:
+        return consumer, deeds
+    return replace(consumer, ended=True), (*deeds, *_farewell(consumer))
+
+
+def drain(consumer: Consumer) -> Done:
+    """Quit everything at once, and say Goodbye once nothing is in flight."""
+    if consumer.ended:
+        return consumer, ()
+    if not consumer.ready:
+        return consumer, (Exit("asked to, before it was ready"),)
+    consumer = replace(consumer, leaving=True, ended=True)
     quits = tuple(Quit(p) for p in sorted(consumer.reading()))
     return consumer, quits if consumer.flying else (*quits, *_farewell(consumer))
 

@@ -75,6 +75,7 @@ def _hello(group: Group, slot: Slot, event: Heard) -> Heeded:
         group.member(slot),
         hello=event.offset,
         ready=False,
+        leaving=False,
         answered=None,
         heard_at=event.now,
         condemned_at=None,
@@ -124,12 +125,19 @@ def _word(
 
 def _report(group: Group, member: Member, report: Report) -> Heeded:
     newly_ready = report.ready and not member.ready
-    member = replace(member, ready=report.ready or member.ready, answered=report.term)
+    newly_leaving = report.leaving and not member.leaving
+    member = replace(
+        member,
+        ready=report.ready or member.ready,
+        leaving=report.leaving,
+        answered=report.term,
+    )
     group = _known(group, report.slot, member)
+    said = [Say("consumer.leaving", {"slot": report.slot})] if newly_leaving else []
     if not newly_ready:
-        return group, ()
+        return group, tuple(said)
     # Its claims stand above all that older epochs may still write: no fence is needed any more.
-    return pay(group, report.slot), (Say("consumer.ready", {"slot": report.slot}),)
+    return pay(group, report.slot), (Say("consumer.ready", {"slot": report.slot}), *said)
 
 
 def take_answer(group: Group, message: Inbound, now: float) -> Heeded:

@@ -30,6 +30,7 @@ from binwright.core.monitors import listen, take
 from binwright.core.moving import advance, arrived, blockers, repeat
 from binwright.core.packing.cap import relieves, within
 from binwright.core.plan import Plan, Rejected, weigh
+from binwright.core.relief import comfort, leavers, relief, relieved
 from binwright.core.synchronize import ask, awaited, collect, concluded
 
 
@@ -66,6 +67,7 @@ class Manage:
     group: Group
     since: float
     target: Mapping[TopicPartition, Slot]
+    kept: frozenset[Slot] = frozenset()  # asked to end by somebody else: to be there again
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,14 +146,20 @@ def _reigning_heard(state: Reigning, event: Heard) -> Step:
 def _carry_on(state: Reigning, now: float, actions: tuple[Action, ...]) -> Step:
     """In Group Management every word heard may let a partition move on."""
     if not isinstance(state, Manage):
-        return state, actions
+        if (plan := relief(state.group)) is None:
+            return state, actions
+        # At once: who was asked to end waits for it, and would sooner or later quit reading.
+        state, more = _go_ahead(state.group, plan, now)
+        actions = (*actions, *more)
     # What is gone meanwhile can't be started: nobody waits for it.
-    target = {p: heir for p, heir in state.target.items() if not state.group.gone(p)}
+    wanted = {p: heir for p, heir in state.target.items() if not state.group.gone(p)}
+    target, kept = relieved(state.group, wanted), state.kept | leavers(state.group)
     group, more = advance(state.group, target, now)
-    state, actions = replace(state, group=group, target=target), (*actions, *more)
+    state = replace(state, group=group, target=target, kept=kept)
+    actions = (*actions, *more)
     if arrived(group, target):
         # Only now may the empty go: until here they held something.
-        return Sentinel(group, now), (*actions, Reconcile(frozenset(target.values())))
+        return Sentinel(group, now), (*actions, Reconcile(kept.union(target.values())))
     return state, actions
 
 
@@ -187,7 +195,7 @@ def _housekeep(group: Group, now: float) -> tuple[Group, tuple[Action, ...]]:
     group, dead = condemn(group, now)
     group, again = repeat(group, now)
     monitors, said = listen(group.monitors, now)
-    return replace(group, monitors=monitors), (*dead, *again, *said)
+    return replace(group, monitors=monitors), (*dead, *again, *comfort(group), *said)
 
 
 # --- Sentinel ----------------------------------------------------------------------------------
@@ -257,12 +265,13 @@ def _reassign_packed(state: Reassign, event: Packed) -> Step:
     plan = weigh(rates, group.rules.capacity, current, target, state.forced_by)
     if isinstance(plan, Rejected):
         return _rejected(group, event.now, plan.reason)
-    holding = frozenset(current.values())
-    actions = (
-        Publish(_told(group, rates, plan)),
-        Reconcile(frozenset(plan.target.values()) | holding),
-    )
-    return _carry_on(Manage(group, event.now, plan.target), event.now, actions)
+    managing, actions = _go_ahead(group, plan, event.now)
+    return _carry_on(managing, event.now, actions)
+
+
+def _go_ahead(group: Group, plan: Plan, now: float) -> tuple[Manage, tuple[Action, ...]]:
+    needed = frozenset(plan.target.values()).union(group.assignment().values())
+    return Manage(group, now, plan.target), (Publish(_told(group, plan)), Reconcile(needed))
 
 
 def _rejected(group: Group, now: float, reason: str) -> Step:
@@ -274,7 +283,8 @@ def _rejected(group: Group, now: float, reason: str) -> Step:
     return Sentinel(group, now), (said, Reconcile(holding))
 
 
-def _told(group: Group, rates: Rates, plan: Plan) -> Planned:
+def _told(group: Group, plan: Plan) -> Planned:
+    rates = {p: group.rates.get(p, BytesPerSecond(0.0)) for p in plan.target}
     return Planned(
         term=group.term or 0,
         reasons=plan.reasons,
@@ -317,11 +327,11 @@ TRANSITIONS: Mapping[tuple[type, type], tuple[Callable[..., Step], tuple[type, .
     (Synchronize, Measured): (_measured, ()),
     (Synchronize, Packed): (_nothing, ()),  # asked for before the doubt
     (Synchronize, Tick): (_synchronize_tick, ()),
-    (Sentinel, Heard): (_reigning_heard, (Synchronize, Deposed)),
+    (Sentinel, Heard): (_reigning_heard, (Manage, Synchronize, Deposed)),
     (Sentinel, Measured): (_measured, ()),
     (Sentinel, Packed): (_nothing, ()),  # came too late
     (Sentinel, Tick): (_sentinel_tick, (Reassign,)),
-    (Reassign, Heard): (_reigning_heard, (Synchronize, Deposed)),
+    (Reassign, Heard): (_reigning_heard, (Manage, Synchronize, Deposed)),
     (Reassign, Measured): (_measured, ()),
     (Reassign, Packed): (_reassign_packed, (Sentinel, Manage)),
     (Reassign, Tick): (_reassign_tick, (Sentinel,)),

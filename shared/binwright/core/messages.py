@@ -68,6 +68,7 @@ class Report:
     landed_rows: _Number = 0  # by this epoch
     holes: _Number = 0  # offsets that retention took before we read them
     writing: bool = False
+    leaving: bool = False  # asked to end: it reads on, and wishes its partitions moved away
     kind: Literal["report/2"] = "report/2"
 
 

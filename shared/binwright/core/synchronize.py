@@ -70,7 +70,9 @@ def _doubted(group: Group) -> frozenset[Slot]:
     older controllers: that one need not answer, but its claims must stand.
     """
     return frozenset(
-        slot for slot, member in group.members.items() if not (member.left_nothing or member.usable)
+        slot
+        for slot, member in group.members.items()
+        if not (member.left_nothing or member.claimed)
     )
 
 

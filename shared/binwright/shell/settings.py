@@ -182,7 +182,7 @@ class ConsumerSettings(Section):
     write_timeout_s: Seconds = 120.0
     """A write without a verdict by then is sent again, under the same version."""
     drain_timeout_s: Seconds = 60.0
-    """How long a graceful exit waits for the write in flight."""
+    """How long a graceful exit may take; half of it until others have taken what was read."""
 
     @model_validator(mode="after")
     def _cap_holds_a_batch(self) -> Self:

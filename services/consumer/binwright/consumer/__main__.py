@@ -65,6 +65,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
                 batch=BatchRules(chosen.batch_bytes, chosen.batch_wait_s, chosen.batch_cap_bytes),
                 from_latest=chosen.start == "latest",
                 report_s=chosen.report_s,
+                relief_s=chosen.drain_timeout_s / 2,
             ),
             wall_ms=wall_ms,
         )
@@ -75,14 +76,14 @@ async def consume(settings: Settings, slot: Slot) -> None:
 
 
 async def _until_drained(ingest: Ingest, patience_s: float) -> None:
-    """Work; when cancelled, finish the write in flight and say Goodbye, or leave silently."""
+    """Work; when cancelled, give away what is read and say Goodbye, or leave silently."""
     working = asyncio.create_task(ingest.run())
     try:
         await asyncio.shield(working)
     except asyncio.CancelledError:
         if working.cancelled():
             raise
-        ingest.drain()
+        ingest.leave()
         try:
             async with asyncio.timeout(patience_s):
                 await working

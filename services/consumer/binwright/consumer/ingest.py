@@ -44,6 +44,8 @@ FETCH_BYTES = 8 << 20
 FETCH_WAIT_S = 0.5
 RATE_WINDOW_S = 10.0
 IDLE_S, SHORTEST_S = 5.0, 0.01
+RELIEF_S = 3.0
+"""How long who was asked to end waits for a controller's next word before it quits everything."""
 HINT_REFRESH_S = 3600.0  # Kafka forgets an idle group's offsets after days
 
 
@@ -54,6 +56,7 @@ class IngestRules:
     batch: BatchRules = field(default_factory=BatchRules)
     from_latest: bool = False
     report_s: float = 1.0
+    relief_s: float = 30.0  # at most from the wish to leave until everything is quit
 
 
 class _Left(Exception):
@@ -81,6 +84,8 @@ class Ingest:
         self._from: dict[TopicPartition, int] = {}  # where the fetch that is ordered last begins
         self._deeds: asyncio.Queue[Deed] = asyncio.Queue()
         self._opens: deque[Open] = deque()
+        self._asked = asyncio.Event()  # to end
+        self._told_at = 0.0  # anything by a controller
         self._wake = asyncio.Event()  # something to do for Spark, or room to fetch into
         self._landed: deque[tuple[float, int]] = deque()  # when, bytes
         self._rows = 0
@@ -97,11 +102,27 @@ class Ingest:
             async with asyncio.TaskGroup() as tasks:
                 for work in (self._listen, self._do, self._report, self._fetch, self._write):
                     tasks.create_task(work())
+                tasks.create_task(self._give_up())
         except* _Left as left:
             log.info("consumer.ended", reason=str(left.exceptions[0]))
 
-    def drain(self) -> None:
-        """Begin a graceful exit; `run` returns when nothing is in flight any more."""
+    def leave(self) -> None:
+        """Begin a graceful exit; `run` returns when nothing is held or in flight any more.
+
+        Reading goes on while the controller moves the partitions away. All are quit when it has
+        said nothing for some seconds, or takes too long.
+        """
+        self._told_at = asyncio.get_running_loop().time()
+        self._asked.set()
+        self._apply(handover.leave(self.consumer))
+
+    async def _give_up(self) -> None:
+        await self._asked.wait()
+        now = asyncio.get_running_loop().time
+        last = now() + self._rules.relief_s
+        while (left_s := min(self._told_at + RELIEF_S, last) - now()) > 0:  # noqa: ASYNC110 - each word moves the deadline
+            await asyncio.sleep(left_s)
+        log.warning("relief.missed", held=len(self.consumer.reading()))
         self._apply(handover.drain(self.consumer))
 
     # --- the state, and what follows from its changes --------------------------------------------
@@ -156,7 +177,7 @@ class Ingest:
 
     async def _begin(self, partition: TopicPartition, offset: int) -> None:
         """Fetch, unless a stop came between, or a later order has been or will be carried out."""
-        while self._from.get(partition) == offset and not self.consumer.leaving:
+        while self._from.get(partition) == offset and not self.consumer.ended:
             try:
                 await self._intake.start(partition, offset)
             except (BrokerUnavailable, TopicMissing) as exc:
@@ -171,6 +192,7 @@ class Ingest:
 
     async def _listen(self) -> None:
         async for _, command in commands(self._mailbox.reader):
+            self._told_at = asyncio.get_running_loop().time()
             self._apply(handover.obey(self.consumer, command, self._wall_ms()))
 
     async def _report(self) -> None:
@@ -195,13 +217,14 @@ class Ingest:
             landed_rows=self._rows,
             holes=self._holes,
             writing=bool(self.consumer.flying),
+            leaving=self.consumer.leaving,
         )
 
     async def _fetch(self) -> None:
         now = asyncio.get_running_loop().time
         while True:
             room = min(self._buffer.room - self._shelf.size, FETCH_BYTES)
-            if room <= 0 or self.consumer.leaving or not self.consumer.reading():
+            if room <= 0 or self.consumer.ended or not self.consumer.reading():
                 await self._woken(FETCH_WAIT_S)
                 continue
             try:
@@ -242,13 +265,13 @@ class Ingest:
             now = asyncio.get_running_loop().time()
             if self._opens:
                 await self._open(self._opens.popleft())
-            elif (topic := self._buffer.due(now)) is not None and not self.consumer.leaving:
+            elif (topic := self._buffer.due(now)) is not None and not self.consumer.ended:
                 await self._land(topic)
             elif now - refreshed > HINT_REFRESH_S:
                 refreshed = now
                 await self._hint_all()
             else:
-                wait_s = None if self.consumer.leaving else self._buffer.due_in(now)
+                wait_s = None if self.consumer.ended else self._buffer.due_in(now)
                 await self._woken(IDLE_S if wait_s is None else max(wait_s, SHORTEST_S))
 
     async def _claim_all(self) -> None:
