@@ -23,9 +23,9 @@ from aiokafka.errors import (
 )
 from aiokafka.protocol.api import Request, Response
 from aiokafka.protocol.metadata import MetadataRequest
-from aiokafka.protocol.offset import OffsetRequest
 
 from binwright.core.errors import BrokerUnavailable, SettingsError, TopicMissing
+from binwright.shell.frames import ListOffsets, Metadata
 from binwright.shell.settings import KafkaSettings
 
 NOBODY = -1
@@ -219,7 +219,7 @@ class Cluster:
 
     async def _metadata(self, topics: Collection[str] | None) -> Response:
         names = None if topics is None else sorted(topics)
-        metadata = await self._ask_any(MetadataRequest(names, allow_auto_topic_creation=False))
+        metadata = await self._ask_any(Metadata(names))
         if self._client:  # nobody closed it meanwhile
             found, metadata.topics = metadata.topics, []
             # Keeps the brokers' addresses fresh; about missing topics it would write logs.
@@ -267,7 +267,7 @@ class Cluster:
         Those that it does not lead (any more) are left out. Raises `BrokerUnavailable`.
         """
         wanted = [(topic, [(p, when) for p in numbers]) for topic, numbers in partitions.items()]
-        answer = await self.ask(broker, OffsetRequest(-1, 0, wanted))
+        answer = await self.ask(broker, ListOffsets(wanted))
         return {
             (topic, partition): offset
             for topic, rows in answer.topics

@@ -4,7 +4,9 @@ aiokafka has no such request; it has the parts to say it with. Version 1 is unde
 broker since 2.0, version 3 tells a missing right from an empty disk.
 """
 
+import struct
 from collections.abc import Collection, Mapping
+from io import BytesIO
 from typing import Any
 
 from aiokafka.errors import ClusterAuthorizationFailedError, NoError
@@ -20,7 +22,10 @@ from aiokafka.protocol.types import (
     Schema,
     String,
     TaggedFields,
+    UnsignedVarInt32,
 )
+
+from binwright.shell.frames import Rows, unpacked
 
 API = 35
 TELLS_ERRORS = 3
@@ -30,11 +35,46 @@ _TAGS = ("tags", TaggedFields)
 _SIZE = ("partition", Int32), ("size", Int64), ("offset_lag", Int64), ("is_future", Boolean)
 
 
+class Numbers:
+    """Partition numbers in a question, written at once."""
+
+    def __init__(self, *, compact: bool) -> None:
+        self._compact = compact
+
+    def encode(self, numbers: Collection[int]) -> bytes:
+        """Return the array as bytes."""
+        count = len(numbers)
+        head = UnsignedVarInt32.encode(count + 1) if self._compact else struct.pack(">i", count)
+        return bytes(head) + struct.pack(f">{count}i", *numbers)
+
+
+class CompactSizes:
+    """A topic's copies as later versions write them: at once, unless there are tags among them."""
+
+    _row = struct.Struct(">iqq?B")  # partition, size, offset lag, is future, number of tags
+    _slow = CompactArray(*_SIZE, _TAGS)
+
+    def decode(self, data: BytesIO) -> list[tuple[Any, ...]]:
+        """Read the array."""
+        begin = data.tell()
+        count = UnsignedVarInt32.decode(data) - 1
+        try:
+            rows = unpacked(self._row, data, count)
+        except ValueError:
+            rows = []
+        if rows and not any(row[-1] for row in rows):
+            return rows
+        data.seek(begin)
+        found: list[tuple[Any, ...]] = self._slow.decode(data)
+        return found
+
+
 def _answer(version: int) -> Schema:
     compact = version >= 2  # noqa: PLR2004
     many, text = (CompactArray, CompactString("utf-8")) if compact else (Array, String("utf-8"))
     tags = (_TAGS,) if compact else ()
-    topic = ("topic", text), ("partitions", many(*_SIZE, *tags)), *tags
+    sizes = CompactSizes() if compact else Rows("iqq?")
+    topic = ("topic", text), ("partitions", sizes), *tags
     disk = (("total", Int64), ("usable", Int64)) if version >= 4 else ()  # noqa: PLR2004
     directory = ("error_code", Int16), ("log_dir", text), ("topics", many(*topic)), *disk, *tags
     error = (("error_code", Int16),) if version >= TELLS_ERRORS else ()
@@ -59,7 +99,9 @@ class _Answer4(_Answer1):
 
 class _Question1(RequestStruct):  # type: ignore[misc]  # aiokafka has no types
     API_KEY, API_VERSION, RESPONSE_TYPE = API, 1, _Answer1
-    SCHEMA = Schema(("topics", Array(("topic", String("utf-8")), ("partitions", Array(Int32)))))
+    SCHEMA = Schema(
+        ("topics", Array(("topic", String("utf-8")), ("partitions", Numbers(compact=False))))
+    )
 
 
 class _Question2(_Question1):
@@ -68,7 +110,7 @@ class _Question2(_Question1):
         (
             "topics",
             CompactArray(
-                ("topic", CompactString("utf-8")), ("partitions", CompactArray(Int32)), _TAGS
+                ("topic", CompactString("utf-8")), ("partitions", Numbers(compact=True)), _TAGS
             ),
         ),
         _TAGS,
