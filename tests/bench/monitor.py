@@ -78,7 +78,7 @@ def monitor(servers: str, pattern: str, interval_s: float, window_s: float) -> d
 
 
 async def made(servers: str, topic: str, partitions: int) -> None:
-    async with KafkaBus(KafkaSettings(bootstrap_servers=servers)) as bus:
+    async with KafkaBus(KafkaSettings(bootstrap_servers=servers, request_timeout_s=300)) as bus:
         for count in range(min(STEP, partitions), partitions + 1, STEP):
             await bus.ensure(topic, count, {})
 
