@@ -15,6 +15,7 @@ from binwright.core.errors import PackingError
 from binwright.core.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
 from binwright.core.packing.capacity import PerSlot
 from binwright.core.packing.catalogue import PAPER, algorithm
+from binwright.core.packing.sticky.policy import Sticky
 from binwright.core.score import rscore
 
 CAPACITY = BytesPerSecond(100)
@@ -202,7 +203,7 @@ def test_rates_that_are_none_are_named(rate: float) -> None:
 
 
 def test_an_unknown_name_is_told_the_right_ones() -> None:
-    with pytest.raises(PackingError, match=r"'mfw'; there are: sticky, nf, .*, mbfp, kd_N"):
+    with pytest.raises(PackingError, match=r"'mfw'; there are: sticky, nf, .*, mbfp, sticky:PRICE"):
         algorithm("mfw")
 
 
@@ -252,6 +253,13 @@ def test_first_fit_prefers_the_lowest_slot_however_late_it_was_opened() -> None:
     rates, current = rates_of(60, 59, 40), owners_of(9, 2, 9)
 
     assert algorithm("ffd")(rates, CAPACITY, current) == owners_of(9, 2, 2)
+
+
+def test_sticky_is_told_its_price() -> None:
+    assert algorithm("sticky") == Sticky()
+    assert algorithm("sticky:0.4") == Sticky(0.4)
+    with pytest.raises(PackingError, match="price must be finite and > 0, got 0"):
+        algorithm("sticky:0")
 
 
 def test_kd_n_deals_once_and_never_again() -> None:

@@ -115,7 +115,7 @@ class World:
 
     def start_controller(self, words: int | None = None) -> asyncio.Task[None]:
         """Let another controller rule; it dies after so many words, if that is said."""
-        realm = Realm(METADATA, METRICS, RULES, algorithm("mwf"))
+        realm = Realm(METADATA, METRICS, RULES, algorithm("sticky"))
         bus: Bus = self.bus if words is None else Mortal(self.bus, words)
         controller = Controller(bus, self.fleet, realm)
         self.controllers.append(controller)

@@ -76,6 +76,7 @@ class Pack:
     rates: Rates
     capacity: BytesPerSecond
     current: Assignment
+    change: float | None = None  # the mean squared change of a rate, (bytes/s)^2, if observed
 
 
 @dataclass(frozen=True, slots=True)

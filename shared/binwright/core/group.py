@@ -7,6 +7,7 @@ The rules are those of `docs/protocol.md`; the ones marked † there lose or dou
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from binwright.core.drift import Drift
 from binwright.core.messages import Fence, Landed, StartConsuming, Stopped
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
 from binwright.core.monitors import Monitors
@@ -161,6 +162,7 @@ class Group:
     rates: Mapping[TopicPartition, BytesPerSecond] = field(default_factory=dict)
     there: Mapping[str, Container[int]] = field(default_factory=dict)  # as last measured
     monitors: Monitors = field(default_factory=Monitors)
+    drift: Drift = field(default_factory=Drift)
     measured_at: float | None = None
     ticked_at: float = 0.0
     revisions: int = 0

@@ -177,7 +177,8 @@ def _measured(state: State, event: Measured) -> Step:
         there={**group.there, measurement.topic: range(measurement.count)},
         measured_at=event.now,
     )
-    group = replace(group, rates={p: r for p, r in group.rates.items() if not group.gone(p)})
+    rates = {p: r for p, r in group.rates.items() if not group.gone(p)}
+    group = replace(group, rates=rates, drift=group.drift.observe(rates, event.now))
     return replace(state, group=_discover(group)), said
 
 
@@ -225,7 +226,7 @@ def _reassign(group: Group, now: float, forced: tuple[str, ...]) -> Step:
         for p in group.places
         if not group.gone(p)
     }
-    request = Pack(rates, group.rules.capacity, group.assignment())
+    request = Pack(rates, group.rules.capacity, group.assignment(), group.drift.squared)
     return Reassign(group, now, forced), (request,)
 
 

@@ -117,8 +117,8 @@ class ControllerSettings(Section):
     """What one consumer really sustains; a load above it triggers a plan."""
     capacity_bytes_per_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     """What a consumer is packed to; unset: limit x 25/30 (5 s to rebalance, every 30 s)."""
-    packing: str = "mwf"
-    """mwf, mbf, mwfp or mbfp."""
+    packing: str = "sticky"
+    """Who reads what: sticky or sticky:PRICE, exact, or one of the paper's (docs/packing.md)."""
     max_slots: Annotated[int, Field(ge=1, le=10_000)] = 100
     """No more consumers than this, whatever the load."""
     fleet: Literal["process", "kubernetes", "fixed"] = "process"

@@ -11,8 +11,8 @@ from binwright.controller.lead import lead
 from binwright.controller.steer import Controller, Realm
 from binwright.core.group import Rules
 from binwright.core.model import BytesPerSecond, Slot
-from binwright.core.packing.catalogue import algorithm
 from binwright.core.ports import Bus, Fleet
+from binwright.lab.packings import packing
 from binwright.shell.broker import client_options
 from binwright.shell.bus import KafkaBus
 from binwright.shell.letters import METRICS_CONFIG
@@ -90,7 +90,7 @@ async def control(settings: Settings) -> None:
         metadata_topic=settings.metadata_topic,
         metrics_topic=settings.monitor.topic,
         rules=rules(settings),
-        packing=algorithm(settings.controller.packing),
+        packing=packing(settings.controller.packing),
     )
     async with KafkaBus(settings.kafka) as bus, _fleet(settings) as fleet:
         await bus.ensure(settings.monitor.topic, 1, METRICS_CONFIG)

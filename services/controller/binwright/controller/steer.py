@@ -8,6 +8,7 @@ commands to others delay a command.
 import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 from uuid import uuid4
 
 import structlog
@@ -156,10 +157,14 @@ class Controller:
                     raise Deposed(f"a later claim stands at {term}")
 
     async def _pack(self, request: Pack) -> Assignment:
-        arguments = (request.rates, request.capacity, request.current)
+        pack = partial(
+            self._realm.packing,
+            *(request.rates, request.capacity, request.current),
+            change=request.change,
+        )
         if len(request.rates) <= INLINE_PARTITIONS:
-            return self._realm.packing(*arguments)
-        return await asyncio.to_thread(self._realm.packing, *arguments)
+            return pack()
+        return await asyncio.to_thread(pack)
 
     # --- orders out ------------------------------------------------------------------------------
 

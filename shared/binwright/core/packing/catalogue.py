@@ -61,7 +61,6 @@ _ONLINE: Mapping[str, Callable[[Shuffled], Packing]] = MappingProxyType(
 )
 _FIXED: Mapping[str, Packing] = MappingProxyType(
     {
-        "sticky": Sticky(),
         "nfd": NextFit(descending),
         "ffd": AnyFit(FirstFit, descending),
         "wfd": AnyFit(WorstFit, descending),
@@ -73,13 +72,15 @@ _FIXED: Mapping[str, Packing] = MappingProxyType(
     }
 )
 _ROUND_ROBIN = re.compile(r"kd_([1-9][0-9]{0,4})")
+_STICKY = re.compile(r"sticky(?::([0-9]+(?:\.[0-9]+)?))?")
 
 
 def algorithm(name: str, seed: int = 0) -> Packing:
     """Return the packing of that name.
 
     Args:
-        name: One of `NAMES`, or kd_n with a number n > 0.
+        name: One of `NAMES`; sticky with a price other than the default, as in sticky:0.4; or
+            kd_n with a number n > 0.
         seed: Draws the order in which partitions come to NF, FF, WF and BF.
 
     Raises:
@@ -91,5 +92,7 @@ def algorithm(name: str, seed: int = 0) -> Packing:
         return _ONLINE[name](Shuffled(seed))
     if found := _ROUND_ROBIN.fullmatch(name):
         return RoundRobin(int(found[1]))
+    if found := _STICKY.fullmatch(name):
+        return Sticky(float(found[1])) if found[1] else Sticky()
     known = ", ".join(NAMES)
-    raise PackingError(f"no packing is called {name!r}; there are: {known}, kd_N")
+    raise PackingError(f"no packing is called {name!r}; there are: {known}, sticky:PRICE, kd_N")
