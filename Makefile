@@ -10,7 +10,7 @@ FAULTS ?= 10
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kubernetes check chaos bench clean
+.PHONY: help demo test test-kubernetes check chaos bench bench-handover clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -47,6 +47,9 @@ chaos: $(VENV)/.dev ## Break the real thing on purpose under load, and audit it 
 
 bench: $(VENV)/.dev ## Measure, and print JSON (a quarter of an hour)
 	$(BIN)/python -m tests.bench $(ARGS)
+
+bench-handover: $(VENV)/.dev ## A rolling bounce and a growth, beside today's consumer groups (ten minutes)
+	@$(BIN)/python -m tests.bench.handover $(ARGS)
 
 clean: ## Remove what was made here (not the cache of jars and Java)
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage

@@ -1,0 +1,1 @@
+"""The same bounce and the same growth, for today's consumer groups and for binwright."""

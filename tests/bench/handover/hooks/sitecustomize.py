@@ -1,0 +1,51 @@
+"""Imported by Python itself in the consumers that the bench starts: notes what a fetch returned.
+
+Also how long each write took, to say under which writes partitions changed hands.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+from tests.bench.handover.marks import Marks
+
+
+def note(owner: type, name: str, noted: Callable[[Any, float], None]) -> None:
+    """Tell `noted` what each call of a method returned, and how many seconds it took."""
+    original = getattr(owner, name)
+
+    @wraps(original)
+    async def noting(*args: Any) -> Any:
+        began = time.monotonic()
+        given = await original(*args)
+        noted(given, time.monotonic() - began)
+        return given
+
+    setattr(owner, name, noting)
+
+
+def note_all(directory: Path) -> None:
+    """Note fetches, as they are handed to the consumer's loop, and commits."""
+    from binwright.consumer.intake import KafkaIntake  # noqa: PLC0415 - only where one runs
+    from binwright.consumer.table import DeltaLake  # noqa: PLC0415
+
+    marks = Marks(directory, os.getpid())
+    writes = (directory / f"{os.getpid()}.writes").open("a", buffering=1)
+
+    def fetched(found: Any, _: float) -> None:
+        if found:
+            marks.add({p.partition: (rs[0].offset, rs[-1].offset) for p, rs in found.items()})
+
+    def written(_: Any, took_s: float) -> None:
+        writes.write(f"{took_s}\n")
+
+    note(KafkaIntake, "fetch", fetched)
+    note(DeltaLake, "append", written)
+
+
+if "binwright.consumer" in sys.orig_argv:
+    note_all(Path(os.environ["HANDOVER_MARKS"]))

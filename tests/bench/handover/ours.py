@@ -1,0 +1,106 @@
+"""binwright as it is: monitor, controller, consumers in processes of their own, a real Spark.
+
+Nothing in the product knows of the bench: `hooks/sitecustomize.py` notes what `fetch` returns.
+"""
+
+import contextlib
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from tests.bench.handover.course import (
+    MEMBERS,
+    PARTITIONS,
+    RECORD_BYTES,
+    RECORDS_PER_S,
+    Ground,
+    until,
+)
+from tests.bench.handover.marks import has_read
+
+from binwright.cli.demo import alongside
+from binwright.cli.stack import Stack, services, within_embedded
+from binwright.controller.__main__ import process_fleet
+from binwright.core.model import Slot, TopicPartition
+from binwright.lab.picture import Picture
+from binwright.lab.spectator import spectate
+from binwright.shell.bus import KafkaBus
+from binwright.shell.letters import METADATA_CONFIG, METRICS_CONFIG
+from binwright.shell.settings import Settings, load_settings
+
+HOOKS, ROOT = Path(__file__).parent / "hooks", Path(__file__).parents[3]
+READY_S, BOUNCE_S, GROW_S = 240.0, 90.0, 90.0
+PER_PARTITION = RECORDS_PER_S * (RECORD_BYTES + 30)  # bytes/s, with Kafka's framing
+CAPACITY = 4.4 * PER_PARTITION
+"""Four partitions fit, five do not; of those that rise two."""
+
+
+class Ours:
+    """The group; see `Subject`."""
+
+    def __init__(self, stack: Stack, picture: Picture, topic: str, marks: Path) -> None:
+        self.marks, self.picture = marks, picture
+        self._stack = stack
+        self._partitions = {TopicPartition(topic, n) for n in range(PARTITIONS)}
+
+    async def begin(self) -> None:
+        """Return when four hold everything."""
+        await until(lambda: self._held_by(MEMBERS), READY_S, f"{MEMBERS} consumers hold everything")
+
+    async def bounce(self, number: int) -> None:
+        """Ask one to end; the fleet starts it again."""
+        slot = sorted(self.picture.reports)[number]
+        old = self._pid(slot)
+        os.kill(old, signal.SIGTERM)
+        await until(lambda: self._reads_anew(slot, old), BOUNCE_S, "the newcomer reads", look_s=1.0)
+
+    async def grow(self) -> None:
+        """Return when the controller has moved something to one more."""
+        await until(lambda: self._held_by(MEMBERS + 1), GROW_S, "one more consumer holds some")
+
+    def _held_by(self, consumers: int) -> bool:
+        held = [report.held for report in self.picture.reports.values() if report.held]
+        return len(held) >= consumers and self._partitions == {p for some in held for p in some}
+
+    def _reads_anew(self, slot: Slot, old: int) -> bool:
+        return (pid := self._pid(slot)) not in {0, old} and has_read(self.marks, pid)
+
+    def _pid(self, slot: Slot) -> int:
+        """Return the slot's youngest process, or 0; a look at all of the machine's."""
+        running = process_fleet(self._stack.settings).running().get(slot, ())
+        return max(((p.create_time(), p.pid) for p in running), default=(0.0, 0))[1]
+
+
+def settings(ground: Ground, spark: str, directory: Path) -> Settings:
+    """Return a group's settings: four consumers carry the load, and no fewer can."""
+    made = load_settings(
+        group="bench",
+        topics=(ground.topic,),
+        kafka=ground.kafka.model_dump(exclude_none=True),
+        lake={"path": str(directory / "lake"), "spark": spark},
+        monitor={"window_s": 8.0},
+        consumer={"start": "latest"},
+        controller={
+            "capacity_bytes_per_s": CAPACITY,
+            "limit_bytes_per_s": 1.1 * CAPACITY,
+            "process_logs": directory,
+            "max_slots": 12,
+        },
+    )
+    return within_embedded(made)
+
+
+@contextlib.asynccontextmanager
+async def ours(ground: Ground, spark: str, directory: Path) -> AsyncIterator[Ours]:
+    """Run the services, with the hooks in the consumers only."""
+    chosen = settings(ground, spark, directory)
+    os.environ["HANDOVER_MARKS"] = str(directory)
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(HOOKS), str(ROOT)])
+    picture = Picture()
+    async with KafkaBus(chosen.kafka) as bus:
+        await bus.ensure(chosen.metadata_topic, 1, METADATA_CONFIG)
+        await bus.ensure(chosen.monitor.topic, 1, METRICS_CONFIG)
+        watching = spectate(bus, chosen.metadata_topic, chosen.monitor.topic, picture)
+        async with services(chosen, directory) as stack, alongside(watching, stack.trouble()):
+            yield Ours(stack, picture, ground.topic, directory)
