@@ -25,13 +25,16 @@ from binwright.shell.bus import KafkaBus
 from binwright.shell.settings import KafkaSettings
 
 HERE = Path(__file__).parent
-WARM_S = 12.0
+WARM_PASSES = 5
+READY_S = 180.0
 STEP = 2_000  # partitions made at once
 
 
 def cost(process: psutil.Popen, log: Path, other: int, seconds: float) -> dict[str, float]:
     """Return cores, CPU a pass, and memory of a process, and the cores of another meanwhile."""
-    time.sleep(WARM_S)
+    deadline = time.monotonic() + READY_S
+    while passes(log) < WARM_PASSES and time.monotonic() < deadline:
+        time.sleep(0.5)
     watched = [process, psutil.Process(other)]
     before, passed = [sum(each.cpu_times()[:2]) for each in watched], passes(log)
     began, most = time.monotonic(), 0.0

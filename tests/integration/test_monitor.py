@@ -1,6 +1,7 @@
 """The monitor against a real broker: what it says, beside what was really appended."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from random import Random
@@ -12,7 +13,7 @@ from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 
 from binwright.core.errors import BrokerUnavailable
 from binwright.core.messages import Measurement, PartitionRate
-from binwright.core.ports import LogSample
+from binwright.core.ports import LogSample, Selection
 from binwright.core.rate import TopicRates
 from binwright.core.wire import decode_measurement
 from binwright.embedded.broker import run_broker
@@ -117,6 +118,59 @@ async def test_new_partitions_and_topics_show_in_the_next_pass(world: World, top
         return not (await look(world.logs, topic))[topic]
 
     await until(is_gone)
+
+
+async def test_of_many_partitions_sizes_are_asked_in_turns(world: World, topic: str) -> None:
+    await world.bus.ensure(topic, 9, {})
+
+    async def is_there() -> bool:
+        return all((await world.look(topic)).values())
+
+    await until(is_there)
+    async with KafkaLogs(world.kafka, sizes_per_pass=4) as logs:
+        told = []
+        for _ in range(3):
+            samples = (await look(logs, topic))[topic]
+            assert all(samples.values())  # offsets always
+            told.append({p for p, s in samples.items() if s and s.size is not None})
+    assert sorted(map(len, told)) == [3, 3, 3]
+    assert set.union(*told) == set(range(9))
+
+
+async def test_topics_are_found_by_pattern_and_kafkas_own_left_out(
+    world: World, topic: str
+) -> None:
+    wanted = Selection(frozenset({"missing"}), re.compile(f"{topic}.*|__.*"))
+    await world.bus.ensure(f"{topic}-a", 1, {})
+    assert (await world.logs.sample(wanted, {})).keys() == {"missing", f"{topic}-a"}
+    await world.bus.ensure(f"{topic}-b", 2, {})
+    found = await world.logs.sample(wanted, {})
+    assert {name: len(samples) for name, samples in found.items()} == {
+        "missing": 0,
+        f"{topic}-a": 1,
+        f"{topic}-b": 2,
+    }
+
+
+async def test_a_topic_made_anew_under_its_name_has_no_rate_at_first(
+    world: World, topic: str
+) -> None:
+    """Also where its new log has outgrown the old one by the next look."""
+    rates = TopicRates(window_s=3600)
+    await world.bus.ensure(topic, 1, {})
+    await world.write(topic, 50)
+    await world.delete_records(topic, 10)
+    await measured(world, topic, rates)
+    await world.admin.delete_topics([topic])
+
+    async def is_gone() -> bool:
+        return not (await look(world.logs, topic))[topic]
+
+    await until(is_gone)
+    await world.bus.ensure(topic, 1, {})
+    await world.write(topic, 200)
+    anew = await measured(world, topic, rates)
+    assert (anew.rate, anew.quality, anew.end) == (None, "warming", 200)
 
 
 async def measured(world: World, topic: str, rates: TopicRates) -> PartitionRate:

@@ -1,0 +1,61 @@
+"""Two monitors, and none: what the group does about it."""
+
+import asyncio
+
+import pytest
+
+from binwright.core.messages import Planned
+
+from .world import RULES, P, World, until, world
+
+pytestmark = pytest.mark.looptime
+
+MONITOR = 0  # the first task of a world
+
+
+def rates(w: World) -> list[float]:
+    return [w.group().rates[p] for p in P]
+
+
+def plans(w: World) -> int:
+    return sum(isinstance(message, Planned) for message in w.heard())
+
+
+async def test_a_second_monitor_adds_nothing_and_takes_over() -> None:
+    async with world({"orders": 4}) as w:
+        w.start_monitor()
+        w.load(dict.fromkeys(P, 20_000.0))
+        await until(w.steady)
+        await asyncio.sleep(10)
+        assert rates(w) == pytest.approx([20_000.0] * 4, rel=0.01)
+        before = plans(w)
+        w.tasks[MONITOR].cancel()
+        await asyncio.sleep(8)
+        w.load(dict.fromkeys(P, 25_000.0))
+        await asyncio.sleep(10)
+        assert rates(w) == pytest.approx([25_000.0] * 4, rel=0.01)
+        assert plans(w) == before
+        assert w.steady()
+
+
+async def test_without_any_monitor_the_last_assignment_is_held() -> None:
+    async with world({"orders": 4}) as w:
+        w.load(dict.fromkeys(P, 20_000.0))
+        await until(w.steady)
+        await asyncio.sleep(10)
+        before, held = plans(w), w.group().assignment()
+        w.tasks[MONITOR].cancel()
+        w.load(dict.fromkeys(P, 90_000.0))  # nobody tells
+        await asyncio.sleep(3 * RULES.stale_s)
+        assert (plans(w), w.group().assignment()) == (before, held)
+        w.start_monitor()
+        await until(lambda: plans(w) > before)
+
+
+async def test_a_topic_that_is_deleted_is_given_back() -> None:
+    async with world({"orders": 2, "clicks": 1}) as w:
+        w.load(dict.fromkeys(P[:2], 20_000.0))
+        await until(w.steady)
+        w.topics.delete("clicks")
+        await until(lambda: {p.topic for p in w.group().places} == {"orders"})
+        await until(w.steady)
