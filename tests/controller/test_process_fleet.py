@@ -70,6 +70,13 @@ async def test_what_is_desired_runs_and_what_is_not_is_asked_to_end(
     assert said(tmp_path, 0) == ["up", "asked"]
 
 
+async def test_two_looks_at_once_start_one_process(fleet: ProcessFleet) -> None:
+    """A process is seen as running only some time after it was started."""
+    every = {Slot(n) for n in range(4)}
+    await asyncio.gather(*(fleet.reconcile(every) for _ in range(3)))
+    assert [len(processes) for processes in fleet.running().values()] == [1] * 4
+
+
 async def test_a_process_that_is_killed_is_started_again(fleet: ProcessFleet) -> None:
     await fleet.reconcile({Slot(1)})
     await until(lambda: fleet.running().keys() == {1})

@@ -55,6 +55,7 @@ class ProcessFleet:
     _pauses: dict[Slot, _Pause] = field(default_factory=dict)
     _started: dict[Slot, float] = field(default_factory=dict)
     _retiring: dict[int, float] = field(default_factory=dict)  # pid -> when grace ends
+    _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def reconcile(self, desired: Collection[Slot]) -> None:
         """Fit `Fleet.reconcile`."""
@@ -105,6 +106,11 @@ class ProcessFleet:
         return asyncio.get_running_loop().time()
 
     async def _look(self) -> None:
+        # One look at a time: what another one is starting just now is not seen as running yet.
+        async with self._looking:
+            await self._put_right()
+
+    async def _put_right(self) -> None:
         running = self.running()
         for slot in sorted(self._desired - running.keys()):
             await self._start(slot)
