@@ -18,7 +18,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from tests.bench.handover.course import PARTITIONS, Ground, measure
+from tests.bench.handover.course import MEMBERS, PARTITIONS, Ground, measure
 from tests.bench.handover.member import KINDS
 from tests.bench.handover.ours import ours
 from tests.bench.handover.peers import Peer
@@ -29,28 +29,29 @@ from binwright.embedded.spark import run_spark
 from binwright.lab.picture import percentile
 from binwright.shell.bus import KafkaBus
 from binwright.shell.logs import configure
+from binwright.shell.run import first_cause
 from binwright.shell.settings import KafkaSettings
 
 OURS = "binwright"
 PHASES = ("bounce", "growth")
 
 
-async def of_peer(kind: str, ground: Ground, directory: Path) -> dict[str, Any]:
+async def of_peer(kind: str, ground: Ground, directory: Path, times: int) -> dict[str, Any]:
     """Measure one of today's groups."""
     peer = Peer(kind, ground, directory)
     try:
-        return await measure(peer, ground)
+        return await measure(peer, ground, times)
     finally:
         await peer.end()
 
 
-async def of_ours(ground: Ground, directory: Path, say: Any) -> dict[str, Any]:
+async def of_ours(ground: Ground, directory: Path, times: int, say: Any) -> dict[str, Any]:
     """Measure binwright, with a Spark of its own."""
     async with (
         run_spark(directory / "spark", memory="2g", say=say) as spark,
         ours(ground, spark.url, directory) as subject,
     ):
-        found = await measure(subject, ground)
+        found = await measure(subject, ground, times)
         pauses = [1e3 * move.pause_s for move in subject.picture.moves]
     writes = written(directory)
     return found | {
@@ -65,7 +66,9 @@ def written(directory: Path) -> list[float]:
     return [float(s) for path in directory.glob("*.writes") for s in path.read_text().split()]
 
 
-async def run(kinds: Sequence[str], directory: Path, console: Console) -> dict[str, Any]:
+async def run(
+    kinds: Sequence[str], directory: Path, times: int, console: Console
+) -> dict[str, Any]:
     """Measure one after the other."""
     found = {}
     async with run_broker(directory / "kafka", say=console.log) as broker:
@@ -77,9 +80,9 @@ async def run(kinds: Sequence[str], directory: Path, console: Console) -> dict[s
             console.log(f"measuring {kind}")
             place = empty(directory / kind)
             measuring = (
-                of_ours(ground, place, console.log)
+                of_ours(ground, place, times, console.log)
                 if kind == OURS
-                else of_peer(kind, ground, place)
+                else of_peer(kind, ground, place, times)
             )
             found[kind] = await measuring
     return found
@@ -136,15 +139,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench-handover", description=__doc__)
     parser.add_argument("--only", nargs="+", choices=(*KINDS, OURS), default=(*KINDS, OURS))
     parser.add_argument("--keep", type=Path, help="an empty directory for logs and marks")
+    parser.add_argument("--bounces", type=int, default=MEMBERS, help="how many members, of four")
     wanted = parser.parse_args()
     console = Console(stderr=True, width=100)
     configure("warning", "console")
     load_before = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="binwright-handover-") as name:
         try:
-            found = asyncio.run(run(wanted.only, wanted.keep or Path(name), console))
-        except BinwrightError as exc:
-            console.print(f"bench-handover: {exc}")
+            found = asyncio.run(
+                run(wanted.only, wanted.keep or Path(name), wanted.bounces, console)
+            )
+        except (BinwrightError, BaseExceptionGroup) as exc:
+            cause = first_cause(exc)
+            if not isinstance(cause, BinwrightError):
+                raise
+            console.print(f"bench-handover: {cause}")
             return 1
     for phase in PHASES:
         console.print(table(found, phase))

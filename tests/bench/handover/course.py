@@ -82,8 +82,14 @@ async def until(
         raise WorldError(f"after {deadline_s:g} s it is not so that {what}") from exc
 
 
-async def measure(subject: Subject, ground: Ground) -> dict[str, Any]:
-    """Lead a subject through the course; return what it cost, phase by phase."""
+async def measure(subject: Subject, ground: Ground, times: int) -> dict[str, Any]:
+    """Lead a subject through the course; return what it cost, phase by phase.
+
+    Args:
+        subject: Not started yet.
+        ground: Where it reads.
+        times: How many of the members are bounced, one after the other.
+    """
     bounces: list[float] = []
     loads: list[float] = []
     async with ground.load(risen=False):
@@ -91,7 +97,7 @@ async def measure(subject: Subject, ground: Ground) -> dict[str, Any]:
         await asyncio.sleep(BETWEEN_S)
         steady = time.monotonic()
         await asyncio.sleep(STEADY_S)
-        for number in range(MEMBERS):
+        for number in range(times):
             loads.append(os.getloadavg()[0])
             bounces.append(time.monotonic())
             await subject.bounce(number)

@@ -30,7 +30,7 @@ from binwright.shell.letters import METADATA_CONFIG, METRICS_CONFIG
 from binwright.shell.settings import Settings, load_settings
 
 HOOKS, ROOT = Path(__file__).parent / "hooks", Path(__file__).parents[3]
-READY_S, BOUNCE_S, GROW_S = 240.0, 90.0, 90.0
+READY_S, BOUNCE_S, GROW_S = 420.0, 240.0, 240.0
 PER_PARTITION = RECORDS_PER_S * (RECORD_BYTES + 30)  # bytes/s, with Kafka's framing
 CAPACITY = 4.4 * PER_PARTITION
 """Four partitions fit, five do not; of those that rise two."""

@@ -122,7 +122,8 @@ class Ingest:
         last = now() + self._rules.relief_s
         while (left_s := min(self._told_at + RELIEF_S, last) - now()) > 0:  # noqa: ASYNC110 - each word moves the deadline
             await asyncio.sleep(left_s)
-        log.warning("relief.missed", held=len(self.consumer.reading()))
+        if held := self.consumer.reading():
+            log.warning("relief.missed", held=len(held))
         self._apply(handover.drain(self.consumer))
 
     # --- the state, and what follows from its changes --------------------------------------------
