@@ -20,7 +20,7 @@ def main() -> None:
         sys.stdout.write(f"measured {len(ends)} {len(starts)}\n")
         sys.stdout.flush()
         beat = max(beat + 1, time.monotonic())
-        time.sleep(beat - time.monotonic())
+        time.sleep(max(0.0, beat - time.monotonic()))
 
 
 if __name__ == "__main__":

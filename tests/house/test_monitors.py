@@ -1,12 +1,17 @@
 """Two monitors, and none: what the group does about it."""
 
 import asyncio
+import re
 
 import pytest
 
 from binwright.core.messages import Planned
+from binwright.core.model import TopicPartition
+from binwright.core.ports import Selection
+from binwright.monitor.watch import Watch
+from binwright.shell.settings import MonitorSettings
 
-from .world import RULES, P, World, until, world
+from .world import METRICS, RULES, P, World, until, world
 
 pytestmark = pytest.mark.looptime
 
@@ -50,6 +55,19 @@ async def test_without_any_monitor_the_last_assignment_is_held() -> None:
         assert (plans(w), w.group().assignment()) == (before, held)
         w.start_monitor()
         await until(lambda: plans(w) > before)
+
+
+async def test_topics_of_other_groups_are_none_of_ours() -> None:
+    async with world({"orders": 4}) as w:
+        w.topics.create("others", 2)
+        everything = Selection(pattern=re.compile(".*"), never=frozenset({METRICS}))
+        how = MonitorSettings(interval_s=1, window_s=5, topic=METRICS)
+        w.tasks.append(asyncio.create_task(Watch(w.topics, w.bus, everything, how).run()))
+        w.load({**dict.fromkeys(P, 20_000.0), TopicPartition("others", 0): 50_000.0})
+        await until(lambda: len(w.group().places) == 4)
+        await asyncio.sleep(10)
+        assert w.group().places.keys() == set(P)
+        assert {m.topic for m in w.measured()} == {"orders", "others"}
 
 
 async def test_a_topic_that_is_deleted_is_given_back() -> None:

@@ -15,7 +15,7 @@ from binwright.core import wire
 from binwright.core.batch import BatchRules
 from binwright.core.group import Group, Held, Rules
 from binwright.core.machine import Sentinel
-from binwright.core.messages import Inbound
+from binwright.core.messages import Inbound, Measurement
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
 from binwright.core.packing.catalogue import algorithm
 from binwright.core.ports import Bus, Selection
@@ -115,7 +115,7 @@ class World:
 
     def start_controller(self, words: int | None = None) -> asyncio.Task[None]:
         """Let another controller rule; it dies after so many words, if that is said."""
-        realm = Realm(METADATA, METRICS, RULES, algorithm("sticky"))
+        realm = Realm(METADATA, METRICS, RULES, algorithm("sticky"), frozenset(self.names))
         bus: Bus = self.bus if words is None else Mortal(self.bus, words)
         controller = Controller(bus, self.fleet, realm)
         self.controllers.append(controller)
@@ -161,6 +161,9 @@ class World:
 
     def heard(self) -> list[Inbound]:
         return [wire.decode_inbound(r.value) for r in self.bus.records(METADATA, 0)]
+
+    def measured(self) -> list[Measurement]:
+        return [wire.decode_measurement(r.value) for r in self.bus.records(METRICS, 0)]
 
     def load(self, rates: Mapping[TopicPartition, float]) -> None:
         for partition, rate in rates.items():

@@ -91,6 +91,7 @@ async def control(settings: Settings) -> None:
         metrics_topic=settings.monitor.topic,
         rules=rules(settings),
         packing=packing(settings.controller.packing),
+        topics=frozenset(settings.topics) or None,
     )
     async with KafkaBus(settings.kafka) as bus, _fleet(settings) as fleet:
         await bus.ensure(settings.monitor.topic, 1, METRICS_CONFIG)

@@ -57,6 +57,7 @@ class Realm:
     metrics_topic: str
     rules: Rules
     packing: Packing
+    topics: frozenset[str] | None = None  # None: whatever is measured
 
 
 class Controller:
@@ -131,8 +132,11 @@ class Controller:
             self._feed(Heard(self._now(), record.offset, message))
 
     async def _watch(self, reader: Reader) -> None:
+        ours = self._realm.topics
         async for _, measurement in measurements(reader):
-            self._feed(Measured(self._now(), measurement))
+            # Monitors may measure for other groups too, and by pattern.
+            if ours is None or measurement.topic in ours:
+                self._feed(Measured(self._now(), measurement))
 
     async def _tick(self) -> None:
         while True:
