@@ -12,7 +12,7 @@ from typing import Annotated, TypeVar
 import typer
 from rich.console import Console
 
-from binwright.cli import metrics, summary
+from binwright.cli import lab, metrics, summary
 from binwright.cli.audit import Audit, table
 from binwright.cli.demo import Demo, Wishes
 from binwright.cli.reference import page
@@ -175,6 +175,7 @@ def generate(  # noqa: PLR0913 - one parameter for each option
     streams.write(file, list(streams.generate(walk)))
 
 
+app.add_typer(lab.app, name="lab")
 app.command()(metrics.record)
 app.command()(metrics.replay)
 app.command()(metrics.top)
