@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import structlog
 
+from binwright.controller.ear import Ear
 from binwright.controller.voice import Voice
 from binwright.core.errors import WorldError
 from binwright.core.events import (
@@ -84,13 +85,15 @@ class Controller:
         """
         await self._bus.ensure(self._realm.metadata_topic, 1, METADATA_CONFIG)
         end = await self._bus.end(self._realm.metrics_topic, 0)
-        heard = await self._bus.reader(self._realm.metadata_topic, INBOX, 0)
+        reader = await self._bus.reader(self._realm.metadata_topic, INBOX, 0)
+        heard = Ear(self._bus, self._realm.metadata_topic, reader)
         measured = await self._bus.reader(self._realm.metrics_topic, 0, end)
         self._act(self._first)
         try:
             async with asyncio.TaskGroup() as tasks:
-                for work in (self._listen(heard), self._watch(measured), self._tick()):
+                for work in (self._listen(heard), self._watch(measured), self._tick(heard)):
                     tasks.create_task(work)
+                tasks.create_task(heard.prove())
                 tasks.create_task(self._speak())
                 tasks.create_task(self._voice.run())
                 tasks.create_task(self._order())
@@ -138,10 +141,11 @@ class Controller:
             if ours is None or measurement.topic in ours:
                 self._feed(Measured(self._now(), measurement))
 
-    async def _tick(self) -> None:
+    async def _tick(self, ear: Ear) -> None:
         while True:
             await asyncio.sleep(TICK_S)
-            self._feed(Tick(self._now()))
+            if ear.hears():  # else the silence of others proves nothing: time stands still
+                self._feed(Tick(self._now()))
 
     # --- words out -------------------------------------------------------------------------------
 
