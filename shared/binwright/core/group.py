@@ -27,6 +27,7 @@ class Rules:
     repeat_s: float = 10.0
     stale_s: float = 90.0
     max_slots: int = 100
+    acts: bool = True  # whether plans are carried out; else they are only told
 
 
 @dataclass(frozen=True, slots=True)

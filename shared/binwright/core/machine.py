@@ -248,7 +248,8 @@ def _sentinel_tick(state: Sentinel, event: Tick) -> Step:
     if not _informed(group, state.since, event.now):
         return state, actions  # hold the last good assignment
     forced = _forces(group)
-    if forced or event.now - state.since > group.rules.look_again_s:
+    due = event.now - state.since > group.rules.look_again_s
+    if due or (forced and group.rules.acts):  # what is only told need not be told every second
         after, more = _reassign(group, event.now, forced)
         return after, (*actions, *more)
     return state, actions
@@ -266,6 +267,8 @@ def _reassign_packed(state: Reassign, event: Packed) -> Step:
     plan = weigh(rates, group.rules.capacity, current, target, state.forced_by)
     if isinstance(plan, Rejected):
         return _rejected(group, event.now, plan.reason)
+    if not group.rules.acts:
+        return Sentinel(group, event.now), (_proposed(plan),)
     managing, actions = _go_ahead(group, plan, event.now)
     return _carry_on(managing, event.now, actions)
 
@@ -278,10 +281,18 @@ def _go_ahead(group: Group, plan: Plan, now: float) -> tuple[Manage, tuple[Actio
 def _rejected(group: Group, now: float, reason: str) -> Step:
     """Stay as it is; who was made for a plan that came to nothing is retired."""
     said = Say("plan.rejected", {"reason": reason})
+    if not group.rules.acts:
+        return Sentinel(group, now), (said,)
     holding = frozenset(group.assignment().values())
     if holding >= {slot for slot, member in group.members.items() if member.epoch is not None}:
         return Sentinel(group, now), (said,)
     return Sentinel(group, now), (said, Reconcile(holding))
+
+
+def _proposed(plan: Plan) -> Say:
+    consumers = len(set(plan.target.values()))
+    facts = {"reasons": plan.reasons, "consumers": consumers, "moves": len(plan.moves)}
+    return Say("plan.proposed", facts)
 
 
 def _told(group: Group, plan: Plan) -> Planned:

@@ -1,0 +1,10 @@
+"""Errors say who is at fault, and what a caller decides by."""
+
+from binwright.core.errors import ClusterRefused, WorldError
+
+
+def test_a_refusal_tells_its_status_and_when_to_come_again() -> None:
+    refused = ClusterRefused(429, "too many requests", after_s=2.0)
+    assert isinstance(refused, WorldError)
+    assert str(refused) == "429: too many requests"
+    assert (refused.status, refused.after_s) == (429, 2.0)
