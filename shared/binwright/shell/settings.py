@@ -160,6 +160,8 @@ class KubernetesSettings(Section):
     """The ConfigMap whose `pod.yaml` is the template of a consumer's pod."""
     owner: str | None = None
     """The controller's own Deployment, with which its consumers vanish; unset: they stay."""
+    groups: bool = False
+    """Run every ConsumerGroup object there is, instead of the one group of these settings."""
     request_timeout_s: Seconds = 10.0
     """How long one call to Kubernetes may take."""
 
@@ -192,6 +194,17 @@ class ConsumerSettings(Section):
                 f"batch_bytes ({self.batch_bytes})"
             )
         return self
+
+
+class HealthSettings(Section):
+    """Where `/live` and `/ready` are answered, for probes."""
+
+    port: Annotated[int, Field(ge=1, le=65535)] | None = None
+    """Of HTTP; unset: nobody answers."""
+    address: str = "127.0.0.1"
+    """Whose; in a pod its own, or 0.0.0.0 for all."""
+    patience_s: Seconds = 120.0
+    """A loop that has not gone round for so long is stuck, and `/live` says so."""
 
 
 class LakeSettings(Section):
@@ -246,6 +259,8 @@ class Settings(BaseSettings):
     """Where consumers run, with the fleet `kubernetes`."""
     consumer: ConsumerSettings = ConsumerSettings()
     lake: LakeSettings = LakeSettings()
+    health: HealthSettings = HealthSettings()
+    """Where probes ask whether a service lives and is ready."""
 
     @property
     def metadata_topic(self) -> str:

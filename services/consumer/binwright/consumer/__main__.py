@@ -21,6 +21,7 @@ from binwright.core.batch import BatchRules
 from binwright.core.errors import SettingsError, UserError
 from binwright.core.model import Slot
 from binwright.shell.bus import KafkaBus
+from binwright.shell.health import served
 from binwright.shell.logs import configure
 from binwright.shell.run import complain, run
 from binwright.shell.settings import Settings, load_settings
@@ -47,6 +48,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
     structlog.contextvars.bind_contextvars(slot=slot)
     chosen = settings.consumer
     async with (
+        served(settings.health) as health,
         KafkaBus(settings.kafka) as bus,
         KafkaIntake(settings.kafka, settings.group, settings.topics, chosen.isolation) as intake,
         DeltaLake(settings.lake, chosen.write_timeout_s) as lake,
@@ -68,7 +70,9 @@ async def consume(settings: Settings, slot: Slot) -> None:
                 relief_s=chosen.drain_timeout_s / 2,
             ),
             wall_ms=wall_ms,
+            beat=health.beat,
         )
+        health.ready = lambda: "" if ingest.consumer.ready else "its claims do not stand yet"
         try:
             await _until_drained(ingest, chosen.drain_timeout_s)
         finally:

@@ -75,10 +75,12 @@ class Ingest:
         topics: Sequence[str],
         rules: IngestRules,
         wall_ms: Callable[[], int],
+        beat: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.consumer = Consumer(mailbox.slot, mailbox.epoch)
         self._mailbox, self._intake, self._tables = mailbox, intake, tables
         self._topics, self._rules, self._wall_ms = topics, rules, wall_ms
+        self._beat = beat  # told each time that a loop has gone round
         self._buffer = Buffer(rules.batch)
         self._shelf = Shelf(rules.batch.cap_bytes // 2)
         self._from: dict[TopicPartition, int] = {}  # where the fetch that is ordered last begins
@@ -199,6 +201,7 @@ class Ingest:
     async def _report(self) -> None:
         while True:
             self._deeds.put_nowait(ReportNow())
+            self._beat("report")
             await asyncio.sleep(self._rules.report_s)
 
     def _state(self) -> Report:

@@ -48,7 +48,11 @@ class _Mandate(ConsumerRebalanceListener):  # type: ignore[misc]
 
 
 async def lead(
-    options: dict[str, Any], topic: str, group: str, reign: Callable[[], Awaitable[None]]
+    options: dict[str, Any],
+    topic: str,
+    group: str,
+    reign: Callable[[], Awaitable[None]],
+    beat: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Run `reign` whenever this process leads, for ever; end it when another does.
 
@@ -57,6 +61,7 @@ async def lead(
         topic: The metrics topic; whoever owns its partition 0 leads.
         group: The Kafka consumer group of the controllers.
         reign: One reign; it ends by `Deposed`, by a `WorldError`, or by being cancelled.
+        beat: Told each time that a loop has gone round.
 
     Raises:
         BrokerUnavailable: Kafka cannot be reached at the start.
@@ -76,15 +81,16 @@ async def lead(
         with translated(f"joining the controllers' group {group}"):
             await member.start()
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(_poll(member))
+            tasks.create_task(_poll(member, beat))
             tasks.create_task(_serve(mandate, reign))
     finally:
         await member.stop()
 
 
-async def _poll(member: AIOKafkaConsumer) -> None:
+async def _poll(member: AIOKafkaConsumer, beat: Callable[[str], None]) -> None:
     """Stay a member in good standing; what the topic holds is read elsewhere."""
     while True:
+        beat("membership")
         member.pause(*member.assignment())
         with translated("staying in the controllers' group"):
             await member.getmany(timeout_ms=int(POLL_S * 1000))

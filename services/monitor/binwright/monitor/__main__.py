@@ -8,6 +8,7 @@ from binwright.core.ports import Selection
 from binwright.monitor.sizes import KafkaLogs
 from binwright.monitor.watch import Watch
 from binwright.shell.bus import KafkaBus
+from binwright.shell.health import served
 from binwright.shell.serve import serve
 from binwright.shell.settings import Settings
 
@@ -30,8 +31,10 @@ async def run(settings: Settings) -> None:
     if not settings.topics and how.pattern is None:
         raise SettingsError(NO_TOPICS)
     logs = KafkaLogs(settings.kafka, answer_s=how.answer_s, sizes_per_pass=how.sizes_per_pass)
-    async with KafkaBus(settings.kafka) as bus, logs:
-        await Watch(logs, bus, selected(settings), how).run()
+    async with served(settings.health) as health, KafkaBus(settings.kafka) as bus, logs:
+        watch = Watch(logs, bus, selected(settings), how, health.beat)
+        health.ready = lambda: watch.trouble
+        await watch.run()
 
 
 def selected(settings: Settings) -> Selection:

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import ceil
 from uuid import uuid4
 
@@ -31,10 +31,23 @@ GONE_SAID_S = 600.0
 
 
 class Watch:
-    """One monitor: the topics it measures, and what it knows of them."""
+    """One monitor: the topics it measures, and what it knows of them.
 
-    def __init__(self, logs: Logs, bus: Bus, wanted: Selection, how: MonitorSettings) -> None:
-        """Measure what `wanted` selects as `logs` tells it, and say it on `bus`."""
+    Attributes:
+        trouble: Why the last pass failed, in words; empty when it did not.
+    """
+
+    def __init__(
+        self,
+        logs: Logs,
+        bus: Bus,
+        wanted: Selection,
+        how: MonitorSettings,
+        beat: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Measure what `wanted` selects as `logs` tells it, say it on `bus`; `beat` every pass."""
+        self.trouble = "no pass yet"
+        self._beat = beat
         self._logs, self._bus, self._wanted, self._how = logs, bus, wanted, how
         self._name = str(uuid4())
         self._number = 0
@@ -53,10 +66,12 @@ class Watch:
         begin, beat = loop.time(), 0
         failures = 0
         while True:
+            self._beat("pass")
             try:
                 await self._pass()
             except WorldError as exc:
                 failures += 1
+                self.trouble = str(exc)
                 self._has_topic = False  # it may be that which is gone
                 rest_s = min(self._how.interval_s * 2 ** min(failures, 10), LONGEST_REST_S)
                 log.warning("pass.failed", reason=str(exc), failures=failures, rest_s=rest_s)
@@ -64,7 +79,7 @@ class Watch:
             else:
                 if failures:
                     log.info("pass.recovered", failures=failures)
-                failures = 0
+                failures, self.trouble = 0, ""
             beat = max(beat + 1, ceil((loop.time() - begin) / self._how.interval_s))
             await asyncio.sleep(begin + beat * self._how.interval_s - loop.time())
 

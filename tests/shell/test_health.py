@@ -1,0 +1,54 @@
+"""What probes are answered."""
+
+import asyncio
+
+import aiohttp
+import pytest
+
+from binwright.core.errors import SettingsError
+from binwright.embedded.ports import reserved
+from binwright.shell.health import Health, served
+from binwright.shell.settings import HealthSettings
+
+
+async def asked(port: int, path: str) -> tuple[int, str]:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"http://127.0.0.1:{port}{path}") as answer,
+    ):
+        return answer.status, (await answer.json())["reason"]
+
+
+async def test_ready_is_what_the_service_says() -> None:
+    with reserved() as port:
+        free = port
+    async with served(HealthSettings(port=free)) as health:
+        assert await asked(free, "/ready") == (503, "starting")
+        health.ready = lambda: ""
+        assert await asked(free, "/ready") == (200, "")
+        assert await asked(free, "/live") == (200, "")
+
+
+async def test_a_port_that_is_taken_is_told() -> None:
+    async def serve(_: asyncio.StreamReader, __: asyncio.StreamWriter) -> None: ...
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with server:
+        with pytest.raises(SettingsError, match=f"health: 127.0.0.1:{port}"):
+            async with served(HealthSettings(port=port)):
+                pass
+
+
+@pytest.mark.looptime
+async def test_a_loop_that_stands_still_is_named() -> None:
+    health = Health(patience_s=10.0)
+    health.beat("passes")
+    health.beat("words")
+    assert health.began("passes")
+    assert not health.began("others")
+    await asyncio.sleep(8.0)
+    health.beat("words")
+    assert not health.stuck()
+    await asyncio.sleep(8.0)
+    assert health.stuck() == "passes: 16 s"
