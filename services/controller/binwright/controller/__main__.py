@@ -3,39 +3,22 @@
 import contextlib
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from binwright.controller.fleets.fixed import FixedFleet
 from binwright.controller.fleets.process import ProcessFleet
 from binwright.controller.lead import lead
-from binwright.controller.steer import Controller, Realm
-from binwright.core.group import Rules
-from binwright.core.model import BytesPerSecond, Slot
+from binwright.controller.realm import realm
+from binwright.controller.steer import Controller
+from binwright.core.model import Slot
 from binwright.core.ports import Bus, Fleet
-from binwright.lab.packings import packing
 from binwright.shell.broker import client_options
 from binwright.shell.bus import KafkaBus
+from binwright.shell.health import served
 from binwright.shell.letters import METRICS_CONFIG
 from binwright.shell.run import meanwhile
 from binwright.shell.serve import serve
 from binwright.shell.settings import Settings
-
-STALE_WINDOWS = 3
-
-
-def rules(settings: Settings) -> Rules:
-    """Return the machine's rules as the settings say them."""
-    chosen = settings.controller
-    return Rules(
-        limit=BytesPerSecond(chosen.limit_bytes_per_s),
-        capacity=BytesPerSecond(chosen.capacity),
-        look_again_s=chosen.look_again_s,
-        consumer_timeout_s=chosen.consumer_timeout_s,
-        plan_timeout_s=chosen.plan_timeout_s,
-        repeat_s=chosen.repeat_s,
-        stale_s=STALE_WINDOWS * settings.monitor.window_s,
-        max_slots=chosen.max_slots,
-    )
 
 
 def consumer_command(settings: Settings, slot: Slot) -> tuple[str, ...]:
@@ -72,11 +55,25 @@ async def _fleet(settings: Settings) -> AsyncIterator[Fleet]:
                 yield deployments
 
 
-async def _reign(bus: Bus, fleet: Fleet, realm: Realm) -> None:
-    try:
-        await Controller(bus, fleet, realm).reign()
-    finally:
-        fleet.rest()  # or we would go on repairing what our successor retires
+@contextlib.asynccontextmanager
+async def _ruler(settings: Settings, bus: Bus) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+    """Give what leading means: a reign over the settings' group, or over all group objects."""
+    if settings.kubernetes.groups:
+        from binwright.controller.deploy import kubernetes_groups  # noqa: PLC0415 - as above
+
+        async with kubernetes_groups(settings, bus) as groups:
+            yield groups.rule
+        return
+    ruled = realm(settings)
+    async with _fleet(settings) as fleet:
+
+        async def reign() -> None:
+            try:
+                await Controller(bus, fleet, ruled).reign()
+            finally:
+                fleet.rest()  # or we would go on repairing what our successor retires
+
+        yield reign
 
 
 async def control(settings: Settings) -> None:
@@ -86,20 +83,19 @@ async def control(settings: Settings) -> None:
         UserError: The settings name a packing that does not exist.
         BrokerUnavailable: Kafka cannot be reached at the start.
     """
-    realm = Realm(
-        metadata_topic=settings.metadata_topic,
-        metrics_topic=settings.monitor.topic,
-        rules=rules(settings),
-        packing=packing(settings.controller.packing),
-        topics=frozenset(settings.topics) or None,
-    )
-    async with KafkaBus(settings.kafka) as bus, _fleet(settings) as fleet:
+    async with (
+        served(settings.health) as health,
+        KafkaBus(settings.kafka) as bus,
+        _ruler(settings, bus) as reign,
+    ):
+        health.ready = lambda: "" if health.began("membership") else "has not joined the others"
         await bus.ensure(settings.monitor.topic, 1, METRICS_CONFIG)
         await lead(
             client_options(settings.kafka),
             settings.monitor.topic,
             f"{settings.group}.controllers",
-            lambda: _reign(bus, fleet, realm),
+            reign,
+            health.beat,
         )
 
 

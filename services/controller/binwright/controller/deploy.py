@@ -1,4 +1,4 @@
-"""The controller in a cluster: from settings to a fleet of Deployments."""
+"""The controller in a cluster: from settings to Deployments, or to group objects."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -6,6 +6,9 @@ from collections.abc import AsyncIterator
 from binwright.controller.fleets.kubernetes import KubernetesFleet
 from binwright.controller.kube.cluster import opened
 from binwright.controller.kube.deployment import Shape
+from binwright.controller.kube.groups import Groups
+from binwright.core.errors import SettingsError
+from binwright.core.ports import Bus
 from binwright.shell.run import meanwhile
 from binwright.shell.settings import Settings
 
@@ -20,3 +23,18 @@ async def kubernetes_fleet(settings: Settings) -> AsyncIterator[KubernetesFleet]
         fleet = KubernetesFleet(cluster, shape, settings.controller.max_slots)
         async with meanwhile(fleet.run()):
             yield fleet
+
+
+@contextlib.asynccontextmanager
+async def kubernetes_groups(settings: Settings, bus: Bus) -> AsyncIterator[Groups]:
+    """Give the groups that the namespace's objects describe, and follow them meanwhile.
+
+    Raises:
+        SettingsError: The fleet is none of Deployments.
+    """
+    if settings.controller.fleet != "kubernetes":
+        raise SettingsError('kubernetes.groups needs controller.fleet = "kubernetes"')
+    async with opened(settings.kubernetes) as cluster:
+        groups = Groups(cluster, bus, settings)
+        async with meanwhile(groups.objects.run()):
+            yield groups

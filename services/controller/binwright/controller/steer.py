@@ -6,7 +6,7 @@ commands to others delay a command.
 """
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from uuid import uuid4
@@ -64,7 +64,15 @@ class Realm:
 class Controller:
     """One reign, from its Claim until somebody else's."""
 
-    def __init__(self, bus: Bus, fleet: Fleet, realm: Realm) -> None:
+    def __init__(
+        self,
+        bus: Bus,
+        fleet: Fleet,
+        realm: Realm,
+        observe: Callable[[Action], None] = lambda _: None,
+    ) -> None:
+        """Rule `realm`; `observe` is told of everything that the machine asks for."""
+        self._observe = observe
         self._bus, self._fleet, self._realm = bus, fleet, realm
         self._voice = Voice(bus, realm.metadata_topic)
         self._words: asyncio.Queue[Action] = asyncio.Queue()
@@ -122,6 +130,7 @@ class Controller:
 
     def _act(self, actions: Collection[Action]) -> None:
         for action in actions:
+            self._observe(action)
             match action:
                 case Say(event=event, facts=facts):
                     log.info(event, **facts)

@@ -1,0 +1,89 @@
+"""A ConsumerGroup object as settings: what it says wins, the controller's own fill the rest."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from binwright.controller.kube.api import Obj
+from binwright.controller.kube.mirror import name_of
+from binwright.core.errors import SettingsError
+from binwright.shell.settings import Section, Settings, settings_environment
+
+API_VERSION, KIND = "binwright.dev/v1alpha1", "ConsumerGroup"
+PLURAL = "consumergroups"
+# What a group's consumers must be told beside the settings that all services share.
+_TOLD = (
+    "BINWRIGHT_GROUP",
+    "BINWRIGHT_TOPICS",
+    "BINWRIGHT_LAKE__PATH",
+    "BINWRIGHT_LAKE__SPARK",
+    "BINWRIGHT_CONSUMER__START",
+    "BINWRIGHT_CONTROLLER__MAX_SLOTS",
+)
+_CONTROLLER = {
+    "limitBytesPerSecond": "limit_bytes_per_s",
+    "capacityBytesPerSecond": "capacity_bytes_per_s",
+    "packing": "packing",
+    "maxConsumers": "max_slots",
+}
+_BUDGETS = {
+    "lookAgainSeconds": "look_again_s",
+    "consumerTimeoutSeconds": "consumer_timeout_s",
+    "planTimeoutSeconds": "plan_timeout_s",
+}
+
+S = TypeVar("S", bound=Section)
+
+
+def group_name(obj: Obj) -> str:
+    """Return the Kafka group that an object is about."""
+    name: str = obj["spec"].get("group") or name_of(obj)
+    return name
+
+
+def acts(obj: Obj) -> bool:
+    """Whether plans are carried out."""
+    spec = obj["spec"]
+    return spec.get("mode", "act") == "act" and not spec.get("pause", False)
+
+
+def settings_of(obj: Obj, base: Settings) -> Settings:
+    """Return the settings of the object's group.
+
+    Raises:
+        SettingsError: They do not hold together with the controller's own; names every fault.
+    """
+    spec, budgets = obj["spec"], obj["spec"].get("budgets", {})
+    chosen = _renamed(spec, _CONTROLLER) | _renamed(budgets, _BUDGETS)
+    if "limit_bytes_per_s" in chosen:  # a capacity of the settings belongs to their limit
+        chosen.setdefault("capacity_bytes_per_s", None)
+    sink = {name: spec["sink"][name] for name in ("path", "spark") if name in spec.get("sink", {})}
+    start = {"start": spec["start"]} if "start" in spec else {}
+    try:
+        return base.model_copy(
+            update={
+                "group": group_name(obj),
+                "topics": tuple(spec["topics"]),
+                "controller": _changed(base.controller, chosen),
+                "lake": _changed(base.lake, sink),
+                "consumer": _changed(base.consumer, start),
+            }
+        )
+    except ValidationError as exc:
+        faults = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in exc.errors()]
+        raise SettingsError(f"the spec does not hold: {'; '.join(faults)}") from exc
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """Return what the consumers of the group are told by variables."""
+    every = settings_environment(settings)
+    return {name: every[name] for name in _TOLD}
+
+
+def _renamed(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {ours: given[theirs] for theirs, ours in names.items() if theirs in given}
+
+
+def _changed(section: S, changes: Mapping[str, Any]) -> S:
+    return type(section)(**{**section.model_dump(), **changes})

@@ -1,0 +1,40 @@
+"""From settings to what a reign rules, and by which rules."""
+
+from binwright.controller.steer import Realm
+from binwright.core.group import Rules
+from binwright.core.model import BytesPerSecond
+from binwright.lab.packings import packing
+from binwright.shell.settings import Settings
+
+STALE_WINDOWS = 3
+
+
+def rules(settings: Settings, *, acts: bool = True) -> Rules:
+    """Return the machine's rules as the settings say them."""
+    chosen = settings.controller
+    return Rules(
+        limit=BytesPerSecond(chosen.limit_bytes_per_s),
+        capacity=BytesPerSecond(chosen.capacity),
+        look_again_s=chosen.look_again_s,
+        consumer_timeout_s=chosen.consumer_timeout_s,
+        plan_timeout_s=chosen.plan_timeout_s,
+        repeat_s=chosen.repeat_s,
+        stale_s=STALE_WINDOWS * settings.monitor.window_s,
+        max_slots=chosen.max_slots,
+        acts=acts,
+    )
+
+
+def realm(settings: Settings, *, acts: bool = True) -> Realm:
+    """Return the group of these settings; without topics it takes whatever is measured.
+
+    Raises:
+        UserError: The settings name a packing that does not exist.
+    """
+    return Realm(
+        metadata_topic=settings.metadata_topic,
+        metrics_topic=settings.monitor.topic,
+        rules=rules(settings, acts=acts),
+        packing=packing(settings.controller.packing),
+        topics=frozenset(settings.topics) or None,
+    )
