@@ -15,6 +15,7 @@ import structlog
 from binwright.controller.kube.api import CONFLICT, Api, Obj, configured
 from binwright.controller.kube.mirror import Mirror
 from binwright.core.errors import ClusterRefused, ClusterUnavailable
+from binwright.embedded.ports import HOST
 
 from .plane import Plane
 from .pod import Host, Pod, now
@@ -113,7 +114,10 @@ async def run_kubelet(
     """
     api = Api(await configured(plane.kubeconfig(node)), 10.0)
     number = int(node.rpartition("-")[2])
-    kubelet = Kubelet(Host(api, home / node, images, environment, number), node)
+    # Where a real node's pods find the service `kubernetes`.
+    server = {"KUBERNETES_SERVICE_HOST": HOST, "KUBERNETES_SERVICE_PORT": str(plane.port)}
+    host = Host(api, home / node, images, {**environment, **server}, number)
+    kubelet = Kubelet(host, node)
     try:
         await kubelet.start()
         yield kubelet

@@ -37,7 +37,10 @@ IMAGES = {
     "sleeper": (sys.executable, "-c", SLEEPER),
     "failing": (sys.executable, "-c", "import sys; sys.exit(3)"),
     "stubborn": (sys.executable, "-c", SLEEPER.replace("sys.exit(0)", "None")),
-    "binwright": ("binwright",),
+    **{
+        f"binwright-{service}": (sys.executable, "-m", f"binwright.{service}")
+        for service in ("monitor", "controller", "consumer")
+    },
 }
 
 
