@@ -10,7 +10,7 @@ FAULTS ?= 10
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kubernetes check chaos bench bench-handover clean
+.PHONY: help demo test test-kubernetes check model chaos bench bench-handover clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -38,6 +38,9 @@ check: $(VENV)/.dev ## Lint, types, layers, spelling
 test: $(VENV)/.dev ## Core (every branch), house (virtual time), then the real broker and Spark
 	$(BIN)/python -m pytest tests/core --cov --cov-report=term --cov-fail-under=100
 	$(BIN)/python -m pytest tests --ignore=tests/core --ignore=tests/kubernetes
+
+model: $(VENV)/.dev ## Explore the protocol state by state (ARGS=holds, breaks or names; a quarter of an hour)
+	$(BIN)/python -m tests.model $(ARGS)
 
 test-kubernetes: $(VENV)/.dev ## The Kubernetes half on a real control plane, pods as processes
 	$(BIN)/python -m pytest tests/kubernetes

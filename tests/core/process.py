@@ -19,7 +19,7 @@ from binwright.core.handover import (
     Quit,
     Reply,
 )
-from binwright.core.messages import Fence, Hello, Report
+from binwright.core.messages import Command, Fence, Hello, Report
 from binwright.core.model import Slot, TopicPartition
 from binwright.core.ports import Hint
 from binwright.core.stamp import Stamp, app_id, landed_already, resolve, write_version
@@ -97,7 +97,7 @@ class Process:
         if self.consumer is None:
             return [self.hello]
         steps: list[Step] = [self.do] if self.deeds else []
-        if self.position < len(self.world.orders[self.slot]):
+        if self.ordered():
             steps.append(self.obey)
         if self.call and (self.call.lost or self.call.write.verdict != ""):
             steps.append(self.take_verdict)
@@ -106,13 +106,19 @@ class Process:
         return steps
 
     def hello(self) -> None:
-        self.consumer = Consumer(self.slot, len(self.world.inbox))
-        self.world.inbox.append(Hello(slot=self.slot, process="p", version="v"))
+        epoch = self.world.publish(Hello(slot=self.slot, process="p", version="v"))
+        self.consumer = Consumer(self.slot, epoch)
+
+    def ordered(self) -> bool:
+        """Whether a command waits to be obeyed."""
+        return self.position < len(self.world.orders[self.slot])
 
     def obey(self) -> None:
-        command = self.world.orders[self.slot][self.position]
+        self._apply(handover.obey(self.me, self._next_order(), 0))
+
+    def _next_order(self) -> Command:
         self.position += 1
-        self._apply(handover.obey(self.me, command, 0))
+        return self.world.orders[self.slot][self.position - 1]
 
     def _apply(self, done: handover.Done) -> None:
         self.consumer, deeds = done
@@ -133,7 +139,7 @@ class Process:
     def _do(self, deed: Deed) -> None:
         match deed:
             case Reply(message=message):
-                self.world.inbox.append(message)
+                self.world.publish(message)
             case Fetch(partition=partition, offset=offset):
                 if partition in self.me.reading():
                     self.fetching[partition] = offset
@@ -141,8 +147,10 @@ class Process:
                 self.opens.append(deed)
             case Exit():
                 self.end()
+            case _ if any(isinstance(waiting, Reply) for waiting in self.deeds):
+                self.deeds.append(deed)  # no report overtakes an answer (†)
             case _:
-                self.world.inbox.append(self._state())
+                self.world.publish(self._state())
 
     def _state(self) -> Report:
         return Report(
@@ -213,18 +221,22 @@ class Process:
         self.sequence += 1
         topic = next(iter(rows)).topic
         ends = {p: end for p, (_, end) in rows.items()}
-        held = {p: landed for p, landed in self.me.landed().items() if p.topic == topic}
+        landed = self._stamped(topic) | ends
         self.consumer = handover.handed(self.me, ends)
         stamp = Stamp(
             group=GROUP,
             slot=self.slot,
             epoch=self.me.epoch,
             sequence=self.sequence,
-            landed={**held, **ends},
+            landed=landed,
         ).encode()
         number = write_version(self.me.epoch, self.sequence)
         write = Write(topic, app_id(GROUP, self.slot), number, 0, rows, stamp)
         self.call = Call("write", self._submit(write))
+
+    def _stamped(self, topic: str) -> dict[TopicPartition, int]:
+        """Return what of a table a stamp names, beside the rows of its write."""
+        return {p: landed for p, landed in self.me.landed().items() if p.topic == topic}
 
     def give_up(self) -> None:
         """The word about the call is lost; what the server does with it stays open."""

@@ -72,7 +72,7 @@ class Ruler:
         world = self.world
         match word:
             case Publish(message=message):
-                world.inbox.append(message)
+                world.publish(message)
             case Tell(slot=slot, message=command):
                 world.tell(slot, command)
             case Broadcast(message=command):

@@ -5,7 +5,7 @@ import pytest
 from binwright.core.events import Action
 from binwright.core.group import Held, Parked, Place, Starting, Stopping, Tail, Unassigned
 from binwright.core.group import lose as lose_slot
-from binwright.core.machine import Sentinel
+from binwright.core.machine import Sentinel, Synchronize
 from binwright.core.messages import (
     Dead,
     Fence,
@@ -85,6 +85,8 @@ def test_an_heir_that_reads_ahead_is_not_moved_on() -> None:
     """Nor is its debt forgotten: whoever comes next must wait for the last write, too."""
     reign, stop, start = moving()
     reign.started(start, B)
+    reign.hello(C)
+    reign.report(C)
     places = reign.group.places
     _, actions = advance(reign.group, {P: C, Q: A}, reign.now)
     assert told(actions, StopConsuming) == []
@@ -163,3 +165,13 @@ def test_readers_ahead_must_be_stopped_before_their_writer_is_lost() -> None:
     known = group({}, {P: tailed(held(S1, 2), (S0, 1))})
     with pytest.raises(ValueError, match="must be stopped first"):
         lose_slot(known, S0)
+
+
+def test_a_landed_that_was_never_heard_is_missed_by_what_is_not_closing_any_more() -> None:
+    """† A log may be compacted before a controller that slept reads it."""
+    reign, _, start = moving()
+    reign.started(start, B)
+    reign.report(A, held=[Q], closing=[P])
+    assert reign.phase() is not Synchronize
+    reign.report(A, held=[Q])
+    assert reign.phase() is Synchronize

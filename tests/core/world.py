@@ -47,6 +47,11 @@ class World:
         self.crowned += 1
         self.rulers.append(Ruler(self, f"ruler-{self.crowned}"))
 
+    def publish(self, message: Inbound) -> int:
+        """Append to partition 0; return the offset."""
+        self.inbox.append(message)
+        return len(self.inbox) - 1
+
     def tell(self, slot: Slot, command: Command) -> None:
         self.orders.setdefault(slot, []).append(command)
 

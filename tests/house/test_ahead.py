@@ -1,9 +1,11 @@
 """Hand-overs under slow writes, on virtual time: the heir reads on while the old owner lands."""
 
+import asyncio
+
 import pytest
 
 from binwright.core import wire
-from binwright.core.messages import Landed, Stopped
+from binwright.core.messages import Landed, Report, Stopped
 from binwright.core.model import Slot
 from binwright.lab.picture import Picture
 
@@ -82,3 +84,27 @@ async def test_what_is_read_ahead_has_a_limit_and_is_read_on_behind_it() -> None
         await grown(w)
         await until(lambda: len(w.fleet.running) == 2 and w.steady())
         await w.settled(300.0)
+
+
+async def test_no_report_tells_of_a_landing_before_its_answer_does() -> None:
+    """† Else a controller that hears all would think that it had missed the `Landed`.
+
+    While Kafka is away reports and answers wait together; one report is enough.
+    """
+    async with world({"orders": 4}) as w:
+        await grown(w)
+        await until(lambda: bool(unsettled(w)))
+        said = unsettled(w)[0]
+        before = sum(w.storage.landed()[said.unsettled[0]].values())
+        await w.bus.go_down()
+        await until(lambda: sum(w.storage.landed()[said.unsettled[0]].values()) > before)
+        await asyncio.sleep(5.0)
+        await w.bus.come_up()
+        await until(lambda: bool(landed(w)))
+        heard = w.heard()
+        answer = next(m for m in landed(w) if m.revision == said.revision)
+        between = heard[heard.index(said) : heard.index(answer)]
+        told = [m for m in between if isinstance(m, Report) and m.slot == said.slot]
+        assert all(set(said.unsettled) <= set(m.closing) for m in told)
+        await until(w.steady)
+        await w.settled()

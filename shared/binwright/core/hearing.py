@@ -86,7 +86,7 @@ def _hello(group: Group, slot: Slot, event: Heard) -> Heeded:
 
 
 def _dead(group: Group, slot: Slot, event: Heard) -> Heeded:
-    """Void what spoke before, whoever says so, a deposed controller too (†)."""
+    """Void what spoke before, whoever says so, a deposed controller too."""
     member = group.member(slot)
     lived = member.epoch is not None
     died = replace(member, dead=event.offset, ready=False, condemned_at=None)
@@ -183,9 +183,22 @@ def contradiction(group: Group, message: Inbound) -> str | None:
     if not isinstance(message, Report) or message.epoch != group.member(message.slot).epoch:
         return None
     for partition, place in sorted(group.places.items()):
+        if _unheard(message, partition, place):
+            # No report overtakes its process's answers: that word will not come any more.
+            return f"consumer {message.slot} has landed {partition}, and its Landed was never heard"
         if isinstance(place.at, Held | Starting) and (why := _denied(message, partition, place)):
             return why
     return None
+
+
+def _unheard(report: Report, partition: TopicPartition, place: Place) -> bool:
+    """Whether a `Landed` is awaited of a process that has said it already (†).
+
+    So it is for a controller that slept until partition 0 was compacted: one `Landed` of each slot
+    is kept. Its heir would read ahead for ever.
+    """
+    awaited = any((t.slot, t.epoch) == (report.slot, report.epoch) for t in place.tails)
+    return awaited and partition not in report.closing
 
 
 def _denied(report: Report, partition: TopicPartition, place: Place) -> str | None:

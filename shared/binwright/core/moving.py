@@ -171,7 +171,7 @@ def repeat(group: Group, now: float) -> tuple[Group, tuple[Action, ...]]:
             continue
         changed[partition] = replace(place, at=replace(at, sent_at=now))
         if isinstance(at, Starting):
-            # Only what is still awaited: the others may have moved on since (†).
+            # Only what is still awaited: the others may have moved on since.
             said = starting.get((at.slot, at.command.revision), replace(at.command, offsets={}))
             offsets = {**said.offsets, partition: at.command.offsets[partition]}
             starting[at.slot, at.command.revision] = replace(said, offsets=offsets)

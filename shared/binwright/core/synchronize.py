@@ -55,7 +55,7 @@ def concluded(
             ((slot, epoch),) = holders.items()
             places[partition] = Place(Held(slot, epoch), owed)
         else:
-            # Held twice: stopped at both, then placed by resolve, with neither's word (†).
+            # Held twice: stopped at both, then placed by resolve, with neither's word.
             at = Stopping(holders, revision, now, twice=len(holders) > 1)
             places[partition] = Place(at, owed)
     unread = {p: Place(Unassigned(), debt(group, p.topic)) for p in group.rates if p not in places}

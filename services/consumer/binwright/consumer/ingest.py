@@ -85,6 +85,8 @@ class Ingest:
         self._shelf = Shelf(rules.batch.cap_bytes // 2)
         self._from: dict[TopicPartition, int] = {}  # where the fetch that is ordered last begins
         self._deeds: asyncio.Queue[Deed] = asyncio.Queue()
+        self._unsaid = 0  # answers among the deeds
+        self._due = False  # a report is among them
         self._opens: deque[Open] = deque()
         self._asked = asyncio.Event()  # to end
         self._told_at = 0.0  # anything by a controller
@@ -144,9 +146,18 @@ class Ingest:
                 case Fetch(partition=partition, offset=offset):
                     self._from[partition] = offset
                     self._deeds.put_nowait(deed)
+                case ReportNow():
+                    self._tell()
                 case _:
+                    self._unsaid += isinstance(deed, Reply)
                     self._deeds.put_nowait(deed)
         self._wake.set()
+
+    def _tell(self) -> None:
+        """Report soon; one waits at most: many would gather before answers while Kafka is away."""
+        if not self._due:
+            self._due = True
+            self._deeds.put_nowait(ReportNow())
 
     def _land_ahead(self, partition: TopicPartition) -> None:
         read = self._shelf.take(partition)
@@ -160,10 +171,15 @@ class Ingest:
             match await self._deeds.get():
                 case Reply(message=message):
                     await self._mailbox.publish(message)
+                    self._unsaid -= 1
                     log.debug("answer.sent", kind=message.kind)
                     if isinstance(message, Goodbye):
                         log.info("goodbye.said", landed=len(message.landed))
+                case ReportNow() as deed if self._unsaid:
+                    # A report tells what is now: it must not come before the answers to it (†).
+                    self._deeds.put_nowait(deed)
                 case ReportNow():
+                    self._due = False
                     await self._mailbox.publish(self._state())
                 case Fetch(partition=partition, offset=offset):
                     await self._begin(partition, offset)
