@@ -18,8 +18,14 @@ P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 GROUP, ME = "g", Slot(3)
 
 
-def stamp(landed: dict[TopicPartition, int], sequence: int = 1, group: str = GROUP) -> str:
-    return Stamp(group=group, slot=ME, epoch=9, sequence=sequence, landed=landed).encode()
+def stamp(
+    landed: dict[TopicPartition, int],
+    sequence: int = 1,
+    group: str = GROUP,
+    topic_id: str | None = None,
+) -> str:
+    made = Stamp(group=group, slot=ME, epoch=9, sequence=sequence, landed=landed, topic_id=topic_id)
+    return made.encode()
 
 
 def test_a_stamp_reads_back() -> None:
@@ -67,6 +73,21 @@ def test_the_maximum_counts() -> None:
 
 def test_a_stamp_before_the_hint_says_nothing() -> None:
     assert resolve(P, Hint(5, 2, "t"), [Commit(2, stamp({P: 7}))], GROUP) == 5
+
+
+def test_offsets_of_an_earlier_topic_of_the_same_name_say_nothing() -> None:
+    commits = [
+        Commit(5, stamp({P: 2}, topic_id="new")),
+        Commit(4, stamp({P: 70, Q: 40}, topic_id="old")),
+    ]
+    assert resolve(P, None, commits, GROUP, "new") == 2
+    assert resolve(Q, None, commits, GROUP, "new") is None
+    assert resolve(Q, None, commits, GROUP, "old") == 40
+
+
+@pytest.mark.parametrize(("then", "now"), [(None, "new"), ("old", None), (None, None)])
+def test_where_a_broker_tells_no_ids_the_name_counts(then: str | None, now: str | None) -> None:
+    assert resolve(P, None, [Commit(4, stamp({P: 7}, topic_id=then))], GROUP, now) == 7
 
 
 def test_where_nobody_tells_nothing_is_known() -> None:

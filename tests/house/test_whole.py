@@ -134,6 +134,22 @@ async def test_a_broker_outage_loses_and_doubles_nothing() -> None:
         await w.settled()
 
 
+async def test_a_topic_made_anew_that_has_outgrown_the_old_one_is_read_from_its_beginning() -> None:
+    """Its end tells nothing then; only its id does."""
+    async with world({"orders": 2}) as w:
+        w.load(dict.fromkeys(P[:2], 20_000.0))
+        await until(w.steady)
+        await asyncio.sleep(20)
+        was = w.topics.bounds(P[0])[1]
+        w.topics.delete("orders")
+        w.topics.create("orders", 2)
+        w.topics.produce(P[0], *[b"anew"] * (2 * was))
+        await until(lambda: b"anew" in w.values(P[0]))
+        await until(w.steady)
+        await asyncio.sleep(30)
+        assert w.values(P[0]).count(b"anew") == 2 * was
+
+
 async def test_a_topic_made_anew_is_read_from_its_beginning() -> None:
     async with world({"orders": 2}) as w:
         w.load(dict.fromkeys(P[:2], 20_000.0))

@@ -9,14 +9,18 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 pytestmark = pytest.mark.integration
 
 BINWRIGHT = (sys.executable, "-m", "binwright.cli")
 RECORDS = 2_000
+
+Report = dict[str, Any]
 
 
 async def until(condition: Callable[[], bool], patience_s: float) -> None:
@@ -25,16 +29,46 @@ async def until(condition: Callable[[], bool], patience_s: float) -> None:
             await asyncio.sleep(0.2)
 
 
-async def produce(bootstrap: str) -> None:
+async def produce(bootstrap: str, records: int) -> None:
     async with AIOKafkaProducer(bootstrap_servers=bootstrap) as producer:
-        for number in range(RECORDS):
+        for number in range(records):
             value = json.dumps({"id": number}).encode()
             await producer.send("mine", value, key=b"%d" % number, partition=number % 4)
+
+
+async def make_anew(bootstrap: str) -> None:
+    """Delete the topic and create it again, as soon as Kafka has deleted it."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+    await admin.start()
+    try:
+        await admin.delete_topics(["mine"])
+        async with asyncio.timeout(60):
+            while (await admin.create_topics([NewTopic("mine", 4, 1)])).topic_errors[0][1]:  # noqa: ASYNC110 - only asking tells
+                await asyncio.sleep(0.05)
+    finally:
+        await admin.close()
+
+
+async def audited(bootstrap: str, lake: Path, enough: Callable[[Report], bool]) -> Report:
+    """Audit until it is enough."""
+    where = ("--bootstrap-servers", bootstrap, "--lake", str(lake))
+    command = (*BINWRIGHT, "audit", "--topics", "mine", *where, "--json")
+    async with asyncio.timeout(240):
+        while True:
+            done = await asyncio.to_thread(
+                subprocess.run, command, capture_output=True, text=True, check=False, timeout=200
+            )
+            assert done.stdout, done.stderr
+            found: Report = json.loads(done.stdout)
+            assert done.returncode == (0 if found["clean"] else 1)
+            if enough(found):
+                return found
 
 
 async def test_own_records_land_and_the_audit_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Also those of a topic that is deleted and made anew, and soon longer than it ever was."""
     lake, log = tmp_path / "lake", tmp_path / "up.log"
     monkeypatch.setenv("PYTHONWARNINGS", "ignore")
     command = (*BINWRIGHT, "up", "--topics", "mine", "--lake", str(lake))
@@ -46,19 +80,20 @@ async def test_own_records_land_and_the_audit_says_so(
         await until(lambda: "logs:" in log.read_text() or system.poll() is not None, 300)
         found = re.search(r"Kafka: (\S+)", log.read_text())
         assert found, log.read_text()
-        await produce(found.group(1))
-        where = ("--bootstrap-servers", found.group(1), "--lake", str(lake))
-        audit = (*BINWRIGHT, "audit", "--topics", "mine", *where, "--json")
-        result: dict[str, object] = {}
-        async with asyncio.timeout(240):
-            while not result.get("clean"):
-                done = await asyncio.to_thread(
-                    subprocess.run, audit, capture_output=True, text=True, check=False, timeout=200
-                )
-                assert done.stdout, done.stderr
-                result = json.loads(done.stdout)
-                assert done.returncode == (0 if result["clean"] else 1)
-        assert result["rows"] == RECORDS
+        bootstrap = found.group(1)
+        await produce(bootstrap, RECORDS)
+        once = await audited(bootstrap, lake, lambda report: bool(report["clean"]))
+        assert once["rows"] == RECORDS
+
+        await make_anew(bootstrap)
+        await produce(bootstrap, 2 * RECORDS)
+        both = await audited(bootstrap, lake, lambda report: report["rows"] >= 3 * RECORDS)
+        assert both["rows"] == 3 * RECORDS
+        (table,) = both["tables"]
+        assert [part["lost"] for part in table["partitions"]] == [0] * 4
+        assert [part["surplus"] for part in table["partitions"]] == [
+            RECORDS // 4
+        ] * 4  # old offsets
     finally:
         system.send_signal(signal.SIGINT)
         await until(lambda: system.poll() is not None, 90)

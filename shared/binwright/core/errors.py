@@ -45,6 +45,10 @@ class TopicMissing(WorldError):
     """A topic that should be there is not."""
 
 
+class TopicRecreated(WorldError):
+    """A topic was deleted and made anew under our hands: its offsets count from 0 again."""
+
+
 class LakeUnavailable(WorldError):
     """Spark does not answer, or the lake cannot be read or written."""
 

@@ -111,6 +111,7 @@ class Hint:
     offset: int  # the next offset to land
     version: int  # of the writer's own last commit
     table: str  # the table's id: a hint about another table is void
+    topic_id: str | None = None  # as is one about another topic of the same name
 
 
 class Intake(Protocol):
@@ -135,6 +136,14 @@ class Intake(Protocol):
         self, partitions: Collection[TopicPartition]
     ) -> Mapping[TopicPartition, tuple[int, int]]:
         """Return (first offset kept, end offset); raise `BrokerUnavailable`, `TopicMissing`."""
+
+    async def topic_id(self, topic: str) -> str | None:
+        """Return which of all topics that ever had this name it is; None if Kafka does not tell.
+
+        Raises:
+            BrokerUnavailable: Nobody answers, or we may not know.
+            TopicMissing: There is none of this name now.
+        """
 
     async def hints(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Hint]:
         """Return the readable hints among the group's committed offsets."""

@@ -35,7 +35,8 @@ class Stamp:
     """The `userMetadata` of a data commit.
 
     `landed` names every partition of this table that the writer holds and has landed up to, with
-    the next offset to land after this commit: never one that it only read ahead (†).
+    the next offset to land after this commit: never one that it only read ahead (†). `topic_id`
+    tells of which topic: offsets of an earlier one of the same name mean nothing.
     """
 
     group: str
@@ -43,15 +44,15 @@ class Stamp:
     epoch: Annotated[int, Field(ge=0)]
     sequence: Annotated[int, Field(ge=0)]
     landed: Mapping[Partition, Offset]
+    topic_id: str | None = None
     kind: Literal["binwright-stamp/1"] = "binwright-stamp/1"
 
     def encode(self) -> str:
         """Return JSON text; equal stamps are equal text."""
         landed = {str(p): offset for p, offset in sorted(self.landed.items())}
         fields = {"group": self.group, "slot": self.slot, "epoch": self.epoch}
-        return orjson.dumps(
-            {**fields, "sequence": self.sequence, "landed": landed, "kind": self.kind}
-        ).decode()
+        fields |= {"sequence": self.sequence, "landed": landed, "topic_id": self.topic_id}
+        return orjson.dumps({**fields, "kind": self.kind}).decode()
 
 
 _STAMP: TypeAdapter[Stamp] = TypeAdapter(Stamp)
@@ -84,16 +85,27 @@ def landed_already(
 
 
 def resolve(
-    partition: TopicPartition, hint: Hint | None, commits: Sequence[Commit], group: str
+    partition: TopicPartition,
+    hint: Hint | None,
+    commits: Sequence[Commit],
+    group: str,
+    topic_id: str | None = None,
 ) -> int | None:
     """Return the next offset to land, by the hint and the stamps; None if neither tells.
 
     The maximum of the hint and of every stamp later than it (†): a hint may lag behind the table,
-    and the last stamp that names a partition may be older than its hint.
+    and the last stamp that names a partition may be older than its hint. A stamp about another
+    topic of this name does not count; the hint must be about this one.
     """
     after = hint.version if hint else -1
     told = [hint.offset] if hint else []
     for commit in commits:
-        if commit.version > after and (stamp := read_stamp(commit.metadata, group)):
-            told += [stamp.landed[partition]] if partition in stamp.landed else []
+        stamp = read_stamp(commit.metadata, group) if commit.version > after else None
+        if stamp and partition in stamp.landed and same_topic(stamp.topic_id, topic_id):
+            told.append(stamp.landed[partition])
     return max(told, default=None)
+
+
+def same_topic(one: str | None, other: str | None) -> bool:
+    """Whether two ids may be one topic's: brokers before 2.8 tell none."""
+    return one is None or other is None or one == other

@@ -27,6 +27,7 @@ from aiokafka.protocol.metadata import MetadataRequest
 from binwright.core.errors import BrokerUnavailable, SettingsError, TopicMissing
 from binwright.shell.frames import ListOffsets, Metadata
 from binwright.shell.settings import KafkaSettings
+from binwright.shell.topic_id import TopicId, topic_id
 
 NOBODY = -1
 """The leader of a partition that has none."""
@@ -258,6 +259,21 @@ class Cluster:
         if why := topics.refused.get(topic):
             raise BrokerUnavailable(f"Kafka tells nothing about topic {topic}: {why}")
         return topics.leaders.get(topic, {})
+
+    async def topic_id(self, topic: str) -> str | None:
+        """Return the id of a topic, which no other of this name ever has; None before Kafka 2.8.
+
+        Raises:
+            BrokerUnavailable: Nobody answers, or we may not know.
+            TopicMissing: There is no such topic.
+        """
+        answer = await self._ask_any(TopicId(topic))
+        error = for_code(answer.error_code)
+        if error is UnknownTopicOrPartitionError:
+            raise TopicMissing(f"no such topic: {topic}")
+        if error not in (NoError, LeaderNotAvailableError):
+            raise BrokerUnavailable(f"Kafka tells nothing about topic {topic}: {error.__name__}")
+        return topic_id(answer)
 
     async def offsets(
         self, broker: int, partitions: Mapping[str, Collection[int]], when: int

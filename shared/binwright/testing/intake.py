@@ -1,7 +1,7 @@
 """Data topics made of arithmetic, and a consumer's and a monitor's view of them."""
 
 import asyncio
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from math import inf
 
@@ -19,12 +19,14 @@ class FakeTopics:
     def __init__(self, partitions: Mapping[str, int] | None = None) -> None:
         self.logs: dict[TopicPartition, FakeLog] = {}
         self.hints: defaultdict[str, dict[TopicPartition, Hint]] = defaultdict(dict)
+        self._made: Counter[str] = Counter()
         self.changed = asyncio.Event()  # replaced at each change that nobody can foresee
         for topic, number in (partitions or {}).items():
             self.create(topic, number)
 
     def create(self, topic: str, partitions: int) -> None:
         """Create the topic, or grow it to `partitions`."""
+        self._made[topic] += TopicPartition(topic, 0) not in self.logs
         for number in range(partitions):
             self.logs.setdefault(TopicPartition(topic, number), FakeLog(_now()))
 
@@ -57,6 +59,11 @@ class FakeTopics:
         """Let retention take everything before this offset."""
         log = self.log(partition)
         log.start = max(log.start, min(before, log.end(_now())))
+
+    def topic_id(self, topic: str) -> str:
+        """Return which topic of this name it is; raise `TopicMissing`."""
+        self.log(TopicPartition(topic, 0))
+        return f"{topic}-{self._made[topic]}"
 
     def log(self, partition: TopicPartition) -> FakeLog:
         """Return the partition's log; raise `TopicMissing`."""
@@ -145,6 +152,11 @@ class FakeIntake:
         """Fit `Intake.bounds`."""
         await self._answer()
         return {partition: self._topics.bounds(partition) for partition in partitions}
+
+    async def topic_id(self, topic: str) -> str | None:
+        """Fit `Intake.topic_id`."""
+        await self._answer()
+        return self._topics.topic_id(topic)
 
     async def hints(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Hint]:
         """Fit `Intake.hints`."""

@@ -120,15 +120,15 @@ def _by_topic(
 
 
 def _metadata(hint: Hint) -> str:
-    return orjson.dumps({"v": hint.version, "t": hint.table}).decode()
+    return orjson.dumps({"v": hint.version, "t": hint.table, "i": hint.topic_id}).decode()
 
 
 def _parsed(offset: int, metadata: str | None) -> Hint | None:
     """Return the hint, if it is one; other tools may have committed what they like."""
     try:
         match orjson.loads(metadata or ""):
-            case {"v": int(version), "t": str(table)} if offset >= 0:
-                return Hint(offset, version, table)
+            case {"v": int(version), "t": str(table), "i": str() | None as topic_id} if offset >= 0:
+                return Hint(offset, version, table, topic_id)
     except orjson.JSONDecodeError:
         return None
     return None

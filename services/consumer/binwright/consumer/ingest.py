@@ -16,7 +16,7 @@ from binwright.consumer.landing import Tables
 from binwright.consumer.mailbox import Mailbox
 from binwright.core import handover
 from binwright.core.batch import BatchRules
-from binwright.core.errors import BrokerUnavailable, Fenced, TopicMissing
+from binwright.core.errors import BrokerUnavailable, Fenced, TopicMissing, TopicRecreated
 from binwright.core.handover import (
     Active,
     Ahead,
@@ -36,6 +36,7 @@ from binwright.core.handover import (
 from binwright.core.messages import Goodbye, Report
 from binwright.core.model import TopicPartition
 from binwright.core.ports import Hint, Intake
+from binwright.core.stamp import same_topic
 from binwright.shell.letters import commands
 
 log = structlog.get_logger()
@@ -270,8 +271,7 @@ class Ingest:
     def _count_holes(self) -> None:
         for partition, (wanted, got) in self._intake.lost().items():
             if got < wanted:
-                # Only a new process resolves anew where to begin; the fleet starts one.
-                raise TopicMissing(
+                raise TopicRecreated(
                     f"{partition} was made anew: offset {wanted} is wanted, {got} is its first"
                 )
             self._holes += got - wanted
@@ -296,8 +296,27 @@ class Ingest:
 
     async def _claim_all(self) -> None:
         for topic in self._topics:
-            await self._tables.claim(topic)
+            await self._tables.claim(topic, await self._topic_id(topic))
         self._apply(handover.claimed(self.consumer))
+
+    async def _topic_id(self, topic: str) -> str | None:
+        """Ask for it, as long as it takes: whose offsets these are decides where to begin."""
+        while True:
+            try:
+                return await self._intake.topic_id(topic)
+            except BrokerUnavailable as exc:
+                log.warning("topic.unknown", topic=topic, reason=str(exc))
+                await asyncio.sleep(1.0)
+
+    async def _check(self, topic: str) -> None:
+        """Raise `TopicRecreated` if what we fetched may be of another topic than we claimed for."""
+        try:
+            found = await self._topic_id(topic)
+        except TopicMissing:
+            return  # what we have is of the one that was deleted
+        if not same_topic(found, self._tables.topic_ids[topic]):
+            # Only a new process resolves anew where to begin; the fleet starts one.
+            raise TopicRecreated(f"topic {topic} was deleted and made anew, its id is {found} now")
 
     async def _woken(self, timeout_s: float) -> None:
         """Wait for a change, or so long."""
@@ -352,6 +371,7 @@ class Ingest:
             return
         ends = {p: records[-1].offset + 1 for p, records in rows.items()}
         self.consumer = handover.handed(self.consumer, ends)
+        await self._check(topic)
         await self._tables.write(topic, rows, {**landed, **ends})
         now = asyncio.get_running_loop().time()
         self._landed.append((now, sum(map(size_of, rows.values()))))
@@ -366,7 +386,12 @@ class Ingest:
     async def _hint(self, topic: str) -> None:
         """Tell Kafka's tools where we are: only what is read now, and our own last commit (†)."""
         hints = {
-            p: Hint(offset, self._tables.versions[topic], self._tables.ids[topic])
+            p: Hint(
+                offset,
+                self._tables.versions[topic],
+                self._tables.ids[topic],
+                self._tables.topic_ids[topic],
+            )
             for p, offset in self.consumer.landed().items()
             if p.topic == topic
         }

@@ -150,6 +150,10 @@ class KafkaIntake:
         """
         return await self._topics.bounds(partitions)
 
+    async def topic_id(self, topic: str) -> str | None:
+        """Return which topic of this name it is; see `Intake.topic_id`."""
+        return await self._cluster.topic_id(topic)
+
     async def hints(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Hint]:
         """Return the readable hints among the group's offsets; raise `BrokerUnavailable`."""
         if not partitions:

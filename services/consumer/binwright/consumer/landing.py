@@ -15,7 +15,14 @@ from binwright.core.errors import Fenced, LakeUnavailable, WriteConflict, WriteU
 from binwright.core.messages import Fence
 from binwright.core.model import Slot, TopicPartition
 from binwright.core.ports import Hint, History, Lake, Record
-from binwright.core.stamp import Stamp, app_id, landed_already, resolve, write_version
+from binwright.core.stamp import (
+    Stamp,
+    app_id,
+    landed_already,
+    resolve,
+    same_topic,
+    write_version,
+)
 
 log = structlog.get_logger()
 
@@ -33,16 +40,20 @@ class Tables:
     slot: Slot
     epoch: int
     ids: dict[str, str] = field(default_factory=dict)  # topic -> table id
+    topic_ids: dict[str, str | None] = field(default_factory=dict)  # as when we claimed
     versions: dict[str, int] = field(default_factory=dict)  # topic -> our own last commit's
     sequence: int = 0
 
-    async def claim(self, topic: str) -> None:
+    async def claim(self, topic: str, topic_id: str | None) -> None:
         """Shut out older epochs of this slot; nothing may be written before.
+
+        Everything said later is about the topic of this id.
 
         Raises:
             Fenced: A number as high stands already.
             UserError: The table cannot be had.
         """
+        self.topic_ids[topic] = topic_id
         self.ids[topic] = await self._read(lambda: self.lake.open(topic))
         number = write_version(self.epoch)
         version = await self._until_known(topic, app_id(self.group, self.slot), number)
@@ -82,6 +93,7 @@ class Tables:
             epoch=self.epoch,
             sequence=self.sequence,
             landed=landed,
+            topic_id=self.topic_ids[topic],
         )
         self.versions[topic] = await self._land(topic, rows, stamp)
 
@@ -117,10 +129,17 @@ class Tables:
         The fences must stand before (†): a dead writer's commit may come late.
         """
         topic = partitions[0].topic
-        hints = {p: h for p, h in hints.items() if h.table == self.ids[topic]}
+        topic_id = self.topic_ids[topic]
+        hints = {
+            p: hint
+            for p, hint in hints.items()
+            if hint.table == self.ids[topic] and same_topic(hint.topic_id, topic_id)
+        }
         after = min((hints[p].version if p in hints else -1 for p in partitions), default=-1)
         history = await self.history(topic, after)
-        told = {p: resolve(p, hints.get(p), history.commits, self.group) for p in partitions}
+        told = {
+            p: resolve(p, hints.get(p), history.commits, self.group, topic_id) for p in partitions
+        }
         if not history.complete:
             # The log was cleaned up further back than we need to look: ask the rows themselves.
             newest = await self._read(lambda: self.lake.newest(topic, partitions))
