@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from binwright.embedded.broker import run_broker
+from binwright.embedded.broker import Broker, run_broker
+from binwright.embedded.brokers import run_brokers
 from binwright.embedded.spark import run_spark
 
 ENTER_S = 900.0  # a first run downloads
@@ -81,6 +82,15 @@ def broker(backstage: Backstage, tmp_path_factory: pytest.TempPathFactory) -> It
     """Bootstrap servers of a broker without encryption or passwords."""
     with backstage.entered(run_broker(tmp_path_factory.mktemp("broker"))) as running:
         yield running.bootstrap_servers
+
+
+@pytest.fixture(scope="module")
+def brokers(
+    backstage: Backstage, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Broker, ...]]:
+    """Three brokers that are one cluster; leave them running."""
+    with backstage.entered(run_brokers(tmp_path_factory.mktemp("brokers"))) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,6 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from binwright.embedded.broker import Broker
-from binwright.embedded.brokers import run_brokers
 from binwright.monitor.sizes import KafkaLogs
 from binwright.shell.broker import client_options
 from binwright.shell.settings import KafkaSettings
@@ -23,14 +22,6 @@ pytestmark = pytest.mark.integration
 
 DEADLINE_S = 90.0
 ANSWER_S = 0.5
-
-
-@pytest.fixture(scope="module")
-def brokers(
-    backstage: Backstage, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Broker, ...]]:
-    with backstage.entered(run_brokers(tmp_path_factory.mktemp("brokers"))) as running:
-        yield running
 
 
 class Stage:
