@@ -35,7 +35,7 @@ Order = Coroutine[Any, Any, None]
 
 GATHER_S = 0.2  # changes come in swarms: one look for all of them
 LOOK_AGAIN_S = 60.0  # although nothing changed
-FIRST_REST_S, LONGEST_REST_S = 1.0, 30.0
+FIRST_REST_S, LONGEST_REST_S = 1.0, 10.0
 
 
 class KubernetesFleet:
@@ -68,11 +68,15 @@ class KubernetesFleet:
         if beyond := sorted(slot for slot in desired if slot >= self._max_slots):
             raise WorldError(f"slots {beyond} are beyond the {self._max_slots} allowed")
         first, self._desired = self._desired is None, frozenset(desired)
-        for mirror in (self._cluster.deployments, self._cluster.pods, self._cluster.templates):
-            await mirror.ready(self._cluster.patience_s)
-        if first:
-            self._name_leftovers()
-        await self._look()
+        try:
+            for mirror in (self._cluster.deployments, self._cluster.pods, self._cluster.templates):
+                await mirror.ready(self._cluster.patience_s)
+            if first:
+                self._name_leftovers()
+            await self._look()
+        except WorldError:
+            self._changed.set()  # `run` makes up for it, as soon as the cluster is back
+            raise
 
     async def destroy(self, slot: Slot) -> None:
         """Fit `Fleet.destroy`: also where the node does not answer any more."""
@@ -145,6 +149,7 @@ class KubernetesFleet:
                 if not found["metadata"].get("deletionTimestamp")
             }
             self._diagnose(there)
+            template = self._usable()  # first: what was found in it is what to repair by
             retired = [self._retire(slot) for slot in sorted(there.keys() - self._desired)]
             kept = {slot: there[slot] for slot in sorted(there.keys() & self._desired)}
             repaired = [
@@ -153,7 +158,6 @@ class KubernetesFleet:
                 if self._applied.get(slot) != _generation(found)
                 and (known := self._templates.get(_digest(found)))
             ]
-            template = self._usable()
             made: list[Order] = []
             if template is not None:
                 missing = sorted(self._desired - there.keys())

@@ -120,6 +120,12 @@ class Api:
         for left in reversed(range(TRIES)):
             try:
                 return await self._once(verb, path, query, body, kind)
+            except ClusterUnavailable as exc:
+                # It hung up on what it may have done: only what may be done twice is done again.
+                hung_up = isinstance(exc.__cause__, aiohttp.ServerDisconnectedError)
+                if not left or verb == "POST" or not hung_up:
+                    raise
+                log.info("kubernetes.retried", verb=verb, path=path, reason=str(exc))
             except ClusterRefused as exc:
                 busy = exc.status == BUSY or exc.status >= FAILING
                 if not left or not (busy or (exc.status == CONFLICT and verb == "PATCH")):

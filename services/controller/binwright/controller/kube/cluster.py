@@ -107,11 +107,13 @@ async def opened(settings: KubernetesSettings) -> AsyncIterator[Cluster]:
         cluster.templates.run(),
         cluster.recorder.run(),
     )
-    keeping = [asyncio.create_task(each) for each in work]
     try:
-        yield cluster
+        async with asyncio.TaskGroup() as tasks:  # a view that ends is not to be believed any more
+            keeping = [tasks.create_task(each) for each in work]
+            try:
+                yield cluster
+            finally:
+                for task in keeping:
+                    task.cancel()
     finally:
-        for task in keeping:
-            task.cancel()
-        await asyncio.gather(*keeping, return_exceptions=True)
         await api.close()
