@@ -33,8 +33,7 @@ class Kubelet:
     def __init__(self, host: Host, node: str) -> None:
         self.node, self._host = node, host
         self._seen: dict[str, Pod] = {}  # by uid
-        self._mirror = Mirror(host.api, "/api/v1/pods", fields=f"spec.nodeName={node}")
-        self._mirror.listen(self._heard)
+        self._mirror = self._bound()
         self._work: list[asyncio.Task[None]] = []
 
     def pods(self) -> list[Pod]:
@@ -49,16 +48,24 @@ class Kubelet:
             if exc.status != CONFLICT:
                 raise
         await self._beat()
+        self._mirror = self._bound()  # after a power cut it knows nothing of before
         self._work = [asyncio.create_task(work) for work in (self._mirror.run(), self._heart())]
 
     async def lose(self) -> None:
         """Be lost, as by a power cut: no word, no process is left."""
         for task in self._work:
             task.cancel()
-        await asyncio.gather(*self._work, return_exceptions=True)
+        outcomes = await asyncio.gather(*self._work, return_exceptions=True)
         for pod in self.pods():
             await pod.vanish()
         self._seen.clear()
+        for outcome in outcomes:  # it did its work until now, or a test went by without a node
+            assert isinstance(outcome, asyncio.CancelledError), outcome
+
+    def _bound(self) -> Mirror:
+        mirror = Mirror(self._host.api, "/api/v1/pods", fields=f"spec.nodeName={self.node}")
+        mirror.listen(self._heard)
+        return mirror
 
     async def _heart(self) -> None:
         while True:

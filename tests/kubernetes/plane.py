@@ -16,6 +16,7 @@ from binwright.embedded.ports import HOST, reserved
 from binwright.embedded.process import Child, Command, clean_environment, run_to_end
 
 READY_S = 90.0
+KUBECTL_S = 150.0
 # An API server takes 10 s to close in good order; nobody waits for that here.
 GRACE_S = 2.0
 IDENTITIES = {  # role -> user, group
@@ -83,7 +84,7 @@ class Plane:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(KUBECTL_S):
             out, err = await process.communicate(stdin.encode() if stdin else None)
         assert process.returncode == 0, f"kubectl {' '.join(arguments)}: {err.decode()}"
         return out.decode()

@@ -47,7 +47,7 @@ class Pod:
         self.host, self.meta, self.spec = host, raw["metadata"], raw["spec"]
         self.address, self.began = host.address(), now()
         self.directory = host.home / f"{self.meta['namespace']}_{self.meta['name']}"
-        self.directory.mkdir(parents=True)
+        self.directory.mkdir(parents=True, exist_ok=True)  # there, if the node was lost meanwhile
         self.volumes = Volumes(host.api, raw, self.directory / "volumes", self.address)
         self.changed = asyncio.Event()
         self._deleted, self._grace_s = asyncio.Event(), 0.0
@@ -103,10 +103,11 @@ class Pod:
             self.changed.clear()
             try:
                 await self.host.api.merge(f"{self.path}/status", {"status": self._status()})
-            except ClusterRefused as exc:
-                if exc.status != NOT_FOUND:
-                    log.info("status.refused", pod=self.meta["name"], reason=str(exc))
-            except ClusterUnavailable:
+            except (ClusterRefused, ClusterUnavailable) as exc:
+                if isinstance(exc, ClusterRefused) and exc.status == NOT_FOUND:
+                    continue
+                # An API server that has just started may not know yet what this node may do.
+                log.info("status.untold", pod=self.meta["name"], reason=str(exc))
                 self.changed.set()
                 await asyncio.sleep(RETRY_S)
 

@@ -143,6 +143,10 @@ class Site:
     async def told(self, reason: str, words: str = "") -> bool:
         return any(words in message for message in await self.events(reason))
 
+    async def hear(self, reason: str, words: str = "") -> None:
+        """Wait for an Event: they are written in the background."""
+        await until(lambda: self.told(reason, words))
+
 
 def is_ready(pod: Obj) -> bool:
     conditions = pod.get("status", {}).get("conditions") or ()

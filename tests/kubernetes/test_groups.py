@@ -134,7 +134,7 @@ async def test_an_object_becomes_a_plan_and_its_consumers_belong_to_it(board: Bo
     await until(in_status)
     assert await board.condition("orders", "Accepted") == "True SpecHolds"
     assert await board.condition("orders", "Ready") == "False PartitionsUnread"
-    assert await board.site.told("PlanAccepted", "without a reader")
+    await board.site.hear("PlanAccepted", "without a reader")
     shown = await board.site.plane.kubectl("-n", board.site.namespace, "get", "consumergroups")
     assert shown.split()[:6] == ["NAME", "MODE", "STATE", "CONSUMERS", "PARTITIONS", "BYTES/S"]
 
@@ -144,7 +144,7 @@ async def test_an_object_becomes_a_plan_and_its_consumers_belong_to_it(board: Bo
         return not await board.site.slots()
 
     await until(none_left, 90)  # the garbage collector looks for new kinds every 30 s
-    assert "orders" not in board.groups._ruled
+    await until(lambda: "orders" not in board.groups._ruled)
 
 
 def _container(deployment: Obj) -> Obj:
@@ -214,7 +214,7 @@ async def test_a_spec_that_only_the_controller_can_judge_is_refused_in_the_statu
         return await board.condition("odd", "Accepted") == "False SpecRefused"
 
     await until(refused)
-    assert await board.site.told("SpecRefused", "magic")
+    await board.site.hear("SpecRefused", "magic")
 
 
 async def test_a_broken_template_of_its_own_is_told_in_the_status(board: Board) -> None:
@@ -225,7 +225,7 @@ async def test_a_broken_template_of_its_own_is_told_in_the_status(board: Board) 
         return await board.condition("own", "Healthy") == "False Refused"
 
     await until(told)
-    assert await board.site.told("TemplateRefused", "must be named `consumer`")
+    await board.site.hear("TemplateRefused", "must be named `consumer`")
 
 
 async def test_the_api_server_refuses_what_cannot_be(board: Board) -> None:

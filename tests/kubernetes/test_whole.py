@@ -44,7 +44,7 @@ pytestmark = [
 NAMESPACE = "binwright"
 LIMIT = 60_000.0
 PARTITIONS = [TopicPartition("orders", number) for number in range(4)]
-LONG_S = 180.0
+LONG_S, LONGEST_S = 180.0, 600.0
 
 SETTINGS = """\
 topics = ["orders"]
@@ -120,15 +120,15 @@ class System:
     def all_read(self) -> bool:
         return set(self.held()) == set(PARTITIONS)
 
-    async def load(self, bytes_per_s: float, seconds: float) -> None:
-        """Write to every partition at this speed."""
+    async def load(self, bytes_per_s: float, stop: asyncio.Event) -> None:
+        """Write to every partition at this speed until told to stop."""
         rate = Load(
-            row_s=seconds,
+            row_s=LONGEST_S,
             bytes_per_per_cent=bytes_per_s / 100,
             record_bytes=512,
-            duration_s=seconds,
+            duration_s=LONGEST_S,
         )
-        await play([dict.fromkeys(PARTITIONS, PerCent(100.0))], self.kafka, rate)
+        await play([dict.fromkeys(PARTITIONS, PerCent(100.0))], self.kafka, rate, stop=stop)
 
     async def landed(self) -> bool:
         ends = [await self.bus.end(p.topic, p.partition) for p in PARTITIONS]
@@ -160,9 +160,11 @@ async def system(
             picture = Picture()
             watching = spectate(bus, "binwright.metadata", "binwright.metrics", picture)
             await plane.kubectl("apply", "-k", str(overlay(tmp_path, settings)))
-            async with meanwhile(watching):
-                yield System(plane, api, kafka, lake, bus, picture)
-            await plane.kubectl("delete", "namespace", NAMESPACE, "--wait=false")
+            try:
+                async with meanwhile(watching):
+                    yield System(plane, api, kafka, lake, bus, picture)
+            finally:  # to the end: nothing can be put into a namespace that is about to go
+                await plane.kubectl("delete", "namespace", NAMESPACE, "--timeout=120s")
     await api.close()
 
 
@@ -176,11 +178,16 @@ async def test_the_manifests_run_it_through_faults_and_every_row_lands_once(
     await until(system.all_read, LONG_S)
     assert len(set(system.held().values())) == 1
 
-    async with asyncio.timeout(600), asyncio.TaskGroup() as tasks:
+    enough = asyncio.Event()
+    async with asyncio.timeout(LONGEST_S), asyncio.TaskGroup() as tasks:
         # 4 x 25 kB/s are more than one consumer's 60 kB/s: a second one is made.
-        loading = tasks.create_task(system.load(25_000, 60))
+        tasks.create_task(system.load(25_000, enough))
         await until(lambda: len(set(system.held().values())) >= 2 and system.all_read(), LONG_S)
-        assert await system.ready("consumer") >= 2
+
+        async def two_are_ready() -> bool:
+            return await system.ready("consumer") >= 2
+
+        await until(two_are_ready, LONG_S)
 
         # kill -9 of a consumer: declared dead, its pod comes back, its partitions find an owner.
         os.kill(pid_of((await system.pods("consumer"))[0]), signal.SIGKILL)
@@ -196,7 +203,7 @@ async def test_the_manifests_run_it_through_faults_and_every_row_lands_once(
         # The API server goes and comes: no row waits for it.
         await system.plane.kill_api_server()
         await system.plane.start_api_server()
-        await loading
+        enough.set()
 
     # The load is over: one consumer is enough, the others are retired.
     async def one_left() -> bool:
