@@ -100,6 +100,8 @@ class Kubelet:
             pod.delete(0.0)
         elif meta.get("deletionTimestamp"):
             pod.delete(float(meta.get("deletionGracePeriodSeconds", 30)))
+        else:
+            pod.compare(raw)
 
 
 @asynccontextmanager

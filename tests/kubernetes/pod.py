@@ -24,6 +24,11 @@ def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def readiness(status: Obj) -> str:
+    found = (c["status"] for c in status.get("conditions") or () if c["type"] == "Ready")
+    return next(found, "Unknown")
+
+
 @dataclass
 class Host:
     """What all pods of a node share."""
@@ -65,6 +70,11 @@ class Pod:
     def delete(self, grace_s: float) -> None:
         self._grace_s = min(grace_s, self._grace_s) if self._deleted.is_set() else grace_s
         self._deleted.set()
+
+    def compare(self, raw: Obj) -> None:
+        """Tell again what is not known: pods of a node that was silent are taken for unready."""
+        if readiness(raw["status"]) != readiness(self._status()):
+            self.changed.set()
 
     async def vanish(self) -> None:
         """End everything now, and tell nobody."""

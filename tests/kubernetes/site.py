@@ -21,12 +21,13 @@ from binwright.shell.settings import KubernetesSettings
 
 from .kubelet import Kubelet
 from .plane import Plane
+from .pod import readiness
 
 ROOT = Path(__file__).parents[2]
 RIGHTS = ROOT / "deploy" / "base" / "controller-rbac.yaml"
 ACCOUNT = "binwright-controller"
 TEMPLATE = "binwright-consumer"
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 SLEEPER = """
 import signal, sys, time
@@ -149,8 +150,7 @@ class Site:
 
 
 def is_ready(pod: Obj) -> bool:
-    conditions = pod.get("status", {}).get("conditions") or ()
-    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+    return readiness(pod.get("status", {})) == "True"
 
 
 def pid_of(pod: Obj) -> int:
