@@ -7,8 +7,9 @@ from typing import Any
 from urllib.parse import urlparse
 
 from pyspark.errors import PySparkException
+from pyspark.sql.connect.functions import udf
 from pyspark.sql.connect.session import SparkSession
-from pyspark.sql.functions import udf
+from pyspark.sql.types import StringType
 
 from binwright.core.errors import LakeUnavailable
 from binwright.lab.spark import DEFAULT_PORT, KNOCK_S, reason
@@ -67,7 +68,9 @@ def _on_spark(trials: Sequence[Trial], told: Told, url: str) -> list[Outcome]:
         rows = [(number, trial.encode()) for number, trial in enumerate(trials)]
         frame = spark.createDataFrame(rows, "number int, trial string")
         frame = frame.repartitionByRange(len(rows), "number")
-        done = frame.select("number", udf(played, "string")("trial").alias("outcome"))
+        # Row by row: one that is left to choose warns that `str` is no column's type.
+        playing = udf(played, StringType(), useArrow=False)
+        done = frame.select("number", playing("trial").alias("outcome"))
         found: dict[int, Outcome] = {}
         for row in done.toLocalIterator():
             found[row["number"]] = Outcome.decode(row["outcome"])
