@@ -15,6 +15,8 @@ REPACKED = 4
 """How many consumers are tried to be packed anew with others at a time; the best is taken."""
 EFFORT = 6_000
 """How many partitions may be packed anew in one decision, tries that fail included."""
+SMALL = 150
+"""Consumers of a group up to which that holds: of more, one less is worth less of an effort."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +35,18 @@ def save(board: Board, surplus: int) -> int:
         board: Changed for every consumer saved.
         surplus: How many more there are than a bound says are needed: no more can be saved.
     """
+    if surplus <= 0:
+        return 0
     # Ordered once: what moves meanwhile changes little of it.
     kept = {slot: board.kept(slot) for slot in sorted(board.offered)}
-    cheapest = [
-        slot for slot in sorted(kept, key=kept.__getitem__) if kept[slot] < _worth(board, slot)
-    ]
-    effort = Effort(EFFORT)
+    cheapest = sorted(kept, key=kept.__getitem__)
+    effort = Effort(EFFORT // (1 + len(cheapest) // SMALL))
     saved = _sweep(board, cheapest, surplus)
     while saved < surplus and (found := _repacking(board, cheapest, effort)) is not None:
         board.withdraw(found.slot)
         for number, slot in found.changes.items():
             board.shift(number, slot)
-        saved += 1 + _sweep(board, cheapest, surplus - saved - 1)
+        saved += 1
     return saved
 
 

@@ -21,19 +21,15 @@ def relieve(board: Board) -> list[int]:
         The partitions that nobody holds now, newcomers too, biggest first.
     """
     homeless = [number for number, slot in enumerate(board.homes) if slot == NOWHERE]
-    for slot, room in list(board.room.items()):
-        capacity = board.capacities.of(slot)
-        if room < -ROUNDING * capacity:
-            homeless += _relieve(board, slot, capacity, -room)
-    board.offer_all(
-        slot
-        for slot, room in board.room.items()
-        if board.held[slot] and room >= -ROUNDING * board.capacities.of(slot)
-    )
+    tolerated = -ROUNDING * board.capacities.default
+    for slot in [slot for slot, room in board.room.items() if room < tolerated]:
+        homeless += _relieve(board, slot)
+    board.offer_all([slot for slot, room in board.room.items() if room >= tolerated])
     return board.biggest_first(homeless)
 
 
-def _relieve(board: Board, slot: Slot, capacity: float, over: float) -> list[int]:
+def _relieve(board: Board, slot: Slot) -> list[int]:
+    capacity, over = board.capacities.of(slot), -board.room[slot]
     held = board.biggest_first(board.held[slot])
     if board.rates[held[0]] > capacity:
         leaving = held[1:]

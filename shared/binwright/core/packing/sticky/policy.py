@@ -93,11 +93,10 @@ def solve(board: Board) -> None:
     for number in relieve(board):
         if place(board, number, _alone(board, number)) is None:
             board.open(number)
-    tidy(board)
     unit = board.capacities.largest
     least = lower_bound_of(sorted([rate / unit for rate in board.rates]))
-    if save(board, board.consumers - least):
-        tidy(board)
+    save(board, board.consumers - least)
+    tidy(board)
 
 
 def _alone(board: Board, number: int) -> float:

@@ -34,26 +34,23 @@ def widen(board: Board, slot: Slot, effort: Effort) -> dict[int, Slot] | None:
     """
     lacking = board.capacities.of(slot) - board.room[slot]
     group: list[Slot] = []
+    numbers = list(board.held[slot])
     size = FIRST
     for room, other in board.offers.descending():
         if other == slot:
             continue
         group.append(other)
+        numbers += board.held[other]
         lacking -= room
         if len(group) >= size and lacking <= 0:
-            if (found := _try(board, slot, group, effort, lazy=False)) is not None:
+            if not effort.spend(len(numbers)):
+                return None
+            if (found := Loyal(board, group, numbers).pack(lazy=False)) is not None:
                 return found
             size = max(size + 1, int(size * GROWTH))
-    if lacking > 0:
+    if lacking > 0 or not effort.spend(len(numbers)):
         return None
-    return _try(board, slot, group, effort, lazy=True)
-
-
-def _try(
-    board: Board, slot: Slot, group: list[Slot], effort: Effort, *, lazy: bool
-) -> dict[int, Slot] | None:
-    packing = Loyal(board, slot, group)
-    return packing.pack(lazy=lazy) if effort.spend(packing.size) else None
+    return Loyal(board, group, numbers).pack(lazy=True)
 
 
 class Loyal:
@@ -63,14 +60,9 @@ class Loyal:
     can. That packs tighter, and moves more.
     """
 
-    def __init__(self, board: Board, slot: Slot, group: list[Slot]) -> None:
-        self._board, self._group = board, group
-        self._numbers = [n for other in (slot, *group) for n in board.held[other]]
-
-    @property
-    def size(self) -> int:
-        """Return how many partitions there are to pack."""
-        return len(self._numbers)
+    def __init__(self, board: Board, group: list[Slot], numbers: list[int]) -> None:
+        """Prepare to pack partitions, by number, into a group of consumers."""
+        self._board, self._group, self._numbers = board, group, numbers
 
     def pack(self, *, lazy: bool) -> dict[int, Slot] | None:
         """Return where each partition goes, or None if they do not fit."""
