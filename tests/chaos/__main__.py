@@ -62,7 +62,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     parser.add_argument("--seed", type=int, default=1, help="the same seed, the same faults")
     parser.add_argument("--faults", type=int, default=10, help="how many")
-    parser.add_argument("--minutes", type=float, default=60.0, help="no new fault after so long")
+    parser.add_argument("--minutes", type=float, default=60.0, help="after so many no new fault")
     parser.add_argument(
         "--deadline", type=float, default=RECOVERY_S, help="a recovery that takes longer fails, s"
     )

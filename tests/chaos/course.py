@@ -23,12 +23,12 @@ from binwright.shell.run import first_cause
 
 READY_S = 240.0
 RECOVERY_S = 60.0
-WARM_S, STEADY_S = 120.0, 6.0
-LAND_S = 120.0
+WARM_S, STEADY_S = 180.0, 5.0
+LAND_S = 240.0
 ROW_S = 12.0  # after so long the load is another one: partitions move
 ROWS = 400
 RATES = (5, 35)  # per cent of a consumer, of each of eight partitions: two or three consumers
-RECORD_BYTES = 1_000
+RECORD_BYTES = 4_000  # few and large: small requests would cost the broker more than bytes
 CALM_S = (2.0, 6.0)  # from a recovery to the next fault
 MISSES = 10  # aimed faults that nobody came to, in a row: then the aim itself is wrong
 
@@ -111,9 +111,11 @@ class Course:
     async def _warm_up(self, made: Stage) -> None:
         """Let Java compile, until what was written lands about as soon as it will."""
         self.say("warming up")
-        until = self._now() + WARM_S
-        while await recovered(made, (), READY_S) > STEADY_S and self._now() < until:
-            continue
+        warm, least = self._now() + WARM_S, self._now() + WARM_S / 8
+        while self._now() < warm:
+            await asyncio.sleep(CALM_S[0])
+            if await recovered(made, (), READY_S) < STEADY_S and self._now() > least:
+                return
 
     def _now(self) -> float:
         return time.monotonic() - self._began
@@ -153,7 +155,8 @@ class Course:
 
     async def _disturb(self, made: Stage, scenes: Iterator[Scene]) -> None:
         calm, misses = Random(self.wishes.seed + 1), 0
-        while len(self.suffered) < self.wishes.faults and self._now() < 60 * self.wishes.minutes:
+        until = self._now() + 60 * self.wishes.minutes
+        while len(self.suffered) < self.wishes.faults and self._now() < until:
             await asyncio.sleep(calm.uniform(*CALM_S))
             happened = await self._scene(made, next(scenes))
             misses = 0 if happened else misses + 1

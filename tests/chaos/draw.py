@@ -108,8 +108,10 @@ def _fault(
     pick = drawn.randrange(1 << 16)
     if drawn.random() >= aimed:
         kind = next(kinds)
-        short = kind in SERVERS or kind in {Kind.PAUSE_CONSUMER, Kind.CLOCK_JUMP}
-        return Fault(kind=kind, pick=pick, hold_s=drawn.uniform(*(SHORT_S if short else LONG_S)))
+        held = SHORT_S if kind in {Kind.PAUSE_CONSUMER, Kind.CLOCK_JUMP} else LONG_S
+        if kind in SERVERS:  # shorter and longer than anybody's patience
+            held = (SHORT_S[0], LONG_S[1])
+        return Fault(kind=kind, pick=pick, hold_s=drawn.uniform(*held))
     whose, step, moment = next(steps)
     deed = drawn.choice(DEEDS)
     if whose == "controller" and deed == "zombie":

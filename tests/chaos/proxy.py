@@ -96,10 +96,12 @@ async def _carry(
 ) -> None:
     while data := await source.read(CHUNK):
         await whole.wait()
+        if sink.is_closing():
+            return
         sink.write(data)
         await sink.drain()
     await whole.wait()
-    if sink.can_write_eof():
+    if not sink.is_closing() and sink.can_write_eof():
         with suppress(OSError):
             sink.write_eof()
 

@@ -161,7 +161,9 @@ async def stage(directory: Path, say: Callable[[str], None]) -> AsyncIterator[St
                 say=say,
             )
         )
-        spark = await held.enter_async_context(run_spark(directory / "spark", memory="2g", say=say))
+        spark = await held.enter_async_context(
+            run_spark(directory / "spark", memory="2g", quick=True, say=say)
+        )
         spark_line = await held.enter_async_context(proxy(int(spark.url.rpartition(":")[2])))
         direct = _settings(directory, lake, broker.bootstrap_servers, spark.url)
         settings = _settings(
@@ -216,7 +218,7 @@ def _settings(directory: Path, lake: Path, kafka: str, spark: str) -> Settings:
             "process_logs": directory,
             "max_slots": SLOTS,
             "look_again_s": 15.0,
-            "plan_timeout_s": 30.0,
+            "plan_timeout_s": 60.0,
         },
         consumer={"batch_wait_s": 2.0, "write_timeout_s": 40.0, "drain_timeout_s": 20.0},
     )

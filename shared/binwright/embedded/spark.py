@@ -52,6 +52,7 @@ async def run_spark(  # noqa: PLR0913 - each is a choice of the caller's
     memory: str = "1g",
     cores: int = 2,
     nice: int = 0,
+    quick: bool = False,
     say: Say = silent,
 ) -> AsyncIterator[Spark]:
     """Run a server whose scratch, warehouse and log are in `directory`, and stop it at the end.
@@ -65,6 +66,7 @@ async def run_spark(  # noqa: PLR0913 - each is a choice of the caller's
         memory: The heap, in Java's notation; the process takes more, 0.5 GB beside an idle heap.
         cores: How many tasks run at a time.
         nice: How much lower its priority is, 0 to 19.
+        quick: Java compiles less: sooner at its pace, which is slower. For servers that soon die.
         say: Told in words what goes on.
 
     Raises:
@@ -79,7 +81,14 @@ async def run_spark(  # noqa: PLR0913 - each is a choice of the caller's
         with undone_if_interrupted(directory) as home:
             archive = archive_of("spark", java, classpath, home)
             conf = {**defaults(home, listener, cores), **(settings or {})}
-            options = (*_flags(home), *archive.options(), f"-Xmx{memory}", *_properties(conf))
+            compiler = ("-XX:TieredStopAtLevel=1",) if quick else ()
+            options = (
+                *_flags(home),
+                *compiler,
+                *archive.options(),
+                f"-Xmx{memory}",
+                *_properties(conf),
+            )
             server = Spark(_command(home, archive, options, nice), port=listener, say=say)
             await server.start()
         try:
