@@ -22,7 +22,14 @@ from binwright.core.handover import (
 from binwright.core.messages import Command, Fence, Hello, Report
 from binwright.core.model import Slot, TopicPartition
 from binwright.core.ports import Hint
-from binwright.core.stamp import Stamp, app_id, landed_already, resolve, write_version
+from binwright.core.stamp import (
+    Stamp,
+    app_id,
+    fence_version,
+    landed_already,
+    resolve,
+    write_version,
+)
 
 from .delta import Rows, Write
 
@@ -193,7 +200,7 @@ class Process:
             for fence in opening.fences:
                 if (topic, fence) not in self.raised:
                     self.raised.append((topic, fence))
-                    self._call("fence", topic, fence.slot, write_version(fence.number))
+                    self._call("fence", topic, fence.slot, fence_version(fence.number))
                     return
         self.raised.clear()
         self.opens.popleft()

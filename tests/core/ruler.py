@@ -29,6 +29,7 @@ RULES = Rules(
     limit=BytesPerSecond(15),
     capacity=BytesPerSecond(15),
     look_again_s=5,
+    start_timeout_s=30,
     plan_timeout_s=12,
     repeat_s=3,
 )

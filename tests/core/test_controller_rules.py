@@ -191,14 +191,13 @@ def test_a_newcomer_takes_everything_from_its_predecessor() -> None:
     assert reign.place(P) == Place(Unassigned(), frozenset({A}))
 
 
-def test_a_start_waits_for_a_newcomer_that_is_not_ready() -> None:
-    """† ready_not_awaited: its claims must stand, or its death."""
+def test_a_newcomers_claims_shut_out_what_is_older() -> None:
     reign = holding(RATES, {P: A, Q: A})
     reign.hello(B)
     reign.report(B)
     reign.hello(A)
-    assert told(reign.pack({P: B, Q: B}), StartConsuming) == []
-    (start,) = told(reign.report(A), StartConsuming)
+    reign.report(A)
+    (start,) = told(reign.pack({P: B, Q: B}), StartConsuming)
     assert (start.fences, set(start.offsets.values())) == ((), {None})
 
 

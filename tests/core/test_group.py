@@ -231,7 +231,12 @@ def test_a_fence_has_the_number_of_the_last_dead() -> None:
     assert fences(known, {S2, S1}) == (fence(S1, 9), fence(S2, 4))
 
 
-@pytest.mark.parametrize("member", [alive(10, ready=False, dead=9), alive(10), Member()])
-def test_who_lives_or_never_died_is_not_fenced_but_awaited(member: Member) -> None:
-    """† A newcomer that is not ready yet: wait for its claims, or declare it dead."""
-    assert fences(group({S1: member, S2: dead(4)}), {S1, S2}) is None
+@pytest.mark.parametrize("member", [alive(10, ready=False, dead=4), alive(10, ready=False)])
+def test_below_a_living_epoch_everything_older_is_fenced(member: Member) -> None:
+    """† A newcomer pays for nothing before its claims stand, and they must be able to."""
+    assert fences(group({S1: member}), {S1}) == (fence(S1, 9),)
+
+
+@pytest.mark.parametrize("member", [Member(), alive(0, ready=False)])
+def test_where_nobody_lived_before_there_is_nothing_to_fence(member: Member) -> None:
+    assert fences(group({S1: member, S2: dead(4)}), {S1, S2}) == (fence(S2, 4),)

@@ -66,7 +66,7 @@ def test_claims_and_plans_say_nothing_of_consumers() -> None:
 
 def test_a_newcomer_is_not_ready_and_has_answered_nothing() -> None:
     known, _ = hear(group({S0: alive(1, answered=TERM, condemned_at=NOW)}), heard(hello(S0)))
-    assert known.members == {S0: Member(hello=90, heard_at=NOW)}
+    assert known.members == {S0: Member(hello=90, heard_at=NOW, arrived_at=NOW)}
 
 
 def test_a_newcomer_owes_what_its_predecessor_held() -> None:

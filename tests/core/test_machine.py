@@ -5,7 +5,7 @@ from dataclasses import replace
 from binwright.core.events import Pack, Reconcile, Say
 from binwright.core.group import Held, Place, Unassigned
 from binwright.core.machine import Manage, Sentinel, Synchronize
-from binwright.core.messages import Dead, StartConsuming, StopConsuming
+from binwright.core.messages import Dead, Fence, StartConsuming, StopConsuming
 from binwright.core.model import Slot, TopicPartition
 
 from .reign import RULES, A, B, P, Q, Reign, holding, published, ruling, told
@@ -110,22 +110,38 @@ def test_a_topic_of_which_nothing_is_said_for_long_does_not_hold_up_the_others()
 # --- deadlines ---------------------------------------------------------------------------------
 
 
-def test_a_newcomer_that_never_gets_ready_is_declared_dead_when_the_plan_is_overdue() -> None:
-    """It lives and reports; without a deadline what its slot held would wait for it for ever."""
+def test_a_newcomer_that_is_slow_to_claim_holds_up_nobody() -> None:
+    """What its slot held goes on elsewhere at once, fenced from all that is older than it."""
     reign = holding(RATES, {P: A, Q: A})
     reign.hello(B)
     reign.report(B)
     reign.hello(A)
-    assert told(reign.pack({P: B, Q: B}), StartConsuming) == []
-    live(reign, 119)
-    assert reign.phase() == Manage
-    assert not any(isinstance(m, Dead) for m in published(reign.actions))
-    live(reign, 2)
-    assert Dead(slot=A, term=1) in published(reign.actions)
-    reign.hear(Dead(slot=A, term=1))
-    reign.measure(dict(RATES))
+    newcomer = reign.group.member(A).hello or 0
     (start,) = told(reign.pack({P: B, Q: B}), StartConsuming)
-    assert [fence.slot for fence in start.fences] == [A]
+    assert start.fences == (Fence(slot=A, number=newcomer - 1),)
+    reign.started(start, B)
+    assert reign.place(P) == Place(Held(B, start.epoch))
+    assert reign.phase() == Sentinel
+
+
+def test_a_newcomer_that_never_gets_ready_is_replaced_ever_less_often() -> None:
+    """On a slow machine each replacement would make it slower still."""
+    reign = holding(RATES, {P: A, Q: A})
+    lived = []
+    for _ in range(3):
+        reign.hello(A)
+        begun, death = reign.now, Dead(slot=A, term=1)
+        reign.actions.clear()
+        while death not in published(reign.actions) and reign.now - begun < 2_000:
+            live(reign, 1)
+        reign.hear(death)
+        lived.append(reign.now - begun)
+    assert lived == [301, 601, 1201]
+    reign.hello(A)
+    reign.report(A)
+    assert reign.group.member(A).ready
+    reign.hear(Dead(slot=A, term=1))
+    assert reign.group.member(A).vain == 0
 
 
 def test_a_newcomer_that_is_the_heir_itself_is_waited_for() -> None:

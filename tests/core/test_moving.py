@@ -8,7 +8,7 @@ from binwright.core.events import Action, Tell
 from binwright.core.group import Parked, Place, Starting, Stopping
 from binwright.core.messages import Command, StartConsuming, StopConsuming
 from binwright.core.model import Slot
-from binwright.core.moving import advance, arrived, blockers, repeat, stop_command
+from binwright.core.moving import advance, arrived, repeat, stop_command
 
 from .builders import (
     NOW,
@@ -84,10 +84,13 @@ def test_starts_with_other_fences_are_other_starts_and_may_span_topics() -> None
     ]
 
 
-def test_a_start_waits_for_a_newcomer_that_is_not_ready() -> None:
-    """† ready_not_awaited"""
+def test_a_start_does_not_wait_for_a_newcomer_that_is_not_ready() -> None:
+    """It fences what is older; the newcomer's own claim is above that."""
     known = group({**BOTH, S2: alive(60, ready=False, dead=9)}, {P: free(S2)})
-    assert advance(known, {P: S1}, NOW) == (known, ())
+    _, actions = advance(known, {P: S1}, NOW)
+    ((_, command),) = told(actions)
+    assert isinstance(command, StartConsuming)
+    assert (command.offsets, command.fences) == ({P: None}, (fence(S2, 59),))
 
 
 def test_what_has_no_heir_leaves_and_its_debts_stay() -> None:
@@ -151,15 +154,3 @@ def test_a_plan_is_done_when_everything_is_where_it_should_be_and_nothing_else()
     assert not arrived(known, {P: S0, Q: S0})
     assert not arrived(known, {P: S0})
     assert not arrived(group(BOTH, {P: stopping({S0: 1})}), {P: S0})
-
-
-def test_a_newcomer_blocks_what_it_owes_its_word_to_an_heir_that_is_ready() -> None:
-    members = {**BOTH, S2: alive(60, ready=False)}
-    assert blockers(group(members, {P: free(S2)}), {P: S1}) == [S2]
-
-
-def test_neither_the_heir_itself_nor_the_dead_block_anything() -> None:
-    members = {S0: alive(1, ready=False), S1: alive(2), S2: dead(9)}
-    places = {P: free(S0), Q: free(S2), C: held(S1, 2, S0)}
-    assert blockers(group(members, places), {P: S0, Q: S1, C: S1}) == []
-    assert blockers(group(members, places), {}) == []

@@ -282,18 +282,6 @@ def test_a_fence_does_not_pay_for_a_later_death() -> None:
     assert reign.place(P) == Place(Held(B, start.epoch), frozenset({A}))
 
 
-def test_a_newcomer_that_never_gets_ready_does_not_hold_up_its_partitions_for_ever() -> None:
-    reign = holding({P: 50.0, Q: 40.0}, {P: A, Q: B})
-    reign.hello(B)  # it restarts, and its claims never stand
-    reign.pack({P: A, Q: A})
-    actions = []
-    for _ in range(121):
-        actions += reign.tick()
-        reign.report(A, held=[P])
-        reign.report(B, ready=False)
-    assert Dead(slot=B, term=1) in published(actions)
-
-
 def test_a_start_that_is_said_again_leaves_out_what_was_answered() -> None:
     """†"""
     reign = ruling(RATES, A)

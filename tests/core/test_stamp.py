@@ -8,6 +8,7 @@ from binwright.core.stamp import (
     WRITES_PER_EPOCH,
     Stamp,
     app_id,
+    fence_version,
     landed_already,
     read_stamp,
     resolve,
@@ -44,6 +45,7 @@ def test_what_others_write_into_the_history_is_no_stamp(text: str | None) -> Non
 def test_versions_of_an_epoch_lie_between_its_claim_and_any_later_number() -> None:
     claim, last, later = write_version(9), write_version(9, WRITES_PER_EPOCH - 1), write_version(10)
     assert claim < write_version(9, 1) < last < later
+    assert last <= fence_version(9) < later
 
 
 def test_an_epoch_that_has_used_up_its_numbers_needs_a_new_process() -> None:

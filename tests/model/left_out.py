@@ -226,6 +226,11 @@ def _fences_above_all(known: Group, owed: Any) -> Any:
     return raised and tuple(Fence(slot=f.slot, number=high) for f in raised)
 
 
+def _fences_only_the_dead(known: Group, owed: Any) -> Any:
+    raised = [(slot, known.member(slot).dead) for slot in sorted(owed)]
+    return tuple(Fence(slot=slot, number=dead) for slot, dead in raised if dead is not None)
+
+
 def _owes_only_the_last(known: Group, slot: Any) -> Group:
     after = _lose(known, slot)
     places = {
@@ -439,11 +444,12 @@ LEFT_OUT: Mapping[str, tuple[Patch, ...]] = {
     "ignores_deposed_dead": ((hearing, "_dead", _ignores_the_deposed),),
     "voided_not_told": ((hearing, "_word", _tells_nobody_to_leave),),
     "goodbye_said_again": ((hearing, "_just_left", _any_last_word),),
-    "ready_not_awaited": (
+    "unready_pays": (
         (hearing, "_report", _ready_by_any_report),
         (synchronize, "_doubted", _doubts_only_the_dead),
     ),
     "fence_above_all": ((moving, "fences", _fences_above_all),),
+    "fences_only_the_dead": ((moving, "fences", _fences_only_the_dead),),
     "owes_only_the_last": ((hearing, "lose", _owes_only_the_last),),
     "owes_nothing": ((hearing, "lose", _owes_nothing),),
     "fences_with_offset": (

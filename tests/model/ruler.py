@@ -13,7 +13,6 @@ from binwright.core.group import Held, Starting, Stopping
 from binwright.core.machine import Manage, Reassign, Sentinel
 from binwright.core.messages import Claim, Inbound, Planned
 from binwright.core.model import Slot, TopicPartition
-from binwright.core.moving import blockers
 
 if TYPE_CHECKING:
     from .universe import Universe
@@ -111,18 +110,16 @@ class Controller(Ruler):
         self.state = replace(self.state, group=replace(group, places=places))
         self.feed(Tick(0.0))
 
-    def gives_up_plan(self) -> list[Slot] | None:
-        """Return whom an overdue plan would declare dead; None: the plan can still go on."""
+    def gives_up_plan(self) -> bool:
+        """Whether a plan waits for who may never be ready."""
         if not isinstance(self.state, Manage):
-            return None
+            return False
         group, target = self.state.group, self.state.target
-        waits = any(
+        return any(
             place.free and not group.member(target[p]).usable
             for p, place in group.places.items()
             if p in target
         )
-        blocked = blockers(group, target)
-        return blocked if waits or blocked else None
 
     def overdue_plan(self) -> None:
         self.state = replace(self.state, since=LONG_AGO)

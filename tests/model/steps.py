@@ -195,15 +195,8 @@ def _deadlines(world: Universe, i: int, one: Controller, who: str) -> Iterator[S
             )
     if world.faults and "overdue" in kinds and isinstance(one.state, Manage):
         yield Step((who, "gives up its plan"), "overdue", _rules(i, Controller.overdue_plan))
-    blocked = one.gives_up_plan()
-    if blocked is not None:
-        awake = any(_awake(world, s, one.state.group.member(s).epoch) for s in blocked)
-        if not awake or (world.faults and "suspect" in kinds):
-            yield Step(
-                (who, "gives up its plan"),
-                "suspect" if awake else "",
-                _rules(i, Controller.overdue_plan),
-            )
+    if one.gives_up_plan():
+        yield Step((who, "gives up its plan"), "", _rules(i, Controller.overdue_plan))
 
 
 def _answers(world: Universe, one: Controller, slot: Slot) -> bool:

@@ -189,8 +189,9 @@ BROKEN: Mapping[str, Case] = {
             "the fleet starts slot 0",
         ),
     ),
-    "ready_not_awaited": broken("crash,controller crash", TWO, moves=0, after=ORPHAN),
+    "unready_pays": broken("crash,controller crash", TWO, moves=0, after=ORPHAN),
     "fence_above_all": broken("crash", live=1, moves=0),
+    "fences_only_the_dead": broken("crash", moves=0, after=ORPHAN),
     "owes_only_the_last": broken(
         "crash",
         TWO,

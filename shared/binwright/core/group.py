@@ -23,6 +23,7 @@ class Rules:
     capacity: BytesPerSecond
     look_again_s: float = 60.0
     consumer_timeout_s: float = 10.0
+    start_timeout_s: float = 300.0
     plan_timeout_s: float = 120.0
     repeat_s: float = 10.0
     stale_s: float = 90.0
@@ -41,6 +42,8 @@ class Member:
     leaving: bool = False  # asked to end, and says so
     answered: int | None = None  # the term it last reported under
     heard_at: float = 0.0
+    arrived_at: float = 0.0  # when its Hello was heard
+    vain: int = 0  # how many of its epochs on end were declared dead before they were ready
     condemned_at: float | None = None  # when we last wrote Dead, not read back yet
 
     @property
@@ -349,12 +352,15 @@ def debt(group: Group, topic: str) -> frozenset[Slot]:
     )
 
 
-def fences(group: Group, owed: Iterable[Slot]) -> tuple[Fence, ...] | None:
-    """Return what a start must raise; None while a newcomer's readiness is awaited (†)."""
+def fences(group: Group, owed: Iterable[Slot]) -> tuple[Fence, ...]:
+    """Return what a start must raise: above all that is over, never above a living epoch (†).
+
+    So a newcomer that is not ready yet is neither waited for nor hurt.
+    """
     raised = []
     for slot in sorted(owed):
         member = group.member(slot)
-        if member.epoch is not None or member.dead is None:
-            return None
-        raised.append(Fence(slot=slot, number=member.dead))
+        last = member.dead if member.epoch is None else member.epoch - 1
+        if last is not None and last >= 0:  # else nobody lived before
+            raised.append(Fence(slot=slot, number=last))
     return tuple(raised)

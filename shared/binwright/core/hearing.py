@@ -9,6 +9,7 @@ from binwright.core.group import (
     Held,
     Member,
     Place,
+    Rules,
     Starting,
     landed,
     let_go,
@@ -36,6 +37,8 @@ from binwright.core.model import Slot, TopicPartition
 from binwright.core.moving import recall, release
 
 Heeded = tuple[Group, tuple[Action, ...]]
+
+MOST_DOUBLINGS = 5  # of the patience with a slot's newcomers
 
 
 def overtaken(group: Group, event: Heard) -> int | None:
@@ -78,6 +81,7 @@ def _hello(group: Group, slot: Slot, event: Heard) -> Heeded:
         leaving=False,
         answered=None,
         heard_at=event.now,
+        arrived_at=event.now,
         condemned_at=None,
     )
     said = Say("consumer.arrived", {"slot": slot, "epoch": event.offset})
@@ -92,6 +96,7 @@ def _dead(group: Group, slot: Slot, event: Heard) -> Heeded:
     died = replace(member, dead=event.offset, ready=False, condemned_at=None)
     if not lived:
         return _known(group, slot, died), ()
+    died = replace(died, vain=0 if member.ready else member.vain + 1)
     group, recalled = _lost(group, slot, event.now)
     said = Say("consumer.died", {"slot": slot, "epoch": member.hello, "number": event.offset})
     destroyed = () if group.term is None else (said, Destroy(slot))
@@ -168,7 +173,7 @@ def _started(group: Group, message: Started) -> Heeded:
         for fence in message.fences:
             member = group.member(fence.slot)
             # The slot may have lived, or died, once more since: that is not paid for.
-            if fence.number >= max(member.dead or 0, member.hello or 0):
+            if fence.number >= max(member.dead or 0, (member.hello or 0) - 1):
                 group = pay(group, fence.slot, topic)
             confirmed = Fenced(slot=fence.slot, number=fence.number, topic=topic)
             actions.append(Publish(confirmed))
@@ -221,29 +226,36 @@ def slept(group: Group, now: float) -> bool:
     return now - group.ticked_at > group.rules.consumer_timeout_s / 2
 
 
+def overdue(rules: Rules, member: Member, now: float) -> bool:
+    """Whether a living process has been silent for too long, or not become ready.
+
+    Who speaks but is not ready claims slowly, or never will. To replace it makes a slow machine
+    slower: it gets minutes, and its successor twice as many.
+    """
+    patience_s = rules.start_timeout_s * 2 ** min(member.vain, MOST_DOUBLINGS)
+    late = not member.ready and now - member.arrived_at > patience_s
+    return late or now - member.heard_at > rules.consumer_timeout_s
+
+
 def condemn(group: Group, now: float, slots: Iterable[Slot] | None = None) -> Heeded:
-    """Declare dead who has been silent for too long (or `slots`); it counts once read back.
+    """Declare dead who is overdue (or `slots`); it counts once read back.
 
     When this controller itself was asleep everybody looks silent: then they get time to speak.
     """
     overslept = slept(group, now)
     group = replace(group, ticked_at=now)
     if overslept and slots is None:
-        awake = {s: replace(m, heard_at=now) for s, m in group.members.items()}
+        awake = {s: replace(m, heard_at=now, arrived_at=now) for s, m in group.members.items()}
         return replace(group, members=awake), ()
     if group.term is None:
         return group, ()
-    overdue = [
+    doomed = [
         slot
         for slot, m in sorted(group.members.items())
         if m.epoch is not None
         and (m.condemned_at is None or now - m.condemned_at > group.rules.repeat_s)
-        and (
-            slot in slots
-            if slots is not None
-            else now - m.heard_at > group.rules.consumer_timeout_s
-        )
+        and (slot in slots if slots is not None else overdue(group.rules, m, now))
     ]
-    doomed = {s: replace(group.members[s], condemned_at=now) for s in overdue}
-    group = replace(group, members={**group.members, **doomed})
-    return group, tuple(Publish(Dead(slot=s, term=group.term or 0)) for s in overdue)
+    marked = {s: replace(group.members[s], condemned_at=now) for s in doomed}
+    group = replace(group, members={**group.members, **marked})
+    return group, tuple(Publish(Dead(slot=s, term=group.term or 0)) for s in doomed)

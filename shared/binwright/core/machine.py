@@ -27,7 +27,7 @@ from binwright.core.hearing import condemn, contradiction, hear, overtaken, slep
 from binwright.core.messages import Claim, Planned, Report
 from binwright.core.model import BytesPerSecond, Rates, Slot, TopicPartition
 from binwright.core.monitors import listen, take
-from binwright.core.moving import advance, arrived, blockers, repeat
+from binwright.core.moving import advance, arrived, repeat
 from binwright.core.packing.cap import relieves, within
 from binwright.core.plan import Plan, Rejected, weigh
 from binwright.core.relief import comfort, leavers, relief, relieved
@@ -323,8 +323,7 @@ def _manage_tick(state: Manage, event: Tick) -> Step:
     group, actions = _housekeep(state.group, event.now)
     if event.now - state.since > group.rules.plan_timeout_s:
         said = Say("plan.overdue", {"seconds": group.rules.plan_timeout_s})
-        group, dead = condemn(group, event.now, blockers(group, state.target))
-        return Sentinel(group, event.now), (*actions, said, *dead)
+        return Sentinel(group, event.now), (*actions, said)
     return _carry_on(replace(state, group=group), event.now, actions)
 
 

@@ -52,7 +52,7 @@ def _wanted(group: Group, target: Assignment) -> _Wanted:
                 stops.setdefault(slot, []).append(partition)
             case _ if place.free and heir is not None:
                 raised = fences(group, place.owed)
-                if raised is not None and _may_start(place, heir, raised):
+                if _may_start(place, heir, raised):
                     known = place.at.offset if isinstance(place.at, Parked) and not raised else None
                     kind = _Kind(heir, raised, bool(place.tails))
                     starts.setdefault(kind, {})[partition] = known
@@ -182,16 +182,6 @@ def repeat(group: Group, now: float) -> tuple[Group, tuple[Action, ...]]:
     for (slot, revision), places in stopping.items():
         again[slot, revision] = Tell(slot, stop_command(group, slot, places))
     return place_all(group, changed), tuple(again[key] for key in sorted(again))
-
-
-def blockers(group: Group, target: Assignment) -> list[Slot]:
-    """Return the newcomers, not ready yet, whose word keeps partitions from heirs that are."""
-    owed: set[Slot] = set()
-    for partition, place in group.places.items():
-        heir = target.get(partition)
-        if place.free and heir is not None and group.member(heir).usable:
-            owed |= place.owed
-    return sorted(slot for slot in owed if group.member(slot).epoch is not None)
 
 
 def arrived(group: Group, target: Assignment) -> bool:

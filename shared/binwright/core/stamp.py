@@ -20,7 +20,7 @@ def app_id(group: str, slot: Slot) -> str:
 
 
 def write_version(number: int, sequence: int = 0) -> int:
-    """Return the app id's version of an epoch's write; 0 is its claim (or a `Dead`'s fence).
+    """Return the app id's version of an epoch's write; 0 is its claim.
 
     Raises:
         ValueError: The epoch has used up its numbers: a new process is needed.
@@ -28,6 +28,11 @@ def write_version(number: int, sequence: int = 0) -> int:
     if not 0 <= sequence < WRITES_PER_EPOCH:
         raise ValueError(f"an epoch has {WRITES_PER_EPOCH} writes, this would be {sequence}")
     return number * WRITES_PER_EPOCH + sequence
+
+
+def fence_version(number: int) -> int:
+    """Return the version of a fence: above all of the epochs up to `number`, below any later."""
+    return write_version(number, WRITES_PER_EPOCH - 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -129,6 +129,8 @@ class ControllerSettings(Section):
     """How often a better (smaller) plan is looked for although nothing forces one."""
     consumer_timeout_s: Seconds = 10.0
     """A consumer that has not reported for so long is declared dead."""
+    start_timeout_s: Seconds = 300.0
+    """Who reports, but is not ready by then, is replaced; the next one has twice as long."""
     plan_timeout_s: Seconds = 120.0
     """A plan that is not carried out by then is made anew."""
     repeat_s: Seconds = 10.0

@@ -18,6 +18,7 @@ from binwright.core.ports import Hint, History, Lake, Record
 from binwright.core.stamp import (
     Stamp,
     app_id,
+    fence_version,
     landed_already,
     resolve,
     same_topic,
@@ -67,7 +68,7 @@ class Tables:
 
     async def fence(self, topic: str, fence: Fence) -> None:
         """Shut out a dead slot; skipped means that it is shut out already."""
-        number = write_version(fence.number)
+        number = fence_version(fence.number)
         await self._until_known(topic, app_id(self.group, fence.slot), number)
         log.info("fence.raised", topic=topic, slot=fence.slot, number=fence.number)
 

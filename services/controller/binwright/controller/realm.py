@@ -17,6 +17,7 @@ def rules(settings: Settings, *, acts: bool = True) -> Rules:
         capacity=BytesPerSecond(chosen.capacity),
         look_again_s=chosen.look_again_s,
         consumer_timeout_s=chosen.consumer_timeout_s,
+        start_timeout_s=chosen.start_timeout_s,
         plan_timeout_s=chosen.plan_timeout_s,
         repeat_s=chosen.repeat_s,
         stale_s=STALE_WINDOWS * settings.monitor.window_s,
