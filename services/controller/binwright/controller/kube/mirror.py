@@ -27,6 +27,11 @@ def label_of(obj: Obj, label: str) -> str:
     return value
 
 
+def _version(obj: Obj) -> int:
+    """Return when an object (or a list) was so; an API server counts all its changes as one."""
+    return int(obj["metadata"]["resourceVersion"])
+
+
 class Mirror:
     """All objects of one path that a selector finds, with a call for every change.
 
@@ -42,6 +47,7 @@ class Mirror:
         chosen = {"labelSelector": labels, "fieldSelector": fields}
         self._query = {k: v for k, v in chosen.items() if v}
         self._objects: dict[str, Obj] = {}
+        self._seen = 0  # version up to which lists and events have told everything
         self._listeners: list[Callable[[Obj], None]] = []
 
     def __iter__(self) -> Iterator[Obj]:
@@ -57,8 +63,12 @@ class Mirror:
         self._listeners.append(heard)
 
     def put(self, obj: Obj) -> None:
-        """Take what a call of ours returned, before the watch tells it."""
-        self._objects[name_of(obj)] = obj
+        """Take what a call of ours returned, unless the watch has told of it already.
+
+        What the watch told since is newer: a status, somebody's edit, a deletion.
+        """
+        if _version(obj) > self._seen:
+            self._objects[name_of(obj)] = obj
 
     def unlisten(self, heard: Callable[[Obj], None]) -> None:
         """Call it no more."""
@@ -100,7 +110,7 @@ class Mirror:
             for name, obj in (self._objects | listed).items()
             if self._objects.get(name) != listed.get(name)
         ]
-        self._objects = listed
+        self._objects, self._seen = listed, _version(found)
         self.synced.set()
         for obj in changed:
             self._tell(obj)
@@ -121,7 +131,7 @@ class Mirror:
             )
             async for event in stream:
                 obj = event["object"]
-                version = obj["metadata"]["resourceVersion"]
+                version, self._seen = obj["metadata"]["resourceVersion"], _version(obj)
                 if event["type"] != "BOOKMARK":
                     self._take(event["type"], obj)
 
