@@ -10,13 +10,13 @@ from binwright.core.packing.sticky.chain import place
 from binwright.core.packing.sticky.repack import Effort, widen
 
 FAILURES = 5
-"""After so many consumers in turn that could not be emptied the others are left alone."""
+"""After so many consumers in turn that could not be emptied, at most, the others are left alone."""
 REPACKED = 4
 """How many consumers are tried to be packed anew with others at a time; the best is taken."""
 EFFORT = 6_000
 """How many partitions may be packed anew in one decision, tries that fail included."""
 SMALL = 150
-"""Consumers of a group up to which that holds: of more, one less is worth less of an effort."""
+"""In every so many consumers one more may fail; of so many more, one less is worth less effort."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,10 @@ def save(board: Board, surplus: int) -> int:
     # Ordered once: what moves meanwhile changes little of it.
     kept = {slot: board.kept(slot) for slot in sorted(board.offered)}
     cheapest = sorted(kept, key=kept.__getitem__)
-    effort = Effort(EFFORT // (1 + len(cheapest) // SMALL))
-    saved = _sweep(board, cheapest, surplus)
+    times = 1 + len(cheapest) // SMALL
+    # In a small group another repacking is cheaper than the next best consumer to empty.
+    saved = _sweep(board, cheapest, surplus, min(FAILURES, times))
+    effort = Effort(EFFORT // times)
     while saved < surplus and (found := _repacking(board, cheapest, effort)) is not None:
         board.withdraw(found.slot)
         for number, slot in found.changes.items():
@@ -55,11 +57,11 @@ def _worth(board: Board, slot: Slot) -> float:
     return board.costs.price + board.costs.value(board.room[slot])
 
 
-def _sweep(board: Board, cheapest: list[Slot], surplus: int) -> int:
-    """Empty one consumer after another; return how many."""
+def _sweep(board: Board, cheapest: list[Slot], surplus: int, patience: int) -> int:
+    """Empty one consumer after another, until as many in turn fail; return how many."""
     saved = failures = 0
     for slot in filter(board.offered.__contains__, cheapest):
-        if saved == surplus or failures == FAILURES:
+        if saved == surplus or failures == patience:
             break
         if _empty(board, slot):
             saved, failures = saved + 1, 0
