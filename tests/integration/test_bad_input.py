@@ -52,10 +52,10 @@ def test_no_topics_are_told(command: tuple[str, ...]) -> None:
     assert "no topics" in done.stderr
 
 
-def test_a_packing_that_does_not_exist_is_told_with_those_that_do(broker: str) -> None:
+def test_a_packing_that_does_not_exist_is_told_before_a_broker_is_asked() -> None:
     done = run(
         "controller",
-        BINWRIGHT_KAFKA__BOOTSTRAP_SERVERS=broker,
+        BINWRIGHT_KAFKA__BOOTSTRAP_SERVERS=NOBODY,
         BINWRIGHT_CONTROLLER__PACKING="best",
     )
     assert done.returncode == 2

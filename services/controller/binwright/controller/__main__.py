@@ -12,6 +12,7 @@ from binwright.controller.realm import realm
 from binwright.controller.steer import Controller
 from binwright.core.model import Slot
 from binwright.core.ports import Bus, Fleet
+from binwright.lab.packings import packing
 from binwright.shell.broker import client_options
 from binwright.shell.bus import KafkaBus
 from binwright.shell.health import served
@@ -83,6 +84,7 @@ async def control(settings: Settings) -> None:
         UserError: The settings name a packing that does not exist.
         BrokerUnavailable: Kafka cannot be reached at the start.
     """
+    packing(settings.controller.packing)  # a wrong one is told before anybody is asked
     async with (
         served(settings.health) as health,
         KafkaBus(settings.kafka) as bus,
