@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Annotated
@@ -21,6 +22,7 @@ from binwright.core.errors import SettingsError
 from binwright.core.packing.catalogue import PAPER
 from binwright.lab import paper as recorded
 from binwright.lab import streams
+from binwright.lab.chatter import to_stderr
 from binwright.lab.packings import packing as by_name
 from binwright.lab.paper import report
 from binwright.lab.spread import Told, spread
@@ -74,7 +76,8 @@ def packing(  # noqa: PLR0913 - one parameter for each option
         sources = [Source(label=stream.name, text=streams.dump(streams.read(stream)))]
     else:
         sources = _drawn(_numbers(deltas), seeds, partitions, rows, start)
-    outcomes = _play([Trial(n, s) for s in sources for n in names], console, jobs, spark)
+    with to_stderr() if json_ else nullcontext():
+        outcomes = _play([Trial(n, s) for s in sources for n in names], console, jobs, spark)
     scores = compare(outcomes)
     if output is not None:
         _write(output, scores, outcomes)
