@@ -10,7 +10,7 @@ FAULTS ?= 10
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kubernetes check model chaos bench bench-handover clean
+.PHONY: help demo test test-kubernetes check model chaos bench bench-handover bench-packing bench-monitor clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -48,11 +48,17 @@ test-kubernetes: $(VENV)/.dev ## The Kubernetes half on a real control plane, po
 chaos: $(VENV)/.dev ## Break the real thing on purpose under load, and audit it (SEED=1 FAULTS=10)
 	@$(BIN)/python -m tests.chaos --seed $(SEED) --faults $(FAULTS) $(ARGS)
 
-bench: $(VENV)/.dev ## Measure, and print JSON (a quarter of an hour)
+bench: $(VENV)/.dev ## Measure it all, and print JSON (half an hour)
 	$(BIN)/python -m tests.bench $(ARGS)
 
 bench-handover: $(VENV)/.dev ## A rolling bounce and a growth, beside today's consumer groups (ten minutes)
 	@$(BIN)/python -m tests.bench.handover $(ARGS)
+
+bench-packing: $(VENV)/.dev ## What a decision takes, from 32 to a million partitions (five minutes)
+	@$(BIN)/python -m tests.bench.packing $(ARGS)
+
+bench-monitor: $(VENV)/.dev ## What a monitor costs, beside other clients (ten minutes)
+	@$(BIN)/python -m tests.bench.monitor $(ARGS)
 
 clean: ## Remove what was made here (not the cache of jars and Java)
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage

@@ -1,31 +1,32 @@
 """`make bench`: what the machine gives, as JSON.
 
 Three demos, each a process as a person starts it: on an empty cache, on a filled one, and
-with more load than two cores can land; beside them the decision for the paper's 32 partitions.
+with more load than two cores can land; beside them what decisions take (`tests.bench.packing`) and
+what monitors cost (`tests.bench.monitor`).
 """
 
 import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import psutil
+from tests.bench import monitor, packing
 
-from binwright.core.model import BytesPerSecond, Slot, TopicPartition
-from binwright.core.packing.catalogue import PAPER, algorithm
+from binwright.core.model import TopicPartition
 from binwright.lab import streams
+from binwright.lab.chatter import to_stderr
 
-PARTITIONS = 32
-DECISIONS = 2_000
+DECISIONS = 10
+"""Compared with exact ones, at each price and delta."""
+MONITORED = monitor.Wanted()
 ROLES = {
     "broker": "broker.args",
     "spark": "spark.args",
@@ -34,32 +35,6 @@ ROLES = {
     "consumer": "binwright.consumer",
     "demo": "binwright.cli",
 }
-
-
-def timed(call: Callable[[], object], times: int) -> list[float]:
-    """Return the seconds of each call."""
-    spent = []
-    for _ in range(times):
-        began = time.perf_counter()
-        call()
-        spent.append(time.perf_counter() - began)
-    return spent
-
-
-def decision() -> dict[str, dict[str, float]]:
-    """Pack 32 partitions of a running group anew, by each algorithm."""
-    drawn = Random(1)
-    names = [TopicPartition("orders", number) for number in range(PARTITIONS)]
-    rates = {name: BytesPerSecond(drawn.uniform(0, 100)) for name in names}
-    found = {}
-    for name in PAPER:
-        pack = algorithm(name)
-        current: dict[TopicPartition, Slot] = pack(rates, BytesPerSecond(100.0), {})
-        newer = {p: BytesPerSecond(min(100.0, r + drawn.uniform(0, 10))) for p, r in rates.items()}
-        spent = timed(lambda p=pack, n=newer, c=current: p(n, BytesPerSecond(100.0), c), DECISIONS)  # type: ignore[misc]
-        quantiles = statistics.quantiles(spent, n=100)
-        found[name] = {"p50_ms": 1e3 * quantiles[49], "p99_ms": 1e3 * quantiles[98]}
-    return found
 
 
 def memory(mark: str, most: dict[str, float]) -> None:
@@ -123,12 +98,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="binwright-bench-") as name:
         tmp = Path(name)
         cache = tmp / "cache"
-        with flood(tmp, wanted.partitions) as stream:
+        with to_stderr(), flood(tmp, wanted.partitions) as stream:
             many = ("--stream", str(stream), "--capacity", "2400000")
             found = {
                 "cores": os.cpu_count(),
                 "load_average_before": os.getloadavg()[0],
-                "decision_32_partitions": decision(),
+                "packing": packing.measured(list(packing.DECISIONS), DECISIONS),
+                "monitor": monitor.measured(MONITORED),
                 "first_run": demo(tmp / "first", cache, *load),
                 "second_run": demo(tmp / "second", cache, *load),
                 "flood": demo(tmp / "flood", cache, *load, *many),

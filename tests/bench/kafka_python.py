@@ -1,4 +1,4 @@
-"""What a monitor asks, once a second, by kafka-python (which must be installed by hand)."""
+"""What a monitor asks, once a second, by kafka-python."""
 
 import sys
 import time

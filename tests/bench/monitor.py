@@ -1,4 +1,4 @@
-"""`python -m tests.bench.monitor`: what a monitor costs, and what others cost for the same calls.
+"""`make bench-monitor`: what a monitor costs, and what others cost for the same calls.
 
 1,000 and 10,000 partitions on a real broker, 100,000 on three brokers made of frames; each a
 process of its own, measured for some seconds after it has warmed up. Prints JSON.
@@ -8,12 +8,14 @@ import argparse
 import asyncio
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +32,32 @@ READY_S = 180.0
 STEP = 2_000  # partitions made at once
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is measured, and for how long."""
+
+    sizes: Sequence[int] = (1_000, 10_000)  # partitions on a real broker
+    frames: int = 100_000  # partitions on brokers made of frames
+    seconds: float = 30.0
+    interval: float = 5.0  # of a pass over the frames, s
+
+
+def alone(pid: int, seconds: float) -> float:
+    """Return the cores that a process takes while nobody asks it anything."""
+    process = psutil.Process(pid)
+    before, began = sum(process.cpu_times()[:2]), time.monotonic()
+    time.sleep(seconds)
+    took = time.monotonic() - began
+    spent: float = sum(process.cpu_times()[:2]) - before
+    return round(spent / took, 3)
+
+
 def cost(process: psutil.Popen, log: Path, other: int, seconds: float) -> dict[str, float]:
     """Return cores, CPU a pass, and memory of a process, and the cores of another meanwhile."""
     deadline = time.monotonic() + READY_S
-    while passes(log) < WARM_PASSES and time.monotonic() < deadline:
+    while passes(log) < WARM_PASSES:
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise SystemExit(f"no {WARM_PASSES} passes, but:\n{log.read_text()[-2000:]}")
         time.sleep(0.5)
     watched = [process, psutil.Process(other)]
     before, passed = [sum(each.cpu_times()[:2]) for each in watched], passes(log)
@@ -86,27 +110,52 @@ async def made(servers: str, topic: str, partitions: int) -> None:
             await bus.ensure(topic, count, {})
 
 
-async def on_a_real_broker(tmp: Path, sizes: list[int], seconds: float) -> dict[str, Any]:
+def clients(classpath: str, servers: str, topic: str) -> dict[str, list[str] | str]:
+    """Return who asks a broker the same; a sentence instead of a command: why one does not."""
+    rivals = [servers, topic]
+    java: list[str] | str = "left out: no JDK with a compiler on the PATH"
+    if shutil.which("javac") is not None:
+        java = ["java", "-cp", classpath, str(HERE / "AdminCalls.java"), *rivals]
+    return {
+        "binwright": [sys.executable, "-m", "binwright.monitor"],
+        "kafka_python": [sys.executable, str(HERE / "kafka_python.py"), *rivals],
+        "java_admin": java,
+    }
+
+
+async def on_a_real_broker(tmp: Path, wanted: Wanted) -> dict[str, Any]:
+    """Measure each client at each size, one after the other, and the broker alone."""
     found: dict[str, Any] = {}
     _, jars = await ensure_kafka(silent)
     classpath = ":".join(map(str, jars))
     async with run_broker(tmp / "kafka", heap="1g") as broker:
         servers = broker.bootstrap_servers
-        for size in sizes:
+        for size in wanted.sizes:
             topic = f"load-{size}"
             await made(servers, topic, size)
-            others = {
-                "binwright": [sys.executable, "-m", "binwright.monitor"],
-                "kafka_python": [sys.executable, str(HERE / "kafka_python.py"), servers, topic],
-                "java_admin": ["java", "-cp", classpath, str(HERE / "Admin.java"), servers, topic],
-            }
-            for name, command in others.items():
+            at_rest = await asyncio.to_thread(alone, broker.pid or 0, wanted.seconds / 2)
+            sizes: dict[str, Any] = {"broker_alone_cores": at_rest}
+            for name, command in clients(classpath, servers, topic).items():
+                if isinstance(command, str):
+                    sizes[name] = command
+                    continue
                 log = tmp / f"{name}-{size}.log"
                 with running(command, monitor(servers, topic, 1, 30), log) as process:
-                    work = asyncio.to_thread(cost, process, log, broker.pid or 0, seconds)
-                    found.setdefault(str(size), {})[name] = await work
-                sys.stderr.write(f"{size} {name}: {found[str(size)][name]}\n")
+                    work = asyncio.to_thread(cost, process, log, broker.pid or 0, wanted.seconds)
+                    sizes[name] = await work
+                sys.stderr.write(f"{size} {name}: {sizes[name]}\n")
+            found[str(size)] = sizes
     return found
+
+
+def told_by(log: Path) -> str:
+    """Return what a log says, once it says anything."""
+    deadline = time.monotonic() + READY_S
+    while not (said := log.read_text().strip()):
+        if time.monotonic() > deadline:
+            raise SystemExit(f"nothing in {log} after {READY_S:g} s")
+        time.sleep(0.1)
+    return said
 
 
 def on_frames(tmp: Path, partitions: int, seconds: float, interval_s: float) -> dict[str, Any]:
@@ -114,8 +163,7 @@ def on_frames(tmp: Path, partitions: int, seconds: float, interval_s: float) -> 
     fake = [sys.executable, "-m", "tests.bench.fake_cluster", str(partitions), "20"]
     log = tmp / "fake.log"
     with running(fake, {}, log) as cluster:
-        while not (servers := log.read_text().strip()):
-            time.sleep(0.1)
+        servers = told_by(log)
         environment = monitor(servers, "load-.*", interval_s, 6 * interval_s)
         command = [sys.executable, "-m", "binwright.monitor"]
         told = tmp / "monitor-frames.log"
@@ -128,23 +176,34 @@ def passes(log: Path) -> int:
     return log.read_text().count("measured")
 
 
+def measured(wanted: Wanted) -> dict[str, Any]:
+    """Measure what is wanted."""
+    found: dict[str, Any] = {"load_average_before": os.getloadavg()[0]}
+    with tempfile.TemporaryDirectory(prefix="binwright-bench-") as name:
+        if wanted.sizes:
+            found["real_broker"] = asyncio.run(on_a_real_broker(Path(name), wanted))
+        if wanted.frames:
+            frames = on_frames(Path(name), wanted.frames, wanted.seconds, wanted.interval)
+            found["frames"] = {str(wanted.frames): frames}
+    return found
+
+
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.monitor", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=30.0, help="that each is measured")
-    parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 10_000])
-    parser.add_argument("--frames", type=int, default=100_000, help="partitions; 0: leave it out")
-    parser.add_argument("--interval", type=float, default=5.0, help="of a pass over the frames, s")
-    wanted = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="binwright-bench-") as name:
-        tmp = Path(name)
-        found: dict[str, Any] = {"cores": os.cpu_count(), "load_average": os.getloadavg()[0]}
-        if wanted.sizes:
-            found["real_broker"] = asyncio.run(on_a_real_broker(tmp, wanted.sizes, wanted.seconds))
-        if wanted.frames:
-            frames = on_frames(tmp, wanted.frames, wanted.seconds, wanted.interval)
-            found["frames"] = {str(wanted.frames): frames}
-    sys.stdout.write(json.dumps(found, indent=2) + "\n")
+    usual = Wanted()
+    parser = argparse.ArgumentParser(prog="make bench-monitor", description=__doc__)
+    parser.add_argument(
+        "--seconds", type=float, default=usual.seconds, help="that each is measured"
+    )
+    parser.add_argument("--sizes", type=int, nargs="*", default=usual.sizes)
+    parser.add_argument(
+        "--frames", type=int, default=usual.frames, help="partitions; 0: leave it out"
+    )
+    parser.add_argument(
+        "--interval", type=float, default=usual.interval, help="of a pass over the frames, s"
+    )
+    wanted = Wanted(**vars(parser.parse_args()))
+    sys.stdout.write(json.dumps(measured(wanted), indent=2) + "\n")
 
 
 if __name__ == "__main__":
