@@ -120,6 +120,8 @@ async def test_the_commands_do_the_same(broker: str, tmp_path: Path) -> None:
         )
         assert (code, "recorded" in out) == (0, True), out
         assert len(recording.read(Path(file)).measurements) >= 3  # and what others said there
+        code, out = await command("lab", "packing", "--stream", file, "--algorithms", "mwf,sticky")
+        assert (code, "mwf" in out, "sticky" in out) == (0, True, True), out
         code, out = await command("replay", file, "--flat-out", *servers)
         assert (code, "said" in out) == (0, True), out
         code, out = await command("top", "--json", "--filter", "orders", *servers)

@@ -110,6 +110,7 @@ def test_a_recorded_stream_is_read(tmp_path: Path) -> None:
     told = json.loads(run("packing", "--stream", str(file), "--algorithms", "bfd", "--json"))
 
     assert told[0]["consumers"] == 1.5
+    assert told[0]["delta"] == 20  # the largest step
 
 
 def test_the_paper_s_report_has_its_tables_and_pictures(tmp_path: Path) -> None:

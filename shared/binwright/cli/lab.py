@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, fields
+from math import ceil
 from pathlib import Path
 from typing import Annotated
 
@@ -73,7 +74,7 @@ def packing(  # noqa: PLR0913 - one parameter for each option
     console = Console(stderr=json_, log_path=False, soft_wrap=True)
     names = _names(algorithms)
     if stream is not None:
-        sources = [Source(label=stream.name, text=streams.dump(streams.read(stream)))]
+        sources = [_recorded(stream)]
     else:
         sources = _drawn(_numbers(deltas), seeds, partitions, rows, start)
     with to_stderr() if json_ else nullcontext():
@@ -125,6 +126,14 @@ def _numbers(text: str) -> list[int]:
         return [int(part) for part in text.split(",")]
     except ValueError:
         raise SettingsError(f"--deltas: expected numbers and commas, got {text!r}") from None
+
+
+def _recorded(path: Path) -> Source:
+    """Read a stream; its delta is the largest step in it, as of a drawn one."""
+    found = streams.read(path)
+    return Source(
+        label=path.name, delta=ceil(streams.largest_step(found)), text=streams.dump(found)
+    )
 
 
 def _drawn(

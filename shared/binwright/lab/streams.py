@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import NewType
@@ -143,6 +144,21 @@ def _recorded(text: bytes) -> list[dict[TopicPartition, PerCent]]:
     if not rows:
         raise StreamError("the recording tells not one rate")
     return rows
+
+
+def largest_step(stream: Stream) -> PerCent:
+    """Return by how much a rate changes at most from one measurement to the next."""
+    return PerCent(
+        max(
+            (
+                abs(rate - before[partition])
+                for before, row in pairwise(stream)
+                for partition, rate in row.items()
+                if partition in before
+            ),
+            default=0.0,
+        )
+    )
 
 
 def write(path: Path, stream: Stream) -> None:
