@@ -3,14 +3,20 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from binwright.core.score import pareto_front
 from binwright.lab.paper import RECORDED
 from binwright.lab.trials import Score
 
 Scores = Mapping[tuple[int, str], Score]
+RGBA = tuple[float, float, float, float]
+COLOURS = colormaps["tab20"]
+COLUMNS = 3
+"""Panels beside each other."""
 
 
 def draw(scores: Scores, directory: Path) -> list[Path]:
@@ -29,54 +35,58 @@ def draw(scores: Scores, directory: Path) -> list[Path]:
 
 def per_delta(scores: Scores, deltas: Sequence[int], field: str, label: str) -> Figure:
     """Return a plot of one number over delta, a line an algorithm; dashed: the paper's."""
-    figure, axes = _figure()
-    for index, name in enumerate(_names(scores)):
+    figure = Figure(figsize=(9, 5), layout="constrained")
+    axes = figure.add_subplot()
+    for name, colour in _colours(scores).items():
         shown = [delta for delta in deltas if (delta, name) in scores]
         values = [float(getattr(scores[delta, name], field)) for delta in shown]
-        colour = f"C{index % 10}"
         axes.plot(shown, values, "o-", color=colour, label=name, markersize=3)
         recorded = RECORDED[field].get(name, {})
         known = [delta for delta in shown if str(delta) in recorded]
         axes.plot(known, [recorded[str(d)] for d in known], "x--", color=colour, alpha=0.5)
     axes.set_xlabel("delta, per cent of capacity (dashed: recorded by the paper, 200 partitions)")
     axes.set_ylabel(label)
-    axes.legend(fontsize=7, ncols=2)
+    figure.legend(loc="outside right upper", fontsize=8)
     return figure
 
 
 def fronts(scores: Scores, deltas: Sequence[int]) -> Figure:
-    """Return CBS against E[R], a colour a delta, with the line of those whom nobody beats."""
-    figure, axes = _figure()
+    """Return CBS against E[R], a panel a delta, with the line of those whom nobody beats."""
+    columns = min(len(deltas), COLUMNS)
+    rows = -(-len(deltas) // columns)
+    figure = Figure(figsize=(4 * columns + 1.5, 3.5 * rows), layout="constrained")
+    colours = _colours(scores)
     for index, delta in enumerate(deltas):
-        points = {
-            name: (score.cbs, score.expected_rscore)
-            for (at, name), score in scores.items()
-            if at == delta
-        }
-        colour = f"C{index % 10}"
-        _points(axes, points, colour)
-        front = [points[name] for name in pareto_front(points)]
-        axes.plot(*zip(*front, strict=True), "-", color=colour, label=f"delta {delta}")
-        cbs, moved = RECORDED["cbs"], RECORDED["expected_rscore"]
-        known = [(cbs[n][str(delta)], moved[n][str(delta)]) for n in cbs if str(delta) in cbs[n]]
-        if known:
-            axes.plot(*zip(*known, strict=True), "x", color=colour, alpha=0.5)
-    axes.set_xlabel("CBS (crosses: recorded by the paper, 200 partitions)")
-    axes.set_ylabel("E[R]")
-    axes.legend(fontsize=7)
+        axes = figure.add_subplot(rows, columns, index + 1)
+        _front(axes, scores, delta, colours)
+    figure.supxlabel("CBS (crosses: recorded by the paper, 200 partitions)")
+    figure.supylabel("E[R]")
+    shown = [
+        Line2D([], [], marker="o", linestyle="", color=colour, label=name)
+        for name, colour in colours.items()
+    ]
+    figure.legend(handles=shown, loc="outside right upper", fontsize=8)
     return figure
 
 
-def _points(axes: Axes, points: Mapping[str, tuple[float, float]], colour: str) -> None:
+def _front(axes: Axes, scores: Scores, delta: int, colours: Mapping[str, RGBA]) -> None:
+    points = {
+        name: (score.cbs, score.expected_rscore)
+        for (at, name), score in scores.items()
+        if at == delta
+    }
+    front = [points[name] for name in pareto_front(points)]
+    axes.plot(*zip(*front, strict=True), "-", color="0.7", zorder=0)
+    cbs, moved = RECORDED["cbs"], RECORDED["expected_rscore"]
     for name, point in points.items():
-        axes.plot(*point, "o", color=colour, markersize=3)
-        axes.annotate(name, point, fontsize=5)
+        axes.plot(*point, "o", color=colours[name], markersize=4)
+        if str(delta) in cbs.get(name, {}):
+            recorded = (cbs[name][str(delta)], moved[name][str(delta)])
+            axes.plot(*recorded, "x", color=colours[name], alpha=0.6)
+    axes.set_title(f"delta {delta}", fontsize=9)
 
 
-def _names(scores: Scores) -> list[str]:
-    return list(dict.fromkeys(name for _, name in scores))
-
-
-def _figure() -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(8, 5), layout="constrained")
-    return figure, figure.add_subplot()
+def _colours(scores: Scores) -> dict[str, RGBA]:
+    """Return a colour for each algorithm: far apart for up to twenty."""
+    names = dict.fromkeys(name for _, name in scores)
+    return {name: COLOURS(index % COLOURS.N) for index, name in enumerate(names)}
