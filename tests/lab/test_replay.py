@@ -91,6 +91,17 @@ async def test_a_recording_is_continued_and_what_is_no_measurement_left_out(
     assert len(recording.read(file).measurements) == 2
 
 
+async def test_a_recording_that_was_cut_short_is_continued_on_a_line_of_its_own(
+    tmp_path: Path,
+) -> None:
+    bus, file = FakeBus({TOPIC: 1}), tmp_path / "recorded.jsonl"
+    await replay(bus, TOPIC, [said(0, 1.0), said(1, 2.0)], math.inf, lambda _: None)
+    await recorded(bus, file, 6)
+    file.write_bytes(file.read_bytes()[:-9])
+    await recorded(bus, file, 6)
+    assert [m.partitions[0].rate for m in recording.read(file).measurements] == [1.0, 1.0, 2.0]
+
+
 async def test_a_file_of_something_else_is_not_appended_to(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("mine\n")

@@ -59,6 +59,7 @@ class FileKeeper:
         try:
             if path.exists() and path.stat().st_size:
                 recording.read(path)  # it must be one
+                _cut_to_lines(path)
             else:
                 path.write_bytes(recording.begin(capacity))
         except OSError as exc:
@@ -71,6 +72,13 @@ class FileKeeper:
                 file.writelines(wire.encode(each.measurement) + b"\n" for each in said)
         except OSError as exc:
             raise StreamError(f"{self._path}: {exc}") from exc
+
+
+def _cut_to_lines(path: Path) -> None:
+    """Take away a last line that was cut short, or the next would be glued to it."""
+    text = path.read_bytes()
+    with path.open("rb+") as file:
+        file.truncate(text.rfind(b"\n") + 1)
 
 
 class TableKeeper:
