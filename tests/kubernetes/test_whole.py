@@ -6,8 +6,10 @@ Spark's Deployment is left out.
 """
 
 import asyncio
+import json
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,6 +132,19 @@ class System:
         )
         await play([dict.fromkeys(PARTITIONS, PerCent(100.0))], self.kafka, rate, stop=stop)
 
+    async def status(self) -> Obj:
+        """Return what `binwright status` says of it, from outside of the cluster."""
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "binwright.cli", "status", "--json"),
+            *("--bootstrap-servers", self.kafka.bootstrap_servers),
+            stdout=asyncio.subprocess.PIPE,
+        )
+        async with asyncio.timeout(LONG_S):
+            out, _ = await process.communicate()
+        (told,) = json.loads(out)
+        found: Obj = told
+        return found
+
     async def landed(self) -> bool:
         ends = [await self.bus.end(p.topic, p.partition) for p in PARTITIONS]
         return all(
@@ -188,6 +203,10 @@ async def test_the_manifests_run_it_through_faults_and_every_row_lands_once(
             return await system.ready("consumer") >= 2
 
         await until(two_are_ready, LONG_S)
+        told = await system.status()
+        assert told["state"] in {"moving", "steady"}
+        assert len(told["consumers"]) >= 2
+        assert told["load"] > LIMIT
 
         # kill -9 of a consumer: declared dead, its pod comes back, its partitions find an owner.
         os.kill(pid_of((await system.pods("consumer"))[0]), signal.SIGKILL)

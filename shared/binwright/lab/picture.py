@@ -35,11 +35,23 @@ class Move:
     pause_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class Reign:
+    """Who claimed to be the controller last."""
+
+    term: int
+    controller: str
+    at_ms: int
+
+
 @dataclass(slots=True)
 class Picture:
     """The group as last heard of."""
 
     reports: dict[Slot, Report] = field(default_factory=dict)  # of the living
+    heard_ms: dict[Slot, int] = field(default_factory=dict)  # when each spoke last, of the living
+    reign: Reign | None = None
+    planned_ms: int | None = None  # when the last plan was told
     rates: dict[TopicPartition, BytesPerSecond] = field(default_factory=dict)
     ends: dict[TopicPartition, int] = field(default_factory=dict)
     record_bytes: dict[TopicPartition, float] = field(default_factory=dict)
@@ -81,18 +93,17 @@ class Picture:
         match message:
             case Hello(slot=slot):
                 self._epochs[slot] = offset
+                self.heard_ms[slot] = at_ms
                 self.reports.pop(slot, None)
                 self._tell(at_ms, f"consumer {slot} is there (epoch {offset})")
             case Report(slot=slot) if message.epoch == self._epochs.get(slot):
                 self._report(at_ms, message)
             case Dead(slot=slot):
                 self.deaths += 1
-                self.reports.pop(slot, None)
-                self._epochs.pop(slot, None)
+                self._leave(slot)
                 self._tell(at_ms, f"consumer {slot} is declared dead")
             case Goodbye(slot=slot):
-                self.reports.pop(slot, None)
-                self._epochs.pop(slot, None)
+                self._leave(slot)
                 self._tell(at_ms, f"consumer {slot} said goodbye")
             case Stopped():
                 self._stopped |= {p: message for p, at in message.next.items() if at is not None}
@@ -100,18 +111,25 @@ class Picture:
                 self._started(at_ms, message)
             case Planned():
                 self.plans.append(message)
+                self.planned_ms = at_ms
                 self._tell(at_ms, f"plan: {'; '.join(message.reasons)}")
             case Claim():
                 self.terms += 1
+                self.reign = Reign(offset, message.controller, at_ms)
                 self._tell(at_ms, f"a controller claims (term {offset})")
             case _:
                 pass
+
+    def _leave(self, slot: Slot) -> None:
+        for known in (self.reports, self.heard_ms, self._epochs):
+            known.pop(slot, None)
 
     def _report(self, at_ms: int, report: Report) -> None:
         before = self.reports.get(report.slot)
         if report.ready and not (before and before.ready):
             self._tell(at_ms, f"consumer {report.slot} is ready")
         self.reports[report.slot] = report
+        self.heard_ms[report.slot] = at_ms
         self.landed_rows[report.slot, report.epoch] = report.landed_rows
         self.holes[report.slot, report.epoch] = report.holes
         for partition, offset in report.held.items():
@@ -134,6 +152,11 @@ class Picture:
 
     def _tell(self, at_ms: int, words: str) -> None:
         self.news.append((at_ms, words))
+
+    @property
+    def between(self) -> set[TopicPartition]:
+        """Partitions whose owner has stopped and whose heir has not said yet that it reads."""
+        return set(self._stopped)
 
     @property
     def lag(self) -> int:

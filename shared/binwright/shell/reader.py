@@ -41,6 +41,11 @@ class KafkaReader:
         """Name the partition."""
         return f"{self._partition.topic}-{self._partition.partition}"
 
+    @property
+    def position(self) -> int:
+        """The offset of the record to be read next; of one that is not there any more, or later."""
+        return self._next
+
     async def seek(self, offset: int) -> None:
         """Go to `offset`, or to the oldest record if that is later.
 

@@ -1,0 +1,245 @@
+"""`binwright status`: every group, from the topics alone, wherever this runs."""
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from binwright.cli.record import settings_at
+from binwright.cli.screen import megabytes
+from binwright.core import wire
+from binwright.core.errors import MalformedMessage, TopicMissing, UnknownKind, WorldError
+from binwright.core.ports import Record
+from binwright.lab.picture import Picture
+from binwright.lab.status import Status, status
+from binwright.shell.broker import Cluster
+from binwright.shell.bus import KafkaBus
+from binwright.shell.letters import INBOX
+from binwright.shell.logs import configure
+from binwright.shell.reader import KafkaReader
+from binwright.shell.run import run
+from binwright.shell.settings import Settings
+
+SUFFIX = ".metadata"
+RECENT = 500  # measurements: what was said lately of all topics
+READ_S, REFRESH_S, CATCH_UP_S = 0.2, 1.0, 30.0
+COLOURS = {"steady": "green", "moving": "cyan", "unread": "red", "silent": "red", "empty": "yellow"}
+
+WORDS = {"state", "partitions"}  # columns; the others are numbers
+
+Bootstrap = Annotated[str | None, typer.Option(help="Kafka's address, HOST:PORT.")]
+Show = Callable[[Sequence[Status]], None]
+
+
+@dataclass
+class Followed:
+    """One group, or (without a name) what the monitors say, up to where it was read."""
+
+    reader: KafkaReader
+    end: int  # of the topic, when we came
+    picture: Picture = field(default_factory=Picture)
+
+    async def read(self, take: Callable[[Record], None], *, whole: bool) -> None:
+        """Take what is new; with `whole`, go on until all is read that was there when we came."""
+        while True:
+            for record in await self.reader.read(READ_S):
+                take(record)
+            if not whole or self.reader.position >= self.end:
+                return
+
+
+@dataclass
+class Look:
+    """Where groups are looked for, and what is known of them."""
+
+    settings: Settings
+    groups: Collection[str]  # empty: whichever there are
+    known: dict[str, Followed] = field(default_factory=dict)
+    metrics: Followed | None = None
+
+    async def run(self, show: Show, *, watch: bool) -> None:
+        """Show every group once, or again and again until cancelled.
+
+        Raises:
+            WorldError: Kafka does not answer, or there is no group.
+        """
+        async with AsyncExitStack() as stack:
+            bus = await stack.enter_async_context(KafkaBus(self.settings.kafka))
+            try:
+                async with asyncio.timeout(CATCH_UP_S):
+                    await self._open(bus, stack)
+                    await self._read(whole=True)
+            except TimeoutError as exc:
+                raise WorldError(f"the topics could not be read in {CATCH_UP_S:g} s") from exc
+            show(self._found())
+            while watch:
+                await asyncio.sleep(REFRESH_S)
+                await self._read(whole=False)
+                show(self._found())
+
+    async def _open(self, bus: KafkaBus, stack: AsyncExitStack) -> None:
+        for group in self.groups or await _there(self.settings):
+            topic = f"{group}{SUFFIX}"
+            if not await bus.partitions(topic):
+                raise TopicMissing(f"there is no group {group} here: no topic {topic}")
+            self.known[group] = await _follow(bus, stack, topic, 0)
+        if not self.known:
+            raise TopicMissing(f"there is no group here: no topic named GROUP{SUFFIX}")
+        topic = self.settings.monitor.topic
+        if await bus.partitions(topic):  # without a monitor there are no loads
+            self.metrics = await _follow(bus, stack, topic, RECENT)
+
+    async def _read(self, *, whole: bool) -> None:
+        reads = [f.read(_heard(f.picture), whole=whole) for f in self.known.values()]
+        if self.metrics:
+            reads.append(self.metrics.read(self._measured, whole=whole))
+        await asyncio.gather(*reads)
+
+    def _measured(self, record: Record) -> None:
+        try:
+            said = wire.decode_measurement(record.value)
+        except (MalformedMessage, UnknownKind):
+            return  # the services that obey say so in their logs
+        for followed in self.known.values():
+            followed.picture.measured(said)
+
+    def _found(self) -> list[Status]:
+        now_ms = time.time_ns() // 1_000_000
+        found = []
+        for group, followed in sorted(self.known.items()):
+            own = self.settings.topics if group == self.settings.group else ()
+            found.append(status(group, followed.picture, now_ms, own))
+        # Somebody else's topic may end in the same word.
+        return [each for each in found if self.groups or each.state != "empty"]
+
+
+def _heard(picture: Picture) -> Callable[[Record], None]:
+    def take(record: Record) -> None:
+        try:
+            said = wire.decode_inbound(record.value)
+        except (MalformedMessage, UnknownKind):
+            return  # the services that obey say so in their logs
+        picture.heard(record.offset, record.timestamp_ms, said)
+
+    return take
+
+
+async def _there(settings: Settings) -> list[str]:
+    async with Cluster(settings.kafka) as cluster:
+        names = (await cluster.topics(None)).leaders
+    return sorted(name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX))
+
+
+async def _follow(bus: KafkaBus, stack: AsyncExitStack, topic: str, recent: int) -> Followed:
+    end = await bus.end(topic, INBOX)
+    reader = await bus.reader(topic, INBOX, max(0, end - recent) if recent else 0)
+    stack.push_async_callback(reader.close)
+    return Followed(reader, end)
+
+
+def draw(found: Sequence[Status]) -> RenderableType:
+    """Return the page: for every group its state, its consumers, its moves, its last plan."""
+    if not found:
+        return Text("no group has spoken yet", style="yellow")
+    return Group(*(part for each in found for part in _group(each)))
+
+
+def _group(of: Status) -> list[RenderableType]:
+    head = Text(of.group, style="bold")
+    head.append(f"  {of.state}", style=COLOURS[of.state])
+    head.append(
+        f"  {_count(len(of.consumers), 'consumer')}, {_count(of.partitions, 'partition')}, "
+        f"written {megabytes(of.load)}/s, landing {megabytes(of.landing)}/s, lag {of.lag:,} records"
+    )
+    parts: list[RenderableType] = [head]
+    if of.unread:
+        parts.append(Text(f"  read by nobody: {_some(list(map(str, of.unread)))}", style="red"))
+    if of.consumers:
+        parts.append(_consumers(of))
+    parts.extend(
+        Text(f"  {move.partition}: {_slot(move.old)} → {move.new} ({move.phase})", style="cyan")
+        for move in of.moves
+    )
+    if of.plan:
+        told = "; ".join(of.plan.reasons) or "no reason told"
+        parts.append(
+            Text(
+                f"  last plan {of.plan.age_s:,.0f} s ago: {told} → "
+                f"{_count(of.plan.consumers, 'consumer')}, {_count(of.plan.moves, 'move')}, "
+                f"R-score {of.plan.rscore:.2f}"
+            )
+        )
+    return parts
+
+
+def _consumers(of: Status) -> Table:
+    table = Table(box=None, header_style="dim", padding=(0, 2))
+    for name in ("consumer", "state", "load", "landing", "lag", "partitions"):
+        justify: Literal["left", "right"] = "left" if name in WORDS else "right"
+        table.add_column(name, justify=justify, no_wrap=name != "partitions", overflow="fold")
+    for each in of.consumers:
+        quiet = f" for {each.silent_s:,.0f} s" if each.state == "silent" else ""
+        table.add_row(
+            str(each.slot),
+            each.state + quiet,
+            f"{megabytes(each.load)}/s",
+            f"{megabytes(each.landing)}/s",
+            f"{each.lag:,}",
+            _some(list(map(str, each.partitions))),
+        )
+    return table
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _slot(slot: int | None) -> str:
+    return "nobody" if slot is None else str(slot)
+
+
+def _some(names: list[str], most: int = 12) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return " ".join(names[:most]) + more
+
+
+def command(
+    *,
+    group: Annotated[
+        list[str] | None, typer.Option("--group", help="Only this group; may be given again.")
+    ] = None,
+    bootstrap_servers: Bootstrap = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Go on until Ctrl-C.")] = False,
+    json_: Annotated[
+        bool, typer.Option("--json", help="Print JSON, for programs; with --watch a line a time.")
+    ] = False,
+) -> None:
+    """Show every group: state, consumers, load, lag, moves in flight, and the last plan."""
+    configure("error", "console")
+    console = Console(soft_wrap=True)
+    look = Look(settings_at(bootstrap_servers), tuple(group or ()))
+    if json_:
+        raise typer.Exit(run(lambda: look.run(_json(indent=None if watch else 2), watch=watch)))
+    if not (watch and console.is_terminal):
+        raise typer.Exit(run(lambda: look.run(lambda f: console.print(draw(f)), watch=watch)))
+    with Live(console=console, auto_refresh=False, screen=True) as live:
+        code = run(lambda: look.run(lambda f: live.update(draw(f), refresh=True), watch=True))
+    raise typer.Exit(code)
+
+
+def _json(indent: int | None) -> Show:
+    def show(found: Sequence[Status]) -> None:
+        sys.stdout.write(json.dumps([each.facts() for each in found], indent=indent) + "\n")
+        sys.stdout.flush()
+
+    return show

@@ -1,0 +1,143 @@
+"""`binwright status` as a command, of what stands on a real broker's topics."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from binwright.core import wire
+from binwright.core.messages import Claim, Hello, Inbound, Measurement, PartitionRate, Planned
+from binwright.core.messages import Report as Told
+from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+from binwright.shell.bus import KafkaBus
+from binwright.shell.letters import INBOX, METADATA_CONFIG, METRICS_CONFIG
+from binwright.shell.run import meanwhile
+from binwright.shell.settings import KafkaSettings
+
+pytestmark = pytest.mark.integration
+
+STATUS = (sys.executable, "-m", "binwright.cli", "status")
+DEADLINE_S = 60.0
+P, Q = TopicPartition("status-orders", 0), TopicPartition("status-orders", 1)
+A, B = Slot(0), Slot(1)
+
+
+async def said(bus: KafkaBus, group: str, message: Inbound) -> int:
+    topic = f"{group}.metadata"
+    return await bus.publish(topic, INBOX, wire.key(message), wire.encode(message))
+
+
+@asynccontextmanager
+async def playing(
+    bus: KafkaBus, group: str, targets: dict[TopicPartition, Slot]
+) -> AsyncIterator[None]:
+    """Say what a group says whose consumer 0 reads both partitions, and speaks every second."""
+    await bus.ensure(f"{group}.metadata", 3, METADATA_CONFIG)
+    term = await said(bus, group, Claim(controller="c"))
+    epoch = await said(bus, group, Hello(slot=A, process="a", version="1"))
+    rates = dict.fromkeys(targets, BytesPerSecond(1e6))
+    plan = Planned(
+        term=term,
+        reasons=("orders grow",),
+        consumers=2,
+        moves={Q: B},
+        rscore=0.5,
+        rates=rates,
+        targets=targets,
+    )
+    await said(bus, group, plan)
+    held = {P: 4, Q: 2}
+    report = Told(slot=A, epoch=epoch, term=term, ready=True, held=held, rate=5e5)
+    await said(bus, group, report)
+
+    async def go_on() -> None:
+        while True:
+            await asyncio.sleep(1.0)
+            await said(bus, group, report)
+
+    async with meanwhile(go_on()):
+        yield
+
+
+async def asked(broker: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = (*STATUS, "--bootstrap-servers", broker, *arguments)
+    return await asyncio.to_thread(
+        subprocess.run, command, capture_output=True, text=True, check=False, timeout=DEADLINE_S
+    )
+
+
+async def facts(broker: str, *arguments: str) -> dict[str, Any]:
+    done = await asked(broker, "--json", *arguments)
+    assert done.returncode == 0, done.stderr
+    return {each["group"]: each for each in json.loads(done.stdout)}
+
+
+async def measure(bus: KafkaBus) -> None:
+    await bus.ensure("binwright.metrics", 1, METRICS_CONFIG)
+    parts = tuple(PartitionRate(n, BytesPerSecond(1e6), 30, 10, 0, 10.0) for n in range(2))
+    measurement = Measurement(
+        topic="status-orders",
+        at_ms=0,
+        monitor="m",
+        number=1,
+        interval_s=1,
+        count=2,
+        partitions=parts,
+    )
+    await bus.publish("binwright.metrics", 0, wire.key(measurement), wire.encode(measurement))
+
+
+async def test_every_group_is_found_and_told(broker: str) -> None:
+    async with (
+        KafkaBus(KafkaSettings(bootstrap_servers=broker)) as bus,
+        playing(bus, "status-moving", {P: A, Q: B}),
+        playing(bus, "status-steady", {P: A, Q: A}),
+    ):
+        await measure(bus)
+        found = await facts(broker)
+        moving, steady = found["status-moving"], found["status-steady"]
+        assert (moving["state"], steady["state"]) == ("moving", "steady")
+        (move,) = moving["moves"]
+        assert (move["partition"], move["old"], move["new"]) == ("status-orders-1", 0, 1)
+        assert (moving["load"], moving["landing"], moving["lag"]) == (2e6, 5e5, 14)
+        assert moving["plan"]["reasons"] == ["orders grow"]
+        assert moving["consumers"][0]["partitions"] == ["status-orders-0", "status-orders-1"]
+        assert (await facts(broker, "--group", "status-steady")).keys() == {"status-steady"}
+        page = await asked(broker, "--group", "status-moving")
+        assert "status-moving  moving  1 consumer, 2 partitions" in page.stdout
+
+
+async def test_watching_tells_what_changes(broker: str) -> None:
+    async with (
+        KafkaBus(KafkaSettings(bootstrap_servers=broker)) as bus,
+        playing(bus, "status-watched", {P: A, Q: A}),
+    ):
+        command = (*STATUS, "--bootstrap-servers", broker, "--json", "--watch")
+        watching = await asyncio.create_subprocess_exec(
+            *command, "--group", "status-watched", stdout=asyncio.subprocess.PIPE
+        )
+        assert watching.stdout is not None
+        try:
+            async with asyncio.timeout(DEADLINE_S):
+                (first,) = json.loads(await watching.stdout.readline())
+                assert [each["slot"] for each in first["consumers"]] == [0]
+                await said(bus, "status-watched", Hello(slot=B, process="b", version="1"))
+                slots = [0]
+                while slots != [0, 1]:
+                    (latest,) = json.loads(await watching.stdout.readline())
+                    slots = [each["slot"] for each in latest["consumers"]]
+        finally:
+            watching.terminate()
+            await watching.wait()
+    assert watching.returncode == 0
+
+
+async def test_a_group_that_is_not_there_is_named(broker: str) -> None:
+    done = await asked(broker, "--group", "nobodys")
+    assert done.returncode == 1
+    assert "there is no group nobodys here: no topic nobodys.metadata" in done.stderr

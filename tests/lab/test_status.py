@@ -1,0 +1,150 @@
+"""A group in a few words."""
+
+from collections.abc import Mapping
+
+from binwright.core.messages import (
+    Claim,
+    Dead,
+    Goodbye,
+    Hello,
+    Measurement,
+    PartitionRate,
+    Planned,
+    Report,
+    Stopped,
+)
+from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+from binwright.lab.picture import Picture
+from binwright.lab.status import SILENT_MS, Status, status
+
+P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
+A, B = Slot(0), Slot(1)
+NOW = 5_000
+
+
+def report(slot: Slot, **more: object) -> Report:
+    fields = {"term": 0, "ready": True, "held": {}, "epoch": slot + 1, **more}
+    return Report(slot=slot, **fields)  # type: ignore[arg-type]
+
+
+def planned(targets: Mapping[TopicPartition, Slot]) -> Planned:
+    return Planned(
+        term=0,
+        reasons=("consumer 0 is overloaded",),
+        consumers=2,
+        moves={Q: B},
+        rscore=0.5,
+        rates=dict.fromkeys(targets, BytesPerSecond(100.0)),
+        targets=targets,
+    )
+
+
+def measured(topic: str = "orders", rate: float = 100.0, end: int = 50) -> Measurement:
+    parts = tuple(PartitionRate(n, BytesPerSecond(rate), 30, end, 0, 10.0) for n in range(2))
+    return Measurement(
+        topic=topic, at_ms=0, monitor="m", number=1, interval_s=1, count=2, partitions=parts
+    )
+
+
+def lively() -> Picture:
+    """Two consumers: 0 reads both partitions, 1 is ready for one of them."""
+    picture = Picture()
+    picture.heard(0, 0, Claim(controller="c"))
+    picture.heard(1, 0, Hello(slot=A, process="a", version="1"))
+    picture.heard(2, 0, Hello(slot=B, process="b", version="1"))
+    picture.heard(3, NOW, report(A, held={P: 40, Q: 20}, rate=150.0))
+    picture.heard(4, NOW, report(B))
+    picture.measured(measured())
+    picture.measured(measured("others", 9_000.0))
+    return picture
+
+
+def now(picture: Picture, at_ms: int = NOW) -> Status:
+    return status("g", picture, at_ms)
+
+
+def test_a_group_that_never_spoke_is_empty() -> None:
+    found = now(Picture())
+    assert (found.state, found.term, found.partitions, found.plan) == ("empty", None, 0, None)
+
+
+def test_load_and_lag_are_of_its_own_topics() -> None:
+    found = now(lively())
+    assert (found.state, found.term, found.controller) == ("steady", 0, "c")
+    assert (found.partitions, found.load, found.landing, found.lag) == (2, 200.0, 150.0, 40)
+    first, second = found.consumers
+    assert (first.partitions, first.load, first.lag) == ((P, Q), 200.0, 40)
+    assert (second.state, second.partitions) == ("ready", ())
+
+
+def test_topics_that_are_known_count_before_anybody_reads_them() -> None:
+    picture = Picture()
+    picture.heard(0, 0, Claim(controller="c"))
+    picture.heard(1, NOW, Hello(slot=A, process="a", version="1"))
+    picture.measured(measured())
+    found = status("g", picture, NOW, ["orders"])
+    assert (found.state, found.unread, found.lag) == ("unread", (P, Q), 100)
+    assert found.consumers[0].state == "starting"
+
+
+def test_a_move_is_followed_from_phase_to_phase() -> None:
+    picture = lively()
+    picture.heard(5, 3_000, planned({P: A, Q: B}))
+    seen = []
+    for a, b in (
+        ({"held": {P: 40, Q: 20}}, {}),
+        ({"held": {P: 40}, "closing": (Q,)}, {}),
+        ({"held": {P: 40}, "closing": (Q,)}, {"opening": (Q,)}),
+        ({"held": {P: 40}, "closing": (Q,)}, {"held": {Q: 30}, "ahead": (Q,)}),
+    ):
+        picture.heard(6, NOW, report(A, **a))
+        picture.heard(7, NOW, report(B, **b))
+        (move,) = now(picture).moves
+        assert (move.partition, move.old, move.new) == (Q, A, B)
+        seen.append(move.phase)
+    assert seen == ["waiting", "closing", "opening", "ahead"]
+    assert now(picture).state == "moving"
+    picture.heard(8, NOW, report(A, held={P: 40}))
+    picture.heard(9, NOW, report(B, held={Q: 30}))
+    found = now(picture)
+    assert (found.state, found.moves) == ("steady", ())
+    assert found.plan is not None
+    assert (found.plan.age_s, found.plan.moves, found.plan.rscore) == (2.0, 1, 0.5)
+
+
+def test_what_is_between_two_owners_is_moving_not_unread() -> None:
+    picture = lively()
+    picture.heard(5, NOW, planned({P: A, Q: B}))
+    picture.heard(6, NOW, Stopped(slot=A, epoch=1, revision=1, next={Q: 30}, quit_ms=NOW))
+    picture.heard(7, NOW, report(A, held={P: 40}))
+    assert now(picture).state == "moving"
+    picture.heard(8, NOW, Dead(slot=B, term=0))
+    assert (now(picture).state, now(picture).unread) == ("unread", (Q,))
+
+
+def test_the_silent_read_nothing() -> None:
+    picture = lively()
+    late = NOW + SILENT_MS + 1
+    picture.heard(5, late, report(B))
+    found = now(picture, late)
+    assert [each.state for each in found.consumers] == ["silent", "ready"]
+    assert (found.state, found.unread) == ("unread", (P, Q))
+    assert now(picture, late + SILENT_MS + 1).state == "silent"
+
+
+def test_who_is_dead_or_gone_is_not_shown() -> None:
+    picture = lively()
+    picture.heard(5, NOW, Dead(slot=A, term=0))
+    picture.heard(6, NOW, Goodbye(slot=B, epoch=2, landed={}))
+    assert now(picture).consumers == ()
+
+
+def test_who_leaves_is_shown_as_leaving() -> None:
+    picture = lively()
+    picture.heard(5, NOW, report(B, leaving=True))
+    assert now(picture).consumers[1].state == "leaving"
+
+
+def test_programs_get_partitions_as_text() -> None:
+    facts = now(lively()).facts()
+    assert facts["consumers"][0]["partitions"] == ["orders-0", "orders-1"]
