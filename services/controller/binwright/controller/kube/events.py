@@ -43,7 +43,7 @@ class Recorder:
             try:
                 await self._write(about, kind, reason, message)
             except WorldError as exc:
-                log.warning("event.unwritten", reason=str(exc), event=reason)
+                log.warning("event.unwritten", what=reason, reason=str(exc))
 
     async def _write(self, about: Owner, kind: str, reason: str, message: str) -> None:
         path = f"/api/v1/namespaces/{about.namespace}/events"
