@@ -23,6 +23,7 @@ import psutil
 
 from binwright.embedded.broker import ensure_kafka, run_broker
 from binwright.embedded.server import silent
+from binwright.lab.chatter import to_stderr
 from binwright.shell.bus import KafkaBus
 from binwright.shell.settings import KafkaSettings
 
@@ -203,7 +204,9 @@ def main() -> None:
         "--interval", type=float, default=usual.interval, help="of a pass over the frames, s"
     )
     wanted = Wanted(**vars(parser.parse_args()))
-    sys.stdout.write(json.dumps(measured(wanted), indent=2) + "\n")
+    with to_stderr():  # what the embedded broker logs
+        found = measured(wanted)
+    sys.stdout.write(json.dumps(found, indent=2) + "\n")
 
 
 if __name__ == "__main__":
