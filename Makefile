@@ -39,7 +39,7 @@ test: $(VENV)/.dev ## Core (every branch), house (virtual time), then the real b
 	$(BIN)/python -m pytest tests/core --cov --cov-report=term --cov-fail-under=100
 	$(BIN)/python -m pytest tests --ignore=tests/core --ignore=tests/kubernetes
 
-model: $(VENV)/.dev ## Explore the protocol state by state (ARGS=holds, breaks or names; a quarter of an hour)
+model: $(VENV)/.dev ## Explore the protocol state by state (ARGS="holds breaks --states N"; a quarter of an hour)
 	$(BIN)/python -m tests.model $(ARGS)
 
 test-kubernetes: $(VENV)/.dev ## The Kubernetes half on a real control plane, pods as processes
