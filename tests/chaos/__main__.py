@@ -67,6 +67,7 @@ def main() -> int:
         "--deadline", type=float, default=RECOVERY_S, help="a recovery that takes longer fails, s"
     )
     parser.add_argument("--aimed", action="store_true", help="only faults at named steps")
+    parser.add_argument("--cold", action="store_true", help="begin before the servers are warm")
     parser.add_argument("--keep", type=Path, help="keep tables and logs in this new directory")
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
     asked = parser.parse_args()
@@ -77,6 +78,7 @@ def main() -> int:
         faults=asked.faults,
         minutes=asked.minutes,
         aimed_only=asked.aimed,
+        cold=asked.cold,
         deadline_s=asked.deadline,
     )
     with workplace(asked.keep) as directory:

@@ -41,6 +41,7 @@ class Wishes:
     faults: int = 10
     minutes: float = 60.0
     aimed_only: bool = False
+    cold: bool = False  # do not wait until the servers are at their pace
     deadline_s: float = RECOVERY_S  # of each recovery
 
 
@@ -93,7 +94,8 @@ class Course:
             async with asyncio.TaskGroup() as tasks:
                 load = tasks.create_task(self._load(made, done))
                 try:
-                    await self._warm_up(made)
+                    if not self.wishes.cold:
+                        await self._warm_up(made)
                     await self._disturb(
                         made, plan(self.wishes.seed, without, self.wishes.aimed_only)
                     )
