@@ -10,7 +10,7 @@ FAULTS ?= 10
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kubernetes check model chaos bench bench-handover bench-packing bench-monitor clean
+.PHONY: help demo test test-kubernetes check model chaos bench bench-handover bench-packing bench-monitor bench-kubernetes clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -59,6 +59,9 @@ bench-packing: $(VENV)/.dev ## What a decision takes, from 32 to a million parti
 
 bench-monitor: $(VENV)/.dev ## What a monitor costs, beside other clients (ten minutes)
 	@$(BIN)/python -m tests.bench.monitor $(ARGS)
+
+bench-kubernetes: $(VENV)/.dev ## Fifty Deployments at once, a slot's way to ready, fifty idle slots (three minutes)
+	@$(BIN)/python -m tests.bench.kubernetes
 
 clean: ## Remove what was made here (not the cache of jars and Java)
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage

@@ -12,7 +12,7 @@ from typing import Annotated, TypeVar
 import typer
 from rich.console import Console
 
-from binwright.cli import lab, metrics, status, summary
+from binwright.cli import lab, load, metrics, status, summary
 from binwright.cli.audit import Audit, table
 from binwright.cli.demo import Demo, Wishes
 from binwright.cli.reference import page
@@ -179,6 +179,7 @@ app.add_typer(lab.app, name="lab")
 app.command()(metrics.record)
 app.command()(metrics.replay)
 app.command()(metrics.top)
+app.command("load")(load.command)
 app.command("status")(status.command)
 
 

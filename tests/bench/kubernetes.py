@@ -1,0 +1,200 @@
+"""`make bench-kubernetes`: what the fleet of Deployments takes, as JSON.
+
+On a real control plane whose nodes run pods as processes (`tests/kubernetes`): fifty Deployments at
+once, a consumer's way from its slot to ready, and what fifty idle slots cost the process that keeps
+them. That process holds what a controller has for its fleet: the watches and the repairs.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+from tests.kubernetes.binaries import programs
+from tests.kubernetes.kubelet import run_kubelet
+from tests.kubernetes.plane import run_plane
+from tests.kubernetes.site import IMAGES, Site, make_site, until
+
+from binwright.controller.deploy import kubernetes_fleet
+from binwright.controller.kube.api import Obj
+from binwright.core.model import Slot
+from binwright.embedded.broker import run_broker
+from binwright.embedded.spark import run_spark
+from binwright.lab.chatter import to_stderr
+from binwright.shell.bus import KafkaBus
+from binwright.shell.letters import METADATA_CONFIG
+from binwright.shell.settings import KafkaSettings, load_settings
+
+SLOTS = [Slot(number) for number in range(50)]
+IDLE_S = 30.0
+LONG_S = 300.0
+KEEP = "keep"
+
+
+@asynccontextmanager
+async def ground(home: Path) -> AsyncIterator[Site]:
+    """Run a control plane and two nodes; give a namespace."""
+    own = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": str(home)}
+    (home / "plane").mkdir()
+    async with (
+        run_plane(programs(), home / "plane") as plane,
+        run_kubelet(plane, "node-1", home, IMAGES, own) as one,
+        run_kubelet(plane, "node-2", home, IMAGES, own) as two,
+        make_site(plane, (one, two), "bench") as site,
+    ):
+        yield site
+
+
+async def running(site: Site, slots: set[int]) -> None:
+    async def all_of_them() -> bool:
+        return await site.running() >= slots
+
+    await until(all_of_them, LONG_S)
+
+
+async def none_left(site: Site) -> None:
+    async def gone() -> bool:
+        return not await site.pods()
+
+    await until(gone, LONG_S)
+
+
+async def fifty(site: Site) -> dict[str, float]:
+    """Measure from the call that a plan makes to fifty Deployments, and to fifty running pods."""
+    fleet = await site.fleet("fifty")
+    began = time.monotonic()
+    await fleet.reconcile(SLOTS)
+    created_s = time.monotonic() - began
+    await running(site, set(SLOTS))
+    running_s = time.monotonic() - began
+    fleet.rest()
+    return {"created_s": round(created_s, 2), "running_s": round(running_s, 2)}
+
+
+async def idle(site: Site) -> dict[str, float]:
+    """Measure a process that keeps the fifty that are there."""
+    environment = {
+        **os.environ,
+        "BINWRIGHT_GROUP": "fifty",
+        "BINWRIGHT_LOG_LEVEL": "error",
+        "BINWRIGHT_CONTROLLER__MAX_SLOTS": "60",
+        "BINWRIGHT_KUBERNETES__NAMESPACE": site.namespace,
+        "BINWRIGHT_KUBERNETES__KUBECONFIG": str(site.kubeconfig),
+    }
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.bench.kubernetes", KEEP),
+        env=environment,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(LONG_S):
+            await process.stdout.readline()
+        watched = psutil.Process(process.pid)
+        await asyncio.sleep(5.0)  # what follows the first look is no idling
+        before = watched.cpu_times()
+        await asyncio.sleep(IDLE_S)
+        after = watched.cpu_times()
+        used_s = after.user + after.system - before.user - before.system
+        return {
+            "cores": round(used_s / IDLE_S, 4),
+            "rss_mb": round(watched.memory_info().rss / 1e6, 1),
+        }
+    finally:
+        process.kill()
+        await process.wait()
+
+
+async def keep() -> None:
+    """Be that process."""
+    async with kubernetes_fleet(load_settings()) as fleet:
+        await fleet.reconcile(SLOTS)
+        sys.stdout.write("kept\n")
+        sys.stdout.flush()
+        await asyncio.Event().wait()
+
+
+def consumer(variables: dict[str, str]) -> Obj:
+    """Return the template of a real consumer."""
+    address = {"name": "BINWRIGHT_HEALTH__ADDRESS"}
+    container = {
+        "name": "consumer",
+        "image": "binwright-consumer",
+        "args": ["--slot", "$(SLOT)"],
+        "env": [
+            *({"name": name, "value": value} for name, value in variables.items()),
+            {**address, "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+        ],
+        "readinessProbe": {"httpGet": {"path": "/ready", "port": 8080}, "periodSeconds": 1},
+    }
+    return {"spec": {"automountServiceAccountToken": False, "containers": [container]}}
+
+
+async def to_ready(site: Site, home: Path) -> dict[str, float]:
+    """Measure from a slot's Deployment to a consumer whose claims stand, on a warm Spark."""
+    async with (
+        run_broker(home / "kafka") as broker,
+        run_spark(home / "spark", memory="1g") as spark,
+    ):
+        kafka = KafkaSettings(bootstrap_servers=broker.bootstrap_servers)
+        async with KafkaBus(kafka) as bus:
+            await bus.ensure("orders", 4, {})
+            await bus.ensure("ready.metadata", 4, METADATA_CONFIG)
+        await site.give(
+            consumer(
+                {
+                    "BINWRIGHT_GROUP": "ready",
+                    "BINWRIGHT_TOPICS": '["orders"]',
+                    "BINWRIGHT_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
+                    "BINWRIGHT_LAKE__PATH": str(home / "lake"),
+                    "BINWRIGHT_LAKE__SPARK": spark.url,
+                    "BINWRIGHT_HEALTH__PORT": "8080",
+                }
+            )
+        )
+        fleet = await site.fleet("ready")
+        took = []
+        for count in (1, 2, 3):
+            began = time.monotonic()
+            await fleet.reconcile(SLOTS[:count])
+            await running(site, set(SLOTS[:count]))
+            took.append(round(time.monotonic() - began, 2))
+        await fleet.reconcile([])
+    return {"first_s": took[0], "second_s": took[1], "third_s": took[2]}
+
+
+async def measure() -> dict[str, Any]:
+    """Measure all of it, one after the other."""
+    with tempfile.TemporaryDirectory(prefix="binwright-bench-") as directory:
+        async with AsyncExitStack() as stack:
+            site = await stack.enter_async_context(ground(Path(directory)))
+            found: dict[str, Any] = {"load_before": os.getloadavg()[0]}
+            found["deployments_50"] = await fifty(site)
+            found["idle_50"] = await idle(site)
+            cleared = await site.fleet("fifty")
+            await cleared.reconcile([])
+            await none_left(site)
+            found["slot_to_ready"] = await to_ready(site, Path(directory))
+            found["load_after"] = os.getloadavg()[0]
+            return found
+
+
+def main() -> None:
+    """Print the figures, or be what is measured."""
+    if sys.argv[1:] == [KEEP]:
+        asyncio.run(keep())
+        return
+    with to_stderr():
+        found = asyncio.run(measure())
+    sys.stdout.write(json.dumps(found, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

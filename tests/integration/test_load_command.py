@@ -1,0 +1,33 @@
+"""`binwright load`, on a real broker."""
+
+import subprocess
+import sys
+
+import pytest
+
+from binwright.shell.bus import KafkaBus
+from binwright.shell.settings import KafkaSettings
+
+pytestmark = pytest.mark.integration
+
+LOAD = (sys.executable, "-m", "binwright.cli", "load")
+
+
+async def test_topics_are_made_and_written(broker: str) -> None:
+    done = subprocess.run(  # noqa: ASYNC221 - nothing else happens meanwhile
+        (*LOAD, "--topics", "made", "--minutes", "0.05", "--bootstrap-servers", broker),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "records in" in done.stdout
+    async with KafkaBus(KafkaSettings(bootstrap_servers=broker)) as bus:
+        assert await bus.partitions("made") == 4
+        assert sum([await bus.end("made", number) for number in range(4)]) > 0
+
+
+def test_without_topics_it_says_so() -> None:
+    done = subprocess.run(LOAD, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, "no topics" in done.stderr) == (2, True)
