@@ -4,6 +4,7 @@ Medians over decisions of a group whose rates walk on, each from the one before.
 """
 
 import argparse
+import gc
 import json
 import os
 import statistics
@@ -22,6 +23,7 @@ from binwright.core.packing.catalogue import Packing, algorithm
 from binwright.core.packing.sticky.policy import Sticky
 from binwright.lab.chatter import to_stderr
 from binwright.lab.exact import Exact, objective
+from binwright.shell.serve import COLLECT_EVERY
 
 CAPACITY = BytesPerSecond(100.0)
 DECISIONS = {32: 400, 1_000: 60, 10_000: 16, 100_000: 5, 1_000_000: 3}
@@ -123,6 +125,7 @@ def gaps(price: float, delta: int, rows: int) -> dict[str, float]:
 
 def measured(sizes: list[int], rows: int) -> dict[str, object]:
     """Measure it all; `rows` decisions are compared with exact ones, at each price and delta."""
+    gc.set_threshold(COLLECT_EVERY)  # as in a service
     return {
         "load_average_before": os.getloadavg()[0],
         "sticky": times("sticky", sizes),
