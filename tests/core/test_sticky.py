@@ -14,7 +14,7 @@ from binwright.core.packing.capacity import PerSlot
 from binwright.core.packing.sticky.board import NOWHERE, Board, Costs
 from binwright.core.packing.sticky.evict import cheapest
 from binwright.core.packing.sticky.policy import Sticky
-from binwright.core.packing.sticky.repack import Effort
+from binwright.core.packing.sticky.repack import Effort, widen
 from binwright.core.packing.sticky.tidy import tidy
 from binwright.core.packing.sticky.value import Value
 from binwright.core.score import lower_bound
@@ -205,6 +205,16 @@ def test_what_is_packed_anew_in_one_decision_is_limited() -> None:
     assert effort.spend(3)
     assert not effort.spend(3)
     assert effort.spend(2)
+
+
+@pytest.mark.parametrize(("left", "found"), [(0, False), (100, True)])
+def test_a_consumer_is_packed_away_only_while_the_effort_lasts(left: int, *, found: bool) -> None:
+    slots = [Slot(n) for n in range(6)]
+    costs = Costs(200.0, Value.of(0.1, 100.0))
+    board = Board([20.0] * len(slots), slots, PerSlot(CAPACITY), costs)
+    board.offer_all(slots)
+
+    assert (widen(board, slots[0], Effort(left)) is not None) == found
 
 
 def test_partitions_without_load_cost_nothing_and_stay_where_anybody_is() -> None:
