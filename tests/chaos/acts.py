@@ -22,6 +22,7 @@ THERE_S = 40.0  # a victim must be there by then
 LEADS_S = 30.0
 HIT_S = 40.0  # an aimed fault that nobody came to by then is given up
 PROVOKE_S = 6.0
+STRUCK_S = 30.0  # "during" is some moments after the step began
 POLL_S = 0.05
 HOUR_S = 3600.0
 
@@ -83,6 +84,14 @@ def _gone(pid: int) -> Condition:
             return True
 
     return (f"the superseded process {pid} has ended", gone)
+
+
+def stopped(pid: int) -> bool:
+    """Whether a process sleeps or is gone; woken before it slept, it would sleep for good."""
+    try:
+        return psutil.Process(pid).status() in {psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE}
+    except psutil.NoSuchProcess:
+        return True
 
 
 # --- processes -----------------------------------------------------------------------------------
@@ -229,6 +238,7 @@ async def _aimed(stage: Stage, fault: Fault) -> Done:
         if fault.deed in {"kill", "zombie"}:
             also.append(_gone(pid))
         if fault.deed != "kill":
+            await until(lambda: stopped(pid), STRUCK_S, f"process {pid} has stopped itself")
             await _hold(pid, fault.hold_s)
         return Done(victim=pid, also=tuple(also))
     finally:

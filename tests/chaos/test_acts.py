@@ -1,0 +1,29 @@
+"""What acts wait for."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from tests.chaos.acts import STRUCK_S, stopped, until
+
+STOPS_ITSELF = "import os, signal, time; time.sleep(0.2); os.kill(os.getpid(), signal.SIGSTOP)"
+
+Child = subprocess.Popen[bytes]
+
+
+@pytest.fixture
+def child() -> Iterator[Child]:
+    with subprocess.Popen((sys.executable, "-c", STOPS_ITSELF)) as started:
+        yield started
+        started.kill()
+
+
+async def test_who_stops_itself_in_a_moment_is_waited_for(child: Child) -> None:
+    """Woken before, it would stop afterwards, and nobody would wake it again."""
+    await until(lambda: stopped(child.pid), STRUCK_S, "it has stopped")
+    os.kill(child.pid, signal.SIGCONT)
+    assert child.wait(STRUCK_S) == 0
+    assert stopped(child.pid)
