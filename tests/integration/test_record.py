@@ -90,6 +90,10 @@ async def test_a_delta_table_is_recorded_and_replayed(
     found = await recorded_and_replayed(place, broker, request.node.name)
     assert [m.partitions for m in found] == [said(n).partitions for n in range(5)]
     assert (lake / "recorded" / "_delta_log").is_dir()
+    lab = ("lab", "packing", "--algorithms", "mwf", "--spark", spark_url)
+    async with asyncio.timeout(DEADLINE_S):
+        code, out = await command(*lab, "--stream", place.name)
+    assert (code, "mwf" in out) == (0, True), out
 
 
 async def test_a_table_that_is_not_there_is_told(spark_url: str, lake: Path) -> None:

@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from binwright.cli.record import TABLE, Place
 from binwright.cli.stack import servers
 from binwright.core.errors import SettingsError
 from binwright.core.packing.catalogue import PAPER
@@ -53,7 +54,8 @@ def packing(  # noqa: PLR0913 - one parameter for each option
         str, typer.Option(help="Names, separated by commas; `paper` for its twelve.")
     ] = "paper,sticky:0.8,sticky,sticky:10",
     stream: Annotated[
-        Path | None, typer.Option(help="A recorded stream (JSON) instead of drawn ones.")
+        str | None,
+        typer.Option(help="A recorded stream instead of drawn ones: a file, or delta://PATH."),
     ] = None,
     partitions: Annotated[int, typer.Option(min=1, help="Of a drawn stream.")] = 32,
     rows: Annotated[int, typer.Option(min=1, help="Measurements of a drawn stream.")] = 501,
@@ -74,7 +76,7 @@ def packing(  # noqa: PLR0913 - one parameter for each option
     console = Console(stderr=json_, log_path=False, soft_wrap=True)
     names = _names(algorithms)
     if stream is not None:
-        sources = [_recorded(stream)]
+        sources = [_recorded(stream, console, spark)]
     else:
         sources = _drawn(_numbers(deltas), seeds, partitions, rows, start)
     with to_stderr() if json_ else nullcontext():
@@ -128,12 +130,20 @@ def _numbers(text: str) -> list[int]:
         raise SettingsError(f"--deltas: expected numbers and commas, got {text!r}") from None
 
 
-def _recorded(path: Path) -> Source:
+def _recorded(name: str, console: Console, spark: str | None) -> Source:
     """Read a stream; its delta is the largest step in it, as of a drawn one."""
-    found = streams.read(path)
-    return Source(
-        label=path.name, delta=ceil(streams.largest_step(found)), text=streams.dump(found)
-    )
+    if name.startswith(TABLE):
+        found = _from_table(name, console, None if spark == EMBEDDED else spark)
+    else:
+        found = streams.read(Path(name))
+    label = Path(name).name
+    return Source(label=label, delta=ceil(streams.largest_step(found)), text=streams.dump(found))
+
+
+def _from_table(name: str, console: Console, spark: str | None) -> streams.Stream:
+    with tempfile.TemporaryDirectory(prefix="binwright-lab-") as directory:
+        place = Place(console, Path(directory), name, spark)
+        return streams.of_recording(asyncio.run(place.read()))
 
 
 def _drawn(

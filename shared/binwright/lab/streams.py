@@ -130,13 +130,15 @@ def read(path: Path) -> list[dict[TopicPartition, PerCent]]:
     """
     try:
         text = path.read_bytes()
-        return _recorded(text) if recording.is_recording(text) else parse(text)
+        if recording.is_recording(text):
+            return of_recording(recording.parse(text.splitlines(keepends=True)))
+        return parse(text)
     except (OSError, StreamError) as exc:
         raise StreamError(f"{path}: {exc}") from exc
 
 
-def _recorded(text: bytes) -> list[dict[TopicPartition, PerCent]]:
-    found = recording.parse(text.splitlines(keepends=True))
+def of_recording(found: recording.Recording) -> list[dict[TopicPartition, PerCent]]:
+    """Return a recording as a stream; raise `StreamError` if it tells not one rate."""
     rows = [
         {p: PerCent(100 * rate / found.capacity) for p, rate in row.items()}
         for row in recording.rows(found.measurements, ROW_S)
