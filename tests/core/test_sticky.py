@@ -12,6 +12,7 @@ from binwright.core.errors import PackingError
 from binwright.core.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
 from binwright.core.packing.capacity import PerSlot
 from binwright.core.packing.sticky.board import NOWHERE, Board, Costs
+from binwright.core.packing.sticky.close import save
 from binwright.core.packing.sticky.evict import cheapest
 from binwright.core.packing.sticky.policy import Sticky
 from binwright.core.packing.sticky.repack import Effort, widen
@@ -215,6 +216,15 @@ def test_a_consumer_is_packed_away_only_while_the_effort_lasts(left: int, *, fou
     board.offer_all(slots)
 
     assert (widen(board, slots[0], Effort(left)) is not None) == found
+
+
+def test_where_the_last_consumer_cannot_be_emptied_everybody_stays() -> None:
+    slots = [Slot(0)]
+    board = Board([60.0], slots, PerSlot(CAPACITY), Costs(200.0, Value.of(0.1, 100.0)))
+    board.offer_all(slots)
+
+    assert save(board, 1) == 0
+    assert board.at == slots
 
 
 def test_partitions_without_load_cost_nothing_and_stay_where_anybody_is() -> None:
