@@ -5,6 +5,13 @@ import gc
 from collections.abc import Generator
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# The gate draws the same examples every time, and counts on no machine's speed.
+# `pytest --hypothesis-profile=search` draws new ones.
+settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("gate", settings.get_profile("search"), derandomize=True)
+settings.load_profile("gate")
 
 
 def pytest_configure() -> None:
