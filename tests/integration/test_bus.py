@@ -284,3 +284,26 @@ async def test_closing_does_not_wait_for_a_broker_that_is_gone(tmp_path: Path, t
         await running.stop()
         with pytest.raises(BrokerUnavailable):
             await bus.publish(topic, 0, b"k", b"never landed")
+
+
+async def test_closing_readers_while_the_broker_goes_away_cancels_nobody(
+    tmp_path: Path, topic: str
+) -> None:
+    """A reign that ends in that moment must end by its own reason."""
+    async with (
+        asyncio.timeout(DEADLINE_S),
+        run_broker(tmp_path) as running,
+        KafkaBus(settings(running.bootstrap_servers, patience_s=5)) as bus,
+    ):
+        await bus.ensure(topic, 1, {})
+        readers = [await bus.reader(topic, 0, 0) for _ in range(10)]
+        for reader in readers:
+            await reader.read(0.05)
+        await running.kill()
+
+        async def close(after_s: float, reader: Reader) -> None:
+            await asyncio.sleep(after_s)
+            await reader.close()
+
+        closing = [close(0.02 * number, reader) for number, reader in enumerate(readers)]
+        assert await asyncio.gather(*closing, return_exceptions=True) == [None] * len(readers)

@@ -22,6 +22,7 @@ class Candidate:
     def __init__(self, broker: str, topic: str) -> None:
         self.reigns, self.reigning = 0, False
         self.end = asyncio.Event()
+        self.ends_by: BaseException = Deposed("for the test")
         options = client_options(load_settings(kafka={"bootstrap_servers": broker}).kafka)
         self.task = asyncio.create_task(lead(options, topic, f"{topic}.controllers", self.reign))
 
@@ -30,7 +31,7 @@ class Candidate:
         try:
             await self.end.wait()
             self.end.clear()
-            raise Deposed("for the test")
+            raise self.ends_by
         finally:
             self.reigning = False
 
@@ -77,6 +78,17 @@ async def test_one_leads_and_the_next_takes_over_when_it_leaves(broker: str) -> 
     assert not leader.reigning
     await until(lambda: other.reigning)
     await other.leave()
+
+
+async def test_a_reign_that_is_cut_off_from_within_is_followed_by_another(broker: str) -> None:
+    """A member that owns the partition and does not reign would keep everybody else from it."""
+    await made(broker, "lead-cut")
+    leader = Candidate(broker, "lead-cut")
+    leader.ends_by = asyncio.CancelledError()
+    await until(lambda: leader.reigning)
+    leader.end.set()
+    await until(lambda: leader.reigns == 2)
+    await leader.leave()
 
 
 async def test_who_leads_goes_on_when_others_come_and_go(broker: str) -> None:

@@ -1,5 +1,6 @@
 """A service ends as a process should."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -8,7 +9,7 @@ import sys
 import pytest
 
 from binwright.core.errors import BrokerUnavailable, SettingsError
-from binwright.shell.run import first_cause, run
+from binwright.shell.run import endless, first_cause, run
 
 SERVICE = """
 import asyncio, sys
@@ -66,3 +67,24 @@ def test_of_many_errors_the_one_of_ours_says_most() -> None:
     ours = BrokerUnavailable("gone")
     nested = BaseExceptionGroup("a", [ValueError(), BaseExceptionGroup("b", [KeyError(), ours])])
     assert first_cause(nested) is ours
+
+
+async def test_what_must_not_end_is_missed_when_it_does() -> None:
+    with pytest.raises(RuntimeError, match="ended that must not"):
+        await endless(asyncio.sleep(0))
+
+
+async def test_a_cancellation_that_nobody_asked_for_is_told() -> None:
+    async def cut_off() -> None:
+        raise asyncio.CancelledError
+
+    with pytest.raises(RuntimeError, match="nobody asked for it"):
+        await asyncio.create_task(endless(cut_off()))
+
+
+async def test_a_cancellation_that_was_asked_for_passes() -> None:
+    task = asyncio.create_task(endless(asyncio.sleep(60)))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task

@@ -11,7 +11,7 @@ from aiokafka import TopicPartition as KafkaPartition
 from binwright.core.errors import TopicMissing
 from binwright.core.model import TopicPartition
 from binwright.lab.ranges import Range, Tally
-from binwright.shell.broker import Cluster, client_options, translated
+from binwright.shell.broker import Cluster, client_options, stop_client, translated
 from binwright.shell.settings import KafkaSettings
 
 POLL_S = 0.2
@@ -112,4 +112,4 @@ async def open_topics(kafka: KafkaSettings, isolation: str) -> AsyncIterator[Top
                 await consumer.start()
             yield Topics(cluster, consumer)
         finally:
-            await consumer.stop()
+            await stop_client(consumer)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
+import structlog
 from aiokafka.client import AIOKafkaClient
 from aiokafka.conn import collect_hosts, create_conn
 from aiokafka.errors import (
@@ -29,10 +30,13 @@ from binwright.shell.frames import ListOffsets, Metadata
 from binwright.shell.settings import KafkaSettings
 from binwright.shell.topic_id import TopicId, topic_id
 
+log = structlog.get_logger()
+
 NOBODY = -1
 """The leader of a partition that has none."""
 LATEST, EARLIEST = -1, -2
 DIAGNOSIS_S = 5.0
+CLOSE_S = 5.0
 
 
 class Unsupported(BrokerUnavailable):
@@ -125,6 +129,25 @@ async def _knock(kafka: KafkaSettings, host: str, port: int, _family: int) -> st
     except (KafkaError, OSError) as exc:
         return f"{host}:{port}: {_reason(exc)}"
     return ""
+
+
+async def stop_client(client: Any) -> None:
+    """Stop an aiokafka consumer or producer, within `CLOSE_S`; raise nothing of its own.
+
+    A consumer of which a fetch has just failed ends its `stop` with a cancellation that nobody
+    asked for, before it has closed its connections.
+    """
+    stopping = asyncio.ensure_future(client.stop())
+    await asyncio.wait({stopping}, timeout=CLOSE_S)
+    if not stopping.done():
+        stopping.cancel()
+        log.warning("client.abandoned", waited_s=CLOSE_S)
+    elif stopping.cancelled() or stopping.exception():
+        log.debug("client.cut_off", reason=repr(stopping))
+    else:
+        return
+    inner = client.client if hasattr(client, "client") else client._client  # noqa: SLF001
+    await asyncio.wait({asyncio.ensure_future(inner.close())}, timeout=CLOSE_S)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,13 @@ from aiokafka.errors import KafkaError
 
 from binwright.core.errors import BrokerUnavailable, TopicMissing
 from binwright.shell.broker import (
+    CLOSE_S,
     EARLIEST,
     LATEST,
     NOBODY,
     Cluster,
     client_options,
+    stop_client,
     translated,
     unreachable,
 )
@@ -30,7 +32,6 @@ LARGEST_RECORD = 32 << 20
 """Before compression; the measurement of a topic with 100,000 partitions takes a third of it.
 
 The broker's own limit (1 MiB, unless set) is on what compression leaves."""
-CLOSE_S = 5.0
 RETRY_S = 0.1
 
 
@@ -187,7 +188,7 @@ async def _start(client: Any, kafka: KafkaSettings) -> None:
         async with asyncio.timeout(kafka.request_timeout_s):
             await client.start()
     except BaseException as exc:
-        await client.stop()
+        await stop_client(client)
         if isinstance(exc, (KafkaError, OSError)):  # a time-out is an OSError
             raise await unreachable(kafka, exc) from exc
         raise

@@ -9,7 +9,7 @@ from aiokafka.errors import OffsetOutOfRangeError
 
 from binwright.core.errors import BrokerUnavailable, TopicMissing
 from binwright.core.ports import Record
-from binwright.shell.broker import translated
+from binwright.shell.broker import stop_client, translated
 
 log = structlog.get_logger()
 
@@ -117,4 +117,4 @@ class KafkaReader:
 
     async def close(self) -> None:
         """Let go of connections."""
-        await self._consumer.stop()
+        await stop_client(self._consumer)

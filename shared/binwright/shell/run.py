@@ -49,6 +49,22 @@ async def meanwhile(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
             task.cancel()
 
 
+async def endless(work: Awaitable[None]) -> None:
+    """Do what must not end by itself, in a task of a group.
+
+    The group would take no notice of one that ends, nor of one that is cancelled by nobody (as a
+    library may do with a task of its own): the others would go on as if it were still there.
+    """
+    try:
+        await work
+    except asyncio.CancelledError as exc:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise RuntimeError("a task was cancelled, and nobody asked for it") from exc
+    raise RuntimeError("a task ended that must not")
+
+
 def first_cause(error: BaseException) -> BaseException:
     """Return the error inside task groups' wrappings that says most: ours before others'."""
     while isinstance(error, BaseExceptionGroup):

@@ -38,6 +38,7 @@ from binwright.core.model import TopicPartition
 from binwright.core.ports import Hint, Intake
 from binwright.core.stamp import same_topic
 from binwright.shell.letters import commands
+from binwright.shell.run import endless
 
 log = structlog.get_logger()
 
@@ -106,7 +107,7 @@ class Ingest:
         try:
             async with asyncio.TaskGroup() as tasks:
                 for work in (self._listen, self._do, self._report, self._fetch, self._write):
-                    tasks.create_task(work())
+                    tasks.create_task(endless(work()))
                 tasks.create_task(self._give_up())
         except* _Left as left:
             log.info("consumer.ended", reason=str(left.exceptions[0]))

@@ -21,6 +21,7 @@ from binwright.core.ports import Hint, Record
 from binwright.shell.broker import (
     Cluster,
     client_options,
+    stop_client,
     translated,
     unreachable,
 )
@@ -34,7 +35,6 @@ FETCH_WAIT_MS = 100
 """A partition is fetched, once started, when its broker has answered the fetch under way."""
 MOST_RECORDS = 5_000
 """Of one `fetch`: about 20 ms in which the loop does nothing else."""
-CLOSE_S = 5.0
 
 
 class KafkaIntake:
@@ -88,11 +88,7 @@ class KafkaIntake:
 
     async def __aexit__(self, *_: object) -> None:
         """Let go of connections."""
-        try:
-            async with asyncio.timeout(CLOSE_S):
-                await self._consumer.stop()
-        except TimeoutError:
-            log.warning("intake.abandoned", waited_s=CLOSE_S)
+        await stop_client(self._consumer)
         await self._cluster.close()
 
     async def start(self, partition: TopicPartition, offset: int) -> None:

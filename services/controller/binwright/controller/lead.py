@@ -14,8 +14,8 @@ from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitio
 
 from binwright.controller.steer import Deposed
 from binwright.core.errors import WorldError
-from binwright.shell.broker import translated
-from binwright.shell.run import first_cause
+from binwright.shell.broker import stop_client, translated
+from binwright.shell.run import endless, first_cause
 
 log = structlog.get_logger()
 
@@ -81,10 +81,10 @@ async def lead(
         with translated(f"joining the controllers' group {group}"):
             await member.start()
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(_poll(member, beat))
-            tasks.create_task(_serve(mandate, reign))
+            tasks.create_task(endless(_poll(member, beat)))
+            tasks.create_task(endless(_serve(mandate, reign)))
     finally:
-        await member.stop()
+        await stop_client(member)
 
 
 async def _poll(member: AIOKafkaConsumer, beat: Callable[[str], None]) -> None:
@@ -119,6 +119,9 @@ async def _serve(mandate: _Mandate, reign: Callable[[], Awaitable[None]]) -> Non
 
 def _judge(ruling: asyncio.Future[None]) -> None:
     """Tell why a reign ended; raise what is our own fault."""
+    if ruling.cancelled():  # by none of us
+        log.warning("controller.failed", reason="cancelled from within")
+        return
     error = ruling.exception()
     match first_cause(error) if error else None:
         case None:

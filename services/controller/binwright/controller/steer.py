@@ -38,6 +38,7 @@ from binwright.core.model import Assignment, metadata_partition
 from binwright.core.packing.catalogue import Packing
 from binwright.core.ports import Bus, Fleet, Reader
 from binwright.shell.letters import INBOX, METADATA_CONFIG, inbound, measurements
+from binwright.shell.run import endless
 
 log = structlog.get_logger()
 
@@ -100,11 +101,9 @@ class Controller:
         try:
             async with asyncio.TaskGroup() as tasks:
                 for work in (self._listen(heard), self._watch(measured), self._tick(heard)):
-                    tasks.create_task(work)
-                tasks.create_task(heard.prove())
-                tasks.create_task(self._speak())
-                tasks.create_task(self._voice.run())
-                tasks.create_task(self._order())
+                    tasks.create_task(endless(work))
+                for work in (heard.prove(), self._speak(), self._voice.run(), self._order()):
+                    tasks.create_task(endless(work))
         except* Deposed as deposed:
             raise Deposed(str(deposed.exceptions[0])) from None
         finally:

@@ -11,6 +11,7 @@ from binwright.core import wire
 from binwright.core.errors import BrokerUnavailable, TopicMissing
 from binwright.core.messages import Message
 from binwright.core.ports import Bus
+from binwright.shell.run import endless
 
 log = structlog.get_logger()
 
@@ -41,7 +42,7 @@ class Voice:
         """Append what is said, for ever."""
         async with asyncio.TaskGroup() as lanes:
             while True:
-                lanes.create_task(self._speak(await self._opened.get()))
+                lanes.create_task(endless(self._speak(await self._opened.get())))
 
     async def _speak(self, partition: int) -> None:
         lane = self._lanes[partition]
