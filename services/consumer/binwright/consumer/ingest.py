@@ -14,6 +14,7 @@ import structlog
 from binwright.consumer.buffer import Buffer, Shelf, size_of
 from binwright.consumer.landing import Tables
 from binwright.consumer.mailbox import Mailbox
+from binwright.consumer.positions import Positions
 from binwright.core import handover
 from binwright.core.batch import BatchRules
 from binwright.core.errors import BrokerUnavailable, Fenced, TopicMissing, TopicRecreated
@@ -35,8 +36,7 @@ from binwright.core.handover import (
 )
 from binwright.core.messages import Goodbye, Report
 from binwright.core.model import TopicPartition
-from binwright.core.ports import Hint, Intake
-from binwright.core.stamp import same_topic
+from binwright.core.ports import Intake
 from binwright.shell.letters import commands
 from binwright.shell.run import endless
 
@@ -82,6 +82,7 @@ class Ingest:
         self.consumer = Consumer(mailbox.slot, mailbox.epoch)
         self._mailbox, self._intake, self._tables = mailbox, intake, tables
         self._topics, self._rules, self._wall_ms = topics, rules, wall_ms
+        self._positions = Positions(intake, tables, from_latest=rules.from_latest)
         self._beat = beat  # told each time that a loop has gone round
         self._buffer = Buffer(rules.batch)
         self._shelf = Shelf(rules.batch.cap_bytes // 2)
@@ -297,27 +298,8 @@ class Ingest:
 
     async def _claim_all(self) -> None:
         for topic in self._topics:
-            await self._tables.claim(topic, await self._topic_id(topic))
+            await self._positions.claim(topic)
         self._apply(handover.claimed(self.consumer))
-
-    async def _topic_id(self, topic: str) -> str | None:
-        """Ask for it, as long as it takes: whose offsets these are decides where to begin."""
-        while True:
-            try:
-                return await self._intake.topic_id(topic)
-            except BrokerUnavailable as exc:
-                log.warning("topic.unknown", topic=topic, reason=str(exc))
-                await asyncio.sleep(1.0)
-
-    async def _check(self, topic: str) -> None:
-        """Raise `TopicRecreated` if what we fetched may be of another topic than we claimed for."""
-        try:
-            found = await self._topic_id(topic)
-        except TopicMissing:
-            return  # what we have is of the one that was deleted
-        if not same_topic(found, self._tables.topic_ids[topic]):
-            # Only a new process resolves anew where to begin; the fleet starts one.
-            raise TopicRecreated(f"topic {topic} was deleted and made anew, its id is {found} now")
 
     async def _woken(self, timeout_s: float) -> None:
         """Wait for a change, or so long."""
@@ -335,7 +317,7 @@ class Ingest:
             for fence in opening.fences:
                 await self._tables.fence(topic, fence)
         try:
-            offsets = await self._offsets(opening.partitions)
+            offsets = await self._positions.offsets(opening.partitions)
         except (BrokerUnavailable, TopicMissing) as exc:
             log.warning("opening.delayed", reason=str(exc))
             await asyncio.sleep(1.0)
@@ -350,29 +332,14 @@ class Ingest:
         part = self.consumer.parts.get(partition)
         return isinstance(part, Opening) and part.revision == opening.revision
 
-    async def _offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        hints = await self._intake.hints(partitions)
-        bounds = await self._intake.bounds(partitions)
-        known: dict[TopicPartition, int] = {}
-        for topic in sorted({p.topic for p in partitions}):
-            known |= await self._tables.resolve([p for p in partitions if p.topic == topic], hints)
-        return {p: self._first(p, known.get(p), *bounds[p]) for p in partitions}
-
-    def _first(self, partition: TopicPartition, known: int | None, begin: int, end: int) -> int:
-        rule = end if self._rules.from_latest else begin
-        if known is not None and known > end:
-            log.error("topic.recreated", partition=str(partition), landed=known, end=end)
-            return rule
-        return rule if known is None else known
-
     async def _land(self, topic: str) -> None:
-        landed = {p: at for p, at in self.consumer.landed().items() if p.topic == topic}
+        landed = self._landed_of(topic)
         rows = self._buffer.take(topic, landed)
         if not rows:
             return
         ends = {p: records[-1].offset + 1 for p, records in rows.items()}
         self.consumer = handover.handed(self.consumer, ends)
-        await self._check(topic)
+        await self._positions.check(topic)
         await self._tables.write(topic, rows, {**landed, **ends})
         now = asyncio.get_running_loop().time()
         self._landed.append((now, sum(map(size_of, rows.values()))))
@@ -385,20 +352,8 @@ class Ingest:
             await self._hint(topic)
 
     async def _hint(self, topic: str) -> None:
-        """Tell Kafka's tools where we are: only what is read now, and our own last commit (†)."""
-        hints = {
-            p: Hint(
-                offset,
-                self._tables.versions[topic],
-                self._tables.ids[topic],
-                self._tables.topic_ids[topic],
-            )
-            for p, offset in self.consumer.landed().items()
-            if p.topic == topic
-        }
-        if not hints:
-            return
-        try:
-            await self._intake.hint(hints)
-        except BrokerUnavailable as exc:
-            log.warning("hint.failed", topic=topic, reason=str(exc))  # it is only a hint
+        """Name only what is read now (†)."""
+        await self._positions.hint(topic, self._landed_of(topic))
+
+    def _landed_of(self, topic: str) -> dict[TopicPartition, int]:
+        return {p: at for p, at in self.consumer.landed().items() if p.topic == topic}
