@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from binwright.cli.record import settings_at
+from binwright.cli.options import Bootstrap, settings_at
 from binwright.core.errors import SettingsError
 from binwright.lab.load import Played, play
 from binwright.lab.pacing import Load
@@ -18,8 +18,6 @@ from binwright.shell.settings import Settings
 
 FOR_EVER_S = 1e9
 ROWS = 240
-
-Bootstrap = Annotated[str | None, typer.Option(help="Kafka's address, HOST:PORT.")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from rich.console import Console
 from binwright.cli import lab, load, metrics, status, summary
 from binwright.cli.audit import Audit, table
 from binwright.cli.demo import Demo, Wishes
+from binwright.cli.options import Bootstrap
 from binwright.cli.reference import page
 from binwright.cli.up import Up
 from binwright.consumer.__main__ import main as run_consumer
@@ -33,7 +34,6 @@ app = typer.Typer(
 T = TypeVar("T")
 
 Topics = Annotated[str, typer.Option(help="Topics, separated by commas.")]
-Bootstrap = Annotated[str | None, typer.Option(help="Kafka's address, HOST:PORT.")]
 Spark = Annotated[str | None, typer.Option(help="A Spark Connect server, sc://HOST:PORT.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 

@@ -19,7 +19,7 @@ from binwright.lab.recorder import FileKeeper, Keeper, TableKeeper, read_table, 
 from binwright.lab.replay import replay
 from binwright.lab.spark import LakeReader, lake_reader
 from binwright.shell.bus import KafkaBus
-from binwright.shell.settings import Settings, load_settings
+from binwright.shell.settings import Settings
 
 TABLE = "delta://"
 FILE_PORTION_S = 1.0
@@ -63,15 +63,6 @@ class Place:
             return recording.read(Path(self.name))
         async with self.lake() as lake:
             return await read_table(lake, self.table)
-
-
-def settings_at(bootstrap_servers: str | None) -> Settings:
-    """Return the settings, with another Kafka if one is named."""
-    read = load_settings()
-    if bootstrap_servers is None:
-        return read
-    kafka = read.kafka.model_copy(update={"bootstrap_servers": bootstrap_servers})
-    return read.model_copy(update={"kafka": kafka})
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from binwright.cli.record import settings_at
+from binwright.cli.options import Bootstrap, settings_at
 from binwright.cli.screen import megabytes
 from binwright.core import wire
 from binwright.core.errors import MalformedMessage, TopicMissing, UnknownKind, WorldError
@@ -37,7 +37,6 @@ COLOURS = {"steady": "green", "moving": "cyan", "unread": "red", "silent": "red"
 
 WORDS = {"state", "partitions"}  # columns; the others are numbers
 
-Bootstrap = Annotated[str | None, typer.Option(help="Kafka's address, HOST:PORT.")]
 Show = Callable[[Sequence[Status]], None]
 
 
