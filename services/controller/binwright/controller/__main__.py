@@ -9,10 +9,9 @@ from binwright.controller.fleets.fixed import FixedFleet
 from binwright.controller.fleets.process import ProcessFleet
 from binwright.controller.lead import lead
 from binwright.controller.realm import realm
-from binwright.controller.steer import Controller
+from binwright.controller.steer import Controller, Realm
 from binwright.core.model import Slot
 from binwright.core.ports import Bus, Fleet
-from binwright.lab.packings import packing
 from binwright.shell.broker import client_options
 from binwright.shell.bus import KafkaBus
 from binwright.shell.health import served
@@ -57,7 +56,9 @@ async def _fleet(settings: Settings) -> AsyncIterator[Fleet]:
 
 
 @contextlib.asynccontextmanager
-async def _ruler(settings: Settings, bus: Bus) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+async def _ruler(
+    settings: Settings, ruled: Realm, bus: Bus
+) -> AsyncIterator[Callable[[], Awaitable[None]]]:
     """Give what leading means: a reign over the settings' group, or over all group objects."""
     if settings.kubernetes.groups:
         from binwright.controller.deploy import kubernetes_groups  # noqa: PLC0415 - as above
@@ -65,7 +66,6 @@ async def _ruler(settings: Settings, bus: Bus) -> AsyncIterator[Callable[[], Awa
         async with kubernetes_groups(settings, bus) as groups:
             yield groups.rule
         return
-    ruled = realm(settings)
     async with _fleet(settings) as fleet:
 
         async def reign() -> None:
@@ -84,11 +84,11 @@ async def control(settings: Settings) -> None:
         UserError: The settings name a packing that does not exist.
         BrokerUnavailable: Kafka cannot be reached at the start.
     """
-    packing(settings.controller.packing)  # a wrong one is told before anybody is asked
+    ruled = realm(settings)  # a packing that does not exist is told before anybody is asked
     async with (
         served(settings.health) as health,
         KafkaBus(settings.kafka) as bus,
-        _ruler(settings, bus) as reign,
+        _ruler(settings, ruled, bus) as reign,
     ):
         health.ready = lambda: "" if health.began("membership") else "has not joined the others"
         await bus.ensure(settings.monitor.topic, 1, METRICS_CONFIG)
