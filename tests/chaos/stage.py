@@ -12,7 +12,6 @@ import psutil
 from tests.chaos.aims import Aims, aims
 from tests.chaos.proxy import Proxy, proxy
 
-from binwright.cli.demo import alongside
 from binwright.cli.stack import Service, within_embedded
 from binwright.controller.__main__ import consumer_command, process_fleet
 from binwright.core.model import Slot, TopicPartition
@@ -24,6 +23,7 @@ from binwright.lab.picture import Picture
 from binwright.lab.spectator import spectate
 from binwright.shell.bus import KafkaBus
 from binwright.shell.letters import METADATA_CONFIG, METRICS_CONFIG
+from binwright.shell.run import meanwhile
 from binwright.shell.settings import Settings, load_settings, settings_environment
 
 TOPICS = ("orders", "clicks")
@@ -189,7 +189,7 @@ async def stage(directory: Path, say: Callable[[str], None]) -> AsyncIterator[St
             lake_mount=mounted,
         )
         watching = spectate(bus, direct.metadata_topic, direct.monitor.topic, made.picture)
-        async with alongside(watching, *(watched.service.run() for watched in services)):
+        async with meanwhile(watching, *(watched.service.run() for watched in services)):
             yield made
 
 

@@ -1,14 +1,12 @@
 """`binwright demo`: the main job end to end on this machine, with an audit at its end."""
 
 import asyncio
-import contextlib
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -26,6 +24,7 @@ from binwright.lab.picture import Picture
 from binwright.lab.spectator import spectate
 from binwright.shell.bus import KafkaBus
 from binwright.shell.letters import METADATA_CONFIG, METRICS_CONFIG
+from binwright.shell.run import meanwhile
 from binwright.shell.settings import Settings, load_settings
 
 ROW_S = 30.0  # a measurement's length at speed 1, as the paper recorded
@@ -45,16 +44,6 @@ class Wishes:
     capacity: float = 500_000.0  # bytes/s of a consumer; a stream's 100 per cent
     chaos: bool = False
     record_bytes: int = 1_000
-
-
-@contextlib.asynccontextmanager
-async def alongside(*works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Run `works` beside the block: they end with it, and their failure ends it."""
-    async with asyncio.TaskGroup() as tasks:
-        running = [tasks.create_task(work) for work in works]
-        yield
-        for task in running:
-            task.cancel()
 
 
 @dataclass(slots=True)
@@ -95,7 +84,7 @@ class Demo:
                         settings.controller.limit_bytes_per_s,
                         lambda: f"binwright demo · {self.phase}",
                     )
-                    async with alongside(watching, page, self._sample(), stack.trouble()):
+                    async with meanwhile(watching, page, self._sample(), stack.trouble()):
                         played = await self._drive(stream, settings, stack, bus, partitions)
                     self._say("ending the services")
             self._say("auditing the tables")
@@ -163,7 +152,7 @@ class Demo:
             record_bytes=self.wishes.record_bytes,
             duration_s=60 * self.wishes.minutes,
         )
-        async with alongside(*([self._disturb(stack)] if self.wishes.chaos else [])):
+        async with meanwhile(*([self._disturb(stack)] if self.wishes.chaos else [])):
             played = await play(stream, settings.kafka, load)
         began = time.monotonic()
         ends = {p: await bus.end(p.topic, p.partition) for p in partitions}

@@ -8,13 +8,13 @@ from typing import Any
 from rich.console import Console
 
 from binwright.cli import screen
-from binwright.cli.demo import alongside
 from binwright.cli.stack import servers, services, within_embedded
 from binwright.core.errors import SettingsError
 from binwright.lab.picture import Picture
 from binwright.lab.spectator import spectate
 from binwright.shell.bus import KafkaBus
 from binwright.shell.letters import METADATA_CONFIG, METRICS_CONFIG
+from binwright.shell.run import meanwhile
 from binwright.shell.settings import Settings, load_settings
 
 
@@ -64,7 +64,7 @@ class Up:
                         settings.controller.limit_bytes_per_s,
                         lambda: "binwright up · Ctrl-C ends it",
                     )
-                    async with alongside(watching, page, stack.trouble()):
+                    async with meanwhile(watching, page, stack.trouble()):
                         await asyncio.Event().wait()
 
     def _settings(self, addresses: dict[str, str]) -> Settings:

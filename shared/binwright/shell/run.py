@@ -39,14 +39,15 @@ async def _until_signalled(main: Callable[[], Awaitable[None]]) -> None:
 
 
 @contextlib.asynccontextmanager
-async def meanwhile(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Let endless `work` run as long as the body does; its failure ends both."""
+async def meanwhile(*works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Let `works` run beside the body: they end with it, and their failure ends it."""
     async with asyncio.TaskGroup() as tasks:
-        task = tasks.create_task(work)
+        running = [tasks.create_task(work) for work in works]
         try:
             yield
         finally:
-            task.cancel()
+            for task in running:
+                task.cancel()
 
 
 async def endless(work: Awaitable[None]) -> None:

@@ -19,7 +19,6 @@ from tests.bench.handover.course import (
 )
 from tests.bench.handover.marks import has_read
 
-from binwright.cli.demo import alongside
 from binwright.cli.stack import Stack, services, within_embedded
 from binwright.controller.__main__ import process_fleet
 from binwright.core.model import Slot, TopicPartition
@@ -27,6 +26,7 @@ from binwright.lab.picture import Picture
 from binwright.lab.spectator import spectate
 from binwright.shell.bus import KafkaBus
 from binwright.shell.letters import METADATA_CONFIG, METRICS_CONFIG
+from binwright.shell.run import meanwhile
 from binwright.shell.settings import Settings, load_settings
 
 HOOKS, ROOT = Path(__file__).parent / "hooks", Path(__file__).parents[3]
@@ -102,5 +102,5 @@ async def ours(ground: Ground, spark: str, directory: Path) -> AsyncIterator[Our
         await bus.ensure(chosen.metadata_topic, 1, METADATA_CONFIG)
         await bus.ensure(chosen.monitor.topic, 1, METRICS_CONFIG)
         watching = spectate(bus, chosen.metadata_topic, chosen.monitor.topic, picture)
-        async with services(chosen, directory) as stack, alongside(watching, stack.trouble()):
+        async with services(chosen, directory) as stack, meanwhile(watching, stack.trouble()):
             yield Ours(stack, picture, ground.topic, directory)

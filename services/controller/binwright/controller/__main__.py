@@ -16,7 +16,7 @@ from binwright.shell.broker import client_options
 from binwright.shell.bus import KafkaBus
 from binwright.shell.health import served
 from binwright.shell.letters import METRICS_CONFIG
-from binwright.shell.run import meanwhile
+from binwright.shell.run import endless, meanwhile
 from binwright.shell.serve import serve
 from binwright.shell.settings import Settings
 
@@ -45,7 +45,7 @@ async def _fleet(settings: Settings) -> AsyncIterator[Fleet]:
             yield FixedFleet(settings.controller.max_slots)
         case "process":
             fleet = process_fleet(settings)
-            async with meanwhile(fleet.run()):
+            async with meanwhile(endless(fleet.run())):
                 yield fleet  # its processes outlive us: data goes on while nobody leads
         case "kubernetes":
             # Its client takes a second and 45 MB: only for those who use it.

@@ -9,7 +9,7 @@ from binwright.controller.kube.deployment import Shape
 from binwright.controller.kube.groups import Groups
 from binwright.core.errors import SettingsError
 from binwright.core.ports import Bus
-from binwright.shell.run import meanwhile
+from binwright.shell.run import endless, meanwhile
 from binwright.shell.settings import Settings
 
 
@@ -21,7 +21,7 @@ async def kubernetes_fleet(settings: Settings) -> AsyncIterator[KubernetesFleet]
         owner = await cluster.owner(chosen.owner)
         shape = Shape(settings.group, cluster.namespace, owner)
         fleet = KubernetesFleet(cluster, shape, settings.controller.max_slots)
-        async with meanwhile(fleet.run()):
+        async with meanwhile(endless(fleet.run())):
             yield fleet
 
 
@@ -36,5 +36,5 @@ async def kubernetes_groups(settings: Settings, bus: Bus) -> AsyncIterator[Group
         raise SettingsError('kubernetes.groups needs controller.fleet = "kubernetes"')
     async with opened(settings.kubernetes) as cluster:
         groups = Groups(cluster, bus, settings)
-        async with meanwhile(groups.objects.run()):
+        async with meanwhile(endless(groups.objects.run())):
             yield groups

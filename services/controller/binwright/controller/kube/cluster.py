@@ -1,6 +1,5 @@
 """What all groups of one controller share: the connection, the watches, the Events."""
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from binwright.controller.kube.deployment import (
 from binwright.controller.kube.events import Recorder
 from binwright.controller.kube.mirror import Mirror
 from binwright.core.errors import ClusterRefused, SettingsError, TemplateRefused
+from binwright.shell.run import endless, meanwhile
 from binwright.shell.settings import KubernetesSettings
 
 log = structlog.get_logger()
@@ -101,19 +101,13 @@ async def opened(settings: KubernetesSettings) -> AsyncIterator[Cluster]:
         template_name=settings.template,
         patience_s=settings.request_timeout_s,
     )
+    # Endless: a view that has ended is not to be believed any more.
     work = (
-        cluster.deployments.run(),
-        cluster.pods.run(),
-        cluster.templates.run(),
-        cluster.recorder.run(),
+        endless(each.run())
+        for each in (cluster.deployments, cluster.pods, cluster.templates, cluster.recorder)
     )
     try:
-        async with asyncio.TaskGroup() as tasks:  # a view that ends is not to be believed any more
-            keeping = [tasks.create_task(each) for each in work]
-            try:
-                yield cluster
-            finally:
-                for task in keeping:
-                    task.cancel()
+        async with meanwhile(*work):
+            yield cluster
     finally:
         await api.close()

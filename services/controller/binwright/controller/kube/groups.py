@@ -27,7 +27,7 @@ from binwright.core.errors import BinwrightError, ClusterRefused, UserError, Wor
 from binwright.core.events import Action, Publish, Say
 from binwright.core.messages import Dead, Planned
 from binwright.core.ports import Bus
-from binwright.shell.run import first_cause, meanwhile
+from binwright.shell.run import endless, first_cause, meanwhile
 from binwright.shell.settings import Settings
 
 log = structlog.get_logger()
@@ -129,7 +129,7 @@ class Groups:
             self.cluster, shape, settings.controller.max_slots, _template_of(obj)
         )
         try:
-            async with meanwhile(fleet.run()):
+            async with meanwhile(endless(fleet.run())):
                 while True:
                     controller = Controller(self.bus, fleet, ruled, self._observer(owner, writer))
                     await self._reign(controller, fleet, writer)
@@ -143,7 +143,7 @@ class Groups:
     ) -> None:
         """Reign once; tell why it ended unless it is our own fault."""
         try:
-            async with meanwhile(_tell(controller, fleet, writer)):
+            async with meanwhile(endless(_tell(controller, fleet, writer))):
                 await controller.reign()
         except Exception as exc:
             cause = first_cause(exc)
