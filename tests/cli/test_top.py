@@ -3,9 +3,10 @@
 import re
 
 from rich.console import Console
+from tests.core.builders import measurement
 
 from binwright.cli.top import Wish, draw
-from binwright.core.messages import Measurement, PartitionRate
+from binwright.core.messages import PartitionRate
 from binwright.core.model import BytesPerSecond
 from binwright.lab.board import Board
 
@@ -23,16 +24,7 @@ def filled() -> Board:
         PartitionRate(n, BytesPerSecond(n * 1e6), 30, 10, 0, 10.0, 100.0, 5, "measured", 0.1, 2)
         for n in range(3)
     )
-    message = Measurement(
-        topic="orders",
-        at_ms=0,
-        monitor="m",
-        number=1,
-        interval_s=1,
-        count=3,
-        partitions=rates,
-    )
-    board.measured(0, message)
+    board.measured(0, measurement("orders", rates))
     return board
 
 

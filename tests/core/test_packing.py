@@ -9,6 +9,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.core.packings import loads, owners_of, p, rates_of
 from tests.core.scans import by_scanning
 
 from binwright.core.errors import PackingError
@@ -30,23 +31,6 @@ MODIFIED = ["mbf", "mbfp", "mwf", "mwfp"]
 ANY_FIT = [name for name in PAPER if not name.startswith("nf")]
 NAMES = st.sampled_from(PAPER)
 ANY_FITS = st.sampled_from(ANY_FIT)
-
-
-def p(number: int, topic: str = "orders") -> TopicPartition:
-    return TopicPartition(topic, number)
-
-
-def rates_of(*rates: float) -> dict[TopicPartition, BytesPerSecond]:
-    return {p(number): BytesPerSecond(rate) for number, rate in enumerate(rates)}
-
-
-def owners_of(*slots: int) -> dict[TopicPartition, Slot]:
-    return {p(number): Slot(slot) for number, slot in enumerate(slots)}
-
-
-def loads(rates: Rates, target: Assignment) -> dict[Slot, float]:
-    slots = sorted(set(target.values()))
-    return {slot: sum(rates[q] for q in target if target[q] == slot) for slot in slots}
 
 
 @given(NAMES, RATES, OWNERS, st.integers(0, 3))

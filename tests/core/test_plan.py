@@ -1,21 +1,10 @@
 import pytest
+from tests.core.packings import owners_of, p, rates_of
 
-from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+from binwright.core.model import BytesPerSecond
 from binwright.core.plan import Plan, Rejected, diff, weigh
 
 CAPACITY = BytesPerSecond(100)
-
-
-def p(number: int) -> TopicPartition:
-    return TopicPartition("orders", number)
-
-
-def rates_of(*rates: float) -> dict[TopicPartition, BytesPerSecond]:
-    return {p(number): BytesPerSecond(rate) for number, rate in enumerate(rates)}
-
-
-def owners_of(*slots: int | None) -> dict[TopicPartition, Slot]:
-    return {p(number): Slot(slot) for number, slot in enumerate(slots) if slot is not None}
 
 
 def weighed(

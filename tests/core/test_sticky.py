@@ -7,6 +7,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.core.packings import loads, owners_of, p, rates_of
 
 from binwright.core.errors import PackingError
 from binwright.core.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
@@ -34,25 +35,6 @@ OWNERS = st.dictionaries(PARTITIONS, st.integers(0, 12).map(Slot), max_size=40)
 NAMED = st.dictionaries(st.integers(0, 9).map(Slot), st.integers(1, 200).map(BytesPerSecond))
 PRICES = st.sampled_from([0.1, 0.4, 2.0, 10.0])
 CHANGES = st.sampled_from([None, 0.0, 25.0, 400.0, 1e9])
-
-
-def p(number: int) -> TopicPartition:
-    return TopicPartition("orders", number)
-
-
-def rates_of(*rates: float) -> dict[TopicPartition, BytesPerSecond]:
-    return {p(number): BytesPerSecond(rate) for number, rate in enumerate(rates)}
-
-
-def owners_of(*slots: int) -> dict[TopicPartition, Slot]:
-    return {p(number): Slot(slot) for number, slot in enumerate(slots)}
-
-
-def loads(rates: Rates, target: Assignment) -> dict[Slot, float]:
-    found: dict[Slot, float] = {}
-    for q in target:
-        found[target[q]] = found.get(target[q], 0.0) + rates[q]
-    return found
 
 
 def feasible(rates: Rates, capacities: PerSlot, target: Assignment) -> bool:

@@ -9,9 +9,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from tests.core.builders import measurement
 
 from binwright.core import wire
-from binwright.core.messages import Claim, Hello, Inbound, Measurement, PartitionRate, Planned
+from binwright.core.messages import Claim, Hello, Inbound, PartitionRate, Planned
 from binwright.core.messages import Report as Told
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
 from binwright.shell.bus import KafkaBus
@@ -80,16 +81,8 @@ async def facts(broker: str, *arguments: str) -> dict[str, Any]:
 async def measure(bus: KafkaBus) -> None:
     await bus.ensure("binwright.metrics", 1, METRICS_CONFIG)
     parts = tuple(PartitionRate(n, BytesPerSecond(1e6), 30, 10, 0, 10.0) for n in range(2))
-    measurement = Measurement(
-        topic="status-orders",
-        at_ms=0,
-        monitor="m",
-        number=1,
-        interval_s=1,
-        count=2,
-        partitions=parts,
-    )
-    await bus.publish("binwright.metrics", 0, wire.key(measurement), wire.encode(measurement))
+    rates = measurement("status-orders", parts)
+    await bus.publish("binwright.metrics", 0, wire.key(rates), wire.encode(rates))
 
 
 async def test_every_group_is_found_and_told(broker: str) -> None:

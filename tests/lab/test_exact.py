@@ -4,6 +4,7 @@ from random import Random
 
 import pytest
 from structlog.testing import capture_logs
+from tests.core.packings import owners_of, rates_of
 
 from binwright.core.errors import PackingError
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
@@ -12,18 +13,6 @@ from binwright.lab.exact import Exact, objective
 from binwright.lab.packings import packing
 
 CAPACITY = BytesPerSecond(100)
-
-
-def p(number: int) -> TopicPartition:
-    return TopicPartition("orders", number)
-
-
-def rates_of(*rates: float) -> dict[TopicPartition, BytesPerSecond]:
-    return {p(number): BytesPerSecond(rate) for number, rate in enumerate(rates)}
-
-
-def owners_of(*slots: int) -> dict[TopicPartition, Slot]:
-    return {p(number): Slot(slot) for number, slot in enumerate(slots)}
 
 
 def test_it_finds_what_repair_alone_would_not() -> None:
