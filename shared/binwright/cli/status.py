@@ -18,19 +18,18 @@ from rich.text import Text
 from binwright.cli.options import Bootstrap, settings_at
 from binwright.cli.screen import megabytes
 from binwright.core import wire
-from binwright.core.errors import MalformedMessage, TopicMissing, UnknownKind, WorldError
+from binwright.core.errors import TopicMissing, WorldError
 from binwright.core.ports import Record
 from binwright.lab.picture import Picture
 from binwright.lab.status import Status, status
 from binwright.shell.broker import Cluster
 from binwright.shell.bus import KafkaBus
-from binwright.shell.letters import INBOX
+from binwright.shell.letters import INBOX, readable
 from binwright.shell.logs import configure
 from binwright.shell.reader import KafkaReader
 from binwright.shell.run import run
-from binwright.shell.settings import Settings
+from binwright.shell.settings import METADATA_SUFFIX, Settings
 
-SUFFIX = ".metadata"
 RECENT = 500  # measurements: what was said lately of all topics
 READ_S, REFRESH_S, CATCH_UP_S = 0.2, 1.0, 30.0
 COLOURS = {"steady": "green", "moving": "cyan", "unread": "red", "silent": "red", "empty": "yellow"}
@@ -48,11 +47,10 @@ class Followed:
     end: int  # of the topic, when we came
     picture: Picture = field(default_factory=Picture)
 
-    async def read(self, take: Callable[[Record], None], *, whole: bool) -> None:
+    async def read(self, take: Callable[[Sequence[Record]], None], *, whole: bool) -> None:
         """Take what is new; with `whole`, go on until all is read that was there when we came."""
         while True:
-            for record in await self.reader.read(READ_S):
-                take(record)
+            take(await self.reader.read(READ_S))
             if not whole or self.reader.position >= self.end:
                 return
 
@@ -65,6 +63,7 @@ class Look:
     groups: Collection[str]  # empty: whichever there are
     known: dict[str, Followed] = field(default_factory=dict)
     metrics: Followed | None = None
+    told: set[str] = field(default_factory=set)  # messages of a kind that is not known here
 
     async def run(self, show: Show, *, watch: bool) -> None:
         """Show every group once, or again and again until cancelled.
@@ -88,29 +87,33 @@ class Look:
 
     async def _open(self, bus: KafkaBus, stack: AsyncExitStack) -> None:
         for group in self.groups or await _there(self.settings):
-            topic = f"{group}{SUFFIX}"
+            topic = f"{group}{METADATA_SUFFIX}"
             if not await bus.partitions(topic):
                 raise TopicMissing(f"there is no group {group} here: no topic {topic}")
             self.known[group] = await _follow(bus, stack, topic, 0)
         if not self.known:
-            raise TopicMissing(f"there is no group here: no topic named GROUP{SUFFIX}")
+            raise TopicMissing(f"there is no group here: no topic named GROUP{METADATA_SUFFIX}")
         topic = self.settings.monitor.topic
         if await bus.partitions(topic):  # without a monitor there are no loads
             self.metrics = await _follow(bus, stack, topic, RECENT)
 
     async def _read(self, *, whole: bool) -> None:
-        reads = [f.read(_heard(f.picture), whole=whole) for f in self.known.values()]
+        reads = [f.read(self._heard(f.picture), whole=whole) for f in self.known.values()]
         if self.metrics:
             reads.append(self.metrics.read(self._measured, whole=whole))
         await asyncio.gather(*reads)
 
-    def _measured(self, record: Record) -> None:
-        try:
-            said = wire.decode_measurement(record.value)
-        except (MalformedMessage, UnknownKind):
-            return  # the services that obey say so in their logs
-        for followed in self.known.values():
-            followed.picture.measured(said)
+    def _measured(self, records: Sequence[Record]) -> None:
+        for _, said in readable(records, wire.decode_measurement, self.told):
+            for followed in self.known.values():
+                followed.picture.measured(said)
+
+    def _heard(self, picture: Picture) -> Callable[[Sequence[Record]], None]:
+        def take(records: Sequence[Record]) -> None:
+            for at, said in readable(records, wire.decode_inbound, self.told):
+                picture.heard(at.offset, at.timestamp_ms, said)
+
+        return take
 
     def _found(self) -> list[Status]:
         now_ms = time.time_ns() // 1_000_000
@@ -122,21 +125,11 @@ class Look:
         return [each for each in found if self.groups or each.state != "empty"]
 
 
-def _heard(picture: Picture) -> Callable[[Record], None]:
-    def take(record: Record) -> None:
-        try:
-            said = wire.decode_inbound(record.value)
-        except (MalformedMessage, UnknownKind):
-            return  # the services that obey say so in their logs
-        picture.heard(record.offset, record.timestamp_ms, said)
-
-    return take
-
-
 async def _there(settings: Settings) -> list[str]:
     async with Cluster(settings.kafka) as cluster:
         names = (await cluster.topics(None)).leaders
-    return sorted(name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX))
+    ours = (name for name in names if name.endswith(METADATA_SUFFIX))
+    return sorted(name.removesuffix(METADATA_SUFFIX) for name in ours)
 
 
 async def _follow(bus: KafkaBus, stack: AsyncExitStack, topic: str, recent: int) -> Followed:

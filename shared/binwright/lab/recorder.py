@@ -8,18 +8,16 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 import pyarrow as pa
-import structlog
 from pyspark.errors import AnalysisException
 
 from binwright.core import wire
-from binwright.core.errors import MalformedMessage, StreamError
+from binwright.core.errors import StreamError
 from binwright.core.messages import Measurement
 from binwright.core.model import BytesPerSecond
-from binwright.core.ports import Reader, Record
+from binwright.core.ports import Reader
 from binwright.lab import recording
 from binwright.lab.spark import LakeReader, missing, quoted
-
-log = structlog.get_logger()
+from binwright.shell.letters import readable
 
 READ_S = 1.0
 _TYPES: dict[str, pa.DataType] = {
@@ -162,20 +160,12 @@ async def record(
         StreamError, LakeUnavailable: It cannot be kept.
     """
     now = asyncio.get_running_loop().time
-    kept, pending, due = 0, list[Said](), now() + every_s
+    kept, pending, due, told = 0, list[Said](), now() + every_s, set[str]()
     while not stop.is_set():
-        pending += _said(await reader.read(min(READ_S, every_s)))
+        records = await reader.read(min(READ_S, every_s))
+        said = readable(records, wire.decode_measurement, told)
+        pending += [Said(at.offset, measurement) for at, measurement in said]
         if now() >= due or stop.is_set():
             await keeper.keep(pending)
             kept, pending, due = kept + len(pending), [], now() + every_s
     return kept
-
-
-def _said(records: Sequence[Record]) -> list[Said]:
-    found = []
-    for each in records:
-        try:
-            found.append(Said(each.offset, wire.decode_measurement(each.value)))
-        except MalformedMessage as exc:
-            log.warning("message.skipped", offset=each.offset, reason=exc.reason)
-    return found

@@ -1,7 +1,7 @@
 """Reading control topics: records to messages, and what is none never stops a loop."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import TypeVar
 
 import structlog
@@ -29,10 +29,33 @@ METRICS_CONFIG = {"retention.ms": str(7 * 24 * 3600 * 1000)}
 T = TypeVar("T")
 
 
+def readable(
+    records: Iterable[Record], decode: Callable[[bytes | None], T], told: set[str]
+) -> Iterator[tuple[Record, T]]:
+    """Yield what can be read of `records`, in order; say what cannot, and pass over it.
+
+    Args:
+        records: Of one partition.
+        decode: One of `wire`'s.
+        told: The kinds that are unknown to us and have been told of: once is enough. It grows.
+    """
+    for record in records:
+        try:
+            message = decode(record.value)
+        except UnknownKind as exc:
+            if exc.reason not in told:
+                log.warning("message.unknown", offset=record.offset, reason=exc.reason)
+            told.add(exc.reason)
+        except MalformedMessage as exc:
+            log.warning("message.malformed", offset=record.offset, reason=exc.reason)
+        else:
+            yield record, message
+
+
 async def _decoded(
     reader: Reader, decode: Callable[[bytes | None], T]
 ) -> AsyncIterator[tuple[Record, T]]:
-    skipped: set[str] = set()
+    told: set[str] = set()
     while True:
         try:
             records = await reader.read(timeout_s=5.0)
@@ -40,17 +63,8 @@ async def _decoded(
             log.warning("mailbox.unreachable", reason=str(exc))
             await asyncio.sleep(1.0)
             continue
-        for record in records:
-            try:
-                message = decode(record.value)
-            except UnknownKind as exc:
-                if exc.reason not in skipped:  # once is enough
-                    log.warning("message.unknown", offset=record.offset, reason=exc.reason)
-                skipped.add(exc.reason)
-            except MalformedMessage as exc:
-                log.warning("message.malformed", offset=record.offset, reason=exc.reason)
-            else:
-                yield record, message
+        for said in readable(records, decode, told):
+            yield said
 
 
 def inbound(reader: Reader) -> AsyncIterator[tuple[Record, Inbound]]:

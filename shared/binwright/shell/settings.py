@@ -32,6 +32,9 @@ from binwright.core.errors import SettingsError
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Bytes = Annotated[int, Field(gt=0)]
 FILE_VARIABLE = "BINWRIGHT_SETTINGS"
+METADATA_SUFFIX = ".metadata"
+"""A group's hand-over topic is named for the group, with this behind it."""
+
 _PREFIX = "BINWRIGHT_"
 OTHER_VARIABLES = {FILE_VARIABLE, "BINWRIGHT_CACHE", "BINWRIGHT_IVY_SETTINGS"}
 """Variables of ours that are no settings."""
@@ -267,7 +270,7 @@ class Settings(BaseSettings):
     @property
     def metadata_topic(self) -> str:
         """Return the group's hand-over topic."""
-        return f"{self.group}.metadata"
+        return self.group + METADATA_SUFFIX
 
     @field_validator("topics")
     @classmethod
