@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
@@ -86,13 +87,33 @@ async def lake_reader(url: str, *, answer_s: float = ANSWER_S) -> AsyncIterator[
     Raises:
         LakeUnavailable: Nobody listens there, or it does not answer; says what to check.
     """
-    await _knock(url)
+    await asyncio.to_thread(knock, url)
     reader = LakeReader(url, answer_s)
     try:
         await reader.ask("open a session", _prepare)
         yield reader
     finally:
         await reader.close()
+
+
+def knock(url: str) -> None:
+    """Make sure that somebody listens there: the client would try silently for ten minutes.
+
+    Args:
+        url: sc://HOST:PORT.
+
+    Raises:
+        LakeUnavailable: Nobody does, or this is no such address; says what to check.
+    """
+    try:
+        at = urlparse(url)
+        where = (at.hostname or "", at.port or DEFAULT_PORT)
+        socket.create_connection(where, KNOCK_S).close()
+    except (OSError, ValueError) as exc:
+        raise LakeUnavailable(
+            f"no Spark Connect server at {url}: {exc}. "
+            "Check that it runs, and that lake.spark or --spark names it (sc://HOST:PORT)"
+        ) from exc
 
 
 def missing(error: AnalysisException) -> bool:
@@ -115,17 +136,3 @@ def quoted(path: str) -> str:
 def _prepare(spark: Any) -> None:
     for name, value in _FOR_READING.items():
         spark.conf.set(name, value)
-
-
-async def _knock(url: str) -> None:
-    parts = urlparse(url)
-    host, port = parts.hostname, parts.port or DEFAULT_PORT
-    try:
-        async with asyncio.timeout(KNOCK_S):
-            _, writer = await asyncio.open_connection(host, port)
-    except (OSError, TimeoutError) as exc:
-        raise LakeUnavailable(
-            f"no Spark Connect server at {url}: {str(exc) or 'no answer'}. "
-            "Check that it runs, and that lake.spark names it"
-        ) from exc
-    writer.close()

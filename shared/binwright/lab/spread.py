@@ -1,10 +1,8 @@
 """Many trials at once, on the cores of this machine or on Spark: same code, same result."""
 
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any
-from urllib.parse import urlparse
 
 from pyspark.errors import PySparkException
 from pyspark.sql.connect.functions import udf
@@ -12,7 +10,7 @@ from pyspark.sql.connect.session import SparkSession
 from pyspark.sql.types import StringType
 
 from binwright.core.errors import LakeUnavailable
-from binwright.lab.spark import DEFAULT_PORT, KNOCK_S, reason
+from binwright.lab.spark import knock, reason
 from binwright.lab.trials import Outcome, Trial, play, played
 
 Told = Callable[[int], None]
@@ -59,7 +57,7 @@ def _here(trials: Sequence[Trial], told: Told, jobs: int) -> list[Outcome]:
 
 def _on_spark(trials: Sequence[Trial], told: Told, url: str) -> list[Outcome]:
     """One row, one partition, one task a trial; the workers need binwright installed."""
-    _knock(url)
+    knock(url)
     spark: Any = None
     try:
         spark = SparkSession.builder.remote(url).create()
@@ -81,12 +79,3 @@ def _on_spark(trials: Sequence[Trial], told: Told, url: str) -> list[Outcome]:
     finally:
         if spark is not None:
             spark.stop()
-
-
-def _knock(url: str) -> None:
-    address = urlparse(url)
-    try:
-        where = (address.hostname or "", address.port or DEFAULT_PORT)
-        socket.create_connection(where, KNOCK_S).close()
-    except (OSError, ValueError) as exc:
-        raise LakeUnavailable(f"no Spark Connect server at {url} (sc://HOST:PORT): {exc}") from exc
