@@ -18,13 +18,12 @@ from binwright.consumer.landing import Tables
 from binwright.consumer.mailbox import open_mailbox
 from binwright.consumer.table import DeltaLake
 from binwright.core.batch import BatchRules
-from binwright.core.errors import SettingsError, UserError
+from binwright.core.errors import SettingsError
 from binwright.core.model import Slot
 from binwright.shell.bus import KafkaBus
 from binwright.shell.health import served
-from binwright.shell.logs import configure
-from binwright.shell.run import complain, run
-from binwright.shell.settings import Settings, load_settings
+from binwright.shell.serve import serve
+from binwright.shell.settings import Settings
 
 log = structlog.get_logger()
 
@@ -38,11 +37,13 @@ async def consume(settings: Settings, slot: Slot) -> None:
     """Be the consumer of `slot` until told to leave; drain when cancelled.
 
     Raises:
-        SettingsError: No topic is named.
+        SettingsError: No topic is named, or the group has no such slot.
         UserError: A table cannot be had.
         Fenced: Another process is this slot now.
         WorldError: Kafka cannot be reached, or no controller made a place for the slot.
     """
+    if not 0 <= slot < settings.controller.max_slots:
+        raise SettingsError(f"--slot must be 0 to {settings.controller.max_slots - 1}")
     if not settings.topics:
         raise SettingsError('no topics: set topics = ["…"] or BINWRIGHT_TOPICS=\'["…"]\'')
     structlog.contextvars.bind_contextvars(slot=slot)
@@ -102,14 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--slot", type=int, required=True, help="the consumer's number, 0 or more")
     parser.add_argument("--realm", help="whose process this is; only for telling it from others")
     slot = Slot(parser.parse_args(arguments).slot)
-    try:
-        settings = load_settings()
-        if not 0 <= slot < settings.controller.max_slots:
-            raise SettingsError(f"--slot must be 0 to {settings.controller.max_slots - 1}")
-    except UserError as exc:
-        return complain(exc)
-    configure(settings.log_level, settings.log_format)
-    return run(lambda: consume(settings, slot))
+    return serve(lambda settings: consume(settings, slot))
 
 
 if __name__ == "__main__":
