@@ -2,7 +2,7 @@
 
 import pytest
 
-from binwright.core.events import Broadcast, Tell
+from binwright.core.events import Broadcast, Reconcile, Tell
 from binwright.core.group import Group, Member, Place, Stopping
 from binwright.core.messages import Report, StateQuery, StopConsuming
 from binwright.core.model import Slot
@@ -43,6 +43,12 @@ def test_everybody_that_may_listen_is_asked() -> None:
     known, actions = ask(group({}, term=None, revisions=9), TERM)
     assert (known.term, known.revisions) == (TERM, 0)
     assert Broadcast(StateQuery(term=TERM)) in actions
+
+
+def test_whoever_was_a_member_shall_run_before_anybody_has_answered() -> None:
+    """One that died together with the former leader need not be silent for long first."""
+    known = group({S0: alive(1), S1: dead(9), S2: alive(2, goodbye=2)}, term=None)
+    assert Reconcile(frozenset({S0})) in ask(known, TERM)[1]
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ from binwright.core.moving import advance, arrived, repeat
 from binwright.core.packing.cap import relieves, within
 from binwright.core.plan import Plan, Rejected, weigh
 from binwright.core.relief import comfort, leavers, relief, relieved
-from binwright.core.synchronize import ask, awaited, collect, concluded
+from binwright.core.synchronize import ask, awaited, collect, concluded, living
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +109,7 @@ def _conclude(state: Synchronize, now: float, actions: tuple[Action, ...]) -> St
     if state.group.term is None or awaited(state.group):
         return state, actions
     group, more = concluded(state.group, state.answers, now)
-    running = frozenset(s for s, m in group.members.items() if m.epoch is not None)
-    return Sentinel(group, now), (*actions, Reconcile(running), *more)
+    return Sentinel(group, now), (*actions, Reconcile(living(group)), *more)
 
 
 def _synchronize_tick(state: Synchronize, event: Tick) -> Step:
@@ -284,7 +283,7 @@ def _rejected(group: Group, now: float, reason: str) -> Step:
     if not group.rules.acts:
         return Sentinel(group, now), (said,)
     holding = frozenset(group.assignment().values())
-    if holding >= {slot for slot, member in group.members.items() if member.epoch is not None}:
+    if holding >= living(group):
         return Sentinel(group, now), (said,)
     return Sentinel(group, now), (said, Reconcile(holding))
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from binwright.core.events import Action, Broadcast, Say, Tell
+from binwright.core.events import Action, Broadcast, Reconcile, Say, Tell
 from binwright.core.group import Group, Held, Place, Stopping, Unassigned, debt
 from binwright.core.messages import Inbound, Report, StateQuery
 from binwright.core.model import Slot, TopicPartition
@@ -13,7 +13,14 @@ from binwright.core.moving import stop_command
 def ask(group: Group, term: int) -> tuple[Group, tuple[Action, ...]]:
     """Begin the term: ask every slot that has a metadata partition, in the fleet or not (†)."""
     said = Say("term.begun", {"term": term})
-    return replace(group, term=term, revisions=0), (said, Broadcast(StateQuery(term=term)))
+    # Who died together with the former leader is started now, not when its silence is proven.
+    orders = (Reconcile(living(group)), Broadcast(StateQuery(term=term)))
+    return replace(group, term=term, revisions=0), (said, *orders)
+
+
+def living(group: Group) -> frozenset[Slot]:
+    """Return who was a member by its last word, or may be one yet."""
+    return frozenset(slot for slot, member in group.members.items() if member.epoch is not None)
 
 
 def awaited(group: Group) -> list[Slot]:

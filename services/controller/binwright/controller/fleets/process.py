@@ -20,15 +20,15 @@ from binwright.core.model import Slot
 log = structlog.get_logger()
 
 WATCH_S = 0.5
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
-STEADY_S = 30.0  # a process that lived so long starts again without a pause
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0  # before who died young starts again
+STEADY_S = 30.0  # who lived so long starts again without a pause
 
 
 @dataclass
 class _Pause:
     """When a slot may start again."""
 
-    length_s: float = FIRST_PAUSE_S
+    length_s: float = 0.0
     until: float = 0.0
 
 
@@ -127,9 +127,8 @@ class ProcessFleet:
         if ended is not None:
             code = await ended.wait()
             lived_s = self._now() - self._started[slot]
-            pause.length_s = (
-                FIRST_PAUSE_S if lived_s > STEADY_S else min(2 * pause.length_s, LONGEST_PAUSE_S)
-            )
+            longer_s = min(max(FIRST_PAUSE_S, 2 * pause.length_s), LONGEST_PAUSE_S)
+            pause.length_s = 0.0 if lived_s > STEADY_S else longer_s
             pause.until = self._now() + pause.length_s
             log.warning(
                 "process.ended",
