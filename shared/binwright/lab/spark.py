@@ -6,17 +6,16 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
-from urllib.parse import urlparse
 
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql.connect.session import SparkSession
 
 from binwright.core.errors import LakeUnavailable
+from binwright.shell.connect import server_of, shown
 
 KNOCK_S = 5.0
 ANSWER_S = 300.0
 CLOSE_S = 10.0
-DEFAULT_PORT = 15_002
 
 _MISSING = {"PATH_NOT_FOUND", "DELTA_TABLE_NOT_FOUND"}
 _DETAILS = re.compile(r'details = "(.*)"')
@@ -58,7 +57,7 @@ class LakeReader:
                 await self._abandon(work)
 
     def _unavailable(self, doing: str, why: str) -> LakeUnavailable:
-        return LakeUnavailable(f"{doing}: {why} (Spark at {self._url})")
+        return LakeUnavailable(f"{doing}: {why} (Spark at {shown(self._url)})")
 
     async def _abandon(self, work: asyncio.Task[Any]) -> None:
         # A closed channel is what a thread inside Spark's client wakes up from.
@@ -106,12 +105,10 @@ def knock(url: str) -> None:
         LakeUnavailable: Nobody does, or this is no such address; says what to check.
     """
     try:
-        at = urlparse(url)
-        where = (at.hostname or "", at.port or DEFAULT_PORT)
-        socket.create_connection(where, KNOCK_S).close()
+        socket.create_connection(server_of(url), KNOCK_S).close()
     except (OSError, ValueError) as exc:
         raise LakeUnavailable(
-            f"no Spark Connect server at {url}: {exc}. "
+            f"no Spark Connect server at {shown(url)}: {exc}. "
             "Check that it runs, and that lake.spark or --spark names it (sc://HOST:PORT)"
         ) from exc
 

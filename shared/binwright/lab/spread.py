@@ -12,6 +12,7 @@ from pyspark.sql.types import StringType
 from binwright.core.errors import LakeUnavailable
 from binwright.lab.spark import knock, reason
 from binwright.lab.trials import Outcome, Trial, play, played
+from binwright.shell.connect import shown
 
 Told = Callable[[int], None]
 
@@ -75,7 +76,7 @@ def _on_spark(trials: Sequence[Trial], told: Told, url: str) -> list[Outcome]:
             told(1)
         return [found[number] for number in range(len(trials))]
     except PySparkException as exc:
-        raise LakeUnavailable(f"play trials: {reason(exc)} (Spark at {url})") from exc
+        raise LakeUnavailable(f"play trials: {reason(exc)} (Spark at {shown(url)})") from exc
     finally:
         if spark is not None:
             spark.stop()

@@ -28,6 +28,7 @@ from pydantic_settings import (
 )
 
 from binwright.core.errors import SettingsError
+from binwright.shell.connect import shown
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Bytes = Annotated[int, Field(gt=0)]
@@ -217,15 +218,17 @@ class LakeSettings(Section):
 
     path: str = "lake"
     """A directory or object-store prefix that the Spark server can write; one table per topic."""
-    spark: str = "sc://localhost:15002"
-    """The Spark Connect server that writes the tables."""
+    spark: Annotated[str, Field(repr=False)] = "sc://localhost:15002"
+    """The Spark Connect server that writes the tables; a token in it is not shown."""
 
     @field_validator("spark")
     @classmethod
     def _is_connect(cls, value: str) -> str:
         parts = urlparse(value)
         if parts.scheme != "sc" or not parts.hostname:
-            raise ValueError(f"expected a Spark Connect address, sc://HOST:PORT, got {value!r}")
+            raise ValueError(
+                f"expected a Spark Connect address, sc://HOST:PORT, got {shown(value)!r}"
+            )
         return value
 
     @field_validator("path")

@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Self, TypeVar
-from urllib.parse import urlparse
 
 import structlog
 from pyspark.sql.connect.dataframe import DataFrame
@@ -17,6 +16,7 @@ from binwright.consumer.session import INLINE_BYTES, Sessions
 from binwright.core.errors import BinwrightError
 from binwright.core.model import TopicPartition
 from binwright.core.ports import History, Record
+from binwright.shell.connect import shown
 from binwright.shell.settings import LakeSettings
 
 log = structlog.get_logger()
@@ -24,7 +24,6 @@ log = structlog.get_logger()
 T = TypeVar("T")
 
 READ_TIMEOUT_S = 120.0
-SPARK_PORT = 15002
 
 
 class DeltaLake:
@@ -42,9 +41,7 @@ class DeltaLake:
         read_timeout_s: float = READ_TIMEOUT_S,
     ) -> None:
         self._path = lake.path.rstrip("/")
-        server = urlparse(lake.spark)
-        # Without what may follow: a token is a secret.
-        self._server = f"sc://{server.hostname}:{server.port or SPARK_PORT}"
+        self._server = shown(lake.spark)
         self._sessions = Sessions(lake.spark)
         self._write_timeout_s, self._read_timeout_s = write_timeout_s, read_timeout_s
 
