@@ -1,6 +1,6 @@
 """Errors say who is at fault, and what a caller decides by."""
 
-from binwright.core.errors import ClusterRefused, WorldError
+from binwright.core.errors import ClusterRefused, EngineRefused, WorldError
 
 
 def test_a_refusal_tells_its_status_and_when_to_come_again() -> None:
@@ -8,3 +8,9 @@ def test_a_refusal_tells_its_status_and_when_to_come_again() -> None:
     assert isinstance(refused, WorldError)
     assert str(refused) == "429: too many requests"
     assert (refused.status, refused.after_s) == (429, 2.0)
+
+
+def test_an_engine_s_refusal_tells_its_status() -> None:
+    refused = EngineRefused(409, "the name is in use")
+    assert isinstance(refused, WorldError)
+    assert (str(refused), refused.status) == ("409: the name is in use", 409)

@@ -77,6 +77,18 @@ class TemplateRefused(WorldError):
     """The template of a consumer's pod cannot be used: what runs goes on, nothing new starts."""
 
 
+class EngineUnavailable(WorldError):
+    """The container engine does not answer."""
+
+
+class EngineRefused(WorldError):
+    """The container engine answers, with a status that is an error and a reason for people."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(f"{status}: {reason}")
+        self.status = status
+
+
 class EmbeddedError(WorldError):
     """An embedded broker, Spark server or one of their parts could not be had."""
 

@@ -125,8 +125,8 @@ class ControllerSettings(Section):
     """Who reads what: sticky or sticky:PRICE, exact, or one of the paper's (docs/packing.md)."""
     max_slots: Annotated[int, Field(ge=1, le=10_000)] = 100
     """No more consumers than this, whatever the load."""
-    fleet: Literal["process", "kubernetes", "fixed"] = "process"
-    """Where consumers run: the controller's processes, Deployments, or slots that others run."""
+    fleet: Literal["process", "docker", "kubernetes", "fixed"] = "process"
+    """Where consumers run: our processes, containers, Deployments, or slots that others run."""
     process_logs: Path | None = None
     """Where the process fleet's consumers write `consumer-N.log`; unset: where we write."""
     look_again_s: Seconds = 60.0
@@ -170,6 +170,33 @@ class KubernetesSettings(Section):
     """Run every ConsumerGroup object there is, instead of the one group of these settings."""
     request_timeout_s: Seconds = 10.0
     """How long one call to Kubernetes may take."""
+
+
+class DockerSettings(Section):
+    """What the docker fleet's containers are made from, and where."""
+
+    socket: Path = Path("/var/run/docker.sock")
+    """The engine's; whoever may use it is as mighty as root on that machine."""
+    image: str = "binwright-consumer:0.1.0"
+    """Of a consumer; pulled if the engine does not have it."""
+    realm: Annotated[str, Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$")] | None = None
+    """Tells ours from other systems' containers; unset: our compose project, or `binwright`."""
+    network: str | None = None
+    """Which network they join; unset: our own container's, or the engine's default."""
+    volumes: tuple[Annotated[str, Field(pattern=r"^[^:]+:/[^:]*(:[^:]+)?$")], ...] = ()
+    """What they see of other file systems, `SOURCE:TARGET[:ro]` each."""
+    environment: tuple[Annotated[str, Field(pattern=r"^[^=]+=")], ...] = ()
+    """`NAME=VALUE` each, besides these settings, which they get as variables."""
+    memory_bytes: Annotated[int, Field(ge=64_000_000)] | None = None
+    """How much memory one may use; unset: as much as there is."""
+    cpus: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    """How many processors one may use; unset: all."""
+    ends_with_controller: bool = False
+    """A controller that is asked to end ends its consumers first; for one that is the only one."""
+    request_timeout_s: Seconds = 30.0
+    """How long one call to the engine may take."""
+    pull_timeout_s: Seconds = 600.0
+    """How long the image may take to come."""
 
 
 class ConsumerSettings(Section):
@@ -263,6 +290,8 @@ class Settings(BaseSettings):
     """How to reach Kafka."""
     monitor: MonitorSettings = MonitorSettings()
     controller: ControllerSettings = ControllerSettings()
+    docker: DockerSettings = DockerSettings()
+    """Where consumers run, with the fleet `docker`."""
     kubernetes: KubernetesSettings = KubernetesSettings()
     """Where consumers run, with the fleet `kubernetes`."""
     consumer: ConsumerSettings = ConsumerSettings()

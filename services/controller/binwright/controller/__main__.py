@@ -47,6 +47,11 @@ async def _fleet(settings: Settings) -> AsyncIterator[Fleet]:
             fleet = process_fleet(settings)
             async with meanwhile(endless(fleet.run())):
                 yield fleet  # its processes outlive us: data goes on while nobody leads
+        case "docker":
+            from binwright.controller.docker.deploy import docker_fleet  # noqa: PLC0415 - as below
+
+            async with docker_fleet(settings) as containers:
+                yield containers
         case "kubernetes":
             # Its client takes a second and 45 MB: only for those who use it.
             from binwright.controller.deploy import kubernetes_fleet  # noqa: PLC0415
