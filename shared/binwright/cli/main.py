@@ -12,11 +12,11 @@ from typing import Annotated, TypeVar
 import typer
 from rich.console import Console
 
-from binwright.cli import lab, load, metrics, status, summary
+from binwright.cli import lab, load, metrics, page, status, summary
 from binwright.cli.audit import Audit, table
 from binwright.cli.demo import Demo, Wishes
 from binwright.cli.options import Bootstrap
-from binwright.cli.reference import page
+from binwright.cli.reference import page as reference
 from binwright.cli.up import Up
 from binwright.consumer.__main__ import main as run_consumer
 from binwright.controller.__main__ import main as run_controller
@@ -181,12 +181,13 @@ app.command()(metrics.replay)
 app.command()(metrics.top)
 app.command("load")(load.command)
 app.command("status")(status.command)
+app.command("page")(page.command)
 
 
 @app.command()
 def settings() -> None:
     """Print every setting there is, with its default."""
-    sys.stdout.write(page())
+    sys.stdout.write(reference())
 
 
 @app.command()

@@ -6,13 +6,13 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 
 import orjson
 import structlog
 
-from binwright.core.errors import SettingsError
+from binwright.shell.http import Answer, answering
 from binwright.shell.settings import HealthSettings
 
 log = structlog.get_logger()
@@ -60,33 +60,16 @@ async def served(settings: HealthSettings) -> AsyncIterator[Health]:
     if settings.port is None:
         yield health
         return
-    # Its import takes a quarter of a second: only for those who serve.
-    from aiohttp import web  # noqa: PLC0415
 
-    def answers(why_not: Callable[[], str]) -> Callable[[web.Request], object]:
-        async def answer(_: web.Request) -> web.Response:
+    def answer(why_not: Callable[[], str]) -> Callable[[], Answer]:
+        def ask() -> Answer:
             reason = why_not()
-            body: Mapping[str, object] = {"ok": not reason, "reason": reason}
-            return web.Response(
-                body=orjson.dumps(body),
-                status=503 if reason else 200,
-                content_type="application/json",
-            )
+            said = orjson.dumps({"ok": not reason, "reason": reason})
+            return Answer(said, status=503 if reason else 200)
 
-        return answer
+        return ask
 
-    app = web.Application()
-    app.router.add_get("/live", answers(health.stuck))  # type: ignore[arg-type]
-    app.router.add_get("/ready", answers(health.unready))  # type: ignore[arg-type]
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, settings.address, settings.port)
-        try:
-            await site.start()
-        except OSError as exc:
-            raise SettingsError(f"health: {settings.address}:{settings.port}: {exc}") from exc
+    paths = {"/live": answer(health.stuck), "/ready": answer(health.unready)}
+    async with answering(paths, settings.address, settings.port, "health"):
         log.info("health.served", address=settings.address, port=settings.port)
         yield health
-    finally:
-        await runner.cleanup()
