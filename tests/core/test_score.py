@@ -90,6 +90,24 @@ def test_l2_is_at_least_the_sum_and_never_above_the_optimum(numbers: list[int]) 
     assert ceil(sum(min(rate, 100) for rate in numbers) / 100) <= least <= optimum(numbers)
 
 
+@given(st.lists(st.integers(0, 120), max_size=60))
+def test_l2_is_the_best_of_all_thresholds(numbers: list[int]) -> None:
+    rates = {TopicPartition("t", n): BytesPerSecond(rate) for n, rate in enumerate(numbers)}
+    thresholds = {0} | {rate for rate in numbers if rate <= 50}
+
+    assert lower_bound(rates, CAPACITY) == max(
+        [with_threshold(numbers, least) for least in thresholds] + [1 if numbers else 0]
+    )
+
+
+def with_threshold(numbers: list[int], least: int) -> int:
+    """Those above half a capacity, and what is left of the small ones beside them."""
+    large = [rate for rate in numbers if rate > 50]
+    small = sum(rate for rate in numbers if least <= rate <= 50)
+    room = sum(100 - rate for rate in large if rate <= 100 - least)
+    return len(large) + max(0, ceil((small - room) / 100))
+
+
 def optimum(numbers: list[int]) -> int:
     """Every way to fill consumers, partition by partition."""
     best = len(numbers)

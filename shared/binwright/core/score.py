@@ -5,9 +5,9 @@ against each other: few consumers (CBS) and few bytes that change hands (E[R]); 
 when smaller.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain, islice, repeat
 from math import ceil
 from typing import TypeVar
 
@@ -89,19 +89,30 @@ def lower_bound(rates: Rates, capacity: BytesPerSecond) -> int:
 
 def lower_bound_of(shares: Sequence[float]) -> int:
     """Return L2 of rates in units of a capacity, sorted ascending. See `lower_bound`."""
-    sums = list(accumulate((min(share, 1.0) for share in shares), initial=0.0))
+    whole = bisect_right(shares, 1.0)
+    each = chain(islice(shares, whole), repeat(1.0, len(shares) - whole))
+    sums = list(accumulate(each, initial=0.0))
     half = _after(shares, 0.5)
-    best = ceil(sums[-1] - ROUNDING)
-    # The bound can only change where a threshold leaves out one more partition.
-    for small in range(bisect_left(shares, ROUNDING), half):
-        if small and shares[small] == shares[small - 1]:
-            continue
-        lone = _after(shares, 1.0 - shares[small])
-        room = (lone - half) - (sums[lone] - sums[half])
-        over = sums[half] - sums[small] - room
-        best = max(best, len(shares) - half + max(0, ceil(over - ROUNDING)))
+    large = len(shares) - half
     # Zero rates alone need a consumer too.
-    return max(best, len(shares) - half, 1 if shares else 0)
+    best = max(ceil(sums[-1] - ROUNDING), large, 1 if shares else 0)
+    # Thresholds only matter at a rate. Of a range of them the first leaves out the least and the
+    # last finds the least room: a range is cut in two while both together would raise the bound.
+    begin = bisect_left(shares, ROUNDING)
+    ranges = [(begin, half)] if begin < half else []
+    while ranges:
+        first, last = ranges.pop()
+        lone = _after(shares, 1.0 - shares[last - 1])
+        room = (lone - half) - (sums[lone] - sums[half])
+        bound = large + ceil(sums[half] - sums[first] - room - ROUNDING)
+        if bound <= best:
+            continue
+        if last - first == 1:
+            best = bound
+        else:
+            middle = (first + last) // 2
+            ranges += [(middle, last), (first, middle)]
+    return best
 
 
 def _after(shares: Sequence[float], bound: float) -> int:
