@@ -13,6 +13,7 @@ from binwright.core.errors import PackingError
 from binwright.core.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
 from binwright.core.packing.capacity import PerSlot
 from binwright.core.packing.sticky.board import NOWHERE, Board, Costs
+from binwright.core.packing.sticky.chain import place
 from binwright.core.packing.sticky.close import save
 from binwright.core.packing.sticky.evict import cheapest
 from binwright.core.packing.sticky.policy import Sticky
@@ -174,11 +175,11 @@ def test_a_consumer_that_its_last_partition_left_for_home_is_closed() -> None:
     board.offer_all([Slot(0)])
     board.shift(1, NOWHERE)
     board.open(1)
-    assert board.at == [0, 1]
+    assert list(board.at) == [0, 1]
 
     tidy(board)
 
-    assert board.at == [0, 0]
+    assert list(board.at) == [0, 0]
     assert board.offered == {0}
 
 
@@ -206,7 +207,17 @@ def test_where_the_last_consumer_cannot_be_emptied_everybody_stays() -> None:
     board.offer_all(slots)
 
     assert save(board, 1) == 0
-    assert board.at == slots
+    assert list(board.at) == slots
+
+
+@pytest.mark.parametrize(("budget", "found"), [(0.0, None), (19.0, None), (21.0, 20.0)])
+def test_nothing_is_done_that_costs_as_much_as_it_may(budget: float, found: float | None) -> None:
+    costs = Costs(200.0, Value.of(0.1, 100.0))
+    board = Board([20.0, 30.0], [Slot(0), Slot(1)], PerSlot(CAPACITY), costs)
+    board.offer_all([Slot(1)])
+
+    assert place(board, 0, budget) == found
+    assert list(board.at) == ([0, 1] if found is None else [1, 1])
 
 
 def test_partitions_without_load_cost_nothing_and_stay_where_anybody_is() -> None:

@@ -4,7 +4,6 @@ A partition goes to a consumer that has room, or takes the place of a smaller on
 elsewhere in turn. Rates fall along a chain, so it ends; the cheapest is found best first.
 """
 
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import islice
 from typing import NamedTuple
@@ -42,11 +41,24 @@ def place(board: Board, number: int, budget: float) -> float | None:
     Returns:
         What it costs, bytes/s (below 0 if it gains), or None: nothing was done.
     """
-    here = board.at[number]
-    sunk = 0.0 if here == NOWHERE else board.toll(number, here)
-    search = _Search(board, budget, [])
-    search.push(-budget, board.toll(number, NOWHERE) - sunk, number, None)
-    for _ in range(PATIENT if board.looks < LOOKS else HASTY):
+    here, home = board.at[number], board.homes[number]
+    own = board.rates[number] if home != NOWHERE and here in (NOWHERE, home) else 0.0
+    if budget <= 0:
+        return None
+    if (found := _direct(board, number)) is None:
+        return _by_chain(board, number, own, budget)
+    slot, cost = found
+    if own + cost >= budget or slot == here:
+        return None
+    board.shift(number, slot)
+    return own + cost
+
+
+def _by_chain(board: Board, number: int, own: float, budget: float) -> float | None:
+    patience = PATIENT if board.looks < LOOKS else HASTY
+    search = _Search(board, budget)
+    search.expand(Link(-budget, 0, own, number, None))
+    for _ in range(patience - 1):
         if not search.heap or (link := heappop(search.heap)).estimate >= budget:
             return None
         if (found := _direct(board, link.number)) is None:
@@ -58,45 +70,43 @@ def place(board: Board, number: int, budget: float) -> float | None:
     return None
 
 
-@dataclass(slots=True)
 class _Search:
     """Chains begun, the one that can end the cheapest on top."""
 
-    board: Board
-    budget: float
-    heap: list[Link]
-    pushed: int = 0
-    offers: list[tuple[float, Slot]] | None = None  # nothing changes while a search lasts
-
-    def push(self, estimate: float, cost: float, number: int, before: Link | None) -> None:
-        self.pushed += 1
-        heappush(self.heap, Link(estimate, self.pushed, cost, number, before))
+    def __init__(self, board: Board, budget: float) -> None:
+        self.heap: list[Link] = []
+        self._board, self._budget, self._pushed = board, budget, 0
+        # Nothing changes while a search lasts.
+        width = WIDE if board.looks < LOOKS else NARROW
+        self._offers = list(islice(board.offers.descending(), width))
 
     def expand(self, link: Link) -> None:
         """Think of each smaller partition that could make room."""
-        board, best = self.board, self.budget
-        rate, taking = board.rates[link.number], board.costs.value.taking
-        if self.offers is None:
-            width = WIDE if board.looks < LOOKS else NARROW
-            self.offers = list(islice(board.offers.descending(), width))
-        board.looks += len(self.offers)
-        most = self.offers[0][0] if self.offers else 0.0
+        board, best = self._board, self._budget
+        rates, held, value = board.rates, board.held, board.costs.value
+        rate, spent = rates[link.number], link.cost
+        board.looks += len(self._offers)
+        most = self._offers[0][0] if self._offers else 0.0
         places = _places(board, link)
-        for room, slot in self.offers:
+        for room, slot in self._offers:
             need = rate - room
-            if link.cost + need >= best:
+            if spent + need >= best:
                 return
-            for other in board.held[slot]:
-                smaller = board.rates[other]
+            for other in held[slot]:
+                smaller = rates[other]
                 if need <= smaller < rate and slot not in places:
-                    cost = link.cost + (0.0 if board.moved(other) else smaller)
-                    rest = max(0.0, smaller - most)
+                    cost = spent if board.moved(other) else spent + smaller
+                    rest = smaller - most if smaller > most else 0.0
                     if cost + rest >= best:
                         continue
-                    cost += taking(room, rate - smaller)
-                    self.push(cost + rest, cost, other, link)
+                    cost += value.taking(room, rate - smaller)
+                    self._push(cost + rest, cost, other, link)
                     if not rest:
-                        best = cost + board.costs.value.penalty
+                        best = cost + value.penalty
+
+    def _push(self, estimate: float, cost: float, number: int, before: Link) -> None:
+        self._pushed += 1
+        heappush(self.heap, Link(estimate, self._pushed, cost, number, before))
 
 
 def _direct(board: Board, number: int) -> tuple[Slot, float] | None:
@@ -105,7 +115,7 @@ def _direct(board: Board, number: int) -> tuple[Slot, float] | None:
     if home in board.offered and board.room[home] >= rate:
         return home, value.taking(board.room[home], rate) - rate  # the move is taken back
     # With room to spare the fullest will do; without, the roomiest is the least bad.
-    offer = board.offers.least((rate + value.enough, NOWHERE)) or board.offers.last
+    offer = board.offers.least(rate + value.enough) or board.offers.last
     if offer is None or offer[0] < rate:
         return None
     return offer[1], value.taking(offer[0], rate)

@@ -38,8 +38,7 @@ def save(board: Board, surplus: int) -> int:
     if surplus <= 0:
         return 0
     # Ordered once: what moves meanwhile changes little of it.
-    kept = {slot: board.kept(slot) for slot in sorted(board.offered)}
-    cheapest = sorted(kept, key=kept.__getitem__)
+    cheapest = sorted(sorted(board.offered), key=board.kept.__getitem__)
     times = 1 + len(cheapest) // SMALL
     # In a small group another repacking is cheaper than the next best consumer to empty.
     saved = _sweep(board, cheapest, surplus, min(FAILURES, times))

@@ -22,20 +22,24 @@ def relieve(board: Board) -> list[int]:
     """
     homeless = [number for number, slot in enumerate(board.homes) if slot == NOWHERE]
     tolerated = -ROUNDING * board.capacities.default
-    for slot in [slot for slot, room in board.room.items() if room < tolerated]:
+    for slot in [
+        slot for slot, room in zip(board.slots, board.room, strict=True) if room < tolerated
+    ]:
         homeless += _relieve(board, slot)
-    board.offer_all([slot for slot, room in board.room.items() if room >= tolerated])
+    every = zip(board.slots, board.held, board.room, strict=True)
+    board.offer_all([slot for slot, held, room in every if held and room >= tolerated])
     return board.biggest_first(homeless)
 
 
 def _relieve(board: Board, slot: Slot) -> list[int]:
-    capacity, over = board.capacities.of(slot), -board.room[slot]
-    held = board.biggest_first(board.held[slot])
-    if board.rates[held[0]] > capacity:
+    capacity, over, rates = board.capacities.of(slot), -board.room[slot], board.rates
+    # By number so far: equal ones stay so.
+    held = sorted(board.held[slot], key=rates.__getitem__, reverse=True)
+    falling = [rates[number] for number in held]
+    if falling[0] > capacity:
         leaving = held[1:]
     else:
-        chosen = cheapest([board.rates[n] for n in held], over, capacity, board.costs.value)
-        leaving = [held[index] for index in chosen]
+        leaving = [held[index] for index in cheapest(falling, over, capacity, board.costs.value)]
     for number in leaving:
         board.shift(number, NOWHERE)
     return leaving

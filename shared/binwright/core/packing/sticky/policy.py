@@ -1,9 +1,11 @@
 """The packing itself: settle what must move, then do without consumers where that pays."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite, sqrt
+from itertools import compress
+from math import fsum, isfinite, sqrt
+from typing import TypeVar
 
 from binwright.core.errors import PackingError
 from binwright.core.model import Assignment, Rates, Slot, TopicPartition
@@ -16,6 +18,8 @@ from binwright.core.packing.sticky.evict import relieve
 from binwright.core.packing.sticky.tidy import tidy
 from binwright.core.packing.sticky.value import Value
 from binwright.core.score import lower_bound_of
+
+T = TypeVar("T")
 
 PRICE = 2.0
 """Beats the paper's four at 32 partitions, however fast rates change."""
@@ -57,19 +61,18 @@ class Sticky:
         """Return the new owner of each of n partitions. See `catalogue.Packing`; O(n log n)."""
         capacities = check(rates, capacity)
         names = sorted(rates)
-        busy = [name for name in names if rates[name]]
+        speeds = _in_order(names, rates, 0.0)
+        homes = _in_order(names, current, NOWHERE)
         board = Board(
-            [rates[name] for name in busy],
-            [current.get(name, NOWHERE) for name in busy],
+            list(compress(speeds, speeds)),
+            list(compress(homes, speeds)),
             capacities,
             self.costs(rates, capacity, change),
         )
         solve(board)
-        placed = dict(zip(busy, board.at, strict=True))
-        if len(busy) == len(names):
-            return placed
-        idle = [name for name in names if not rates[name]]
-        return dict(sorted((placed | _accommodate(idle, current, board)).items()))
+        busy, idle = iter(board.at), iter(_accommodate(homes, speeds, board))
+        owners = [next(busy if speed else idle) for speed in speeds]
+        return dict(zip(names, owners, strict=True))
 
     def costs(self, rates: Rates, capacity: Capacity, change: float | None) -> Costs:
         """Return what plans are judged by; arguments as of `catalogue.Packing`.
@@ -83,7 +86,7 @@ class Sticky:
         if not (isfinite(change) and change >= 0):
             raise PackingError(f"a mean squared change must be finite and >= 0, got {change}")
         # A consumer's load changes by as much as all its partitions together.
-        together = len(rates) / max(1.0, sum(rates.values()) / unit)
+        together = len(rates) / max(1.0, fsum(rates.values()) / unit)
         deviation = min(max(sqrt(change * together), LEAST * unit), unit)
         return Costs(self.price * unit, Value.of(deviation, unit))
 
@@ -99,23 +102,28 @@ def solve(board: Board) -> None:
     tidy(board)
 
 
+def _in_order(names: list[TopicPartition], known: Mapping[TopicPartition, T], other: T) -> list[T]:
+    """Return what is known of each name, or else `other`."""
+    # Mostly they are in order already; comparing costs less than a million look-ups.
+    if len(known) == len(names) and list(known) == names:
+        return list(known.values())
+    return [known.get(name, other) for name in names]
+
+
 def _alone(board: Board, number: int) -> float:
     """Return what a consumer of its own costs a partition that nobody holds."""
-    room = board.capacities.default - board.rates[number]
-    value = board.costs.value(max(0.0, room))
-    return board.costs.price + value + board.toll(number, NOWHERE)
+    rate, costs = board.rates[number], board.costs
+    own = 0.0 if board.homes[number] == NOWHERE else rate
+    return costs.price + costs.value(max(0.0, board.capacities.default - rate)) + own
 
 
-def _accommodate(
-    idle: Sequence[TopicPartition], current: Assignment, board: Board
-) -> dict[TopicPartition, Slot]:
+def _accommodate(homes: Sequence[Slot], speeds: Sequence[float], board: Board) -> list[Slot]:
     """Give partitions without load a consumer: at home if anybody is, else where others are."""
+    idle = [home for home, speed in zip(homes, speeds, strict=True) if not speed]
     there = {slot for slot in board.offered if board.held[slot]}
-    if not there:
+    if idle and not there:
         # The home of most, that nobody moves who need not; else the lowest that is free.
-        homes = Counter(current[name] for name in idle if name in current)
-        for slot in (slot for slot in board.held if board.held[slot]):
-            homes.pop(slot, None)
-        there = {min(homes, key=lambda s: (-homes[s], s)) if homes else board.free(0.0)}
-    common = min(there)
-    return {name: home if (home := current.get(name)) in there else common for name in idle}
+        most = Counter(home for home in idle if home != NOWHERE and not board.holds(home))
+        there = {min(most, key=lambda s: (-most[s], s)) if most else board.free(0.0)}
+    common = min(there, default=NOWHERE)
+    return [home if home in there else common for home in idle]

@@ -1,7 +1,7 @@
 """When no consumer can be emptied: pack one anew together with the roomiest others."""
 
 from binwright.core.model import Slot
-from binwright.core.packing.ordered import Ordered
+from binwright.core.packing.rooms import Rooms
 from binwright.core.packing.sticky.board import Board
 
 FIRST = 4
@@ -70,15 +70,15 @@ class Loyal:
             other: self._board.capacities.of(other) for other in self._group
         }
         self._closed = dict.fromkeys(reversed(self._group)) if lazy else {}
-        self._offers = Ordered((room, s) for s, room in self._room.items() if not lazy)
+        self._offers = Rooms(() if lazy else self._group, self._room.__getitem__)
         target: dict[int, Slot] = {}
         for number in self._board.biggest_first(self._numbers):
             rate = self._board.rates[number]
             if (slot := self._host(number, rate)) is None:
                 return None
-            self._offers.remove((self._room[slot], slot))
+            self._offers.remove(self._room[slot], slot)
             self._room[slot] -= rate
-            self._offers.add((self._room[slot], slot))
+            self._offers.add(self._room[slot], slot)
             target[number] = slot
         return target
 
@@ -86,7 +86,7 @@ class Loyal:
         home = self._board.homes[number]
         if home not in self._closed and self._room.get(home, -1.0) >= rate:
             return home
-        if (offer := self._offers.least((rate, Slot(-1)))) is not None:
+        if (offer := self._offers.least(rate)) is not None:
             return offer[1]
         if not self._closed:
             return None
@@ -94,5 +94,5 @@ class Loyal:
         if self._room[slot] < rate:
             return None
         del self._closed[slot]
-        self._offers.add((self._room[slot], slot))
+        self._offers.add(self._room[slot], slot)
         return slot

@@ -17,7 +17,7 @@ ROUNDING = 1e-9
 
 def tidy(board: Board) -> None:
     """Let every partition that moved try to go home, biggest first."""
-    moved = [n for n, home in enumerate(board.homes) if board.at[n] != home in board.offered]
+    moved = [n for n in board.shifted if board.at[n] != board.homes[n] in board.offered]
     for number in islice(board.biggest_first(moved), EFFORT):
         # Another's way home may have led through here.
         if board.moved(number) and board.homes[number] in board.offered:
