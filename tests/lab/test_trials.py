@@ -122,6 +122,14 @@ def test_the_paper_s_report_has_its_tables_and_pictures(tmp_path: Path) -> None:
     assert "(front.png)" in text
     assert (tmp_path / "front.png").exists()
 
+    even, fronts = (_consumers_of_bfd(tmp_path / name) for name in ("scores.json", "fronts.json"))
+    assert fronts == pytest.approx((even + 1 + 100 + 200) / 4)  # all rates 0, 50, 100 per cent
+
+
+def _consumers_of_bfd(file: Path) -> float:
+    found = {(one["delta"], one["algorithm"]): one for one in json.loads(file.read_text())}
+    return float(found[0, "bfd"]["consumers"])
+
 
 @pytest.mark.parametrize(
     ("arguments", "error", "reason"),

@@ -104,12 +104,19 @@ def paper(
 ) -> None:
     """Play the paper's Figures 9 to 12 again, with its recorded values and our packing beside."""
     console = Console(log_path=False, soft_wrap=True)
-    sources = _drawn(recorded.DELTAS, seeds, recorded.PARTITIONS, rows, None)
-    names = (*PAPER, *recorded.OURS)
-    outcomes = _play([Trial(n, s) for s in sources for n in names], console, jobs, spark)
-    scores = compare(outcomes)
-    _write(output, scores, outcomes)
-    (output / "report.md").write_text(report(scores, seeds, rows), encoding="utf-8")
+    trials = [
+        Trial(name, source)
+        for start in recorded.STARTS
+        for source in _drawn(recorded.DELTAS, seeds, recorded.PARTITIONS, rows, start)
+        for name in (*PAPER, *recorded.OURS)
+    ]
+    outcomes = _play(trials, console, jobs, spark)
+    played = zip(trials, outcomes, strict=True)
+    scores = compare([outcome for trial, outcome in played if trial.source.start is None])
+    fronts = compare(outcomes)
+    _write(output, scores, outcomes, fronts)
+    _write_facts(output / "fronts.json", fronts)
+    (output / "report.md").write_text(report(scores, fronts, seeds, rows), encoding="utf-8")
     console.print(f"written to {output / 'report.md'}")
 
 
@@ -151,7 +158,7 @@ def _drawn(
 ) -> list[Source]:
     return [
         Source(
-            label=f"delta {delta}, seed {seed}",
+            label=f"delta {delta}, seed {seed}" + ("" if start is None else f", start {start}"),
             partitions=partitions,
             rows=rows,
             delta=delta,
@@ -191,20 +198,25 @@ def _facts(scores: Scores) -> list[dict[str, object]]:
     ]
 
 
-def _write(directory: Path, scores: Scores, outcomes: Sequence[Outcome]) -> None:
+def _write_facts(file: Path, scores: Scores) -> None:
+    file.write_text(json.dumps(_facts(scores), indent=2) + "\n", encoding="ascii")
+
+
+def _write(
+    directory: Path, scores: Scores, outcomes: Sequence[Outcome], fronts: Scores | None = None
+) -> None:
     directory.mkdir(parents=True, exist_ok=True)
-    facts = _facts(scores)
-    (directory / "scores.json").write_text(json.dumps(facts, indent=2) + "\n", encoding="ascii")
+    _write_facts(directory / "scores.json", scores)
     with (directory / "scores.csv").open("w", newline="", encoding="ascii") as file:
         names = ["delta", "algorithm", *(field.name for field in fields(Score))]
         writer = csv.DictWriter(file, names)
         writer.writeheader()
-        writer.writerows(facts)
+        writer.writerows(_facts(scores))
     every = "[\n" + ",\n".join(outcome.encode() for outcome in outcomes) + "\n]\n"
     (directory / "decisions.json").write_text(every, encoding="ascii")
     from binwright.lab.figures import draw  # noqa: PLC0415 - a second that no other command waits
 
-    draw(scores, directory)
+    draw(scores, directory, fronts)
 
 
 def _table(scores: Scores) -> Table:

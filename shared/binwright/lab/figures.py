@@ -19,14 +19,20 @@ COLUMNS = 3
 """Panels beside each other."""
 
 
-def draw(scores: Scores, directory: Path) -> list[Path]:
-    """Write CBS and E[R] per delta and the Pareto front as PNG; return the files."""
+def draw(scores: Scores, directory: Path, front: Scores | None = None) -> list[Path]:
+    """Write CBS and E[R] per delta and the Pareto front as PNG; return the files.
+
+    Args:
+        scores: Of each algorithm at each delta.
+        directory: Is made if need be.
+        front: What the Pareto front is of, if not of the same.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     deltas = sorted({delta for delta, _ in scores})
     figures = {
         "cbs.png": per_delta(scores, deltas, "cbs", "CBS"),
         "rscore.png": per_delta(scores, deltas, "expected_rscore", "E[R]"),
-        "front.png": fronts(scores, deltas),
+        "front.png": fronts(front or scores, deltas),
     }
     for name, figure in figures.items():
         figure.savefig(directory / name, dpi=120)

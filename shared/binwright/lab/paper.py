@@ -1,11 +1,13 @@
 """What the paper recorded, and a report with ours beside it.
 
 Landau, Andrade, Barbosa, arXiv 2402.06085: 200 partitions, 501 measurements, rates drawn evenly at
-first; CBS (Fig. 9, 10), E[R] (Fig. 11), and both as a Pareto front (Fig. 12).
+first; CBS (Fig. 9, 10), E[R] (Fig. 11). Its Pareto front (Fig. 12) is of means over four ways to
+start; what it recorded of the other three is not known, but for a few numbers.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from importlib.resources import files
 from typing import Final
 
@@ -18,6 +20,8 @@ RECORDED: Final[Mapping[str, Mapping[str, Mapping[str, float]]]] = json.loads(
 DELTAS = (0, 5, 10, 15, 20, 25)
 PARTITIONS = 200
 ROWS = 501
+STARTS = (None, 0, 50, 100)
+"""Every rate at first, per cent; None: drawn evenly."""
 OURS = ("sticky:0.4", "sticky:0.8", "sticky", "sticky:10")
 
 _TITLES = {
@@ -26,39 +30,57 @@ _TITLES = {
     "moves": "Partitions moved at a decision: ours / recorded",
 }
 _PICTURES = {"cbs": "cbs.png", "expected_rscore": "rscore.png"}
-_FRONTS = """## Pareto fronts (Figure 12): dots ours, crosses recorded
+_FRONTS = """## Pareto fronts (Figure 12): CBS in per cent, E[R]
 
-Of streams that start evenly; the paper's figure is the mean over four ways to start.
+Means over four ways to start, as in the paper's figure: rates drawn evenly, or all 0, 50 or 100
+per cent. The crosses are what the paper recorded of the first of these.
 
 ![Pareto fronts](front.png)
 """
 
 
-def report(scores: Mapping[tuple[int, str], Score], seeds: int, rows: int) -> str:
-    """Return the tables and pictures of Figures 9 to 12, in Markdown."""
+def report(
+    scores: Mapping[tuple[int, str], Score],
+    fronts: Mapping[tuple[int, str], Score],
+    seeds: int,
+    rows: int,
+) -> str:
+    """Return the tables and pictures of Figures 9 to 12, in Markdown.
+
+    Args:
+        scores: Of streams that start evenly.
+        fronts: Means over all of `STARTS`.
+        seeds: Streams for each delta and start.
+        rows: Measurements of a stream.
+    """
     parts = [
         "# The paper's figures, played again\n",
         f"{PARTITIONS} partitions, {rows} measurements, means over {seeds} streams a delta.\n",
     ]
     for field, title in _TITLES.items():
-        parts += [f"## {title}\n", _table(scores, field)]
+        parts += [f"## {title}\n", _table(scores, partial(_beside, field))]
         if field in _PICTURES:
             parts.append(f"![{title}]({_PICTURES[field]})\n")
-    return "\n".join([*parts, _FRONTS])
+    return "\n".join([*parts, _FRONTS, _table(fronts, _both)])
 
 
-def _table(scores: Mapping[tuple[int, str], Score], field: str) -> str:
+def _table(scores: Mapping[tuple[int, str], Score], cell: Callable[[Score, int, str], str]) -> str:
     deltas = sorted({delta for delta, _ in scores})
     head = "| | " + " | ".join(f"delta {delta}" for delta in deltas) + " |"
     lines = [head, "|---" * (len(deltas) + 1) + "|"]
     for name in dict.fromkeys(name for _, name in scores):
-        cells = [_cell(scores, field, name, delta) for delta in deltas]
+        cells = [cell(scores[delta, name], delta, name) for delta in deltas]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 
-def _cell(scores: Mapping[tuple[int, str], Score], field: str, name: str, delta: int) -> str:
+def _beside(field: str, score: Score, delta: int, name: str) -> str:
     scale = 100 if field == "cbs" else 1
     recorded = RECORDED[field].get(name, {}).get(str(delta))
     told = "" if recorded is None else f" / {scale * recorded:.2f}"
-    return f"{scale * getattr(scores[delta, name], field):.2f}{told}"
+    return f"{scale * getattr(score, field):.2f}{told}"
+
+
+def _both(score: Score, delta: int, name: str) -> str:
+    del delta, name
+    return f"{100 * score.cbs:.2f}, {score.expected_rscore:.2f}"
