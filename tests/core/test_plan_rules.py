@@ -39,8 +39,9 @@ from binwright.core.messages import (
     StopConsuming,
     Stopped,
 )
-from binwright.core.model import TopicPartition
+from binwright.core.model import BytesPerSecond, TopicPartition
 from binwright.core.moving import stop_command
+from binwright.core.packing.capacity import PerSlot
 
 from .reign import RULES, A, B, P, Q, Reign, holding, published, ruling, told
 
@@ -56,6 +57,21 @@ def test_a_load_above_the_limit_forces_a_plan() -> None:
     assert any(isinstance(a, Pack) for a in reign.tick())
     assert isinstance(reign.state, Reassign)
     assert reign.state.forced_by == ("consumer 0 carries 130 B/s, limit 120",)
+
+
+def test_a_slot_has_its_own_limit_and_is_packed_to_the_same_share_of_it() -> None:
+    reign = holding(RATES, {P: A, Q: A})
+    large = replace(RULES, limits={A: BytesPerSecond(240.0)})
+    reign.state = replace(reign.state, group=replace(reign.group, rules=large))
+    reign.measure({P: 190.0, Q: 40.0})
+    assert not any(isinstance(a, Pack) for a in reign.tick())
+
+    reign.measure({P: 300.0, Q: 40.0})
+    [request] = [a for a in reign.tick() if isinstance(a, Pack)]
+    assert isinstance(reign.state, Reassign)
+    assert reign.state.forced_by == ("consumer 0 carries 340 B/s, limit 240",)
+    assert request.capacity == PerSlot(BytesPerSecond(100.0), {A: BytesPerSecond(200.0)})
+    assert request.rates == {P: 240.0, Q: 40.0}  # no more than any consumer sustains
 
 
 def test_one_partition_above_the_limit_forces_nothing() -> None:

@@ -103,6 +103,16 @@ def test_tables_tell_who_is_beaten() -> None:
     assert "beaten by" in told
 
 
+def test_consumers_of_another_size_are_packed_by_theirs(tmp_path: Path) -> None:
+    file = tmp_path / "stream.json"
+    file.write_text('[{"a": {"0": 60, "1": 50, "2": 60}}]')
+    arguments = ("packing", "--stream", str(file), "--algorithms", "bfd,sticky", "--json")
+
+    for sizes, consumers in (("100", [3, 3]), ("110", [2, 2]), ("170", [1, 1])):
+        told = json.loads(run(*arguments, "--capacities", sizes))
+        assert [one["consumers"] for one in told] == consumers
+
+
 def test_a_recorded_stream_is_read(tmp_path: Path) -> None:
     file = tmp_path / "stream.json"
     file.write_text('[{"a": {"0": 60, "1": 50}}, {"a": {"0": 40, "1": 50}}]')
@@ -137,6 +147,8 @@ def _consumers_of_bfd(file: Path) -> float:
         (("--algorithms", "best"), PackingError, "no packing is called 'best'"),
         (("--algorithms", ","), SettingsError, "name at least one"),
         (("--deltas", "5;6"), SettingsError, "expected numbers and commas, got '5;6'"),
+        (("--capacities", "big"), SettingsError, "--capacities: expected numbers and commas"),
+        (("--capacities", "100,0", "--jobs", "1"), PackingError, "got slot 1: 0"),
         (("--stream", "missing.json"), StreamError, "missing.json"),
     ],
 )

@@ -42,6 +42,12 @@ def test_all_faults_are_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ("section", "values", "told"),
     [
         ("controller", {"limit_bytes_per_s": 10, "capacity_bytes_per_s": 20}, "must not exceed"),
+        (
+            "controller",
+            {"slot_limits": {7: 10.0}, "max_slots": 7},
+            r"no slots \[7\], max_slots is 7",
+        ),
+        ("controller", {"slot_limits": {1: 0.0}}, "greater than 0"),
         ("controller", {"capacity_bytes_per_s": -1}, "greater than 0"),
         ("controller", {"capacity_bytes_per_s": "fast"}, "valid number"),
         ("monitor", {"window_s": 1.5}, "at least twice interval_s"),
@@ -107,7 +113,11 @@ def test_a_child_reads_from_its_environment_what_its_parent_has(
             "sasl_username": "me",
             "sasl_password": "s3cret",
         },
-        controller={"process_logs": "/tmp/logs", "look_again_s": 7.5},  # noqa: S108 - not used
+        controller={
+            "process_logs": "/tmp/logs",  # noqa: S108 - not used
+            "look_again_s": 7.5,
+            "slot_limits": {3: 5e6},
+        },
         lake={"path": "s3a://lake/x"},
     )
     for name, value in settings_environment(settings).items():

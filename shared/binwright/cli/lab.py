@@ -6,12 +6,12 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, fields
 from math import ceil
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 from rich.console import Console
@@ -35,6 +35,7 @@ app = typer.Typer(no_args_is_help=True, help="Compare packings offline.")
 EMBEDDED = "embedded"
 FOUR = ("mwf", "mbf", "mwfp", "mbfp")
 
+N = TypeVar("N", int, float)
 Scores = Mapping[tuple[int, str], Score]
 Jobs = Annotated[int, typer.Option(min=1, help="Processes on this machine.")]
 Spark = Annotated[
@@ -61,6 +62,9 @@ def packing(  # noqa: PLR0913 - one parameter for each option
     rows: Annotated[int, typer.Option(min=1, help="Measurements of a drawn stream.")] = 501,
     deltas: Annotated[str, typer.Option(help="Largest steps, per cent of capacity.")] = "5,15,25",
     seeds: Annotated[int, typer.Option(min=1, help="Streams for each delta.")] = 1,
+    capacities: Annotated[
+        str, typer.Option(help="Of slots 0, 1, ..., per cent; of all others it is 100.")
+    ] = "",
     start: Annotated[
         int | None, typer.Option(min=0, max=100, help="Every rate at first; else drawn evenly.")
     ] = None,
@@ -78,9 +82,12 @@ def packing(  # noqa: PLR0913 - one parameter for each option
     if stream is not None:
         sources = [_recorded(stream, console, spark)]
     else:
-        sources = _drawn(_numbers(deltas), seeds, partitions, rows, start)
+        steps = _numbers(deltas, int, "--deltas")
+        sources = _drawn(steps, seeds, partitions, rows, start)
+    sizes = tuple(_numbers(capacities, float, "--capacities") if capacities else ())
     with to_stderr() if json_ else nullcontext():
-        outcomes = _play([Trial(n, s) for s in sources for n in names], console, jobs, spark)
+        trials = [Trial(name, source, sizes) for source in sources for name in names]
+        outcomes = _play(trials, console, jobs, spark)
     scores = compare(outcomes)
     if output is not None:
         _write(output, scores, outcomes)
@@ -130,11 +137,11 @@ def _names(text: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _numbers(text: str) -> list[int]:
+def _numbers(text: str, kind: Callable[[str], N], option: str) -> list[N]:
     try:
-        return [int(part) for part in text.split(",")]
+        return [kind(part) for part in text.split(",")]
     except ValueError:
-        raise SettingsError(f"--deltas: expected numbers and commas, got {text!r}") from None
+        raise SettingsError(f"{option}: expected numbers and commas, got {text!r}") from None
 
 
 def _recorded(name: str, console: Console, spark: str | None) -> Source:

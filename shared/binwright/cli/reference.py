@@ -40,4 +40,4 @@ def _table(fields: dict[str, FieldInfo]) -> str:
 
 
 def _default(value: object) -> str:
-    return "" if value in (None, ()) else f"`{value}`"
+    return "" if value in (None, (), {}) else f"`{value}`"

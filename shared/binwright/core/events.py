@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from binwright.core.messages import Command, Inbound, Measurement
-from binwright.core.model import Assignment, BytesPerSecond, Rates, Slot
+from binwright.core.model import Assignment, Rates, Slot
+from binwright.core.packing.capacity import Capacity
 
 # --- events ------------------------------------------------------------------------------------
 
@@ -74,7 +75,7 @@ class Pack:
     """Run the packing and come back with `Packed`."""
 
     rates: Rates
-    capacity: BytesPerSecond
+    capacity: Capacity
     current: Assignment
     change: float | None = None  # the mean squared change of a rate, (bytes/s)^2, if observed
 

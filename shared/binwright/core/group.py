@@ -11,6 +11,7 @@ from binwright.core.drift import Drift
 from binwright.core.messages import Fence, Landed, StartConsuming, Stopped
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
 from binwright.core.monitors import Monitors
+from binwright.core.packing.capacity import Capacity, PerSlot
 
 REVISIONS_PER_TERM = 1 << 20
 
@@ -29,6 +30,26 @@ class Rules:
     stale_s: float = 90.0
     max_slots: int = 100
     acts: bool = True  # whether plans are carried out; else they are only told
+    limits: Mapping[Slot, BytesPerSecond] = field(default_factory=dict)  # that differ from `limit`
+
+    def limit_of(self, slot: Slot) -> BytesPerSecond:
+        """Return what a slot's consumer sustains."""
+        return self.limits.get(slot, self.limit)
+
+    @property
+    def largest(self) -> BytesPerSecond:
+        """Return the most that any consumer sustains."""
+        return max(self.limit, *self.limits.values()) if self.limits else self.limit
+
+    @property
+    def capacities(self) -> Capacity:
+        """Return what consumers are packed to: of each, the same share of its limit."""
+        if not self.limits:
+            return self.capacity
+        share = self.capacity / self.limit
+        return PerSlot(
+            self.capacity, {s: BytesPerSecond(share * limit) for s, limit in self.limits.items()}
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from binwright.core.model import BytesPerSecond, Rates, Slot, TopicPartition
 from binwright.core.monitors import listen, take
 from binwright.core.moving import advance, arrived, repeat
 from binwright.core.packing.cap import relieves, within
+from binwright.core.packing.capacity import per_slot
 from binwright.core.plan import Plan, Rejected, weigh
 from binwright.core.relief import comfort, leavers, relief, relieved
 from binwright.core.synchronize import ask, awaited, collect, concluded, living
@@ -207,10 +208,9 @@ def _forces(group: Group) -> tuple[str, ...]:
     partitions = Counter(place.slot for place in group.places.values())
     for slot, load in sorted(group.loads().items()):
         # One partition above the limit by itself has nowhere better to go.
-        if load > group.rules.limit and partitions[slot] > 1:
-            forces.append(
-                f"consumer {slot} carries {load:,.0f} B/s, limit {group.rules.limit:,.0f}"
-            )
+        limit = group.rules.limit_of(slot)
+        if load > limit and partitions[slot] > 1:
+            forces.append(f"consumer {slot} carries {load:,.0f} B/s, limit {limit:,.0f}")
     if unread := sum(place.free and not group.gone(p) for p, place in group.places.items()):
         forces.append(f"{unread} without a reader")
     if gone := sum(group.gone(p) for p in group.places):
@@ -219,13 +219,13 @@ def _forces(group: Group) -> tuple[str, ...]:
 
 
 def _reassign(group: Group, now: float, forced: tuple[str, ...]) -> Step:
-    limit = group.rules.limit
+    limit = group.rules.largest
     rates: Rates = {
         p: BytesPerSecond(min(group.rates.get(p, 0.0), limit))
         for p in group.places
         if not group.gone(p)
     }
-    request = Pack(rates, group.rules.capacity, group.assignment(), group.drift.squared)
+    request = Pack(rates, group.rules.capacities, group.assignment(), group.drift.squared)
     return Reassign(group, now, forced), (request,)
 
 
@@ -260,8 +260,9 @@ def _sentinel_tick(state: Sentinel, event: Tick) -> Step:
 def _reassign_packed(state: Reassign, event: Packed) -> Step:
     group, current = state.group, state.group.assignment()
     rates = {p: group.rates.get(p, BytesPerSecond(0.0)) for p in event.target}
-    target = within(event.target, rates, group.rules.max_slots)
-    if target != event.target and not relieves(rates, current, target):
+    capacities = per_slot(group.rules.capacities)
+    target = within(event.target, rates, capacities, group.rules.max_slots)
+    if target != event.target and not relieves(rates, capacities, current, target):
         return _rejected(group, event.now, f"all {group.rules.max_slots} consumers are full")
     plan = weigh(rates, group.rules.capacity, current, target, state.forced_by)
     if isinstance(plan, Rejected):

@@ -10,6 +10,7 @@ from statistics import fmean
 
 from binwright.core.drift import PERIOD_S, Drift
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+from binwright.core.packing.capacity import PerSlot
 from binwright.core.packing.catalogue import PAPER
 from binwright.core.score import cardinal_bin_score, expected_rscore, fewest_of, moved, rscore
 from binwright.lab import streams
@@ -54,6 +55,7 @@ class Trial:
 
     algorithm: str
     source: Source
+    capacities: Sequence[float] = ()  # of slots 0, 1, ..., per cent; 100 of all others
 
     def encode(self) -> str:
         """Return it as JSON."""
@@ -63,7 +65,7 @@ class Trial:
     def decode(cls, text: str) -> "Trial":
         """Read it back."""
         found = json.loads(text)
-        return cls(found["algorithm"], Source(**found["source"]))
+        return cls(found["algorithm"], Source(**found["source"]), tuple(found["capacities"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,8 @@ def play(trial: Trial) -> Outcome:
         UserError: There is no such packing or stream.
     """
     current: dict[TopicPartition, Slot] = {}
+    named = {Slot(slot): BytesPerSecond(one) for slot, one in enumerate(trial.capacities)}
+    capacity = PerSlot(CAPACITY, named) if named else CAPACITY
     drift = Drift()
     consumers, scores, moves = [], [], []
     for number, row in enumerate(trial.source.stream()):
@@ -101,7 +105,7 @@ def play(trial: Trial) -> Outcome:
         drift = drift.observe(rates, number * PERIOD_S)
         # The paper shuffles the input of its online algorithms anew each time.
         pack = packing(trial.algorithm, seed=number)
-        target = pack(rates, CAPACITY, current, change=drift.squared)
+        target = pack(rates, capacity, current, change=drift.squared)
         consumers.append(len(set(target.values())))
         scores.append(rscore(rates, CAPACITY, current, target))
         moves.append(sum(1 for _ in moved(current, target)))

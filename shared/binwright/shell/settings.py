@@ -30,7 +30,8 @@ from pydantic_settings import (
 from binwright.core.errors import SettingsError
 from binwright.shell.connect import shown
 
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Seconds = Positive
 Bytes = Annotated[int, Field(gt=0)]
 FILE_VARIABLE = "BINWRIGHT_SETTINGS"
 METADATA_SUFFIX = ".metadata"
@@ -117,10 +118,12 @@ class MonitorSettings(Section):
 class ControllerSettings(Section):
     """What a consumer can carry, and how patient the controller is."""
 
-    limit_bytes_per_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 2_400_000.0
+    limit_bytes_per_s: Positive = 2_400_000.0
     """What one consumer really sustains; a load above it triggers a plan."""
-    capacity_bytes_per_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    capacity_bytes_per_s: Positive | None = None
     """What a consumer is packed to; unset: limit x 25/30 (5 s to rebalance, every 30 s)."""
+    slot_limits: dict[Annotated[int, Field(ge=0)], Positive] = {}
+    """Slots that sustain another amount: slot to bytes/s; packed to the same share of it."""
     packing: str = "sticky"
     """Who reads what: sticky or sticky:PRICE, exact, or one of the paper's (docs/packing.md)."""
     max_slots: Annotated[int, Field(ge=1, le=10_000)] = 100
@@ -152,6 +155,8 @@ class ControllerSettings(Section):
                 f"capacity_bytes_per_s ({self.capacity:g}) must not exceed "
                 f"limit_bytes_per_s ({self.limit_bytes_per_s:g})"
             )
+        if beyond := sorted(slot for slot in self.slot_limits if slot >= self.max_slots):
+            raise ValueError(f"slot_limits: no slots {beyond}, max_slots is {self.max_slots}")
         return self
 
 
@@ -381,7 +386,7 @@ def _as_variable(value: object) -> str:
     match value:
         case SecretStr():
             return value.get_secret_value()
-        case tuple():
+        case tuple() | dict():
             return json.dumps(value)
         case _:
             return str(value)

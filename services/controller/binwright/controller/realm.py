@@ -2,7 +2,7 @@
 
 from binwright.controller.steer import Realm
 from binwright.core.group import Rules
-from binwright.core.model import BytesPerSecond
+from binwright.core.model import BytesPerSecond, Slot
 from binwright.lab.packings import packing
 from binwright.shell.settings import Settings
 
@@ -23,6 +23,7 @@ def rules(settings: Settings, *, acts: bool = True) -> Rules:
         stale_s=STALE_WINDOWS * settings.monitor.window_s,
         max_slots=chosen.max_slots,
         acts=acts,
+        limits={Slot(s): BytesPerSecond(limit) for s, limit in chosen.slot_limits.items()},
     )
 
 

@@ -25,3 +25,8 @@ class PerSlot:
 
 Capacity = BytesPerSecond | PerSlot
 """One number, or one per slot."""
+
+
+def per_slot(capacity: Capacity) -> PerSlot:
+    """Return a capacity slot by slot."""
+    return capacity if isinstance(capacity, PerSlot) else PerSlot(capacity)

@@ -4,7 +4,7 @@ from math import isfinite
 
 from binwright.core.errors import PackingError
 from binwright.core.model import Rates
-from binwright.core.packing.capacity import Capacity, PerSlot
+from binwright.core.packing.capacity import Capacity, PerSlot, per_slot
 
 
 def check(rates: Rates, capacity: Capacity) -> PerSlot:
@@ -17,7 +17,7 @@ def check(rates: Rates, capacity: Capacity) -> PerSlot:
     Raises:
         PackingError: A capacity or a rate is out of range; names every such slot or partition.
     """
-    capacities = capacity if isinstance(capacity, PerSlot) else PerSlot(capacity)
+    capacities = per_slot(capacity)
     if not _is_capacity(capacities.default):
         raise PackingError(f"capacity must be finite and > 0, got {capacities.default}")
     if slots := sorted(s for s, c in capacities.named.items() if not _is_capacity(c)):

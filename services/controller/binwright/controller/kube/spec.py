@@ -56,8 +56,8 @@ def settings_of(obj: Obj, base: Settings) -> Settings:
     """
     spec, budgets = obj["spec"], obj["spec"].get("budgets", {})
     chosen = _renamed(spec, _CONTROLLER) | _renamed(budgets, _BUDGETS)
-    if "limit_bytes_per_s" in chosen:  # a capacity of the settings belongs to their limit
-        chosen.setdefault("capacity_bytes_per_s", None)
+    if "limit_bytes_per_s" in chosen:  # those of the settings belong to their limit
+        chosen |= {"capacity_bytes_per_s": None, "slot_limits": {}} | chosen
     sink = {name: spec["sink"][name] for name in ("path", "spark") if name in spec.get("sink", {})}
     start = {"start": spec["start"]} if "start" in spec else {}
     try:
