@@ -1,8 +1,9 @@
 """When no consumer can be emptied: pack one anew together with the roomiest others."""
 
+from bisect import bisect_left, insort
+
 from binwright.core.model import Slot
-from binwright.core.packing.rooms import Rooms
-from binwright.core.packing.sticky.board import Board
+from binwright.core.packing.sticky.board import NOWHERE, Board
 
 FIRST = 4
 """So many others are taken in at first."""
@@ -70,15 +71,18 @@ class Loyal:
             other: self._board.capacities.of(other) for other in self._group
         }
         self._closed = dict.fromkeys(reversed(self._group)) if lazy else {}
-        self._offers = Rooms(() if lazy else self._group, self._room.__getitem__)
+        # Effort keeps groups small: a plain list is the fastest there is.
+        open_ = () if lazy else self._room.items()
+        offers = self._offers = sorted((room, slot) for slot, room in open_)
         target: dict[int, Slot] = {}
         for number in self._board.biggest_first(self._numbers):
             rate = self._board.rates[number]
             if (slot := self._host(number, rate)) is None:
                 return None
-            self._offers.remove(self._room[slot], slot)
-            self._room[slot] -= rate
-            self._offers.add(self._room[slot], slot)
+            room = self._room[slot]
+            del offers[bisect_left(offers, (room, slot))]
+            self._room[slot] = room - rate
+            insort(offers, (room - rate, slot))
             target[number] = slot
         return target
 
@@ -86,13 +90,13 @@ class Loyal:
         home = self._board.homes[number]
         if home not in self._closed and self._room.get(home, -1.0) >= rate:
             return home
-        if (offer := self._offers.least(rate)) is not None:
-            return offer[1]
+        if (least := bisect_left(self._offers, (rate, NOWHERE))) < len(self._offers):
+            return self._offers[least][1]
         if not self._closed:
             return None
         slot = home if home in self._closed else next(reversed(self._closed))
         if self._room[slot] < rate:
             return None
         del self._closed[slot]
-        self._offers.add(self._room[slot], slot)
+        insort(self._offers, (self._room[slot], slot))
         return slot
