@@ -1,10 +1,12 @@
 """The page of `status`."""
 
+from dataclasses import replace
+
 from rich.console import Console
 
 from binwright.cli.status import draw
 from binwright.core.model import Slot, TopicPartition
-from binwright.lab.status import ConsumerStatus, Motion, PlanStatus, Status
+from binwright.lab.status import Change, ConsumerStatus, Motion, PlanStatus, ProposalStatus, Status
 
 PARTS = tuple(TopicPartition("orders", n) for n in range(14))
 
@@ -41,6 +43,17 @@ def test_it_shows_state_consumers_moves_and_the_plan() -> None:
     assert "read by nobody: orders-0" in page
     assert "orders-3: nobody → 1 (waiting)" in page
     assert "last plan 61 s ago: consumer 0 is overloaded → 2 consumers, 1 move, R-score" in page
+
+
+def test_it_shows_a_plan_that_waits_and_how_to_approve_it() -> None:
+    changes = (Change(PARTS[0], Slot(0), Slot(1)), Change(PARTS[1], None, Slot(1)))
+    plan = ProposalStatus(812, 30.0, ("too much",), 2, changes, 0.25, waits=True, approved=False)
+    page = drawn(replace(moving(), proposal=plan))
+    assert "plan 812, 30 s old, waits: binwright approve 812 --group eu" in page
+    assert "too much → 2 consumers, R-score 0.25" in page
+    assert "orders-0: 0 → 1 orders-1: nobody → 1" in page
+    assert "is approved" in drawn(replace(moving(), proposal=replace(plan, approved=True)))
+    assert "is only shown" in drawn(replace(moving(), proposal=replace(plan, waits=False)))
 
 
 def test_nobody_there_is_told() -> None:

@@ -5,17 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from binwright.core.events import Heard
-from binwright.core.group import (
-    Group,
-    Held,
-    Member,
-    Place,
-    Rules,
-    Starting,
-    Stopping,
-    Tail,
-    Unassigned,
-)
+from binwright.core.group import Group, Held, Member, Place, Starting, Stopping, Tail, Unassigned
 from binwright.core.messages import (
     Dead,
     Fence,
@@ -32,6 +22,7 @@ from binwright.core.messages import (
     Stopped,
 )
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+from binwright.core.rules import Rules
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 C = TopicPartition("clicks", 0)

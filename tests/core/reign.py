@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from binwright.core.events import Action, Event, Heard, Measured, Pack, Packed, Publish, Tell, Tick
-from binwright.core.group import Group, Place, Rules
+from binwright.core.group import Group, Place
 from binwright.core.machine import State, begin, transition
 from binwright.core.messages import (
     Claim,
@@ -21,6 +21,7 @@ from binwright.core.messages import (
     Stopped,
 )
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+from binwright.core.rules import Rules
 
 from .builders import measurement
 

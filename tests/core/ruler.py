@@ -19,8 +19,8 @@ from binwright.core.events import (
     StepDown,
     Tell,
 )
-from binwright.core.group import Rules
 from binwright.core.model import BytesPerSecond
+from binwright.core.rules import Rules
 
 if TYPE_CHECKING:
     from .world import World

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from binwright.core.events import Pack, Reconcile, Say
 from binwright.core.machine import Sentinel
-from binwright.core.messages import Planned, StopConsuming
+from binwright.core.messages import Approved, Planned, Proposed, StopConsuming
 
 from .reign import RULES, A, B, P, Q, Reign, holding, published, told
 
@@ -14,7 +14,7 @@ RATES = {P: 90.0, Q: 80.0}
 def observing() -> Reign:
     """Return a reign over an overloaded consumer that may do nothing about it."""
     reign = holding(RATES, {P: A, Q: A})
-    rules = replace(RULES, acts=False)
+    rules = replace(RULES, mode="observe")
     reign.state = replace(reign.state, group=replace(reign.group, rules=rules))
     return reign
 
@@ -26,17 +26,29 @@ def minute(reign: Reign) -> None:
         reign.report(A, held=[P, Q])
 
 
-def test_a_plan_is_proposed_now_and_then_and_nothing_is_moved() -> None:
+def test_a_plan_is_shown_now_and_then_and_nothing_is_moved() -> None:
     reign = observing()
     minute(reign)
-    actions = reign.pack({P: A, Q: B})
-    (said,) = actions
+    (shown,) = published(reign.pack({P: A, Q: B}))
+    assert isinstance(shown, Proposed)
+    assert (shown.consumers, shown.moves, shown.waits) == (2, {Q: (A, B)}, False)
+    (said,) = reign.hear(shown)
     assert isinstance(said, Say)
-    assert said.event == "plan.proposed"
-    assert (said.facts["consumers"], said.facts["moves"]) == (2, 1)
+    assert (said.event, said.facts["plan"]) == ("plan.proposed", reign.offset)
+    minute(reign)
     assert reign.phase() == Sentinel
-    assert not told(reign.actions[-3:], StopConsuming)
-    assert not [m for m in published(actions) if isinstance(m, Planned)]
+    assert not told(reign.actions, StopConsuming)
+    assert len([m for m in published(reign.actions) if isinstance(m, Planned)]) == 1  # the first
+
+
+def test_who_approves_is_told_that_nothing_is_carried_out() -> None:
+    reign = observing()
+    minute(reign)
+    (shown,) = published(reign.pack({P: A, Q: B}))
+    reign.hear(shown)
+    (said,) = reign.hear(Approved(plan=reign.offset, by="me"))
+    assert isinstance(said, Say)
+    assert said.facts["reason"] == "the group's mode is to observe only"
 
 
 def test_nobody_is_retired_when_nothing_would_change() -> None:

@@ -7,6 +7,8 @@ from hypothesis import strategies as some
 from binwright.core import wire
 from binwright.core.errors import MalformedMessage, UnknownKind
 from binwright.core.messages import (
+    Accepted,
+    Approved,
     Claim,
     Command,
     Dead,
@@ -19,12 +21,14 @@ from binwright.core.messages import (
     Leave,
     PartitionRate,
     Planned,
+    Proposed,
     Report,
     StartConsuming,
     Started,
     StateQuery,
     StopConsuming,
     Stopped,
+    Withdrawn,
 )
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
 
@@ -55,6 +59,19 @@ INBOUND: list[Inbound] = [
         rates={P: BytesPerSecond(1.0)},
         targets={P: S},
     ),
+    Planned(term=1, reasons=(), consumers=1, moves={}, rscore=0.0, rates={}, targets={}, keeps=4),
+    Proposed(
+        term=1,
+        reasons=("why",),
+        consumers=2,
+        rscore=0.5,
+        owners={P: Slot(0)},
+        targets={P: S, Q: S},
+        waits=True,
+    ),
+    Approved(plan=7, by="a person"),
+    Accepted(term=1, plan=7, targets={P: S}),
+    Withdrawn(term=1, plan=7, reason="why"),
 ]
 COMMANDS: list[Command] = [
     StateQuery(term=1),

@@ -13,12 +13,13 @@ from binwright.consumer.mailbox import open_mailbox
 from binwright.controller.steer import Controller, Deposed, Realm
 from binwright.core import wire
 from binwright.core.batch import BatchRules
-from binwright.core.group import Group, Held, Rules
+from binwright.core.group import Group, Held
 from binwright.core.machine import Sentinel
 from binwright.core.messages import Inbound, Measurement
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
 from binwright.core.packing.catalogue import algorithm
 from binwright.core.ports import Bus, Selection
+from binwright.core.rules import Rules
 from binwright.monitor.watch import Watch
 from binwright.shell.settings import MonitorSettings
 from binwright.testing.bus import FakeBus
@@ -106,6 +107,7 @@ class World:
     storage: FakeStorage = field(default_factory=FakeStorage)
     write_s: float = 0.5
     cap_bytes: int = 64_000_000
+    rules: Rules = RULES
     fleet: FakeFleet = field(init=False)
     controllers: list[Controller] = field(default_factory=list)
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
@@ -115,7 +117,7 @@ class World:
 
     def start_controller(self, words: int | None = None) -> asyncio.Task[None]:
         """Let another controller rule; it dies after so many words, if that is said."""
-        realm = Realm(METADATA, METRICS, RULES, algorithm("sticky"), frozenset(self.names))
+        realm = Realm(METADATA, METRICS, self.rules, algorithm("sticky"), frozenset(self.names))
         bus: Bus = self.bus if words is None else Mortal(self.bus, words)
         controller = Controller(bus, self.fleet, realm)
         self.controllers.append(controller)
@@ -193,9 +195,9 @@ class World:
 
 
 @contextlib.asynccontextmanager
-async def world(partitions: Mapping[str, int]) -> AsyncIterator[World]:
+async def world(partitions: Mapping[str, int], rules: Rules = RULES) -> AsyncIterator[World]:
     """Run monitor and controller; end everything, and tell of every failure, at the end."""
-    made = World(FakeTopics(partitions), tuple(partitions))
+    made = World(FakeTopics(partitions), tuple(partitions), rules=rules)
     made.start_monitor()
     made.start_controller()
     try:

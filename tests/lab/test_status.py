@@ -1,8 +1,11 @@
 """A group in a few words."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from binwright.core.messages import (
+    Accepted,
+    Approved,
     Claim,
     Dead,
     Goodbye,
@@ -10,12 +13,14 @@ from binwright.core.messages import (
     Measurement,
     PartitionRate,
     Planned,
+    Proposed,
     Report,
     Stopped,
+    Withdrawn,
 )
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
 from binwright.lab.picture import Picture
-from binwright.lab.status import SILENT_MS, Status, status
+from binwright.lab.status import SILENT_MS, Change, Status, status
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 A, B = Slot(0), Slot(1)
@@ -148,3 +153,46 @@ def test_who_leaves_is_shown_as_leaving() -> None:
 def test_programs_get_partitions_as_text() -> None:
     facts = now(lively()).facts()
     assert facts["consumers"][0]["partitions"] == ["orders-0", "orders-1"]
+
+
+def proposed(term: int = 0) -> Proposed:
+    return Proposed(
+        term=term,
+        reasons=("consumer 0 is overloaded",),
+        consumers=2,
+        rscore=0.5,
+        owners={P: A},
+        targets={P: B, Q: A},
+        waits=True,
+    )
+
+
+def test_a_plan_that_waits_is_shown_with_all_it_would_change() -> None:
+    picture = Picture()
+    picture.heard(5, NOW - 3_000, proposed())
+    found = now(picture).proposal
+    assert found is not None
+    assert (found.plan, found.age_s, found.waits, found.approved) == (5, 3.0, True, False)
+    assert found.changes == (Change(P, A, B), Change(Q, None, A))
+    assert now(picture).partitions == 2, "there may be no other sign of them yet"
+    picture.heard(6, NOW, Approved(plan=4, by="me"))
+    picture.heard(7, NOW, Approved(plan=5, by="me"))
+    found = now(picture).proposal
+    assert found is not None
+    assert found.approved
+
+
+def test_a_plan_waits_until_it_goes_ahead_is_out_of_date_or_nobody_is_asked_any_more() -> None:
+    still: list[bool] = []
+    for after in (
+        Withdrawn(term=0, plan=5, reason=""),
+        Accepted(term=0, plan=5, targets={}),
+        planned({P: A}),
+        Withdrawn(term=0, plan=4, reason=""),
+        replace(planned({P: A}), keeps=3),
+    ):
+        picture = Picture()
+        picture.heard(5, NOW, proposed())
+        picture.heard(6, NOW, after)
+        still.append(now(picture).proposal is not None)
+    assert still == [False, False, False, True, True]

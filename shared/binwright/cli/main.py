@@ -12,7 +12,7 @@ from typing import Annotated, TypeVar
 import typer
 from rich.console import Console
 
-from binwright.cli import lab, load, metrics, page, status, summary
+from binwright.cli import approve, lab, load, metrics, page, status, summary
 from binwright.cli.audit import Audit, table
 from binwright.cli.demo import Demo, Wishes
 from binwright.cli.options import Bootstrap
@@ -182,6 +182,7 @@ app.command()(metrics.top)
 app.command("load")(load.command)
 app.command("status")(status.command)
 app.command("page")(page.command)
+app.command("approve")(approve.command)
 
 
 @app.command()

@@ -21,7 +21,7 @@ from binwright.core import wire
 from binwright.core.errors import TopicMissing, WorldError
 from binwright.core.ports import Record
 from binwright.lab.picture import Picture
-from binwright.lab.status import Status, status
+from binwright.lab.status import ProposalStatus, Status, status
 from binwright.shell.broker import Cluster
 from binwright.shell.bus import KafkaBus
 from binwright.shell.letters import INBOX, readable
@@ -171,7 +171,24 @@ def _group(of: Status) -> list[RenderableType]:
                 f"R-score {of.plan.rscore:.2f}"
             )
         )
+    if of.proposal:
+        parts.extend(_proposal(of.group, of.proposal))
     return parts
+
+
+def _proposal(group: str, of: ProposalStatus) -> list[RenderableType]:
+    if of.approved:
+        how = "is approved"
+    elif of.waits:
+        how = f"waits: binwright approve {of.plan} --group {group}"
+    else:
+        how = "is only shown"
+    told = (
+        f"  plan {of.plan}, {of.age_s:,.0f} s old, {how}\n    {'; '.join(of.reasons)} → "
+        f"{_count(of.consumers, 'consumer')}, R-score {of.rscore:.2f}"
+    )
+    changes = [f"{each.partition}: {_slot(each.old)} → {each.new}" for each in of.changes]
+    return [Text(told, style="yellow"), Text(f"    {_some(changes)}", style="yellow")]
 
 
 def _consumers(of: Status) -> Table:
@@ -216,7 +233,7 @@ def command(
         bool, typer.Option("--json", help="Print JSON, for programs; with --watch a line a time.")
     ] = False,
 ) -> None:
-    """Show every group: state, consumers, load, lag, moves in flight, and the last plan."""
+    """Show every group: state, consumers, load, lag, moves in flight, last plan and proposal."""
     configure("error", "console")
     console = Console(soft_wrap=True)
     look = Look(settings_at(bootstrap_servers), tuple(group or ()))

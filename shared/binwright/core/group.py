@@ -8,48 +8,19 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from binwright.core.drift import Drift
-from binwright.core.messages import Fence, Landed, StartConsuming, Stopped
+from binwright.core.messages import (
+    Accepted,
+    Fence,
+    Landed,
+    Proposed,
+    StartConsuming,
+    Stopped,
+)
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
 from binwright.core.monitors import Monitors
-from binwright.core.packing.capacity import Capacity, PerSlot
+from binwright.core.rules import Rules
 
 REVISIONS_PER_TERM = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """A controller's settings, as its machine needs them."""
-
-    limit: BytesPerSecond
-    capacity: BytesPerSecond
-    look_again_s: float = 60.0
-    consumer_timeout_s: float = 10.0
-    start_timeout_s: float = 300.0
-    plan_timeout_s: float = 120.0
-    repeat_s: float = 10.0
-    stale_s: float = 90.0
-    max_slots: int = 100
-    acts: bool = True  # whether plans are carried out; else they are only told
-    limits: Mapping[Slot, BytesPerSecond] = field(default_factory=dict)  # that differ from `limit`
-
-    def limit_of(self, slot: Slot) -> BytesPerSecond:
-        """Return what a slot's consumer sustains."""
-        return self.limits.get(slot, self.limit)
-
-    @property
-    def largest(self) -> BytesPerSecond:
-        """Return the most that any consumer sustains."""
-        return max(self.limit, *self.limits.values()) if self.limits else self.limit
-
-    @property
-    def capacities(self) -> Capacity:
-        """Return what consumers are packed to: of each, the same share of its limit."""
-        if not self.limits:
-            return self.capacity
-        share = self.capacity / self.limit
-        return PerSlot(
-            self.capacity, {s: BytesPerSecond(share * limit) for s, limit in self.limits.items()}
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +145,15 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Offer:
+    """A plan that is shown and not carried out, or not yet."""
+
+    plan: Proposed
+    number: int | None = None  # its record's offset; None: not read back yet
+    approved: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """Everything one reign knows."""
 
@@ -188,6 +168,8 @@ class Group:
     there: Mapping[str, Container[int]] = field(default_factory=dict)  # as last measured
     monitors: Monitors = field(default_factory=Monitors)
     drift: Drift = field(default_factory=Drift)
+    offer: Offer | None = None
+    kept: Accepted | None = None  # the plan that was approved last; no targets: it is void
     measured_at: float | None = None
     ticked_at: float = 0.0
     revisions: int = 0

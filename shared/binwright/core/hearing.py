@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
+from binwright.core.approval import hear_plan
 from binwright.core.events import Action, Destroy, Heard, Publish, Say, Tell
 from binwright.core.group import (
     Group,
     Held,
     Member,
     Place,
-    Rules,
     Starting,
     landed,
     let_go,
@@ -20,6 +20,8 @@ from binwright.core.group import (
     stopped,
 )
 from binwright.core.messages import (
+    Accepted,
+    Approved,
     Claim,
     Dead,
     Fenced,
@@ -29,12 +31,15 @@ from binwright.core.messages import (
     Landed,
     Leave,
     Planned,
+    Proposed,
     Report,
     Started,
     Stopped,
+    Withdrawn,
 )
 from binwright.core.model import Slot, TopicPartition
 from binwright.core.moving import recall, release
+from binwright.core.rules import Rules
 
 Heeded = tuple[Group, tuple[Action, ...]]
 
@@ -63,8 +68,10 @@ def hear(group: Group, event: Heard) -> Heeded:
         case Fenced(slot=slot, number=number, topic=topic):
             known = max(number, group.fenced.get((slot, topic), -1))
             return replace(group, fenced={**group.fenced, (slot, topic): known}), ()
-        case Claim() | Planned():
+        case Claim():
             return group, ()
+        case Planned() | Proposed() | Approved() | Accepted() | Withdrawn() as message:
+            return hear_plan(group, message, event)
         case message:
             return _word(group, message, event)
 

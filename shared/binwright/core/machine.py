@@ -4,10 +4,19 @@
 measurements give the same commands. `TRANSITIONS` is the whole machine at a glance.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from binwright.core.approval import (
+    accept,
+    changed,
+    displaced,
+    inherited,
+    restored,
+    reviewed,
+    stays,
+    withdraw,
+)
 from binwright.core.errors import IllegalTransition
 from binwright.core.events import (
     Action,
@@ -22,9 +31,10 @@ from binwright.core.events import (
     StepDown,
     Tick,
 )
-from binwright.core.group import Group, Place, Rules, Unassigned, debt, forget, place_all
+from binwright.core.forces import forces, informed
+from binwright.core.group import Group, Offer, Place, Unassigned, debt, forget, place_all
 from binwright.core.hearing import condemn, contradiction, hear, overtaken, slept, take_answer
-from binwright.core.messages import Claim, Planned, Report
+from binwright.core.messages import Claim, Report
 from binwright.core.model import BytesPerSecond, Rates, Slot, TopicPartition
 from binwright.core.monitors import listen, take
 from binwright.core.moving import advance, arrived, repeat
@@ -32,7 +42,9 @@ from binwright.core.packing.cap import relieves, within
 from binwright.core.packing.capacity import per_slot
 from binwright.core.plan import Plan, Rejected, weigh
 from binwright.core.relief import comfort, leavers, relief, relieved
+from binwright.core.rules import Rules
 from binwright.core.synchronize import ask, awaited, collect, concluded, living
+from binwright.core.telling import planned, proposed
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +80,7 @@ class Manage:
     group: Group
     since: float
     target: Mapping[TopicPartition, Slot]
-    kept: frozenset[Slot] = frozenset()  # asked to end by somebody else: to be there again
+    kept: frozenset[Slot] = frozenset()  # to be there afterwards, whatever they hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +122,8 @@ def _conclude(state: Synchronize, now: float, actions: tuple[Action, ...]) -> St
     if state.group.term is None or awaited(state.group):
         return state, actions
     group, more = concluded(state.group, state.answers, now)
-    return Sentinel(group, now), (*actions, Reconcile(living(group)), *more)
+    group, running, said = inherited(group, living(group))
+    return Sentinel(group, now), (*actions, Reconcile(running), *more, *said)
 
 
 def _synchronize_tick(state: Synchronize, event: Tick) -> Step:
@@ -202,22 +215,6 @@ def _housekeep(group: Group, now: float) -> tuple[Group, tuple[Action, ...]]:
 # --- Sentinel ----------------------------------------------------------------------------------
 
 
-def _forces(group: Group) -> tuple[str, ...]:
-    """Tell what leaves no choice but a new plan, in words."""
-    forces = []
-    partitions = Counter(place.slot for place in group.places.values())
-    for slot, load in sorted(group.loads().items()):
-        # One partition above the limit by itself has nowhere better to go.
-        limit = group.rules.limit_of(slot)
-        if load > limit and partitions[slot] > 1:
-            forces.append(f"consumer {slot} carries {load:,.0f} B/s, limit {limit:,.0f}")
-    if unread := sum(place.free and not group.gone(p) for p, place in group.places.items()):
-        forces.append(f"{unread} without a reader")
-    if gone := sum(group.gone(p) for p in group.places):
-        forces.append(f"{gone} gone")
-    return tuple(forces)
-
-
 def _reassign(group: Group, now: float, forced: tuple[str, ...]) -> Step:
     limit = group.rules.largest
     rates: Rates = {
@@ -229,29 +226,46 @@ def _reassign(group: Group, now: float, forced: tuple[str, ...]) -> Step:
     return Reassign(group, now, forced), (request,)
 
 
-def _informed(group: Group, since: float, now: float) -> bool:
-    """Whether the measurements are fresh and tell of every topic that somebody holds.
-
-    A topic of which nothing is said for long does not hold up the others.
-    """
-    fresh = group.measured_at is not None and now - group.measured_at <= group.rules.stale_s
-    told = all(p.topic in group.there for p in group.places)
-    return fresh and (told or now - since > group.rules.stale_s)
-
-
 def _sentinel_tick(state: Sentinel, event: Tick) -> Step:
     group, actions = _housekeep(state.group, event.now)
     # What is gone, and nobody reads, would force plans that have nothing to do.
     group = forget(group, [p for p, at in group.places.items() if at.idle and group.gone(p)])
+    if group.rules.mode == "approve" and (plan := restored(group)):
+        managing, more = _go_ahead(group, plan, event.now)  # this nobody is asked for
+        return _carry_on(managing, event.now, (*actions, *more))
     state = replace(state, group=group)
-    if not _informed(group, state.since, event.now):
+    if not informed(group, state.since, event.now):
         return state, actions  # hold the last good assignment
-    forced = _forces(group)
-    due = event.now - state.since > group.rules.look_again_s
-    if due or (forced and group.rules.acts):  # what is only told need not be told every second
+    forced, due = forces(group), event.now - state.since > group.rules.look_again_s
+    if not due and displaced(group):
+        return state, actions
+    if group.offer is not None and group.rules.mode != "act":
+        return _offered(state, group.offer, forced, event.now, actions)
+    # What is only told need not be told every second.
+    if due or (forced and group.rules.mode != "observe"):
         after, more = _reassign(group, event.now, forced)
         return after, (*actions, *more)
     return state, actions
+
+
+def _offered(
+    state: Sentinel, offer: Offer, forced: tuple[str, ...], now: float, actions: tuple[Action, ...]
+) -> Step:
+    """A plan was shown: it waits, is carried out, or is replaced by one that fits what is now."""
+    group, due = state.group, now - state.since > state.group.rules.look_again_s
+    why = changed(group, offer.plan)
+    if offer.number is None or (why is None and not (due or offer.approved)):
+        return state, actions
+    judged = reviewed(group, offer.plan, forced) if why is None else Rejected(why)
+    if isinstance(judged, Rejected):
+        group, said = withdraw(group, judged.reason)
+        after, more = _reassign(group, now, forced)
+        return after, (*actions, *said, *more)
+    if not offer.approved:
+        return replace(state, since=now), actions
+    group, said = accept(group)
+    managing, more = _go_ahead(group, judged, now)
+    return _carry_on(managing, now, (*actions, *said, *more))
 
 
 # --- Reassign ----------------------------------------------------------------------------------
@@ -267,45 +281,29 @@ def _reassign_packed(state: Reassign, event: Packed) -> Step:
     plan = weigh(rates, group.rules.capacity, current, target, state.forced_by)
     if isinstance(plan, Rejected):
         return _rejected(group, event.now, plan.reason)
-    if not group.rules.acts:
-        return Sentinel(group, event.now), (_proposed(plan),)
+    if group.rules.mode != "act":
+        offer = Offer(proposed(group, plan))
+        return Sentinel(replace(group, offer=offer), event.now), (Publish(offer.plan),)
     managing, actions = _go_ahead(group, plan, event.now)
     return _carry_on(managing, event.now, actions)
 
 
 def _go_ahead(group: Group, plan: Plan, now: float) -> tuple[Manage, tuple[Action, ...]]:
-    needed = frozenset(plan.target.values()).union(group.assignment().values())
-    return Manage(group, now, plan.target), (Publish(_told(group, plan)), Reconcile(needed))
+    kept = stays(group)
+    needed = kept.union(plan.target.values(), group.assignment().values())
+    managing = Manage(group, now, plan.target, kept)
+    return managing, (Publish(planned(group, plan)), Reconcile(needed))
 
 
 def _rejected(group: Group, now: float, reason: str) -> Step:
     """Stay as it is; who was made for a plan that came to nothing is retired."""
     said = Say("plan.rejected", {"reason": reason})
-    if not group.rules.acts:
+    if group.rules.mode != "act":
         return Sentinel(group, now), (said,)
     holding = frozenset(group.assignment().values())
     if holding >= living(group):
         return Sentinel(group, now), (said,)
     return Sentinel(group, now), (said, Reconcile(holding))
-
-
-def _proposed(plan: Plan) -> Say:
-    consumers = len(set(plan.target.values()))
-    facts = {"reasons": plan.reasons, "consumers": consumers, "moves": len(plan.moves)}
-    return Say("plan.proposed", facts)
-
-
-def _told(group: Group, plan: Plan) -> Planned:
-    rates = {p: group.rates.get(p, BytesPerSecond(0.0)) for p in plan.target}
-    return Planned(
-        term=group.term or 0,
-        reasons=plan.reasons,
-        consumers=len(set(plan.target.values())),
-        moves={p: heir for p, (_, heir) in plan.moves.items()},
-        rscore=plan.rscore,
-        rates=rates,
-        targets=plan.target,
-    )
 
 
 def _reassign_tick(state: Reassign, event: Tick) -> Step:
@@ -341,7 +339,7 @@ TRANSITIONS: Mapping[tuple[type, type], tuple[Callable[..., Step], tuple[type, .
     (Sentinel, Heard): (_reigning_heard, (Manage, Synchronize, Deposed)),
     (Sentinel, Measured): (_measured, ()),
     (Sentinel, Packed): (_nothing, ()),  # came too late
-    (Sentinel, Tick): (_sentinel_tick, (Reassign,)),
+    (Sentinel, Tick): (_sentinel_tick, (Reassign, Manage)),
     (Reassign, Heard): (_reigning_heard, (Manage, Synchronize, Deposed)),
     (Reassign, Measured): (_measured, ()),
     (Reassign, Packed): (_reassign_packed, (Sentinel, Manage)),

@@ -156,11 +156,77 @@ class Planned:
     rscore: _Amount  # bytes/s moved, in units of capacity (eq. 11)
     rates: Mapping[Partition, Rate]
     targets: Mapping[Partition, SlotNumber]
+    keeps: Offset | None = None  # the approved plan that it brings back; None: nobody was asked
     kind: Literal["planned/1"] = "planned/1"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposed:
+    """A plan that is shown and not carried out; the record's offset is its number."""
+
+    term: Term
+    reasons: tuple[str, ...]
+    consumers: _Number
+    rscore: _Amount  # bytes/s moved, in units of capacity (eq. 11)
+    owners: Mapping[Partition, SlotNumber]  # who read what when it was made
+    targets: Mapping[Partition, SlotNumber]
+    waits: bool  # for an approval; else it is only shown
+    kind: Literal["proposed/1"] = "proposed/1"
+
+    @property
+    def moves(self) -> dict[TopicPartition, tuple[Slot, Slot]]:
+        """Return what would change hands -> from, to; first starts are not moves."""
+        return {
+            p: (self.owners[p], heir)
+            for p, heir in self.targets.items()
+            if self.owners.get(p, heir) != heir
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approved:
+    """A person wants exactly this plan; said by whoever may write here."""
+
+    plan: Offset
+    by: str  # for people
+    kind: Literal["approved/1"] = "approved/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """An approved plan goes ahead, and is kept true until another is accepted."""
+
+    term: Term
+    plan: Offset
+    targets: Mapping[Partition, SlotNumber]
+    kind: Literal["accepted/1"] = "accepted/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withdrawn:
+    """A proposed plan is out of date."""
+
+    term: Term
+    plan: Offset
+    reason: str
+    kind: Literal["withdrawn/1"] = "withdrawn/1"
+
+
 Inbound = (
-    Claim | Hello | Report | Stopped | Landed | Started | Goodbye | Dead | Fenced | Planned
+    Claim
+    | Hello
+    | Report
+    | Stopped
+    | Landed
+    | Started
+    | Goodbye
+    | Dead
+    | Fenced
+    | Planned
+    | Proposed
+    | Approved
+    | Accepted
+    | Withdrawn
 )  # what stands in metadata partition 0
 
 

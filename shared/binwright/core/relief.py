@@ -1,6 +1,6 @@
 """Where the partitions of consumers that were asked to end go, while these still read them."""
 
-from collections.abc import Container
+from collections.abc import Collection, Container, Iterable
 from heapq import heapify, heapreplace
 
 from binwright.core.events import Action, Tell
@@ -42,15 +42,30 @@ def relieved(group: Group, target: Assignment) -> dict[TopicPartition, Slot]:
     there = sorted(slot for slot, member in group.members.items() if member.usable)
     if not stranded or not there:
         return dict(target)
-    loads = dict.fromkeys(there, (0.0, 0))
-    for partition, heir in sorted(target.items()):
-        if heir in loads:
-            load, count = loads[heir]
-            loads[heir] = (load + group.rates.get(partition, 0.0), count + 1)
+    return spread(
+        group, {p: s for p, s in target.items() if p not in set(stranded)}, stranded, there
+    )
+
+
+def spread(
+    group: Group,
+    target: Assignment,
+    homeless: Iterable[TopicPartition],
+    heirs: Collection[Slot],
+) -> dict[TopicPartition, Slot]:
+    """Return `target` with the homeless, the largest first, given each to the least loaded heir.
+
+    There must be an heir if anybody is homeless; none of these is an heir's already.
+    """
+    loads = dict.fromkeys(heirs, (0.0, 0))
+    for partition, slot in sorted(target.items()):
+        if slot in loads:
+            load, count = loads[slot]
+            loads[slot] = (load + group.rates.get(partition, 0.0), count + 1)
     heap = [(load, count, slot) for slot, (load, count) in loads.items()]
     heapify(heap)
     placed = dict(target)
-    for partition in sorted(stranded, key=lambda p: (-group.rates.get(p, 0.0), p)):
+    for partition in sorted(homeless, key=lambda p: (-group.rates.get(p, 0.0), p)):
         load, count, slot = heap[0]
         placed[partition] = slot
         heapreplace(heap, (load + group.rates.get(partition, 0.0), count + 1, slot))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from binwright.core.approval import stays
 from binwright.core.events import Action, Broadcast, Reconcile, Say, Tell
 from binwright.core.group import Group, Held, Place, Stopping, Unassigned, debt
 from binwright.core.messages import Inbound, Report, StateQuery
@@ -14,7 +15,7 @@ def ask(group: Group, term: int) -> tuple[Group, tuple[Action, ...]]:
     """Begin the term: ask every slot that has a metadata partition, in the fleet or not (†)."""
     said = Say("term.begun", {"term": term})
     # Who died together with the former leader is started now, not when its silence is proven.
-    orders = (Reconcile(living(group)), Broadcast(StateQuery(term=term)))
+    orders = (Reconcile(living(group) | stays(group)), Broadcast(StateQuery(term=term)))
     return replace(group, term=term, revisions=0), (said, *orders)
 
 

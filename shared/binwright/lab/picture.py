@@ -4,10 +4,12 @@ Nobody obeys it and nobody reports to it: anyone who can read the two topics see
 """
 
 from collections import Counter, deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 
 from binwright.core.messages import (
+    Accepted,
+    Approved,
     Claim,
     Dead,
     Goodbye,
@@ -15,9 +17,11 @@ from binwright.core.messages import (
     Inbound,
     Measurement,
     Planned,
+    Proposed,
     Report,
     Started,
     Stopped,
+    Withdrawn,
 )
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
 from binwright.core.monitors import Monitors, take
@@ -44,6 +48,16 @@ class Reign:
     at_ms: int
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A plan that is shown and not carried out, or not yet."""
+
+    number: int
+    plan: Proposed
+    at_ms: int
+    approved: bool = False
+
+
 @dataclass(slots=True)
 class Picture:
     """The group as last heard of."""
@@ -52,6 +66,7 @@ class Picture:
     heard_ms: dict[Slot, int] = field(default_factory=dict)  # when each spoke last, of the living
     reign: Reign | None = None
     planned_ms: int | None = None  # when the last plan was told
+    waiting: Waiting | None = None
     rates: dict[TopicPartition, BytesPerSecond] = field(default_factory=dict)
     ends: dict[TopicPartition, int] = field(default_factory=dict)
     record_bytes: dict[TopicPartition, float] = field(default_factory=dict)
@@ -109,16 +124,48 @@ class Picture:
                 self._stopped |= {p: message for p, at in message.next.items() if at is not None}
             case Started():
                 self._started(at_ms, message)
-            case Planned():
-                self.plans.append(message)
-                self.planned_ms = at_ms
-                self._tell(at_ms, f"plan: {'; '.join(message.reasons)}")
+            case Planned() | Proposed() | Approved() | Accepted() | Withdrawn():
+                self._about_plans(offset, at_ms, message)
             case Claim():
                 self.terms += 1
                 self.reign = Reign(offset, message.controller, at_ms)
                 self._tell(at_ms, f"a controller claims (term {offset})")
             case _:
                 pass
+
+    def _about_plans(
+        self,
+        offset: int,
+        at_ms: int,
+        message: Planned | Proposed | Approved | Accepted | Withdrawn,
+    ) -> None:
+        match message:
+            case Planned():
+                self._planned(at_ms, message)
+            case Proposed():
+                self.waiting = Waiting(offset, message, at_ms)
+                self._tell(at_ms, f"plan {offset} is proposed: {'; '.join(message.reasons)}")
+            case Approved(plan=number, by=by):
+                if self.waiting and self.waiting.number == number and self.waiting.plan.waits:
+                    self.waiting = replace(self.waiting, approved=True)
+                self._tell(at_ms, f"plan {number} is approved by {by}")
+            case Accepted(plan=number):
+                self._waits_no_more(number)
+                self._tell(at_ms, f"plan {number} goes ahead")
+            case Withdrawn(plan=number, reason=reason):
+                self._waits_no_more(number)
+                self._tell(at_ms, f"plan {number} is out of date: {reason}")
+
+    def _planned(self, at_ms: int, plan: Planned) -> None:
+        self.plans.append(plan)
+        self.planned_ms = at_ms
+        self._tell(at_ms, f"plan: {'; '.join(plan.reasons)}")
+        if plan.keeps is None and self.waiting and self.waiting.plan.term <= plan.term:
+            self.waiting = None  # by a controller that asks nobody
+
+    def _waits_no_more(self, number: int) -> None:
+        if self.waiting and self.waiting.number <= number:
+            self.waiting = None
 
     def _leave(self, slot: Slot) -> None:
         for known in (self.reports, self.heard_ms, self._epochs):

@@ -55,6 +55,29 @@ class PlanStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """What a plan would do with one partition."""
+
+    partition: TopicPartition
+    old: Slot | None  # None: nobody reads it
+    new: Slot
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalStatus:
+    """A plan that is shown and not carried out, or not yet."""
+
+    plan: int  # its number
+    age_s: float
+    reasons: tuple[str, ...]
+    consumers: int
+    changes: tuple[Change, ...]
+    rscore: float
+    waits: bool  # for an approval; else the group only observes
+    approved: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """One group."""
 
@@ -70,6 +93,7 @@ class Status:
     lag: int  # records written and not landed
     moves: tuple[Motion, ...]
     plan: PlanStatus | None
+    proposal: ProposalStatus | None = None
 
     def facts(self) -> dict[str, Any]:
         """Return all of it for programs; partitions as TOPIC-NUMBER."""
@@ -108,6 +132,7 @@ def status(group: str, picture: Picture, now_ms: int, topics: Iterable[str] = ()
         lag=sum(_lag(picture, p) for p in parts),
         moves=moves,
         plan=_plan(picture, now_ms),
+        proposal=_proposal(picture, now_ms),
     )
 
 
@@ -116,6 +141,7 @@ def _partitions(picture: Picture, topics: frozenset[str]) -> set[TopicPartition]
     plan = picture.plans[-1] if picture.plans else None
     named = {p for r in picture.reports.values() for p in _touched(r)}
     named |= set(plan.targets) if plan else set()
+    named |= set(picture.waiting.plan.targets) if picture.waiting else set()
     about = topics or {p.topic for p in named}
     return named | {p for p in picture.ends if p.topic in about}
 
@@ -187,6 +213,26 @@ def _plan(picture: Picture, now_ms: int) -> PlanStatus | None:
         consumers=last.consumers,
         moves=len(last.moves),
         rscore=last.rscore,
+    )
+
+
+def _proposal(picture: Picture, now_ms: int) -> ProposalStatus | None:
+    if (waiting := picture.waiting) is None:
+        return None
+    plan = waiting.plan
+    return ProposalStatus(
+        plan=waiting.number,
+        age_s=max(0, now_ms - waiting.at_ms) / 1000,
+        reasons=tuple(plan.reasons),
+        consumers=plan.consumers,
+        changes=tuple(
+            Change(partition, plan.owners.get(partition), heir)
+            for partition, heir in sorted(plan.targets.items())
+            if plan.owners.get(partition) != heir
+        ),
+        rscore=plan.rscore,
+        waits=plan.waits,
+        approved=waiting.approved,
     )
 
 

@@ -130,6 +130,8 @@ class ControllerSettings(Section):
     """No more consumers than this, whatever the load."""
     fleet: Literal["process", "docker", "kubernetes", "fixed"] = "process"
     """Where consumers run: our processes, containers, Deployments, or slots that others run."""
+    mode: Literal["observe", "approve", "act"] = "act"
+    """Whether plans are only shown, wait until a person approves them, or are carried out."""
     process_logs: Path | None = None
     """Where the process fleet's consumers write `consumer-N.log`; unset: where we write."""
     look_again_s: Seconds = 60.0

@@ -1,15 +1,15 @@
 """From settings to what a reign rules, and by which rules."""
 
 from binwright.controller.steer import Realm
-from binwright.core.group import Rules
 from binwright.core.model import BytesPerSecond, Slot
+from binwright.core.rules import Rules
 from binwright.lab.packings import packing
 from binwright.shell.settings import Settings
 
 STALE_WINDOWS = 3
 
 
-def rules(settings: Settings, *, acts: bool = True) -> Rules:
+def rules(settings: Settings) -> Rules:
     """Return the machine's rules as the settings say them."""
     chosen = settings.controller
     return Rules(
@@ -22,12 +22,12 @@ def rules(settings: Settings, *, acts: bool = True) -> Rules:
         repeat_s=chosen.repeat_s,
         stale_s=STALE_WINDOWS * settings.monitor.window_s,
         max_slots=chosen.max_slots,
-        acts=acts,
+        mode=chosen.mode,
         limits={Slot(s): BytesPerSecond(limit) for s, limit in chosen.slot_limits.items()},
     )
 
 
-def realm(settings: Settings, *, acts: bool = True) -> Realm:
+def realm(settings: Settings) -> Realm:
     """Return the group of these settings; without topics it takes whatever is measured.
 
     Raises:
@@ -36,7 +36,7 @@ def realm(settings: Settings, *, acts: bool = True) -> Realm:
     return Realm(
         metadata_topic=settings.metadata_topic,
         metrics_topic=settings.monitor.topic,
-        rules=rules(settings, acts=acts),
+        rules=rules(settings),
         packing=packing(settings.controller.packing),
         topics=frozenset(settings.topics) or None,
     )

@@ -32,11 +32,12 @@ from binwright.core.events import (
     Tell,
     Tick,
 )
-from binwright.core.group import Rules
 from binwright.core.machine import State, begin, transition
+from binwright.core.messages import Approved
 from binwright.core.model import Assignment, metadata_partition
 from binwright.core.packing.catalogue import Packing
 from binwright.core.ports import Bus, Fleet, Reader
+from binwright.core.rules import Rules
 from binwright.shell.letters import INBOX, METADATA_CONFIG, inbound, measurements
 from binwright.shell.run import endless
 
@@ -84,6 +85,10 @@ class Controller:
     def state(self) -> State:
         """Return where the machine is."""
         return self._state
+
+    def approve(self, plan: int, by: str) -> None:
+        """Say that a person, or what they wrote, wants exactly this plan; it is judged as heard."""
+        self._voice.say(INBOX, Approved(plan=plan, by=by))
 
     async def reign(self) -> None:
         """Claim, synchronize, and rule until deposed.

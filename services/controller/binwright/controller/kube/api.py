@@ -7,6 +7,7 @@ mostly spent on building objects that nobody reads.
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,11 @@ _KINDS = {
     "apply": "application/apply-patch+yaml",
     "merge": "application/merge-patch+json",
 }
+
+
+def now() -> str:
+    """Return the time as Kubernetes writes it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class Api:

@@ -3,11 +3,10 @@
 import asyncio
 import socket
 from collections import OrderedDict
-from datetime import UTC, datetime
 
 import structlog
 
-from binwright.controller.kube.api import NOT_FOUND, Api, Obj
+from binwright.controller.kube.api import NOT_FOUND, Api, Obj, now
 from binwright.controller.kube.deployment import Owner
 from binwright.core.errors import ClusterRefused, WorldError
 
@@ -47,19 +46,19 @@ class Recorder:
 
     async def _write(self, about: Owner, kind: str, reason: str, message: str) -> None:
         path = f"/api/v1/namespaces/{about.namespace}/events"
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        at = now()
         key = (about.uid, reason, message)
         if known := self._known.get(key):
             name, count = known[0], known[1] + 1
             try:
-                await self._api.merge(f"{path}/{name}", {"count": count, "lastTimestamp": now})
+                await self._api.merge(f"{path}/{name}", {"count": count, "lastTimestamp": at})
             except ClusterRefused as exc:
                 if exc.status != NOT_FOUND:  # the server forgets Events after an hour
                     raise
             else:
                 self._remember(key, name, count)
                 return
-        made = await self._api.create(path, _event(about, kind, reason, message, now))
+        made = await self._api.create(path, _event(about, kind, reason, message, at))
         self._remember(key, made["metadata"]["name"], 1)
 
     def _remember(self, key: tuple[str, str, str], name: str, count: int) -> None:
@@ -69,7 +68,7 @@ class Recorder:
             self._known.popitem(last=False)
 
 
-def _event(about: Owner, kind: str, reason: str, message: str, now: str) -> Obj:
+def _event(about: Owner, kind: str, reason: str, message: str, at: str) -> Obj:
     return {
         "apiVersion": "v1",
         "kind": "Event",
@@ -80,6 +79,6 @@ def _event(about: Owner, kind: str, reason: str, message: str, now: str) -> Obj:
         "message": message,
         "source": {"component": "binwright-controller", "host": socket.gethostname()},
         "count": 1,
-        "firstTimestamp": now,
-        "lastTimestamp": now,
+        "firstTimestamp": at,
+        "lastTimestamp": at,
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from binwright.controller.fleets.kubernetes import KubernetesFleet
+from binwright.controller.kube.announce import observer
 from binwright.controller.kube.api import NOT_FOUND, Obj
 from binwright.controller.kube.cluster import Cluster
 from binwright.controller.kube.deployment import Owner, Shape, Template, checked
@@ -15,17 +16,14 @@ from binwright.controller.kube.spec import (
     API_VERSION,
     KIND,
     PLURAL,
-    acts,
     environment,
     group_name,
     settings_of,
 )
-from binwright.controller.kube.status import Condition, StatusWriter, described, healthy, now
+from binwright.controller.kube.status import Condition, StatusWriter, described, healthy
 from binwright.controller.realm import realm
 from binwright.controller.steer import Controller, Deposed
 from binwright.core.errors import BinwrightError, ClusterRefused, UserError, WorldError
-from binwright.core.events import Action, Publish, Say
-from binwright.core.messages import Dead, Planned
 from binwright.core.ports import Bus
 from binwright.shell.run import endless, first_cause, meanwhile
 from binwright.shell.settings import Settings
@@ -119,11 +117,12 @@ class Groups:
         """Reign over one object's group, again and again, until cancelled."""
         try:
             settings = settings_of(obj, self.base)
-            ruled = realm(settings, acts=acts(obj))
+            ruled = realm(settings)
         except UserError as exc:
             await self._refuse(obj, "SpecRefused", str(exc))
             return
         owner, writer = Owner.of(obj, API_VERSION, KIND), self._writer(obj)
+        observe = observer(self.cluster.recorder, owner, writer)
         shape = Shape(settings.group, owner.namespace, owner, environment(settings))
         fleet = KubernetesFleet(
             self.cluster, shape, settings.controller.max_slots, _template_of(obj)
@@ -131,19 +130,19 @@ class Groups:
         try:
             async with meanwhile(endless(fleet.run())):
                 while True:
-                    controller = Controller(self.bus, fleet, ruled, self._observer(owner, writer))
-                    await self._reign(controller, fleet, writer)
+                    controller = Controller(self.bus, fleet, ruled, observe)
+                    await self._reign(controller, fleet, owner, writer)
                     fleet.rest()
                     await asyncio.sleep(RETRY_S)
         finally:
             fleet.close()
 
     async def _reign(
-        self, controller: Controller, fleet: KubernetesFleet, writer: StatusWriter
+        self, controller: Controller, fleet: KubernetesFleet, owner: Owner, writer: StatusWriter
     ) -> None:
         """Reign once; tell why it ended unless it is our own fault."""
         try:
-            async with meanwhile(endless(_tell(controller, fleet, writer))):
+            async with meanwhile(endless(self._tell(controller, fleet, owner, writer))):
                 await controller.reign()
         except Exception as exc:
             cause = first_cause(exc)
@@ -151,36 +150,20 @@ class Groups:
                 raise
             log.warning("reign.ended", path=writer.path, reason=str(cause))
 
-    def _observer(self, owner: Owner, writer: StatusWriter) -> Callable[[Action], None]:
-        note = self.cluster.recorder.note
-
-        def observe(action: Action) -> None:
-            match action:
-                case Publish(message=Planned() as plan):
-                    told = f"{'; '.join(plan.reasons)} ({len(plan.moves)} moves)"
-                    note(owner, "PlanAccepted", told)
-                    writer.plan = _plan(plan.reasons, plan.consumers, len(plan.moves), done=True)
-                case Publish(message=Dead(slot=slot)):
-                    note(owner, "ConsumerDead", f"slot {slot} was silent too long", warning=True)
-                case Say(event="plan.proposed", facts={"reasons": reasons, **rest}):
-                    assert isinstance(reasons, tuple)
-                    consumers, moves = int(str(rest["consumers"])), int(str(rest["moves"]))
-                    note(owner, "PlanProposed", f"{'; '.join(reasons)} ({moves} moves)")
-                    writer.plan = _plan(reasons, consumers, moves, done=False)
-                case _:
-                    pass
-
-        return observe
-
-
-async def _tell(controller: Controller, fleet: KubernetesFleet, writer: StatusWriter) -> None:
-    """Keep the object's status as the group is, for ever."""
-    accepted = Condition("Accepted", holds=True, reason="SpecHolds")
-    while True:
-        numbers, ready, measured = described(controller.state, asyncio.get_running_loop().time())
-        health = healthy(fleet.troubles, fleet.refusals)
-        await _written(writer, numbers, accepted, ready, measured, health)
-        await asyncio.sleep(STATUS_S)
+    async def _tell(
+        self, controller: Controller, fleet: KubernetesFleet, owner: Owner, writer: StatusWriter
+    ) -> None:
+        """Keep the object's status as the group is, and heed what approves a plan, for ever."""
+        accepted = Condition("Accepted", holds=True, reason="SpecHolds")
+        while True:
+            state = controller.state
+            if refused := writer.approvals.heed(self.objects.get(owner.name), controller):
+                self.cluster.recorder.note(owner, "ApprovalRefused", refused, warning=True)
+            writer.approvals.show(state.group.offer)
+            numbers, ready, measured = described(state, asyncio.get_running_loop().time())
+            health = healthy(fleet.troubles, fleet.refusals)
+            await _written(writer, numbers, accepted, ready, measured, health)
+            await asyncio.sleep(STATUS_S)
 
 
 async def _written(writer: StatusWriter, numbers: Obj, *conditions: Condition) -> None:
@@ -191,16 +174,6 @@ async def _written(writer: StatusWriter, numbers: Obj, *conditions: Condition) -
             log.warning("status.unwritten", path=writer.path, reason=str(exc))
     except BinwrightError as exc:
         log.warning("status.unwritten", path=writer.path, reason=str(exc))
-
-
-def _plan(reasons: tuple[str, ...], consumers: int, moves: int, *, done: bool) -> Obj:
-    return {
-        "time": now(),
-        "carriedOut": done,
-        "reasons": list(reasons),
-        "consumers": consumers,
-        "moves": moves,
-    }
 
 
 def _template_of(obj: Obj) -> Callable[[], Template] | None:

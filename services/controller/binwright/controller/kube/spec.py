@@ -26,11 +26,14 @@ _CONTROLLER = {
     "capacityBytesPerSecond": "capacity_bytes_per_s",
     "packing": "packing",
     "maxConsumers": "max_slots",
+    "mode": "mode",
 }
 _BUDGETS = {
     "lookAgainSeconds": "look_again_s",
     "consumerTimeoutSeconds": "consumer_timeout_s",
+    "startTimeoutSeconds": "start_timeout_s",
     "planTimeoutSeconds": "plan_timeout_s",
+    "repeatSeconds": "repeat_s",
 }
 
 S = TypeVar("S", bound=Section)
@@ -42,12 +45,6 @@ def group_name(obj: Obj) -> str:
     return name
 
 
-def acts(obj: Obj) -> bool:
-    """Whether plans are carried out."""
-    spec = obj["spec"]
-    return spec.get("mode", "act") == "act" and not spec.get("pause", False)
-
-
 def settings_of(obj: Obj, base: Settings) -> Settings:
     """Return the settings of the object's group.
 
@@ -56,6 +53,8 @@ def settings_of(obj: Obj, base: Settings) -> Settings:
     """
     spec, budgets = obj["spec"], obj["spec"].get("budgets", {})
     chosen = _renamed(spec, _CONTROLLER) | _renamed(budgets, _BUDGETS)
+    if spec.get("pause", False):
+        chosen["mode"] = "observe"
     if "limit_bytes_per_s" in chosen:  # those of the settings belong to their limit
         chosen |= {"capacity_bytes_per_s": None, "slot_limits": {}} | chosen
     sink = {name: spec["sink"][name] for name in ("path", "spark") if name in spec.get("sink", {})}

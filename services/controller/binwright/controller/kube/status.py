@@ -2,19 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
-from binwright.controller.kube.api import Api, Obj
+from binwright.controller.kube.api import Api, Obj, now
+from binwright.controller.kube.approvals import Approvals
 from binwright.controller.kube.trouble import Trouble
 from binwright.core.machine import State
 from binwright.core.model import Slot
 
 SIGNIFICANT = 2  # digits of a rate: a status is not written anew for every byte
-
-
-def now() -> str:
-    """Return the time as Kubernetes writes it."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +80,12 @@ class StatusWriter:
     generation: int
     was: Obj  # as last read or written
     plan: Obj | None = None  # the last, as told
+    approvals: Approvals = field(default_factory=Approvals)
     _conditions: dict[str, Obj] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Take over what stands there."""
+        self.approvals = Approvals(self.was.get("proposal"), self.was.get("approvalSeen"))
         self._conditions = {c["type"]: c for c in self.was.get("conditions") or ()}
 
     async def write(self, numbers: Obj, *conditions: Condition) -> None:
@@ -97,6 +94,7 @@ class StatusWriter:
             self._conditions[condition.type] = self._aged(condition)
         status = {
             **numbers,
+            **self.approvals.status(),
             "observedGeneration": self.generation,
             "conditions": [self._conditions[name] for name in sorted(self._conditions)],
         }

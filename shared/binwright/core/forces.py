@@ -1,0 +1,31 @@
+"""What leaves no choice but a new plan, and whether enough is known to make one."""
+
+from collections import Counter
+
+from binwright.core.group import Group
+
+
+def forces(group: Group) -> tuple[str, ...]:
+    """Tell what leaves no choice but a new plan, in words."""
+    found = []
+    partitions = Counter(place.slot for place in group.places.values())
+    for slot, load in sorted(group.loads().items()):
+        # One partition above the limit by itself has nowhere better to go.
+        limit = group.rules.limit_of(slot)
+        if load > limit and partitions[slot] > 1:
+            found.append(f"consumer {slot} carries {load:,.0f} B/s, limit {limit:,.0f}")
+    if unread := sum(place.free and not group.gone(p) for p, place in group.places.items()):
+        found.append(f"{unread} without a reader")
+    if gone := sum(group.gone(p) for p in group.places):
+        found.append(f"{gone} gone")
+    return tuple(found)
+
+
+def informed(group: Group, since: float, now: float) -> bool:
+    """Whether the measurements are fresh and tell of every topic that somebody holds.
+
+    A topic of which nothing is said for long does not hold up the others.
+    """
+    fresh = group.measured_at is not None and now - group.measured_at <= group.rules.stale_s
+    told = all(p.topic in group.there for p in group.places)
+    return fresh and (told or now - since > group.rules.stale_s)

@@ -1,0 +1,47 @@
+"""A controller's settings, as its machine needs them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from binwright.core.model import BytesPerSecond, Slot
+from binwright.core.packing.capacity import Capacity, PerSlot
+
+Mode = Literal["observe", "approve", "act"]
+"""observe: plans are only told. approve: each waits for a person. act: they are carried out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What one group's controller goes by; times in seconds, limits in bytes/s."""
+
+    limit: BytesPerSecond
+    capacity: BytesPerSecond
+    look_again_s: float = 60.0
+    consumer_timeout_s: float = 10.0
+    start_timeout_s: float = 300.0
+    plan_timeout_s: float = 120.0
+    repeat_s: float = 10.0
+    stale_s: float = 90.0
+    max_slots: int = 100
+    mode: Mode = "act"
+    limits: Mapping[Slot, BytesPerSecond] = field(default_factory=dict)  # that differ from `limit`
+
+    def limit_of(self, slot: Slot) -> BytesPerSecond:
+        """Return what a slot's consumer sustains."""
+        return self.limits.get(slot, self.limit)
+
+    @property
+    def largest(self) -> BytesPerSecond:
+        """Return the most that any consumer sustains."""
+        return max(self.limit, *self.limits.values()) if self.limits else self.limit
+
+    @property
+    def capacities(self) -> Capacity:
+        """Return what consumers are packed to: of each, the same share of its limit."""
+        if not self.limits:
+            return self.capacity
+        share = self.capacity / self.limit
+        return PerSlot(
+            self.capacity, {s: BytesPerSecond(share * limit) for s, limit in self.limits.items()}
+        )

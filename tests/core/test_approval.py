@@ -1,0 +1,443 @@
+"""Plans that wait for a person; and what goes on without asking anybody."""
+
+from dataclasses import replace
+from typing import TypeVar
+
+import pytest
+
+from binwright.core.approval import accept, changed, reviewed, withdraw
+from binwright.core.events import Action, Pack, Packed, Reconcile, Say
+from binwright.core.machine import Manage, Sentinel
+from binwright.core.messages import (
+    Accepted,
+    Approved,
+    Dead,
+    Inbound,
+    Planned,
+    Proposed,
+    StartConsuming,
+    StopConsuming,
+    Withdrawn,
+)
+from binwright.core.model import Slot, TopicPartition
+from binwright.core.plan import Rejected
+from binwright.core.rules import Mode
+
+from .reign import RULES, A, B, P, Q, Reign, holding, published, told
+
+R = TopicPartition("orders", 2)
+C = Slot(2)
+RATES = {P: 90.0, Q: 80.0}
+BOTH_AT_A = {P: A, Q: A}
+APART = {P: A, Q: B}
+APPROVE = replace(RULES, mode="approve")
+M = TypeVar("M", bound=Inbound)
+
+
+def switched(reign: Reign, mode: Mode) -> Reign:
+    rules = replace(RULES, mode=mode)
+    reign.state = replace(reign.state, group=replace(reign.group, rules=rules))
+    return reign
+
+
+def beginning(targets: dict[TopicPartition, Slot], rates: dict[TopicPartition, float]) -> Reign:
+    """Return a reign in which this was approved, and is so."""
+    reign = switched(holding(rates, targets), "approve")
+    reign.hear(Accepted(term=reign.group.term or 0, plan=0, targets=targets))
+    return reign
+
+
+def offered(reign: Reign, target: dict[TopicPartition, Slot]) -> int:
+    """Let a plan be proposed, and read back; return its number."""
+    (shown,) = published(reign.pack(target))
+    reign.hear(shown)
+    return reign.offset
+
+
+def overloaded() -> tuple[Reign, int]:
+    """Return a reign with an overloaded consumer, and the plan that would help it."""
+    reign = beginning(BOTH_AT_A, RATES)
+    return reign, offered(reign, APART)
+
+
+def approve(reign: Reign, number: int) -> list[Action]:
+    said = reign.hear(Approved(plan=number, by="a person"))
+    return said + reign.tick()
+
+
+def of(actions: list[Action], kind: type[M]) -> list[M]:
+    return [m for m in published(actions) if isinstance(m, kind)]
+
+
+def said(actions: list[Action], event: str) -> list[dict[str, object]]:
+    return [dict(a.facts) for a in actions if isinstance(a, Say) and a.event == event]
+
+
+def fleet(actions: list[Action]) -> list[set[Slot]]:
+    return [set(a.slots) for a in actions if isinstance(a, Reconcile)]
+
+
+# --- a plan waits ------------------------------------------------------------------------------
+
+
+def test_a_plan_is_shown_at_once_and_waits() -> None:
+    reign, number = overloaded()
+    (shown,) = of(reign.actions, Proposed)
+    assert (shown.owners, shown.targets, shown.moves) == (BOTH_AT_A, APART, {Q: (A, B)})
+    assert shown.waits
+    assert said(reign.actions, "plan.proposed")[0]["plan"] == number
+    asked = len(reign.actions)
+    for _ in range(3 * 60):
+        reign.report(A, held=[P, Q])
+        reign.measure(dict(RATES))
+        reign.tick()
+    assert reign.phase() == Sentinel
+    assert reign.actions[asked:] == [], "it stands, whatever the packing would say by now"
+
+
+def test_before_it_is_read_back_it_is_not_shown_again() -> None:
+    reign = beginning(BOTH_AT_A, RATES)
+    reign.pack(APART)
+    assert reign.tick(3.0) == []
+    assert said(reign.hear(Approved(plan=7, by="me")), "approval.refused") == [
+        {"plan": 7, "by": "me", "reason": "no plan waits"}
+    ]
+
+
+def test_the_approved_plan_is_carried_out() -> None:
+    reign, number = overloaded()
+    actions = approve(reign, number)
+    assert said(actions, "plan.approved") == [{"plan": number, "by": "a person"}]
+    (accepted,) = of(actions, Accepted)
+    assert (accepted.plan, accepted.targets) == (number, APART)
+    (planned,) = of(actions, Planned)
+    assert (planned.moves, planned.keeps) == ({Q: B}, number)
+    assert fleet(actions) == [{A, B}]
+    assert reign.phase() == Manage
+    reign.hello(B)
+    (stop,) = told(reign.report(B), StopConsuming)
+    (start,) = told(reign.stopped(stop, A), StartConsuming)
+    reign.started(start, B)
+    assert reign.phase() == Sentinel
+    reign.measure(dict(RATES))
+    assert reign.tick(3.0) == []
+
+
+def test_an_approval_said_again_changes_nothing() -> None:
+    reign, number = overloaded()
+    reign.hear(Approved(plan=number, by="me"))
+    assert reign.hear(Approved(plan=number, by="me")) == []
+    (accepted,) = of(reign.tick(), Accepted)
+    reign.hear(accepted)
+    assert reign.hear(Approved(plan=number, by="me")) == []
+
+
+def test_another_number_is_refused() -> None:
+    reign, number = overloaded()
+    actions = approve(reign, number + 5)
+    reason = f"it is not the plan that waits: that is {number}"
+    assert said(actions, "approval.refused")[0]["reason"] == reason
+    assert reign.phase() == Sentinel
+
+
+def test_without_measurements_even_an_approved_plan_waits() -> None:
+    reign, number = overloaded()
+    for _ in range(200):
+        reign.report(A, held=[P, Q])
+        reign.tick()
+    assert not of(approve(reign, number), Accepted)
+    reign.measure(dict(RATES))
+    assert of(reign.tick(), Accepted)
+
+
+# --- it is out of date -------------------------------------------------------------------------
+
+
+def test_a_plan_out_of_date_is_replaced_when_it_is_approved() -> None:
+    reign, number = overloaded()
+    reign.measure({P: 90.0, Q: 10.0})
+    actions = approve(reign, number)
+    assert not of(actions, Accepted)
+    (gone,) = of(actions, Withdrawn)
+    assert gone.plan == number
+    assert "saves no consumer" in gone.reason
+    (facts,) = said(actions, "plan.withdrawn")
+    assert facts["approved"] is True
+    assert any(isinstance(a, Pack) for a in actions), "a fresh one follows"
+    reign.hear(gone)
+    reign.feed(Packed(reign.now, BOTH_AT_A))  # nothing is to be done by these rates
+    reign.measure(dict(RATES))
+    assert of(approve(reign, offered(reign, {P: B, Q: A})), Accepted)
+
+
+def test_what_would_overload_a_consumer_by_now_is_out_of_date() -> None:
+    reign = beginning({P: A, Q: A, R: B}, {P: 70.0, Q: 60.0, R: 30.0})
+    number = offered(reign, {P: A, Q: B, R: B})
+    assert of(approve(reign, number), Accepted)
+
+    reign = beginning({P: A, Q: A, R: B}, {P: 70.0, Q: 60.0, R: 30.0})
+    number = offered(reign, {P: A, Q: B, R: B})
+    reign.measure({P: 70.0, Q: 60.0, R: 80.0})
+    (gone,) = of(approve(reign, number), Withdrawn)
+    assert gone.reason == "consumer 1 would carry 140 B/s by now"
+
+
+def test_with_all_consumers_full_there_is_no_better_plan_to_wait_for() -> None:
+    reign = beginning({P: A, Q: A, R: B}, {P: 70.0, Q: 60.0, R: 80.0})
+    group = replace(reign.group, rules=replace(APPROVE, max_slots=2))
+    reign.state = replace(reign.state, group=group)
+    number = offered(reign, {P: A, Q: B, R: B})
+    assert of(approve(reign, number), Accepted)
+
+
+def relieved_by_b() -> tuple[Reign, int]:
+    """Return a reign in which B reads what A was approved for, and a plan that was shown before."""
+    reign, number = overloaded()
+    reign.hello(B)
+    reign.report(B)
+    reign.report(A, held=[P, Q], leaving=True)  # its partitions go to B, nobody is asked
+    assert reign.phase() == Manage
+    (stop,) = told(reign.actions, StopConsuming)
+    (start,) = told(reign.stopped(stop, A), StartConsuming)
+    reign.started(start, B)
+    assert reign.phase() == Sentinel
+    return reign, number
+
+
+def test_a_plan_waits_on_while_a_consumer_starts_again() -> None:
+    reign, number = relieved_by_b()
+    assert not of(approve(reign, number), Accepted)
+    reign.hello(A)
+    reign.report(A)
+    (stop,) = told(reign.tick(), StopConsuming)
+    (start,) = told(reign.stopped(stop, B), StartConsuming)
+    reign.started(start, A)
+    assert of(reign.tick(), Accepted), "things are again as they were approved"
+
+
+def test_partitions_that_stay_with_other_readers_make_a_new_plan() -> None:
+    reign, number = relieved_by_b()
+    done: list[Action] = []
+    for _ in range(61):
+        reign.report(B, held=[P, Q])
+        reign.measure(dict(RATES))
+        done += reign.tick()
+    (gone,) = of(done, Withdrawn)
+    assert (gone.plan, gone.reason) == (number, "partitions have other readers")
+    assert any(isinstance(a, Pack) for a in done)
+
+
+def test_slots_that_are_allowed_no_more_are_not_brought_back() -> None:
+    reign = beginning(APART, RATES)
+    group = replace(reign.group, rules=replace(APPROVE, max_slots=1))
+    reign.state = replace(reign.state, group=group)
+    actions = reign.hear(Dead(slot=B, term=group.term or 0)) + reign.tick()
+    assert fleet(actions) == [{A}]
+
+
+def test_a_topic_that_grows_makes_a_new_plan() -> None:
+    reign, _ = overloaded()
+    plan = reign.group.offer
+    assert plan is not None
+    reign.measure({**RATES, R: 1.0})
+    assert changed(reign.group, plan.plan) == "partitions have come or gone"
+
+
+def test_a_plan_of_another_mode_is_made_anew() -> None:
+    reign, _ = overloaded()
+    (gone,) = of(switched(reign, "observe").tick(), Withdrawn)
+    assert gone.reason == "the group's mode has changed"
+
+
+# --- nobody is asked ---------------------------------------------------------------------------
+
+
+def test_what_a_dead_consumer_read_is_given_to_the_others_and_back() -> None:
+    reign = beginning(APART, RATES)
+    actions = reign.hear(Dead(slot=B, term=reign.group.term or 0)) + reign.tick()
+    (planned,) = of(actions, Planned)
+    assert planned.keeps == 0
+    assert planned.reasons[0] == "keeps plan 0"
+    assert fleet(actions) == [{A, B}], "its slot stays, for its newcomer"
+    (start,) = told(actions, StartConsuming)
+    assert start.fences, "the dead is fenced"
+    actions = reign.started(start, A)
+    assert fleet(actions) == [{A, B}]
+    reign.hello(B)
+    reign.report(B)
+    (stop,) = told(reign.tick(), StopConsuming)
+    (start,) = told(reign.stopped(stop, A), StartConsuming)
+    reign.started(start, B)
+    assert reign.group.assignment() == APART
+    assert reign.phase() == Sentinel
+
+
+def test_with_nobody_left_the_newcomers_of_the_approved_slots_are_waited_for() -> None:
+    reign = beginning(APART, RATES)
+    for slot in (A, B):
+        reign.hear(Dead(slot=slot, term=reign.group.term or 0))
+    assert fleet(reign.tick()) == [{A, B}]
+    reign.hello(B)
+    (start,) = told(reign.report(B), StartConsuming)
+    assert set(start.offsets) == {Q}
+
+
+def test_a_new_partition_finds_a_reader_among_those_that_run() -> None:
+    reign = beginning(APART, RATES)
+    reign.measure({**RATES, R: 60.0})
+    actions = reign.tick()
+    (start,) = told(actions, StartConsuming)
+    assert start.offsets.keys() == {R}
+    assert fleet(actions) == [{A, B}]
+    reign.started(start, B)
+    assert reign.tick() != [], "B is above its limit now: that plan waits"
+
+
+def test_a_new_partition_waits_for_an_approved_slot_when_nobody_is_there() -> None:
+    reign = beginning(APART, RATES)
+    reign.measure({**RATES, R: 1.0})
+    for slot in (A, B):
+        reign.hear(Dead(slot=slot, term=reign.group.term or 0))
+    (planned,) = of(reign.tick(), Planned)
+    assert planned.targets == {P: A, Q: B, R: B}
+
+
+def test_what_is_gone_is_stopped() -> None:
+    reign = beginning(APART, RATES)
+    reign.measure({P: 90.0})
+    (stop,) = told(reign.tick(), StopConsuming)
+    assert stop.partitions == (Q,)
+
+
+def test_the_first_plan_of_a_group_waits() -> None:
+    reign = Reign(APPROVE)
+    reign.claim()
+    reign.measure(dict(RATES))
+    assert not any(fleet(reign.actions))
+    number = offered(reign, APART)
+    assert not fleet(reign.tick(5.0))
+    assert fleet(approve(reign, number)) == [{A, B}]
+
+
+def test_what_no_approved_plan_has_is_read_by_whoever_is_there() -> None:
+    reign = Reign(APPROVE)
+    reign.claim()
+    reign.measure(dict(RATES))
+    reign.hello(A)  # somebody else runs it
+    reign.report(A)
+    (planned,) = of(reign.tick(), Planned)
+    assert (planned.targets, planned.reasons[0], planned.keeps) == (
+        BOTH_AT_A,
+        "finds readers",
+        None,
+    )
+
+
+def test_a_plan_that_comes_to_nothing_retires_nobody() -> None:
+    reign = beginning(BOTH_AT_A, RATES)
+    reign.hello(B)
+    reign.report(B)
+    assert fleet(reign.pack(BOTH_AT_A)) == []
+
+
+# --- another controller takes over -------------------------------------------------------------
+
+
+def successor(*history: Inbound) -> Reign:
+    """Return a reign that begins after these records, with A and B living."""
+    later = Reign(APPROVE)
+    for message in history:
+        later.hear(message)
+    later.hello(A)
+    later.hello(B)
+    later.claim()
+    return later
+
+
+def answered(reign: Reign, a: list[TopicPartition], b: list[TopicPartition]) -> list[Action]:
+    return reign.report(A, held=a) + reign.report(B, held=b)
+
+
+def shown(target: dict[TopicPartition, Slot]) -> Proposed:
+    return Proposed(
+        term=0, reasons=(), consumers=2, rscore=0.0, owners=BOTH_AT_A, targets=target, waits=True
+    )
+
+
+def test_what_is_there_when_approvals_begin_counts_as_approved() -> None:
+    reign = successor(shown(APART))
+    actions = answered(reign, [P], [Q])
+    (kept,) = of(actions, Accepted)
+    assert (kept.plan, kept.targets) == (reign.group.term, APART)
+    assert fleet(actions) == [{A, B}]
+    assert reign.group.offer is None
+
+
+def test_a_plan_that_waits_survives_the_controller_that_made_it() -> None:
+    accepted = Accepted(term=0, plan=1, targets=BOTH_AT_A)
+    reign = successor(replace(accepted, targets={P: A, Q: C}), shown(APART))
+    assert fleet(reign.actions) == [{A, B, C}], "who was approved runs, also if it died"
+
+    reign = successor(accepted, shown(APART))
+    actions = answered(reign, [P, Q], [])
+    assert fleet(actions) == [{A}], "who is not in the approved plan, and has nothing, goes"
+    assert not of(actions, Accepted)
+    reign.measure(dict(RATES))
+    assert of(approve(reign, 2), Accepted)
+
+
+def test_an_approval_that_nobody_obeyed_yet_is_obeyed_by_the_next() -> None:
+    accepted, approved = Accepted(term=0, plan=1, targets=BOTH_AT_A), Approved(plan=2, by="me")
+    reign = successor(accepted, shown(APART), approved, Approved(plan=1, by="old"))
+    answered(reign, [P, Q], [])
+    reign.measure(dict(RATES))
+    assert of(reign.tick(), Accepted)
+
+
+def test_a_plan_that_was_withdrawn_or_carried_out_waits_no_more() -> None:
+    gone = Withdrawn(term=0, plan=1, reason="")
+    assert successor(shown(APART), gone).group.offer is None
+    done = Accepted(term=0, plan=1, targets=APART)
+    assert successor(shown(APART), done).group.offer is None
+    other = Withdrawn(term=0, plan=0, reason="")
+    assert successor(shown(APART), other).group.offer is not None
+
+
+def test_what_a_controller_did_that_asked_nobody_voids_what_was_approved() -> None:
+    kept = Accepted(term=3, plan=1, targets=APART)
+    plan = Planned(term=2, reasons=(), consumers=1, moves={}, rscore=0.0, rates={}, targets={})
+    old = successor(kept, plan).group.kept
+    assert old == kept, "it was deposed"
+    later = successor(kept, replace(plan, term=3))
+    assert later.group.kept == replace(kept, targets={})
+    bringing_back = replace(plan, term=3, keeps=1)
+    assert successor(kept, bringing_back).group.kept == kept
+    (anew,) = of(answered(later, [P, Q], []), Accepted)
+    assert anew.targets == BOTH_AT_A
+
+
+def test_a_plan_that_waited_is_not_heeded_by_who_asks_nobody() -> None:
+    reign, number = overloaded()
+    switched(reign, "act")
+    reign.hear(Approved(plan=number, by="me"))
+    (planned,) = of(reign.pack(APART), Planned)
+    assert planned.keeps is None
+    reign.hear(planned)
+    assert reign.group.offer is None
+
+
+# --- our own faults ----------------------------------------------------------------------------
+
+
+def test_only_a_plan_that_waits_can_be_accepted_or_withdrawn() -> None:
+    reign = beginning(BOTH_AT_A, RATES)
+    with pytest.raises(ValueError, match="no plan waits"):
+        accept(reign.group)
+    with pytest.raises(ValueError, match="no plan waits"):
+        withdraw(reign.group, "why")
+
+
+def test_a_review_tells_when_nothing_would_change() -> None:
+    reign = beginning(APART, RATES)
+    plan = replace(shown(APART), owners=APART)
+    assert reviewed(reign.group, plan, ()) == Rejected("nothing would change")

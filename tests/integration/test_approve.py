@@ -1,0 +1,114 @@
+"""`binwright approve`, and a real controller that waits for it, on a real broker."""
+
+import asyncio
+import json
+import sys
+from typing import Any
+
+import pytest
+from tests.core.builders import measurement
+
+from binwright.controller.fleets.fixed import FixedFleet
+from binwright.controller.realm import realm
+from binwright.controller.steer import Controller
+from binwright.core import wire
+from binwright.core.machine import Manage
+from binwright.core.messages import PartitionRate
+from binwright.core.model import BytesPerSecond
+from binwright.shell.bus import KafkaBus
+from binwright.shell.letters import METRICS_CONFIG
+from binwright.shell.run import endless, meanwhile
+from binwright.shell.settings import Settings, load_settings
+
+pytestmark = pytest.mark.integration
+
+GROUP, TOPIC, METRICS = "approving", "approve-orders", "approve-metrics"
+DEADLINE_S = 120.0
+
+
+def settings(broker: str) -> Settings:
+    return load_settings(
+        group=GROUP,
+        topics=[TOPIC],
+        kafka={"bootstrap_servers": broker},
+        monitor={"topic": METRICS},
+        controller={"mode": "approve", "limit_bytes_per_s": 1000.0, "fleet": "fixed"},
+    )
+
+
+async def asked(broker: str, *arguments: str) -> tuple[int | None, str, str]:
+    """Run the command line; return its exit code, and what it wrote."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "binwright.cli", *arguments, "--group", GROUP),
+        *("--bootstrap-servers", broker),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(DEADLINE_S):
+        out, err = await process.communicate()
+    return process.returncode, out.decode(), err.decode()
+
+
+async def measure(bus: KafkaBus) -> None:
+    """Say of two partitions, again and again, that they are too much for one consumer."""
+    passes = 0
+    while True:
+        passes += 1
+        rates = [
+            PartitionRate(n, BytesPerSecond(600.0), 30, end=10, start=0, bytes_per_record=None)
+            for n in range(2)
+        ]
+        said = measurement(TOPIC, rates, number=passes)
+        await bus.publish(METRICS, 0, wire.key(said), wire.encode(said))
+        await asyncio.sleep(0.5)
+
+
+async def proposal(broker: str) -> dict[str, Any]:
+    async with asyncio.timeout(DEADLINE_S):
+        while True:
+            code, out, err = await asked(broker, "status", "--json")
+            assert code == 0, err
+            found: dict[str, Any] | None = json.loads(out)[0]["proposal"]
+            if found:
+                return found
+
+
+async def test_a_plan_goes_ahead_when_a_person_approves_exactly_it(broker: str) -> None:
+    chosen = settings(broker)
+    async with KafkaBus(chosen.kafka) as bus:
+        await bus.ensure(METRICS, 1, METRICS_CONFIG)
+        controller = Controller(bus, FixedFleet(4), realm(chosen))
+        async with meanwhile(endless(controller.reign()), endless(measure(bus))):
+            async with asyncio.timeout(DEADLINE_S):
+                while not await bus.partitions(chosen.metadata_topic):  # noqa: ASYNC110 - only asking tells
+                    await asyncio.sleep(0.1)
+            plan = await proposal(broker)
+            number = plan["plan"]
+            assert plan["waits"]
+            assert [c["partition"] for c in plan["changes"]] == [f"{TOPIC}-0", f"{TOPIC}-1"]
+
+            code, _, err = await asked(broker, "approve", str(number + 1))
+            assert code == 2
+            assert f"plan {number + 1} of group {GROUP} does not wait; plan {number} does" in err
+
+            code, out, err = await asked(broker, "approve", str(number))
+            assert code == 0, err
+            assert f"plan {number} of group {GROUP} goes ahead" in out
+            assert isinstance(controller.state, Manage)
+            assert controller.state.group.kept is not None
+            assert controller.state.group.kept.plan == number
+
+            code, _, err = await asked(broker, "approve", str(number))
+            assert (code, "no plan of group" in err) == (2, True)
+
+
+async def test_without_a_group_there_is_nothing_to_approve(broker: str) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "binwright.cli", "approve", "1", "--group", "nobodys"),
+        *("--bootstrap-servers", broker),
+        stderr=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(DEADLINE_S):
+        _, err = await process.communicate()
+    assert process.returncode == 1
+    assert "there is no group nobodys here" in err.decode()
