@@ -23,7 +23,7 @@ BUILD_S = 3_000.0
 
 
 class Missing(Exception):
-    """The programs cannot be had here; says why."""
+    """What is needed cannot be had here; says why."""
 
 
 def programs() -> Path:

@@ -18,5 +18,13 @@ def test_settings_that_do_not_hold_end_with_2(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("BINWRIGHT_MONITOR__INTERVAL_S", "-1")
-    assert main() == 2
+    assert main([]) == 2
     assert "monitor.interval_s" in capsys.readouterr().err
+
+
+def test_it_tells_what_it_is_and_takes_no_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    assert "BINWRIGHT_SETTINGS" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="2"):
+        main(["--fast"])

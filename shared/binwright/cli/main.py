@@ -194,13 +194,13 @@ def settings() -> None:
 @app.command()
 def monitor() -> None:
     """Run the monitor alone, with the settings of the file and the environment."""
-    raise typer.Exit(run_monitor())
+    raise typer.Exit(run_monitor([]))
 
 
 @app.command()
 def controller() -> None:
     """Run a controller alone, with the settings of the file and the environment."""
-    raise typer.Exit(run_controller())
+    raise typer.Exit(run_controller([]))
 
 
 @app.command()

@@ -1,7 +1,8 @@
 """A service from its settings to its exit code."""
 
 import gc
-from collections.abc import Awaitable, Callable
+from argparse import ArgumentParser
+from collections.abc import Awaitable, Callable, Sequence
 
 from binwright.core.errors import UserError
 from binwright.shell.logs import configure
@@ -14,6 +15,13 @@ COLLECT_EVERY = 50_000
 A pass over many partitions makes tens of thousands of small values and none in circles: with
 Python's 700, a quarter of a monitor's time and a third of a large decision went into looking.
 """
+
+
+def parse(service: str, description: str | None, arguments: Sequence[str] | None) -> None:
+    """Answer `--help`, and refuse anything else: what a service does is said by its settings."""
+    told = "Settings: BINWRIGHT_SETTINGS names a TOML file, BINWRIGHT_<SECTION>__<NAME> one value."
+    parser = ArgumentParser(f"python -m binwright.{service}", None, description, told)
+    parser.parse_args(arguments)
 
 
 def serve(work: Callable[[Settings], Awaitable[None]]) -> int:

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from binwright.controller.fleets.fixed import FixedFleet
 from binwright.controller.fleets.process import ProcessFleet
@@ -17,7 +17,7 @@ from binwright.shell.bus import KafkaBus
 from binwright.shell.health import served
 from binwright.shell.letters import METRICS_CONFIG
 from binwright.shell.run import endless, meanwhile
-from binwright.shell.serve import serve
+from binwright.shell.serve import parse, serve
 from binwright.shell.settings import Settings
 
 
@@ -106,8 +106,9 @@ async def control(settings: Settings) -> None:
         )
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the controller with the settings of the file and the environment."""
+    parse("controller", __doc__, arguments)
     return serve(control)
 
 

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Sequence
 
 from binwright.core.errors import SettingsError
 from binwright.core.ports import Selection
@@ -9,7 +10,7 @@ from binwright.monitor.sizes import KafkaLogs
 from binwright.monitor.watch import Watch
 from binwright.shell.bus import KafkaBus
 from binwright.shell.health import served
-from binwright.shell.serve import serve
+from binwright.shell.serve import parse, serve
 from binwright.shell.settings import Settings
 
 NO_TOPICS = """\
@@ -47,8 +48,9 @@ def selected(settings: Settings) -> Selection:
     )
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the monitor with the settings of the file and the environment."""
+    parse("monitor", __doc__, arguments)
     return serve(run)
 
 

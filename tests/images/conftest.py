@@ -1,0 +1,73 @@
+"""The images of the services, built once, and removed at the end."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from tests.kubernetes.binaries import Missing
+
+from .engine import BUILD_S, ROOT, base, docker, engine
+
+SERVICES = ("monitor", "controller", "consumer")
+REVISION = "0123abc"
+MEGABYTE = 1_000_000
+_SIZES: dict[str, int] = {}  # image -> bytes beyond the base; told at the end
+
+
+@dataclass(frozen=True)
+class Image:
+    """One service's image."""
+
+    service: str
+    name: str
+    added: int  # bytes beyond the base
+
+    def run(self, *arguments: str, entrypoint: str | None = None) -> tuple[int, str]:
+        """Run it as `deploy/` does, but alone; return its exit code, and what it wrote."""
+        chosen = () if entrypoint is None else ("--entrypoint", entrypoint)
+        done = docker(
+            *("run", "--rm", "--read-only", "--network", "none", "--cap-drop", "ALL"),
+            *("--security-opt", "no-new-privileges", *chosen, self.name, *arguments),
+        )
+        return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="session")
+def base_image(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the Dockerfiles build upon; skipped, with the reason, without an engine or a base."""
+    try:
+        engine()
+        return base(tmp_path_factory.mktemp("images"))
+    except Missing as exc:
+        pytest.skip(str(exc))
+
+
+def size(image: str) -> int:
+    told = docker("image", "inspect", "--format", "{{.Size}}", image)
+    assert told.returncode == 0, told.stderr
+    return int(told.stdout)
+
+
+@pytest.fixture(scope="session", params=SERVICES)
+def image(request: pytest.FixtureRequest, base_image: str) -> Iterator[Image]:
+    """Each service's image, from its Dockerfile as it is."""
+    service: str = request.param
+    name = f"binwright-{service}:test"
+    done = docker(
+        *("build", "--file", str(ROOT / "services" / service / "Dockerfile"), "--tag", name),
+        *("--build-arg", f"BASE={base_image}", "--build-arg", f"REVISION={REVISION}", str(ROOT)),
+        timeout_s=BUILD_S,
+    )
+    assert done.returncode == 0, f"{done.stdout[-3000:]}{done.stderr[-3000:]}"
+    made = Image(service, name, size(name) - size(base_image))
+    _SIZES[f"binwright-{service}"] = made.added
+    yield made
+    docker("image", "rm", "--force", name)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tell what the images weigh."""
+    if _SIZES:
+        terminalreporter.section("sizes beyond the base image")
+        for name, found in sorted(_SIZES.items()):
+            terminalreporter.line(f"{name:24} {found / MEGABYTE:6.0f} MB")
