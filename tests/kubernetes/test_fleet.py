@@ -10,6 +10,7 @@ from binwright.controller.kube.api import Obj
 from binwright.controller.kube.deployment import checked, is_available
 from binwright.core.errors import ClusterRefused, TemplateRefused, WorldError
 from binwright.core.model import Slot
+from binwright.shell.gauges import Sample
 
 from .site import TEMPLATE, Site, pid_of, template, until
 
@@ -245,6 +246,8 @@ async def test_a_pod_that_cannot_run_is_told_with_its_reason_and_others_go_on(
 
     await until(told)
     assert ill.troubles[Slot(3)].reason == reason
+    measured = {"group": "ill", "slot": "3", "reason": reason}
+    assert Sample("binwright_slot_trouble", 1, measured) in list(ill.samples())
     assert await site.running() == {0}
     assert not well.troubles
     ill._template = cluster.template

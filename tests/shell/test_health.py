@@ -7,6 +7,7 @@ import pytest
 
 from binwright.core.errors import SettingsError
 from binwright.embedded.ports import reserved
+from binwright.shell.gauges import CONTENT_TYPE, Sample
 from binwright.shell.health import Health, served
 from binwright.shell.settings import HealthSettings
 
@@ -27,6 +28,23 @@ async def test_ready_is_what_the_service_says() -> None:
         health.ready = lambda: ""
         assert await asked(free, "/ready") == (200, "")
         assert await asked(free, "/live") == (200, "")
+
+
+async def test_prometheus_is_told_every_services_numbers_and_its_own() -> None:
+    with reserved() as port:
+        free = port
+    async with served(HealthSettings(port=free)) as health:
+        trouble = {"group": 'a "b"', "reason": "back\\off\nagain"}
+        health.measures.append(lambda: [Sample("binwright_slot_trouble", 1, trouble)])
+        async with (
+            aiohttp.ClientSession() as session,
+            session.get(f"http://127.0.0.1:{free}/metrics") as answer,
+        ):
+            page, kind = await answer.text(), answer.headers["Content-Type"]
+    assert kind.startswith(CONTENT_TYPE)
+    assert "# TYPE binwright_ready gauge\nbinwright_ready 0\n" in page
+    told = r'binwright_slot_trouble{group="a \"b\"",reason="back\\off\nagain"} 1'
+    assert told in page.splitlines()
 
 
 async def test_a_port_that_is_taken_is_told() -> None:

@@ -1,4 +1,4 @@
-"""Whether a service lives and is ready, asked over HTTP: for probes, and for people.
+"""Whether a service lives and is ready, and its numbers, asked over HTTP: for probes and people.
 
 `/live` fails when a loop of the service has not gone round for long: starting it again may help.
 `/ready` fails while it cannot do its work, whoever is at fault: that alone is no reason to end it.
@@ -6,12 +6,13 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import orjson
 import structlog
 
+from binwright.shell.gauges import CONTENT_TYPE, Sample, exposition
 from binwright.shell.http import Answer, answering
 from binwright.shell.settings import HealthSettings
 
@@ -24,10 +25,12 @@ class Health:
 
     Attributes:
         ready: Asked for why the service cannot work now; empty when it can.
+        measures: Asked for numbers that are the service's own, beside those of every service.
     """
 
     patience_s: float
     ready: Callable[[], str] = lambda: "starting"
+    measures: list[Callable[[], Iterable[Sample]]] = field(default_factory=list)
     _beats: dict[str, float] = field(default_factory=dict)
 
     def beat(self, loop: str) -> None:
@@ -48,10 +51,17 @@ class Health:
         late = {name: now - at for name, at in self._beats.items() if now - at > self.patience_s}
         return ", ".join(f"{name}: {since_s:.0f} s" for name, since_s in sorted(late.items()))
 
+    def samples(self) -> Iterator[Sample]:
+        """Yield what Prometheus is told."""
+        yield Sample("binwright_up", 1)
+        yield Sample("binwright_ready", not self.unready())
+        for measure in self.measures:
+            yield from measure()
+
 
 @contextlib.asynccontextmanager
 async def served(settings: HealthSettings) -> AsyncIterator[Health]:
-    """Answer `/live` and `/ready` meanwhile, where a port is set.
+    """Answer `/live`, `/ready` and `/metrics` meanwhile, where a port is set.
 
     Raises:
         SettingsError: The port cannot be had.
@@ -69,7 +79,14 @@ async def served(settings: HealthSettings) -> AsyncIterator[Health]:
 
         return ask
 
-    paths = {"/live": answer(health.stuck), "/ready": answer(health.unready)}
+    def metrics() -> Answer:
+        return Answer(exposition(health.samples()).encode(), CONTENT_TYPE)
+
+    paths = {
+        "/live": answer(health.stuck),
+        "/ready": answer(health.unready),
+        "/metrics": metrics,
+    }
     async with answering(paths, settings.address, settings.port, "health"):
         log.info("health.served", address=settings.address, port=settings.port)
         yield health

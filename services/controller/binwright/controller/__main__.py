@@ -14,7 +14,7 @@ from binwright.core.model import Slot
 from binwright.core.ports import Bus, Fleet
 from binwright.shell.broker import client_options
 from binwright.shell.bus import KafkaBus
-from binwright.shell.health import served
+from binwright.shell.health import Health, served
 from binwright.shell.letters import METRICS_CONFIG
 from binwright.shell.run import endless, meanwhile
 from binwright.shell.serve import parse, serve
@@ -39,7 +39,7 @@ def process_fleet(settings: Settings) -> ProcessFleet:
 
 
 @contextlib.asynccontextmanager
-async def _fleet(settings: Settings) -> AsyncIterator[Fleet]:
+async def _fleet(settings: Settings, health: Health) -> AsyncIterator[Fleet]:
     match settings.controller.fleet:
         case "fixed":
             yield FixedFleet(settings.controller.max_slots)
@@ -57,21 +57,23 @@ async def _fleet(settings: Settings) -> AsyncIterator[Fleet]:
             from binwright.controller.deploy import kubernetes_fleet  # noqa: PLC0415
 
             async with kubernetes_fleet(settings) as deployments:
+                health.measures.append(deployments.samples)
                 yield deployments
 
 
 @contextlib.asynccontextmanager
 async def _ruler(
-    settings: Settings, ruled: Realm, bus: Bus
+    settings: Settings, ruled: Realm, bus: Bus, health: Health
 ) -> AsyncIterator[Callable[[], Awaitable[None]]]:
     """Give what leading means: a reign over the settings' group, or over all group objects."""
     if settings.kubernetes.groups:
         from binwright.controller.deploy import kubernetes_groups  # noqa: PLC0415 - as above
 
         async with kubernetes_groups(settings, bus) as groups:
+            health.measures.append(groups.samples)
             yield groups.rule
         return
-    async with _fleet(settings) as fleet:
+    async with _fleet(settings, health) as fleet:
 
         async def reign() -> None:
             try:
@@ -93,7 +95,7 @@ async def control(settings: Settings) -> None:
     async with (
         served(settings.health) as health,
         KafkaBus(settings.kafka) as bus,
-        _ruler(settings, ruled, bus) as reign,
+        _ruler(settings, ruled, bus, health) as reign,
     ):
         health.ready = lambda: "" if health.began("membership") else "has not joined the others"
         await bus.ensure(settings.monitor.topic, 1, METRICS_CONFIG)

@@ -28,6 +28,7 @@ from binwright.controller.kube.mirror import Mirror, label_of, name_of
 from binwright.controller.kube.trouble import Trouble, of_deployment, of_pod
 from binwright.core.errors import ClusterRefused, TemplateRefused, WorldError
 from binwright.core.model import Slot
+from binwright.shell.gauges import Sample
 
 log = structlog.get_logger()
 
@@ -107,6 +108,17 @@ class KubernetesFleet:
     def refusals(self) -> list[str]:
         """Return what Kubernetes or the template's faults do not let us do, in words."""
         return sorted(set(self._refused.values()))
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield the fleet's numbers, while it is ours to keep."""
+        if self._desired is None:
+            return
+        group = {"group": self._shape.group}
+        yield Sample("binwright_slots_wanted", len(self._desired), group)
+        yield Sample("binwright_fleet_refusals", len(self.refusals), group)
+        for slot, trouble in sorted(self._troubles.items()):
+            told = {**group, "slot": str(slot), "reason": trouble.reason}
+            yield Sample("binwright_slot_trouble", 1, told)
 
     # --- keeping -------------------------------------------------------------------------------
 

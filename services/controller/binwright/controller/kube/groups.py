@@ -1,7 +1,7 @@
 """One controller for all ConsumerGroup objects of a namespace: a machine and a fleet for each."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import structlog
@@ -25,6 +25,7 @@ from binwright.controller.realm import realm
 from binwright.controller.steer import Controller, Deposed
 from binwright.core.errors import BinwrightError, ClusterRefused, UserError, WorldError
 from binwright.core.ports import Bus
+from binwright.shell.gauges import Sample
 from binwright.shell.run import endless, first_cause, meanwhile
 from binwright.shell.settings import Settings
 
@@ -51,6 +52,7 @@ class Groups:
     bus: Bus
     base: Settings
     _ruled: dict[str, _Ruled] = field(default_factory=dict)
+    _fleets: list[KubernetesFleet] = field(default_factory=list)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
@@ -58,6 +60,11 @@ class Groups:
         path = f"/apis/{API_VERSION}/namespaces/{self.cluster.namespace}/{PLURAL}"
         self.objects = Mirror(self.cluster.api, path)
         self.objects.listen(lambda _: self._changed.set())
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield the numbers of all fleets."""
+        for fleet in self._fleets:
+            yield from fleet.samples()
 
     async def rule(self) -> None:
         """Rule every object there is, for ever; end all reigns when cancelled.
@@ -127,6 +134,7 @@ class Groups:
         fleet = KubernetesFleet(
             self.cluster, shape, settings.controller.max_slots, _template_of(obj)
         )
+        self._fleets.append(fleet)
         try:
             async with meanwhile(endless(fleet.run())):
                 while True:
@@ -135,6 +143,7 @@ class Groups:
                     fleet.rest()
                     await asyncio.sleep(RETRY_S)
         finally:
+            self._fleets.remove(fleet)
             fleet.close()
 
     async def _reign(
