@@ -1,13 +1,13 @@
 """A sorted collection whose additions and removals stay cheap up to millions of entries."""
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 T = TypeVar("T", bound=tuple[float, ...])
 
 BLOCK = 1_000
-"""Entries of a block when it is made; one that doubles is cut in two."""
+"""A block of twice as many entries is cut in two."""
 
 
 class Ordered(Generic[T]):
@@ -17,10 +17,9 @@ class Ordered(Generic[T]):
     shift at the speed of memory. No block is ever empty, but for the only one.
     """
 
-    def __init__(self, entries: Iterable[T] = ()) -> None:
-        every = sorted(entries)
-        self._blocks = [every[at : at + BLOCK] for at in range(0, len(every), BLOCK)] or [[]]
-        self._firsts = [block[0] for block in self._blocks if block]
+    def __init__(self) -> None:
+        self._blocks: list[list[T]] = [[]]
+        self._firsts: list[T] = []
 
     def add(self, entry: T) -> None:
         """Put an entry in its place."""
@@ -52,22 +51,3 @@ class Ordered(Generic[T]):
             if (found := bisect_left(block, x=True, key=fits)) < len(block):
                 return block[found]
         return None
-
-    def least(self, bound: T) -> T | None:
-        """Return the least entry that is not below `bound`."""
-        at = max(0, bisect_right(self._firsts, bound) - 1)
-        for block in self._blocks[at : at + 2]:
-            if (found := bisect_left(block, bound)) < len(block):
-                return block[found]
-        return None
-
-    @property
-    def last(self) -> T | None:
-        """Return the greatest entry."""
-        block = self._blocks[-1]
-        return block[-1] if block else None
-
-    def descending(self) -> Iterator[T]:
-        """Walk from the greatest entry to the least; nothing may change meanwhile."""
-        for block in reversed(self._blocks):
-            yield from reversed(block)
