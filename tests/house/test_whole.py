@@ -1,13 +1,15 @@
 """The main job on fakes and virtual time: minutes of it in less than a second."""
 
 import asyncio
+from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from binwright.core.messages import Goodbye, Planned
-from binwright.core.model import Slot, TopicPartition
+from binwright.core.model import BytesPerSecond, Slot, TopicPartition
 
-from .world import P, until, world
+from .world import RULES, P, until, world
 
 pytestmark = pytest.mark.looptime
 
@@ -21,6 +23,19 @@ async def test_load_doubles_then_a_consumer_appears_and_nothing_is_lost_or_doubl
         w.load(dict.fromkeys(P, 40_000.0))
         await until(lambda: len(w.fleet.running) == 2 and w.steady())
         assert any(isinstance(m, Planned) and m.moves for m in w.heard())
+        await w.settled()
+
+
+async def test_a_consumer_that_sustains_twice_as_much_is_given_more() -> None:
+    large = replace(RULES, limits={Slot(0): BytesPerSecond(240_000)})
+    async with world({"orders": 4}, large) as w:
+        w.load(dict.fromkeys(P, 45_000.0))
+        await until(w.steady)
+        assert w.fleet.running == {0}
+
+        w.load(dict.fromkeys(P, 62_000.0))
+        await until(lambda: len(w.fleet.running) == 2 and w.steady())
+        assert Counter(w.group().assignment().values()) == {0: 3, 1: 1}
         await w.settled()
 
 
