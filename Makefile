@@ -10,7 +10,7 @@ FAULTS ?= 10
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kubernetes test-images test-node check model chaos bench bench-handover bench-packing bench-monitor bench-kubernetes clean
+.PHONY: help demo test test-kubernetes test-compose test-images test-node check model chaos bench bench-handover bench-packing bench-monitor bench-kubernetes clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -37,7 +37,7 @@ check: $(VENV)/.dev ## Lint, types, layers, spelling
 
 test: $(VENV)/.dev ## Core (every branch), house (virtual time), then the real broker and Spark
 	$(BIN)/python -m pytest tests/core --cov --cov-report=term --cov-fail-under=100
-	$(BIN)/python -m pytest tests --ignore=tests/core --ignore=tests/kubernetes --ignore=tests/images --ignore=tests/node
+	$(BIN)/python -m pytest tests --ignore=tests/core --ignore=tests/kubernetes --ignore=tests/compose --ignore=tests/images --ignore=tests/node
 
 model: $(VENV)/.dev ## Explore the protocol state by state (ARGS="holds breaks --states N"; a quarter of an hour)
 	$(BIN)/python -m tests.model $(ARGS)
@@ -50,6 +50,9 @@ test-images: $(VENV)/.dev ## The images from their Dockerfiles, looked into; nee
 
 test-node: $(VENV)/.dev ## The images and manifests on a real kubelet with containerd; needs root and an engine
 	$(BIN)/python -m pytest tests/node
+
+test-compose: $(VENV)/.dev ## The compose file as it is under load, and the docker fleet (needs a container engine)
+	$(BIN)/python -m pytest $(or $(ARGS),tests/compose)
 
 chaos: $(VENV)/.dev ## Break the real thing on purpose under load, and audit it (SEED=1 FAULTS=10)
 	@$(BIN)/python -m tests.chaos --seed $(SEED) --faults $(FAULTS) $(ARGS)
