@@ -283,6 +283,9 @@ async def test_what_crashes_is_told_with_its_last_words_and_when_it_is_over(site
         crashed.state = "restarting"
         await until(lambda: fleet.troubles != {})
         assert fleet.troubles == {0: "here-g-consumer-0 ended with 2, 3 restarts"}
+        told = {sample.name: sample.value for sample in fleet.samples()}
+        assert told["binwright_slots_wanted"] == 2
+        assert told["binwright_slot_trouble"] == 1
         crashed.state = "running"
         await until(lambda: fleet.troubles == {})
 

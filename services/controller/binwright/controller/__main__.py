@@ -51,6 +51,7 @@ async def _fleet(settings: Settings, health: Health) -> AsyncIterator[Fleet]:
             from binwright.controller.docker.deploy import docker_fleet  # noqa: PLC0415 - as below
 
             async with docker_fleet(settings) as containers:
+                health.measures.append(containers.samples)
                 yield containers
         case "kubernetes":
             # Its client takes a second and 45 MB: only for those who use it.

@@ -8,7 +8,7 @@ hearing the engine's events and to mend what was missed.
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Coroutine, Mapping
+from collections.abc import Collection, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
@@ -20,6 +20,7 @@ from binwright.controller.docker.shape import GROUP_LABEL, REALM_LABEL, Found, S
 from binwright.controller.docker.survey import Survey
 from binwright.core.errors import EngineRefused, WorldError
 from binwright.core.model import Slot
+from binwright.shell.gauges import Sample
 from binwright.shell.run import endless
 
 log = structlog.get_logger()
@@ -28,6 +29,7 @@ Order = Coroutine[Any, Any, None]
 
 FIRST_REST_S, LONGEST_REST_S = 1.0, 10.0
 LONGEST_PULL_REST_S = 300.0
+CRASHES = "ConsumerCrashes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +129,18 @@ class DockerFleet:
     def refusals(self) -> list[str]:
         """Return what the engine does not do for us, in words."""
         return sorted(set(self._refused.values()))
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield the fleet's numbers, while it is ours to keep."""
+        if self._desired is None:
+            return
+        group = {"group": self.shape.group}
+        yield Sample("binwright_slots_wanted", len(self._desired), group)
+        yield Sample("binwright_fleet_refusals", len(self.refusals), group)
+        for slot in sorted(self._troubles):
+            yield Sample(
+                "binwright_slot_trouble", 1, {**group, "slot": str(slot), "reason": CRASHES}
+            )
 
     # --- keeping -------------------------------------------------------------------------------
 
@@ -314,7 +328,7 @@ class DockerFleet:
         for slot, found in kept.items():
             if found.state == "restarting" and slot not in self._troubles:
                 self._troubles[slot] = last_words(found, await self.engine.container(found.id))
-                self._tell("ConsumerCrashes", self._troubles[slot], slot, warning=True)
+                self._tell(CRASHES, self._troubles[slot], slot, warning=True)
             elif slot in self._troubles and self._steady(found):
                 self._tell("ConsumerRecovered", f"from: {self._troubles.pop(slot)}", slot)
 
