@@ -9,8 +9,8 @@ HELP = {
     "binwright_up": "1 while the service runs.",
     "binwright_ready": "1 while the service can do its work.",
     "binwright_slots_wanted": "Consumers that the group's plan asks the fleet for.",
-    "binwright_slot_trouble": "1 for each slot whose pod or container does not run, with the reason.",
-    "binwright_fleet_refusals": "Reasons for which the cluster, the engine or the template refuses orders.",
+    "binwright_slot_trouble": "1 for each slot whose consumer cannot run, with the reason.",
+    "binwright_fleet_refusals": "Reasons for which the cluster or the engine refuses orders.",
 }
 """Every gauge there is, and what it says."""
 
