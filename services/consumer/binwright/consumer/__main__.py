@@ -50,9 +50,9 @@ async def consume(settings: Settings, slot: Slot) -> None:
     chosen = settings.consumer
     async with (
         served(settings.health) as health,
+        DeltaLake(settings.lake, chosen.write_timeout_s, early=settings.topics) as lake,
         KafkaBus(settings.kafka) as bus,
         KafkaIntake(settings.kafka, settings.group, settings.topics, chosen.isolation) as intake,
-        DeltaLake(settings.lake, chosen.write_timeout_s) as lake,
     ):
         process = f"{socket.gethostname()}/{os.getpid()}/{uuid4().hex[:8]}"
         mailbox = await open_mailbox(

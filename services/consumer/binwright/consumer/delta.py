@@ -7,10 +7,11 @@ of its app id. A skipped write says "OK" too: only the session's last commit tel
 import time
 from collections.abc import Callable, Collection
 
+from pyspark.errors import PySparkException
 from pyspark.sql.connect.dataframe import DataFrame
 from pyspark.sql.connect.session import SparkSession
 
-from binwright.consumer.faults import CONFLICTS, NOT_EMPTY, names
+from binwright.consumer.faults import CONFLICTS, NOT_EMPTY, answered, names
 from binwright.consumer.rows import COLUMNS
 from binwright.core.errors import UserError
 from binwright.core.ports import Commit, History
@@ -28,6 +29,17 @@ CREATION_PAUSE_S = 0.2
 
 FIRST_LOOK = 64  # commits: enough where a hint, or an own commit of late, says how far back
 LONGEST_LOOK = 20_000  # commits: some seconds; beyond, asking the rows is quicker
+
+
+def ensure(spark: SparkSession, path: str, topic: str) -> None:
+    """Create the table unless it is there; raise `UserError` unless it takes our rows."""
+    try:
+        check_columns(spark, path)
+    except PySparkException as exc:
+        if not answered(exc):
+            raise
+        create(spark, path, topic)
+        check_columns(spark, path)
 
 
 def create(spark: SparkSession, path: str, topic: str) -> None:

@@ -11,7 +11,7 @@ from pyspark.sql.connect.session import SparkSession
 
 from binwright.consumer import delta
 from binwright.consumer.faults import Faults
-from binwright.consumer.rows import to_arrow
+from binwright.consumer.rows import COLUMNS, to_arrow
 from binwright.consumer.session import INLINE_BYTES, Sessions
 from binwright.core.errors import BinwrightError
 from binwright.core.model import TopicPartition
@@ -39,27 +39,45 @@ class DeltaLake:
         write_timeout_s: float,
         *,
         read_timeout_s: float = READ_TIMEOUT_S,
+        early: Sequence[str] = (),
     ) -> None:
+        """Use `lake`'s server.
+
+        Args:
+            lake: Where the tables are, and which server writes them.
+            write_timeout_s: How long a write may go without a verdict.
+            read_timeout_s: How long a question may go without an answer.
+            early: Topics whose tables are opened at once, for the first `open` of each: a session
+                and its first questions take seconds where the server is cold or busy.
+        """
         self._path = lake.path.rstrip("/")
         self._server = shown(lake.spark)
         self._sessions = Sessions(lake.spark)
         self._write_timeout_s, self._read_timeout_s = write_timeout_s, read_timeout_s
+        self._topics, self._early = early, dict[str, asyncio.Task[str]]()
 
     async def __aenter__(self) -> Self:
         """Return itself; nothing is connected yet."""
+        self._early = {topic: asyncio.create_task(self._open(topic)) for topic in self._topics}
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """End the session; takes 15 s at most, if the server does not answer."""
+        for early in self._early.values():
+            early.cancel()
+        await asyncio.gather(*self._early.values(), return_exceptions=True)
         await self._sessions.close()
 
     async def open(self, topic: str) -> str:
         """Create the topic's table unless it is there; see `Lake.open`."""
+        early = self._early.pop(topic, None)
+        return await (early or self._open(topic))
+
+    async def _open(self, topic: str) -> str:
         path = self._table(topic)
 
         def work(spark: SparkSession) -> str:
-            delta.create(spark, path, topic)
-            delta.check_columns(spark, path)
+            delta.ensure(spark, path, topic)
             return delta.table_id(spark, path)
 
         return await self._ask(work, self._read_timeout_s, self._faults(path).of_open)
@@ -143,4 +161,5 @@ class DeltaLake:
 
 
 def _nothing(spark: SparkSession) -> DataFrame:
-    return spark.createDataFrame([], delta.DDL)
+    columns = [f"CAST(NULL AS {kind}) AS `{name}`" for name, kind in COLUMNS.items()]
+    return spark.range(1).where("false").selectExpr(*columns)  # the server is asked nothing for it
