@@ -115,10 +115,10 @@ def _ports(pids: set[int]) -> set[int]:
 
 
 @asynccontextmanager
-async def proxy(target: int) -> AsyncIterator[Proxy]:
-    """Listen on a free port for connections to `target`."""
+async def proxy(target: int, address: str = HOST) -> AsyncIterator[Proxy]:
+    """Listen on a free port of `address` for connections to `target`, which is on the loopback."""
     between = Proxy(target)
-    server = await asyncio.start_server(between.serve, HOST, 0)
+    server = await asyncio.start_server(between.serve, address, 0)
     between.port = server.sockets[0].getsockname()[1]
     try:
         yield between

@@ -44,6 +44,7 @@ class Plane:
     port: int
     etcd_port: int
     peer_port: int
+    address: str = HOST  # of the API server
     tokens: Mapping[str, str] = field(
         default_factory=lambda: {role: secrets.token_hex(16) for role in IDENTITIES}
     )
@@ -51,7 +52,7 @@ class Plane:
 
     @property
     def url(self) -> str:
-        return f"https://{HOST}:{self.port}"
+        return f"https://{self.address}:{self.port}"
 
     @property
     def ca(self) -> Path:
@@ -122,7 +123,7 @@ class Plane:
         child = self._spawn(
             "kube-apiserver",
             f"--etcd-servers=http://{HOST}:{self.etcd_port}",
-            f"--bind-address={HOST}",
+            f"--bind-address={self.address}",
             f"--secure-port={self.port}",
             f"--cert-dir={self.home / 'certs'}",
             f"--token-auth-file={self.home / 'tokens.csv'}",
@@ -133,6 +134,7 @@ class Plane:
             f"--service-account-key-file={key}",
             "--service-cluster-ip-range=10.96.0.0/16",
             "--endpoint-reconciler-type=none",
+            "--kubelet-preferred-address-types=InternalIP",
         )
         await child.ready(lambda: self._answers("/readyz"), deadline_s=READY_S)
 
@@ -185,8 +187,11 @@ class Plane:
 
 
 @asynccontextmanager
-async def run_plane(programs: Path, home: Path) -> AsyncIterator[Plane]:
-    """Run a control plane whose data and logs are in `home`, and stop it at the end."""
+async def run_plane(programs: Path, home: Path, address: str = HOST) -> AsyncIterator[Plane]:
+    """Run a control plane whose data and logs are in `home`, and stop it at the end.
+
+    Its API server is at `address`, the rest on the loopback.
+    """
     tokens_file, key = home / "tokens.csv", home / "accounts.key"
     make_key = Command(
         title="openssl",
@@ -199,7 +204,7 @@ async def run_plane(programs: Path, home: Path) -> AsyncIterator[Plane]:
     assert code == 0, made.tail()
     async with AsyncExitStack() as stack:
         port, etcd, peer = (stack.enter_context(reserved(None)) for _ in range(3))
-        plane = Plane(programs, home, port, etcd, peer)
+        plane = Plane(programs, home, port, etcd, peer, address)
         tokens_file.touch(0o600)
         tokens_file.write_text(
             "".join(
