@@ -1,6 +1,7 @@
 """What probes are answered."""
 
 import asyncio
+from contextlib import suppress
 
 import aiohttp
 import pytest
@@ -45,6 +46,42 @@ async def test_prometheus_is_told_every_services_numbers_and_its_own() -> None:
     assert "# TYPE binwright_ready gauge\nbinwright_ready 0\n" in page
     told = r'binwright_slot_trouble{group="a \"b\"",reason="back\\off\nagain"} 1'
     assert told in page.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("request_line", "status"),
+    [
+        (b"HEAD /ready HTTP/1.1", b"503"),
+        (b"GET /live?verbose=1 HTTP/1.0", b"200"),
+        (b"GET / HTTP/1.1", b"404"),
+        (b"POST /ready HTTP/1.1", b"405"),
+        (b"nonsense", b"405"),
+    ],
+)
+async def test_every_request_has_an_answer(request_line: bytes, status: bytes) -> None:
+    with reserved() as port:
+        free = port
+    async with served(HealthSettings(port=free)), asyncio.timeout(20):
+        reader, writer = await asyncio.open_connection("127.0.0.1", free)
+        writer.write(request_line + b"\r\nHost: here\r\n\r\n")
+        answer = await reader.read()
+        writer.close()
+    assert answer.split()[1] == status
+    assert answer.endswith(b"\r\n\r\n") == request_line.startswith(b"HEAD")
+
+
+async def test_who_hangs_up_or_talks_too_long_disturbs_nobody() -> None:
+    with reserved() as port:
+        free = port
+    async with served(HealthSettings(port=free)), asyncio.timeout(20):
+        for words in (b"GET /re", b"x" * 200_000):
+            reader, writer = await asyncio.open_connection("127.0.0.1", free)
+            writer.write(words)
+            writer.write_eof()
+            with suppress(ConnectionResetError):
+                assert await reader.read() == b""
+            writer.close()
+        assert (await asked(free, "/live"))[0] == 200
 
 
 async def test_a_port_that_is_taken_is_told() -> None:
