@@ -42,6 +42,7 @@ def place(board: Board, number: int, budget: float) -> float | None:
         What it costs, bytes/s (below 0 if it gains), or None: nothing was done.
     """
     here, home = board.at[number], board.homes[number]
+    # Who never had a home, or has left it already, moves for nothing.
     own = board.rates[number] if home != NOWHERE and here in (NOWHERE, home) else 0.0
     if budget <= 0:
         return None
