@@ -127,3 +127,13 @@ def test_a_child_reads_from_its_environment_what_its_parent_has(
 
 def test_a_relative_lake_is_the_same_place_for_every_process() -> None:
     assert load_settings(lake={"path": "lake"}).lake.path == str(Path("lake").absolute())
+
+
+def test_what_kubernetes_tells_of_services_is_no_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every pod is told of `binwright-spark`: no service of ours would start."""
+    for name in ("SERVICE_HOST", "SERVICE_PORT_CONNECT", "PORT", "PORT_15002_TCP_ADDR"):
+        monkeypatch.setenv(f"BINWRIGHT_SPARK_{name}", "10.96.0.7")
+    load_settings()
+    monkeypatch.setenv("BINWRIGHT_SPARK_PATH", "x")
+    with pytest.raises(SettingsError, match=r"unknown variables: BINWRIGHT_SPARK_PATH$"):
+        load_settings()

@@ -38,6 +38,7 @@ METADATA_SUFFIX = ".metadata"
 """A group's hand-over topic is named for the group, with this behind it."""
 
 _PREFIX = "BINWRIGHT_"
+_SERVICE_HOST = "_SERVICE_HOST"
 OTHER_VARIABLES = {FILE_VARIABLE, "BINWRIGHT_CACHE", "BINWRIGHT_IVY_SETTINGS"}
 """Variables of ours that are no settings."""
 
@@ -339,6 +340,13 @@ def _told(where: tuple[int | str, ...], what: str) -> str:
     return f"  {name}: {what.removeprefix('Value error, ')}"
 
 
+def _of_a_service(name: str) -> bool:
+    """Whether Kubernetes made it, for a Service that is called as we are: it tells every pod."""
+    hosts = (key for key in os.environ if key.endswith(_SERVICE_HOST))
+    services = [host.removesuffix(_SERVICE_HOST) for host in hosts]
+    return any(name.startswith((f"{s}_SERVICE_", f"{s}_PORT")) for s in services)
+
+
 def load_settings(**given: Any) -> Settings:
     """Read the file and the environment; `given` wins over both.
 
@@ -352,7 +360,9 @@ def load_settings(**given: Any) -> Settings:
     strange = [
         name
         for name in sorted(os.environ)
-        if name.startswith(_PREFIX) and name.partition("__")[0] not in known
+        if name.startswith(_PREFIX)
+        and name.partition("__")[0] not in known
+        and not _of_a_service(name)
     ]
     if strange:
         raise SettingsError(f"unknown variables: {', '.join(strange)}")
