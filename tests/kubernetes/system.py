@@ -162,10 +162,10 @@ class Servers:
 async def run_servers(home: Path, address: str) -> AsyncIterator[Servers]:
     """Run both; pods reach them at `address`, which is this machine's."""
     async with AsyncExitStack() as stack:
-        port, voting = stack.enter_context(reserved()), stack.enter_context(reserved())
+        port, outer, voting = (stack.enter_context(reserved()) for _ in range(3))
         listeners = f"PLAINTEXT://{HOST}:{port}"
         if address != HOST:
-            listeners += f",PODS://{address}:{port}"
+            listeners += f",PODS://{address}:{outer}"
         settings = {
             "listeners": f"{listeners},CONTROLLER://{HOST}:{voting}",
             "advertised.listeners": listeners,
@@ -176,13 +176,14 @@ async def run_servers(home: Path, address: str) -> AsyncIterator[Servers]:
         }
         await stack.enter_async_context(run_broker(home / "kafka", port=port, settings=settings))
         spark = await stack.enter_async_context(run_spark(home / "spark", memory="1g"))
-        pods_spark = spark.url
-        if address != HOST:
+        if address == HOST:
+            yield Servers(f"{HOST}:{port}", spark.url, f"{HOST}:{port}", spark.url)
+        else:
             target = urlparse(spark.url).port
             assert target is not None
             between = await stack.enter_async_context(proxy(target, address))
-            pods_spark = f"sc://{address}:{between.port}"
-        yield Servers(f"{HOST}:{port}", spark.url, f"{address}:{port}", pods_spark)
+            pods = f"{address}:{outer}", f"sc://{address}:{between.port}"
+            yield Servers(f"{HOST}:{port}", spark.url, *pods)
 
 
 @asynccontextmanager
@@ -204,8 +205,10 @@ async def run_system(
         address: Of this machine, as pods reach it.
     """
     (home / "lake").mkdir()
-    api = Api(await configured(plane.kubeconfig()), 10.0)
-    async with run_servers(home, address) as servers:
+    async with AsyncExitStack() as stack:
+        api = Api(await configured(plane.kubeconfig()), 10.0)
+        stack.push_async_callback(api.close)
+        servers = await stack.enter_async_context(run_servers(home, address))
         kafka = KafkaSettings(bootstrap_servers=servers.kafka)
         lake = LakeSettings(path=str(home / "lake"), spark=servers.spark)
         settings = SETTINGS.format(
@@ -227,4 +230,3 @@ async def run_system(
                     yield System(plane, api, kafka, lake, bus, picture)
             finally:  # to the end: nothing can be put into a namespace that is about to go
                 await plane.kubectl("delete", "namespace", NAMESPACE, "--timeout=120s")
-    await api.close()
