@@ -18,6 +18,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from tests.bench.handover.ages import ages, landed
 from tests.bench.handover.course import MEMBERS, PARTITIONS, Ground, measure
 from tests.bench.handover.member import KINDS
 from tests.bench.handover.ours import ours
@@ -53,11 +54,13 @@ async def of_ours(ground: Ground, directory: Path, times: int, say: Any) -> dict
     ):
         found = await measure(subject, ground, times)
         pauses = [1e3 * move.pause_s for move in subject.picture.moves]
+        rows = await landed(spark.url, directory / "lake" / ground.topic)
     writes = written(directory)
     return found | {
         "moves": len(pauses),
         "pause_per_move_ms": {f"p{q}": percentile(pauses, q / 100) for q in (50, 99, 100)},
         "write_s": {f"p{q}": percentile(writes, q / 100) for q in (50, 99)},
+        "age_s": ages(rows, found["when"]),
     }
 
 

@@ -89,6 +89,9 @@ async def measure(subject: Subject, ground: Ground, times: int) -> dict[str, Any
         subject: Not started yet.
         ground: Where it reads.
         times: How many of the members are bounced, one after the other.
+
+    Returns:
+        What each phase cost; under "when" the phases, from and to in seconds since the epoch.
     """
     bounces: list[float] = []
     loads: list[float] = []
@@ -113,7 +116,13 @@ async def measure(subject: Subject, ground: Ground, times: int) -> dict[str, Any
         grown = time.monotonic() - 1.0
     found = gaps(read(subject.marks))
     calm = usual(within(found, steady, bounces[0] - 0.5))
+    epoch = time.time() - time.monotonic()
     return {
+        "when": {
+            "steady": (epoch + steady, epoch + bounces[0]),
+            "bounce": (epoch + bounces[0], epoch + bounced),
+            "growth": (epoch + growing, epoch + grown),
+        },
         "steady": asdict(calm),
         "bounce": _phase(within(found, bounces[0] - 0.5, bounced), bounces, calm),
         "growth": _phase(within(found, growing - 0.5, grown), [growing], calm),
