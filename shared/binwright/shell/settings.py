@@ -34,11 +34,8 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Seconds = Positive
 Bytes = Annotated[int, Field(gt=0)]
 FILE_VARIABLE = "BINWRIGHT_SETTINGS"
-METADATA_SUFFIX = ".metadata"
-"""A group's hand-over topic is named for the group, with this behind it."""
-
-_PREFIX = "BINWRIGHT_"
-_SERVICE_HOST = "_SERVICE_HOST"
+METADATA_SUFFIX = ".metadata"  # of a group's hand-over topic, behind the group's name
+_PREFIX, _SERVICE_HOST = "BINWRIGHT_", "_SERVICE_HOST"
 OTHER_VARIABLES = {FILE_VARIABLE, "BINWRIGHT_CACHE", "BINWRIGHT_IVY_SETTINGS"}
 """Variables of ours that are no settings."""
 
@@ -261,9 +258,8 @@ class LakeSettings(Section):
     def _is_connect(cls, value: str) -> str:
         parts = urlparse(value)
         if parts.scheme != "sc" or not parts.hostname:
-            raise ValueError(
-                f"expected a Spark Connect address, sc://HOST:PORT, got {shown(value)!r}"
-            )
+            got = shown(value)
+            raise ValueError(f"expected a Spark Connect address, sc://HOST:PORT, got {got!r}")
         return value
 
     @field_validator("path")
