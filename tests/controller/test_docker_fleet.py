@@ -261,7 +261,7 @@ async def test_a_slot_that_cannot_start_is_told_and_the_others_run(site: Site) -
         assert "already in use" in fleet.refusals[0]
         site.fake.containers = {c.id: c for c in site.fake.containers.values() if c.labels}
         await until(lambda: site.fake.running() == names(0, 1))
-        assert fleet.refusals == []
+        await until(lambda: fleet.refusals == [])
 
 
 async def test_a_network_that_is_missing_is_told_until_it_is_there(site: Site) -> None:
@@ -272,7 +272,7 @@ async def test_a_network_that_is_missing_is_told_until_it_is_there(site: Site) -
         assert fleet.refusals == ["here-g-consumer-0: 404: network net not found"]
         site.fake.failing.clear()
         await until(lambda: site.fake.running() == names(0))
-        assert fleet.refusals == []
+        await until(lambda: fleet.refusals == [])
 
 
 async def test_what_crashes_is_told_with_its_last_words_and_when_it_is_over(site: Site) -> None:
