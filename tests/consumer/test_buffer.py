@@ -2,7 +2,7 @@
 
 import pytest
 
-from binwright.consumer.buffer import RECORD_OVERHEAD, Buffer, Shelf
+from binwright.consumer.buffer import GATHER_S, RECORD_OVERHEAD, Buffer, Shelf
 from binwright.core.batch import BatchRules
 from binwright.core.model import TopicPartition
 from binwright.core.ports import Record
@@ -26,6 +26,23 @@ def test_a_batch_holds_what_is_landing_from_where_it_has_landed() -> None:
     buffer.add(Q, records(8), 0.0)
     taken = buffer.take("orders", {P: 2})
     assert {p: offsets(rows) for p, rows in taken.items()} == {P: [2, 3]}
+
+
+def test_rows_that_nobody_read_for_long_go_first_and_soon_once() -> None:
+    """They shall not wait until a batch is full as well."""
+    buffer = Buffer(BatchRules(wait_s=60.0))
+    buffer.add(TopicPartition("clicks", 0), records(1), 0.0)
+    buffer.hurry(P)
+    buffer.add(Q, records(1), 99.0)
+    assert buffer.due(100.0) == "clicks", "not hurried, and nothing of what is hurried is there"
+    buffer.add(P, records(1), 100.0)
+    assert buffer.due(100.1) == "clicks", "its topic's other partitions may come yet"
+    assert buffer.due(100.0 + GATHER_S) == "orders"
+    buffer.take("orders", {P: 0, Q: 0})
+    buffer.add(P, records(2), 101.0)
+    assert buffer.due(102.0) == "clicks"
+    buffer.take("clicks", {})
+    assert buffer.due_in(102.0) == pytest.approx(59.0)
 
 
 def test_rows_that_do_not_follow_are_refused() -> None:

@@ -10,6 +10,7 @@ from binwright.core.model import TopicPartition
 from binwright.core.ports import Record
 
 RECORD_OVERHEAD = 64  # bytes a row takes besides its key and value, about
+GATHER_S = 0.2  # how long hurried rows are waited for: a topic's partitions come one after another
 
 
 def size_of(records: Sequence[Record]) -> int:
@@ -25,6 +26,7 @@ class Buffer:
         self._rows: dict[TopicPartition, list[Record]] = {}
         self._sizes: dict[TopicPartition, int] = {}
         self._oldest: dict[str, float] = {}
+        self._hurried: set[TopicPartition] = set()
 
     @property
     def room(self) -> int:
@@ -39,23 +41,32 @@ class Buffer:
                 raise ValueError(f"{partition}: {records[0].offset} came after {rows[-1].offset}")
             rows.extend(records)
             self._sizes[partition] = self._sizes.get(partition, 0) + size_of(records)
-            self._oldest.setdefault(partition.topic, now)
+            oldest = self._oldest.setdefault(partition.topic, now)
+            if partition in self._hurried:
+                soon = now + GATHER_S - self.rules.wait_s
+                self._oldest[partition.topic] = min(oldest, soon)
+
+    def hurry(self, partition: TopicPartition) -> None:
+        """Let its first rows go soon, and before others: nobody has read it for some time."""
+        self._hurried.add(partition)
 
     def drop(self, partition: TopicPartition) -> None:
         """Forget a partition's rows: somebody else will read them."""
         self._rows.pop(partition, None)
         self._sizes.pop(partition, None)
+        self._hurried.discard(partition)
         if not any(p.topic == partition.topic for p in self._rows):
             self._oldest.pop(partition.topic, None)
 
     def due(self, now: float) -> str | None:
-        """Return the topic whose batch is to be written now, the longest waiting first."""
+        """Return the topic whose batch is to be written now: hurried, then longest waiting."""
+        hurried = {p.topic for p in self._hurried & self._rows.keys()}
         ready = [
-            (oldest, topic)
+            (topic not in hurried, oldest, topic)
             for topic, oldest in self._oldest.items()
             if due(self.rules, self._size(topic), oldest, now)
         ]
-        return min(ready)[1] if ready else None
+        return min(ready)[2] if ready else None
 
     def due_in(self, now: float) -> float | None:
         """Return the seconds until a batch is due by its age; None when there is nothing."""
@@ -72,6 +83,7 @@ class Buffer:
         for partition in sorted(p for p in self._rows if p.topic == topic):
             records = self._rows.pop(partition)
             self._sizes.pop(partition)
+            self._hurried.discard(partition)
             if partition in landed:
                 first = bisect_left(records, landed[partition], key=attrgetter("offset"))
                 if records[first:]:

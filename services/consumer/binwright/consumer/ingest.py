@@ -325,6 +325,8 @@ class Ingest:
                 self._opens.append(opening)  # behind the others: they need not wait for it
             return
         self._apply(handover.opened(self.consumer, opening, offsets))
+        for partition in opening.partitions:
+            self._buffer.hurry(partition)
         for topic in topics:
             await self._hint(topic)  # so that the next owner need not read the whole history
 
