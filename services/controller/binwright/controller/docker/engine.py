@@ -13,6 +13,7 @@ from typing import Any
 import aiohttp
 import orjson
 
+from binwright.controller.answers import answering, reason
 from binwright.core.errors import EngineRefused, EngineUnavailable, SettingsError
 
 Obj = dict[str, Any]
@@ -117,7 +118,7 @@ class Engine:
         timeout_s: float | None = None,
     ) -> bytes:
         patience = aiohttp.ClientTimeout(total=timeout_s or self._timeout_s)
-        with _translated(path):
+        with answering(path, EngineUnavailable):
             async with (
                 self._turns,
                 self._session.request(
@@ -126,7 +127,7 @@ class Engine:
             ):
                 said = await answer.read()
                 if answer.status >= FAILING:
-                    raise EngineRefused(answer.status, _reason(said))
+                    raise EngineRefused(answer.status, reason(said))
                 return said
 
 
@@ -164,14 +165,6 @@ def _parts(image: str) -> tuple[str, str]:
     return (name, tag) if colon and "/" not in tag else (image, "latest")
 
 
-def _reason(said: bytes) -> str:
-    try:
-        message: str = orjson.loads(said)["message"]
-    except (ValueError, KeyError, TypeError):  # a proxy in between answers in its own words
-        return said[:200].decode(errors="replace")
-    return message
-
-
 @contextlib.contextmanager
 def _as_good(*statuses: int) -> Iterator[None]:
     try:
@@ -179,13 +172,3 @@ def _as_good(*statuses: int) -> Iterator[None]:
     except EngineRefused as exc:
         if exc.status not in statuses:
             raise
-
-
-@contextlib.contextmanager
-def _translated(path: str) -> Iterator[None]:
-    try:
-        yield
-    except TimeoutError as exc:
-        raise EngineUnavailable(f"no answer in time: {path}") from exc
-    except (aiohttp.ClientError, OSError) as exc:
-        raise EngineUnavailable(f"{path}: {str(exc) or type(exc).__name__}") from exc

@@ -5,7 +5,6 @@ mostly spent on building objects that nobody reads.
 """
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +17,7 @@ from kubernetes_asyncio import config
 from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 
+from binwright.controller.answers import answering, reason
 from binwright.core.errors import ClusterRefused, ClusterUnavailable, SettingsError
 
 log = structlog.get_logger()
@@ -104,7 +104,7 @@ class Api:
             sock_connect=self._timeout_s, sock_read=timeout_s + self._timeout_s
         )
         asked = {**query, "watch": "true", "timeoutSeconds": str(timeout_s)}
-        with _translated(path):
+        with answering(path, ClusterUnavailable):
             async with await self._send("GET", path, asked, None, _JSON, patience) as answer:
                 await _check(answer, f"watch {path}")
                 async for line in _lines(answer):
@@ -145,7 +145,7 @@ class Api:
         self, verb: str, path: str, query: Mapping[str, str], body: Obj | None, kind: str
     ) -> Obj:
         patience = aiohttp.ClientTimeout(total=self._timeout_s)
-        with _translated(path):
+        with answering(path, ClusterUnavailable):
             async with (
                 self._turns,
                 await self._send(verb, path, query, body, kind, patience) as answer,
@@ -188,25 +188,11 @@ async def _lines(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
 async def _check(answer: aiohttp.ClientResponse, asked: str) -> None:
     if answer.ok:
         return
-    body = await answer.read()
-    try:
-        said = orjson.loads(body).get("message", "")
-    except (ValueError, AttributeError):  # a proxy in between answers in its own words
-        said = body[:200].decode(errors="replace")
+    said = reason(await answer.read())
     after = answer.headers.get("Retry-After", "")
     raise ClusterRefused(
         answer.status, f"{asked}: {said}", float(after) if after.isdigit() else 0.0
     )
-
-
-@contextlib.contextmanager
-def _translated(path: str) -> Any:
-    try:
-        yield
-    except TimeoutError as exc:
-        raise ClusterUnavailable(f"no answer in time: {path}") from exc
-    except (aiohttp.ClientError, OSError) as exc:
-        raise ClusterUnavailable(f"{path}: {str(exc) or type(exc).__name__}") from exc
 
 
 async def configured(kubeconfig: Path | None) -> Any:
