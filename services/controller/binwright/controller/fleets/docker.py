@@ -8,16 +8,17 @@ hearing the engine's events and to mend what was missed.
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Coroutine, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from math import isfinite
-from typing import Any
 
 import structlog
 
 from binwright.controller.docker.engine import Engine
 from binwright.controller.docker.shape import GROUP_LABEL, REALM_LABEL, Found, Shape, last_words
 from binwright.controller.docker.survey import Survey
+from binwright.controller.fleets.keeping import Order, Refusals, all_of, keep, samples, within
 from binwright.core.errors import EngineRefused, WorldError
 from binwright.core.model import Slot
 from binwright.shell.gauges import Sample
@@ -25,9 +26,6 @@ from binwright.shell.run import endless
 
 log = structlog.get_logger()
 
-Order = Coroutine[Any, Any, None]
-
-FIRST_REST_S, LONGEST_REST_S = 1.0, 10.0
 LONGEST_PULL_REST_S = 300.0
 CRASHES = "ConsumerCrashes"
 
@@ -71,22 +69,22 @@ class DockerFleet:
     _leaving: dict[str, _Leave] = field(default_factory=dict)  # by id
     _running: dict[str, float] = field(default_factory=dict)  # id -> since when, as we saw it
     _troubles: dict[Slot, str] = field(default_factory=dict)
-    _refused: dict[Slot | None, str] = field(default_factory=dict)  # as last told; None: the image
     _missing: asyncio.Event = field(default_factory=asyncio.Event)  # the image, until it came
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _refused: Refusals = field(init=False)  # of no slot: the image
     _survey: Survey = field(init=False)
 
     def __post_init__(self) -> None:
+        self._refused = Refusals(partial(self._tell, warning=True))
         self._survey = Survey(self.engine, self.shape)
 
     # --- the port ----------------------------------------------------------------------------
 
     async def reconcile(self, desired: Collection[Slot]) -> None:
         """Fit `Fleet.reconcile`."""
-        if beyond := sorted(slot for slot in desired if slot >= self.max_slots):
-            raise WorldError(f"slots {beyond} are beyond the {self.max_slots} allowed")
-        first, self._desired = self._desired is None, frozenset(desired)
+        wanted = within(desired, self.max_slots)
+        first, self._desired = self._desired is None, wanted
         if first:
             await self._name_leftovers()
         await self._look()
@@ -118,7 +116,7 @@ class DockerFleet:
                     except WorldError as exc:
                         log.warning("fleet.failed", group=self.shape.group, reason=str(exc))
                     await asyncio.sleep(min(self.pace.watch_s, 0.5))
-        await _all([self.engine.remove(found.id) for found in await self._listed()])
+        await all_of([self.engine.remove(found.id) for found in await self._listed()])
 
     @property
     def troubles(self) -> dict[Slot, str]:
@@ -128,42 +126,24 @@ class DockerFleet:
     @property
     def refusals(self) -> list[str]:
         """Return what the engine does not do for us, in words."""
-        return sorted(set(self._refused.values()))
+        return self._refused.reasons
 
     def samples(self) -> Iterator[Sample]:
         """Yield the fleet's numbers, while it is ours to keep."""
-        if self._desired is None:
-            return
-        group = {"group": self.shape.group}
-        yield Sample("binwright_slots_wanted", len(self._desired), group)
-        yield Sample("binwright_fleet_refusals", len(self.refusals), group)
-        for slot in sorted(self._troubles):
-            yield Sample(
-                "binwright_slot_trouble", 1, {**group, "slot": str(slot), "reason": CRASHES}
-            )
+        if self._desired is not None:
+            troubles = dict.fromkeys(self._troubles, CRASHES)
+            yield from samples(self.shape.group, len(self._desired), len(self.refusals), troubles)
 
     # --- keeping -------------------------------------------------------------------------------
 
     async def run(self) -> None:
         """Keep the slots as they are wanted, for ever."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(endless(self._keep()))
+            looking = keep(
+                self._look, self._changed, group=self.shape.group, every_s=self.pace.watch_s
+            )
+            tasks.create_task(endless(looking))
             tasks.create_task(endless(self._fetch()))
-
-    async def _keep(self) -> None:
-        rest_s = FIRST_REST_S
-        while True:
-            with contextlib.suppress(TimeoutError):  # then look although nothing is known to change
-                async with asyncio.timeout(self.pace.watch_s):
-                    await self._changed.wait()
-            self._changed.clear()
-            try:
-                await self._look()
-                rest_s = FIRST_REST_S
-            except WorldError as exc:
-                log.warning("fleet.failed", group=self.shape.group, reason=str(exc), rest_s=rest_s)
-                await asyncio.sleep(rest_s)
-                rest_s = min(2 * rest_s, LONGEST_REST_S)
 
     async def _fetch(self) -> None:
         """Pull the image when it is missing; what needs none of it does not wait."""
@@ -172,11 +152,11 @@ class DockerFleet:
             await self._missing.wait()
             try:
                 await self.engine.pull(self.shape.image, self.pace.pull_s)
-                self._refused.pop(None, None)
+                self._refused.clear(None)
                 self._tell("ImagePulled", self.shape.image, None)
                 rest_s = self.pace.pull_rest_s
             except WorldError as exc:
-                self._refuse("ImagePullFailed", str(exc), None)
+                self._refused.note("ImagePullFailed", str(exc), None)
                 await asyncio.sleep(rest_s)
                 rest_s = min(2 * rest_s, LONGEST_PULL_REST_S)
             self._missing.clear()
@@ -207,10 +187,10 @@ class DockerFleet:
             left = {found.id for found in going}
             put_right = [self._put_right(each) for each in kept.values() if each.id not in left]
             made = await self._made(self._desired - there.keys())
-            await _all([*map(self._retire, going), *put_right, *made])
+            await all_of([*map(self._retire, going), *put_right, *made])
 
     def _remember(self, listed: Collection[Found], desired: frozenset[Slot]) -> None:
-        self._refused = {s: told for s, told in self._refused.items() if s is None or s in desired}
+        self._refused.keep(desired)
         ids = {found.id for found in listed}
         self._leaving = {i: leave for i, leave in self._leaving.items() if i in ids}
         now = self._now()
@@ -264,7 +244,7 @@ class DockerFleet:
         if image is None:
             self._missing.set()
             return []
-        self._refused.pop(None, None)
+        self._refused.clear(None)
         return [self._make(slot, image) for slot in sorted(slots)]
 
     async def _make(self, slot: Slot, image: str) -> None:
@@ -272,7 +252,7 @@ class DockerFleet:
         try:
             made = await self.engine.create(name, self.shape.container(slot, image))
         except EngineRefused as exc:
-            self._refuse("ContainerRefused", f"{name}: {exc}", slot)
+            self._refused.note("ContainerRefused", f"{name}: {exc}", slot)
             raise
         await self._begun(made, slot)
         restored = slot in self._known
@@ -286,9 +266,9 @@ class DockerFleet:
         try:
             await self.engine.start(container_id)
         except EngineRefused as exc:
-            self._refuse("ContainerRefused", f"{self.shape.name(slot)}: {exc}", slot)
+            self._refused.note("ContainerRefused", f"{self.shape.name(slot)}: {exc}", slot)
             raise
-        self._refused.pop(slot, None)
+        self._refused.clear(slot)
 
     async def _retire(self, found: Found) -> None:
         """Ask a container to end; when it has, or is overdue, remove it."""
@@ -342,18 +322,6 @@ class DockerFleet:
             )
             self._tell("LeftoversFound", told, None, warning=True)
 
-    def _refuse(self, event: str, reason: str, slot: Slot | None) -> None:
-        if self._refused.get(slot) != reason:  # once, however often it is tried again
-            self._tell(event, reason, slot, warning=True)
-        self._refused[slot] = reason
-
     def _tell(self, event: str, text: str, slot: Slot | None, *, warning: bool = False) -> None:
         say = log.warning if warning else log.info
         say("fleet.told", what=event, group=self.shape.group, slot=slot, text=text)
-
-
-async def _all(orders: Collection[Order]) -> None:
-    """Do all of it at the same time, to the end; then raise what went wrong first."""
-    for outcome in await asyncio.gather(*orders, return_exceptions=True):
-        if isinstance(outcome, BaseException):
-            raise outcome

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from binwright.core.errors import WorldError
+from binwright.controller.fleets.keeping import within
 from binwright.core.model import Slot
 
 log = structlog.get_logger()
@@ -19,8 +19,7 @@ class FixedFleet:
 
     async def reconcile(self, desired: Collection[Slot]) -> None:
         """Fit `Fleet.reconcile`: what is beyond the fleet cannot be had."""
-        if beyond := sorted(slot for slot in desired if slot >= self.max_slots):
-            raise WorldError(f"slots {beyond} are beyond the {self.max_slots} of the fixed fleet")
+        within(desired, self.max_slots, "of the fixed fleet")
 
     async def destroy(self, slot: Slot) -> None:
         """Fit `Fleet.destroy`: whoever runs the slot must end it."""

@@ -6,12 +6,12 @@ What keeps a pod from running is told as an Event; the other slots go on.
 """
 
 import asyncio
-import contextlib
-from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 
 import structlog
 
+from binwright.controller.fleets.keeping import Order, Refusals, all_of, keep, samples, within
 from binwright.controller.kube.api import Obj
 from binwright.controller.kube.cluster import Cluster
 from binwright.controller.kube.deployment import (
@@ -32,11 +32,8 @@ from binwright.shell.gauges import Sample
 
 log = structlog.get_logger()
 
-Order = Coroutine[Any, Any, None]
-
 GATHER_S = 0.2  # changes come in swarms: one look for all of them
 LOOK_AGAIN_S = 60.0  # although nothing changed
-FIRST_REST_S, LONGEST_REST_S = 1.0, 10.0
 
 
 class KubernetesFleet:
@@ -56,7 +53,7 @@ class KubernetesFleet:
         self._desired: frozenset[Slot] | None = None  # None: nobody has said, or we do not lead
         self._applied: dict[Slot, tuple[str, int]] = {}  # -> uid and generation as we left it
         self._troubles: dict[Slot, Trouble] = {}
-        self._refused: dict[Slot | None, str] = {}  # as last told; None: the template
+        self._refused = Refusals(partial(self._tell, warning=True))  # of no slot: the template
         self._changed = asyncio.Event()
         self._turn = asyncio.Lock()
         for mirror in (cluster.deployments, cluster.pods, cluster.templates):
@@ -66,9 +63,8 @@ class KubernetesFleet:
 
     async def reconcile(self, desired: Collection[Slot]) -> None:
         """Fit `Fleet.reconcile`."""
-        if beyond := sorted(slot for slot in desired if slot >= self._max_slots):
-            raise WorldError(f"slots {beyond} are beyond the {self._max_slots} allowed")
-        first, self._desired = self._desired is None, frozenset(desired)
+        wanted = within(desired, self._max_slots)
+        first, self._desired = self._desired is None, wanted
         try:
             for mirror in (self._cluster.deployments, self._cluster.pods, self._cluster.templates):
                 await mirror.ready(self._cluster.patience_s)
@@ -107,38 +103,25 @@ class KubernetesFleet:
     @property
     def refusals(self) -> list[str]:
         """Return what Kubernetes or the template's faults do not let us do, in words."""
-        return sorted(set(self._refused.values()))
+        return self._refused.reasons
 
     def samples(self) -> Iterator[Sample]:
         """Yield the fleet's numbers, while it is ours to keep."""
-        if self._desired is None:
-            return
-        group = {"group": self._shape.group}
-        yield Sample("binwright_slots_wanted", len(self._desired), group)
-        yield Sample("binwright_fleet_refusals", len(self.refusals), group)
-        for slot, trouble in sorted(self._troubles.items()):
-            told = {**group, "slot": str(slot), "reason": trouble.reason}
-            yield Sample("binwright_slot_trouble", 1, told)
+        if self._desired is not None:
+            troubles = {slot: trouble.reason for slot, trouble in self._troubles.items()}
+            yield from samples(self._shape.group, len(self._desired), len(self.refusals), troubles)
 
     # --- keeping -------------------------------------------------------------------------------
 
     async def run(self) -> None:
         """Keep the slots as they are wanted, for ever."""
-        rest_s = FIRST_REST_S
-        while True:
-            with contextlib.suppress(TimeoutError):  # then look although nothing changed
-                async with asyncio.timeout(LOOK_AGAIN_S):
-                    await self._changed.wait()
-            await asyncio.sleep(GATHER_S)
-            self._changed.clear()
-            try:
-                await self._look()
-                rest_s = FIRST_REST_S
-            except WorldError as exc:
-                log.warning("fleet.failed", group=self._shape.group, reason=str(exc), rest_s=rest_s)
-                await asyncio.sleep(rest_s)
-                rest_s = min(2 * rest_s, LONGEST_REST_S)
-                self._changed.set()
+        await keep(
+            self._look,
+            self._changed,
+            group=self._shape.group,
+            every_s=LOOK_AGAIN_S,
+            gather_s=GATHER_S,
+        )
 
     def _heard(self, obj: Obj) -> None:
         if label_of(obj, GROUP_LABEL) in (self._shape.short, ""):  # "": the template
@@ -175,17 +158,17 @@ class KubernetesFleet:
                 missing = sorted(self._desired - there.keys())
                 made = [self._apply(slot, template, None) for slot in missing]
                 made += [self._apply(s, template, kept[s]) for s in _next(kept, template)]
-            await _all([*made, *retired, *repaired])
+            await all_of([*made, *retired, *repaired])
             if template is None:  # what need not be is gone, what is there is kept
-                raise TemplateRefused(self._refused[None])
+                raise TemplateRefused(self._refused.why(None))
 
     def _usable(self) -> Template | None:
         try:
             template = self._template()
         except TemplateRefused as exc:
-            self._refuse("TemplateRefused", str(exc), None)
+            self._refused.note("TemplateRefused", str(exc), None)
             return None
-        self._refused.pop(None, None)
+        self._refused.clear(None)
         self._templates[template.digest] = template
         return template
 
@@ -194,9 +177,9 @@ class KubernetesFleet:
         try:
             obj = await self._cluster.api.apply(path, self._shape.deployment(slot, template))
         except ClusterRefused as exc:
-            self._refuse("DeploymentRefused", str(exc), slot)
+            self._refused.note("DeploymentRefused", str(exc), slot)
             raise
-        self._refused.pop(slot, None)
+        self._refused.clear(slot)
         known, self._applied[slot] = self._applied.get(slot), _generation(obj)
         self._cluster.deployments.put(obj)
         match found:
@@ -214,11 +197,12 @@ class KubernetesFleet:
         try:
             await self._cluster.api.delete(f"{self._cluster.path('deployments')}/{name}")
         except ClusterRefused as exc:
-            self._refuse("RetirementRefused", str(exc), slot)
+            self._refused.note("RetirementRefused", str(exc), slot)
             raise
         self._cluster.deployments.drop(name)
-        for memory in (self._applied, self._refused, self._troubles):
+        for memory in (self._applied, self._troubles):
             memory.pop(slot, None)
+        self._refused.clear(slot)
         self._tell("ConsumerRetired", name, slot)
 
     # --- what people are told ------------------------------------------------------------------
@@ -247,11 +231,6 @@ class KubernetesFleet:
                 f"if nobody does: kubectl delete deployment -l {GROUP_LABEL}={short(group)}"
             )
             self._tell("LeftoversFound", told, None, warning=True)
-
-    def _refuse(self, event: str, reason: str, slot: Slot | None) -> None:
-        if self._refused.get(slot) != reason:  # once, however often it is tried again
-            self._tell(event, reason, slot, warning=True)
-        self._refused[slot] = reason
 
     def _tell(self, event: str, text: str, slot: Slot | None, *, warning: bool = False) -> None:
         told = text if slot is None else f"slot {slot}: {text}"
@@ -283,10 +262,3 @@ def _next(kept: Mapping[Slot, Obj], template: Template) -> list[Slot]:
         return down
     fresh = kept.keys() - set(stale)
     return stale[:1] if all(is_available(kept[slot]) for slot in fresh) else []
-
-
-async def _all(orders: Collection[Order]) -> None:
-    """Do all of it at the same time, to the end; then raise what went wrong first."""
-    for outcome in await asyncio.gather(*orders, return_exceptions=True):
-        if isinstance(outcome, BaseException):
-            raise outcome

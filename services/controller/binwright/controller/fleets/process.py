@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import structlog
 
+from binwright.controller.fleets.keeping import within
 from binwright.core.errors import WorldError
 from binwright.core.model import Slot
 
@@ -59,9 +60,7 @@ class ProcessFleet:
 
     async def reconcile(self, desired: Collection[Slot]) -> None:
         """Fit `Fleet.reconcile`."""
-        if beyond := sorted(slot for slot in desired if slot >= self.max_slots):
-            raise WorldError(f"slots {beyond} are beyond the {self.max_slots} allowed")
-        self._desired, self._known = frozenset(desired), True
+        self._desired, self._known = within(desired, self.max_slots), True
         await self._look()
 
     async def destroy(self, slot: Slot) -> None:
