@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 from tests.images.engine import docker
+from tests.programs import Done, call
 
 from binwright.controller.docker.shape import REALM_LABEL
 from binwright.embedded.ports import reserved
 
-from .engine import Done, call, compose_command, lines, provide_images
+from .engine import compose_command, lines, provide_images
 
 pytestmark = pytest.mark.compose
 

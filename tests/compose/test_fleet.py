@@ -9,7 +9,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from tests.images.engine import docker
+from tests.images.engine import build, docker
 
 from binwright.controller.docker.engine import opened
 from binwright.controller.docker.shape import REALM_LABEL, Shape
@@ -17,7 +17,7 @@ from binwright.controller.fleets.docker import DockerFleet, Pace
 from binwright.core.model import Slot
 from binwright.shell.run import meanwhile
 
-from .engine import STANDINS, build, lines
+from .engine import STANDINS, lines
 
 pytestmark = pytest.mark.compose
 
@@ -31,7 +31,7 @@ PATIENCE_S = 120.0
 def _image(tmp_path_factory: pytest.TempPathFactory) -> None:
     context = tmp_path_factory.mktemp("sleeper")
     (context / "Dockerfile").write_text((STANDINS / "sleeper.Dockerfile").read_text())
-    build(IMAGE, context)
+    build(IMAGE, str(context))
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from tests.kubernetes.binaries import Missing
+from tests.programs import ROOT, Missing
 
-from .engine import BUILD_S, ROOT, base, docker, engine
+from .engine import base, build, docker, engine
 
 SERVICES = ("monitor", "controller", "consumer")
 REVISION = "0123abc"
@@ -53,12 +53,9 @@ def image(request: pytest.FixtureRequest, base_image: str) -> Iterator[Image]:
     """Each service's image, from its Dockerfile as it is."""
     service: str = request.param
     name = f"binwright-{service}:test"
-    done = docker(
-        *("build", "--file", str(ROOT / "services" / service / "Dockerfile"), "--tag", name),
-        *("--build-arg", f"BASE={base_image}", "--build-arg", f"REVISION={REVISION}", str(ROOT)),
-        timeout_s=BUILD_S,
-    )
-    assert done.returncode == 0, f"{done.stdout[-3000:]}{done.stderr[-3000:]}"
+    dockerfile = ROOT / "services" / service / "Dockerfile"
+    arguments = (f"BASE={base_image}", "--build-arg", f"REVISION={REVISION}", str(ROOT))
+    build(name, "--file", str(dockerfile), "--build-arg", *arguments)
     made = Image(service, name, size(name) - size(base_image))
     _SIZES[f"binwright-{service}"] = made.added
     yield made

@@ -3,13 +3,11 @@
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.kubernetes.binaries import Missing
+from tests.programs import Done, Missing, call
 
-ROOT = Path(__file__).parents[2]
 BASE = "python:3.11-slim-bookworm"
 STAND_IN = "binwright-test-base:bookworm"
 PULL_S, BUILD_S, BOOTSTRAP_S = 120.0, 1_200.0, 900.0
@@ -18,17 +16,13 @@ _CERTIFICATE = re.compile("-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE---
 
 
 def docker(
-    *arguments: str, timeout_s: float = 120.0, environment: Mapping[str, str] | None = None
-) -> "subprocess.CompletedProcess[str]":
+    *arguments: str,
+    timeout_s: float = 120.0,
+    environment: Mapping[str, str] | None = None,
+    given: str = "",
+) -> Done:
     """Run the engine's client; the outcome is the caller's to judge."""
-    return subprocess.run(
-        ("docker", *arguments),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=timeout_s,
-        env={**os.environ, **(environment or {})},
-    )
+    return call("docker", *arguments, timeout_s=timeout_s, environment=environment, given=given)
 
 
 def engine() -> None:
@@ -49,15 +43,27 @@ def base(work: Path) -> str:
     Raises:
         Missing: It is not here, cannot be pulled, and nothing can be put in its place.
     """
-    if _there(BASE) or docker("pull", "--quiet", BASE, timeout_s=PULL_S).returncode == 0:
+    if had(BASE):
         return BASE
-    if not _there(STAND_IN):
+    if not there(STAND_IN):
         _bootstrap(work / "base")
     return STAND_IN
 
 
-def _there(image: str) -> bool:
+def had(image: str) -> bool:
+    """Tell whether an image is here, or could be pulled."""
+    return there(image) or docker("pull", "--quiet", image, timeout_s=PULL_S).returncode == 0
+
+
+def there(image: str) -> bool:
+    """Tell whether an image is here."""
     return docker("image", "inspect", image).returncode == 0
+
+
+def build(image: str, *arguments: str, given: str = "") -> None:
+    """Build an image; fail with the builder's last words."""
+    done = docker("build", "--tag", image, *arguments, timeout_s=BUILD_S, given=given)
+    assert done.returncode == 0, f"{image}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
 
 
 def _bootstrap(root: Path) -> None:
@@ -66,12 +72,9 @@ def _bootstrap(root: Path) -> None:
         raise Missing(
             f"{BASE} is not here and cannot be pulled; debootstrap, as root, could stand in"
         )
-    made = subprocess.run(
-        ("debootstrap", "--variant=minbase", f"--include={PACKAGES}", "bookworm", str(root)),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=BOOTSTRAP_S,
+    made = call(
+        *("debootstrap", "--variant=minbase", f"--include={PACKAGES}", "bookworm", str(root)),
+        timeout_s=BOOTSTRAP_S,
     )
     if made.returncode:
         raise Missing(f"no stand-in for {BASE}: debootstrap: {made.stdout.strip()[-300:]}")
@@ -80,7 +83,7 @@ def _bootstrap(root: Path) -> None:
         (root / "usr/local/bin" / name).symlink_to("/usr/bin/python3")
     (root / "usr/local/bin/pip").touch(0o755)  # as the real one has it, for the images to take away
     packed = root.with_suffix(".tar")
-    subprocess.run(("tar", "-C", str(root), "-cf", str(packed), "."), check=True, timeout=120)
+    call("tar", "-C", str(root), "-cf", str(packed), ".", timeout_s=120).check_returncode()
     path = "ENV PATH=/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
     done = docker("import", "--change", path, str(packed), STAND_IN)
     assert done.returncode == 0, done.stderr
@@ -96,8 +99,6 @@ def _trust_as_here(root: Path) -> None:
     for number, certificate in enumerate(own):
         target = root / f"usr/local/share/ca-certificates/here-{number}.crt"
         target.write_text(certificate + "\n")
-    subprocess.run(
-        ("chroot", str(root), "update-ca-certificates"), capture_output=True, check=True, timeout=60
-    )
+    call("chroot", str(root), "update-ca-certificates", timeout_s=60).check_returncode()
     if (pip := Path("/etc/pip.conf")).exists():
         shutil.copy(pip, root / "etc/pip.conf")

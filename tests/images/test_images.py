@@ -5,9 +5,10 @@ import tomllib
 from typing import Any
 
 import pytest
+from tests.programs import ROOT
 
 from .conftest import MEGABYTE, REVISION, Image
-from .engine import ROOT, docker
+from .engine import docker
 
 pytestmark = pytest.mark.images
 

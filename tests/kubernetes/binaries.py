@@ -1,17 +1,13 @@
 """Where the control plane's programs come from: shared, built, or not to be had."""
 
 import fcntl
-import hashlib
-import lzma
-import os
 import shutil
-import subprocess
 from pathlib import Path
+
+from tests.programs import SHARED, Missing, call, unpacked
 
 from binwright.embedded.cache import cache_dir
 
-ROOT = Path(__file__).parents[2]
-SHARED = ROOT.parent / "shared" / "bin"
 SOURCE = Path(__file__).parent / "kubebox"
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 VERSION = "v1.36.3"
@@ -20,10 +16,6 @@ STAMP = (
     " -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36"
 )
 BUILD_S = 3_000.0
-
-
-class Missing(Exception):
-    """What is needed cannot be had here; says why."""
 
 
 def programs() -> Path:
@@ -49,39 +41,23 @@ def programs() -> Path:
 
 
 def _make(program: str, target: Path) -> None:
+    if unpacked(program, target):
+        return
+    if not shutil.which("go"):
+        raise Missing(f"no {program} in {SHARED} and no Go compiler to build it from {SOURCE}")
     fresh = target.with_suffix(".new")
-    packed = SHARED / f"{program}.xz"
-    if packed.exists():
-        _unpack(packed, fresh)
-    elif shutil.which("go"):
-        _build(program, fresh)
-    else:
-        raise Missing(f"no {packed} and no Go compiler to build {program} from {SOURCE}")
+    _build(program, fresh)
     fresh.chmod(0o755)
     fresh.rename(target)
 
 
-def _unpack(packed: Path, target: Path) -> None:
-    lines = (SHARED / "SHA256SUMS").read_text().splitlines()
-    sums = {name: digest for digest, name in map(str.split, lines)}
-    found = hashlib.sha256(packed.read_bytes()).hexdigest()
-    if sums.get(packed.name) != found:
-        raise Missing(f"{packed}: sha256 {found} is not the one in SHA256SUMS")
-    with lzma.open(packed) as source, target.open("wb") as sink:
-        shutil.copyfileobj(source, sink)
-
-
 def _build(program: str, target: Path) -> None:
     package = {"kubebox": ".", "kubectl": "k8s.io/kubernetes/cmd/kubectl"}[program]
-    command = ("go", "build", "-trimpath", "-ldflags", STAMP, "-o", str(target), package)
-    done = subprocess.run(
-        command,
+    done = call(
+        *("go", "build", "-trimpath", "-ldflags", STAMP, "-o", str(target), package),
         cwd=SOURCE,
-        env={**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly"},
-        capture_output=True,
-        text=True,
-        timeout=BUILD_S,
-        check=False,
+        environment={"CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly"},
+        timeout_s=BUILD_S,
     )
     if done.returncode:
         raise Missing(f"{program} cannot be built here: {done.stderr.strip()[-500:]}")

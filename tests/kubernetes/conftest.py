@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from tests.programs import Missing
 
-from .binaries import Missing, programs
+from .binaries import programs
 from .kubelet import Kubelet, run_kubelet
 from .plane import Plane, run_plane
 from .site import IMAGES, Site, make_site

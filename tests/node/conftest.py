@@ -1,14 +1,14 @@
 """The shipped images on a real node: built, handed to containerd, run by a kubelet."""
 
-import subprocess
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from tests.images.engine import BUILD_S, ROOT, base, docker, engine
-from tests.kubernetes.binaries import Missing, programs
+from tests.images.engine import base, build, docker, engine
+from tests.kubernetes.binaries import programs
 from tests.kubernetes.plane import Plane, run_plane
+from tests.programs import ROOT, Missing, call
 
 from .node import ADDRESS, PAUSE, Node, needed, network, run_node
 
@@ -26,10 +26,7 @@ def kubelet() -> Path:
         pytest.skip(str(exc))
     if not (home / "kubelet").exists():
         (home / "kubelet").symlink_to("kubebox")
-    told = subprocess.run(
-        (str(home / "kubelet"), "--version"), capture_output=True, check=False, timeout=60
-    )
-    if told.returncode:
+    if call(str(home / "kubelet"), "--version", timeout_s=60).returncode:
         pytest.skip("these programs were built without a kubelet")
     return home
 
@@ -45,22 +42,10 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
     names = [f"binwright-{service}:{VERSION}" for service in SERVICES]
     for service, name in zip(SERVICES, names, strict=True):
         dockerfile = ROOT / "services" / service / "Dockerfile"
-        _build(name, "--file", str(dockerfile), "--build-arg", f"BASE={below}", str(ROOT))
-    _build(PAUSE, "-", dockerfile=f'FROM {below}\nENTRYPOINT ["sleep", "infinity"]\n')
+        build(name, "--file", str(dockerfile), "--build-arg", f"BASE={below}", str(ROOT))
+    build(PAUSE, "-", given=f'FROM {below}\nENTRYPOINT ["sleep", "infinity"]\n')
     yield [PAUSE, *names]
     docker("image", "rm", "--force", PAUSE)
-
-
-def _build(name: str, *arguments: str, dockerfile: str = "") -> None:
-    done = subprocess.run(
-        ("docker", "build", "--tag", name, *arguments),
-        input=dockerfile,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=BUILD_S,
-    )
-    assert done.returncode == 0, f"{name}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -15,8 +15,8 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import psutil
-from tests.kubernetes.binaries import Missing
 from tests.kubernetes.plane import Plane
+from tests.programs import Missing
 
 from binwright.embedded.process import Child, Command, clean_environment
 
