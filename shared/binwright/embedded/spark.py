@@ -24,6 +24,8 @@ SETTLED_S = 15.0  # the first tables are claimed and written
 
 _MAIN = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _PROBE = Path(__file__).with_name("probe.py")
+# Without its second compiler Java keeps little room for code, and compiles it again and again.
+_QUICK = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=160m")
 # What Spark and Arrow reach into, as Spark's own launcher opens it.
 _OPENED = (
     *("java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio"),
@@ -81,7 +83,7 @@ async def run_spark(  # noqa: PLR0913 - each is a choice of the caller's
         with undone_if_interrupted(directory) as home:
             archive = archive_of("spark", java, classpath, home)
             conf = {**defaults(home, listener, cores), **(settings or {})}
-            compiler = ("-XX:TieredStopAtLevel=1",) if quick else ()
+            compiler = _QUICK if quick else ()
             options = (
                 *_flags(home),
                 *compiler,
@@ -122,9 +124,18 @@ def defaults(home: Path, port: int, cores: int) -> dict[str, str]:
         "spark.sql.shuffle.partitions": "2",
         "spark.default.parallelism": "2",
         "spark.databricks.delta.snapshotPartitions": "1",
-        "spark.databricks.delta.writeChecksumFile.enabled": "false",
+        "spark.databricks.delta.allFilesInCrc.enabled": "false",
+        # A log of a hundred little files is read by one task: four would cost more than they save.
+        "spark.sql.files.openCostInBytes": "1",
+        "spark.sql.files.minPartitionNum": "1",
+        # What passes between tasks of one process need not be packed.
+        "spark.broadcast.compress": "false",
+        "spark.shuffle.compress": "false",
+        "spark.cleaner.referenceTracking.blocking": "false",
         # Nobody looks at the pages, so do not keep what they would show.
         "spark.ui.enabled": "false",
+        "spark.ui.liveUpdate.period": "-1",
+        "spark.sql.ui.explainMode": "simple",
         "spark.ui.showConsoleProgress": "false",
         "spark.ui.retainedJobs": "20",
         "spark.ui.retainedStages": "20",
