@@ -5,6 +5,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.connect import (
     AnalysisException,
+    SparkConnectException,
     SparkConnectGrpcException,
     SparkException,
     UnknownException,
@@ -21,6 +22,7 @@ from binwright.core.errors import (
 
 FAULTS = Faults("/lake/orders", "sc://spark:15002")
 
+CLOSED = SparkConnectException(errorClass="NO_ACTIVE_SESSION", messageParameters={})  # by pyspark
 OVERTAKEN = UnknownException(
     "(io.delta.exceptions.ConcurrentTransactionException) [DELTA_CONCURRENT_TRANSACTION] "
     "ConcurrentTransactionException: This error occurs when multiple streaming queries are using "
@@ -121,7 +123,14 @@ def test_the_message_tells_place_and_reason_in_one_line(exc: Exception, told: st
 
 @pytest.mark.parametrize(
     ("exc", "whole"),
-    [(OVERTAKEN, True), (NO_TABLE, True), (GONE, False), (RESTARTED, False), (CANCELLED, False)],
+    [
+        (OVERTAKEN, True),
+        (NO_TABLE, True),
+        (GONE, False),
+        (RESTARTED, False),
+        (CANCELLED, False),
+        (CLOSED, False),
+    ],
 )
 def test_a_session_is_whole_only_after_an_error_the_server_told(
     exc: PySparkException,

@@ -193,6 +193,14 @@ async def test_a_call_that_was_given_up_leaves_the_next_one_alone(tables: DeltaL
     assert await tables.claim("orders", "a/1", 1) in {1, 2}
 
 
+async def test_a_session_that_pyspark_has_closed_is_left(tables: DeltaLake) -> None:
+    """It closes one by itself when the server does not know it any more, and names it no fault."""
+    await tables._sessions.run(lambda spark: spark.client.close(), DEADLINE_S)
+    with pytest.raises(WriteUnclear, match="NO_ACTIVE_SESSION"):
+        await tables.append("orders", ROWS, "a/0", 1, "stamp")
+    assert await tables.append("orders", ROWS, "a/0", 1, "stamp") == 1
+
+
 async def test_many_open_a_table_at_once_and_find_the_same(lake: Path, spark_url: str) -> None:
     each = [opened(lake, spark_url) for _ in range(5)]
     ids = await asyncio.gather(*(tables.open("orders") for tables in each))

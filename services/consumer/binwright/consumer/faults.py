@@ -10,7 +10,6 @@ from pyspark.errors import (
     AnalysisException,
     IllegalArgumentException,
     ParseException,
-    PySparkException,
 )
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
@@ -56,7 +55,7 @@ def names(exc: BaseException, *known: str) -> bool:
 
 def answered(exc: BaseException) -> bool:
     """Tell whether the server itself reported the error, so that its session is whole."""
-    if not isinstance(exc, PySparkException):
+    if not isinstance(exc, SparkConnectGrpcException):  # pyspark names its own refusals, too
         return False
     condition = exc.getCondition() or ""
     return bool(condition) and not condition.startswith(("INVALID_HANDLE", "OPERATION_"))
