@@ -41,6 +41,7 @@ from binwright.core.moving import advance, arrived, repeat
 from binwright.core.packing.cap import relieves, within
 from binwright.core.packing.capacity import per_slot
 from binwright.core.plan import Plan, Rejected, weigh
+from binwright.core.present import by_those_present
 from binwright.core.relief import comfort, leavers, relief, relieved
 from binwright.core.rules import Rules
 from binwright.core.synchronize import ask, awaited, collect, concluded, living
@@ -278,6 +279,7 @@ def _reassign_packed(state: Reassign, event: Packed) -> Step:
     target = within(event.target, rates, capacities, group.rules.max_slots)
     if target != event.target and not relieves(rates, capacities, current, target):
         return _rejected(group, event.now, f"all {group.rules.max_slots} consumers are full")
+    target = by_those_present(group, target)
     plan = weigh(rates, group.rules.capacity, current, target, state.forced_by)
     if isinstance(plan, Rejected):
         return _rejected(group, event.now, plan.reason)
