@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 from aiokafka import AIOKafkaProducer, OffsetAndMetadata
 from aiokafka import TopicPartition as Theirs
@@ -132,6 +133,22 @@ async def test_data_come_at_once_and_silence_ends_in_time(hands: Hands) -> None:
         await hands.produce(0, b"x")
         assert [len(records) for records in (await waiting).values()] == [1]
         assert loop.time() - begun < DEADLINE_S
+
+
+async def test_the_first_fetch_needs_no_new_connection(hands: Hands) -> None:
+    """A partition that comes to a new consumer is not read by anybody meanwhile."""
+    port = int(hands.address.rpartition(":")[2])
+    me = psutil.Process()
+
+    def connected() -> set[int]:
+        return {c.laddr.port for c in me.net_connections("tcp") if c.raddr and c.raddr.port == port}
+
+    await hands.produce(0, b"a")
+    async with intake_of(hands) as intake:
+        before = connected()
+        await intake.start(hands.partition(0), 0)
+        assert await values(intake, hands.partition(0), 1) == [b"a"]
+        assert connected() <= before
 
 
 async def test_nothing_that_was_fetched_ahead_is_returned_after_a_stop(hands: Hands) -> None:

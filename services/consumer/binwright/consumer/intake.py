@@ -5,6 +5,7 @@ changed only when the topics grow; starting is to seek and resume, stopping is t
 """
 
 import asyncio
+import contextlib
 from collections.abc import Collection, Mapping, Sequence
 from typing import Self
 
@@ -33,6 +34,7 @@ FETCH_BYTES = 8 << 20  # of one answer of one broker, compressed: larger ones ar
 PARTITION_BYTES = 1 << 20
 FETCH_WAIT_MS = 100
 """A partition is fetched, once started, when its broker has answered the fetch under way."""
+WARM_S = 2.0  # for connecting to leaders before there is anything to read: a help, no condition
 MOST_RECORDS = 5_000
 """Of one `fetch`: about 20 ms in which the loop does nothing else."""
 
@@ -81,6 +83,7 @@ class KafkaIntake:
             await self._cluster.__aenter__()
             await self._start_consumer()
             self._assign(await self._topics.existing(self._names))
+            await self._warm_up()
         except BaseException:
             await self.__aexit__()
             raise
@@ -177,6 +180,12 @@ class KafkaIntake:
             await self._consumer.start()
         except (KafkaError, OSError) as exc:
             raise await unreachable(self._kafka, exc) from exc
+
+    async def _warm_up(self) -> None:
+        """Connect to every leader: the first partition that we are given shall not wait for it."""
+        with contextlib.suppress(KafkaError, TimeoutError):
+            async with asyncio.timeout(WARM_S):
+                await self._consumer.end_offsets([_theirs(p) for p in self._assigned])
 
     def _assign(self, partitions: set[TopicPartition]) -> None:
         """Assign these, each at its place; what is not started needs a place, too."""
