@@ -16,6 +16,7 @@ from tests.chaos.proxy import Proxy
 from tests.chaos.stage import LAKE_SIZE, Stage, Watched
 
 from binwright.core.errors import EmbeddedError, WorldError
+from binwright.embedded.process import Child
 from binwright.embedded.server import Server
 
 THERE_S = 40.0  # a victim must be there by then
@@ -141,8 +142,14 @@ async def _twin(stage: Stage, fault: Fault) -> Done:
     await until(lambda: bool(stage.consumers()), THERE_S, "there is a consumer")
     running = stage.consumers()
     slot = sorted(running)[fault.pick % len(running)]
-    stage.twin(slot)
-    return Done(also=tuple(_gone(pid) for pid in running[slot]), victim=running[slot][0])
+    twin = stage.twin(slot)
+    return Done(also=tuple(superseded(pid, twin) for pid in running[slot]), victim=running[slot][0])
+
+
+def superseded(pid: int, twin: Child) -> Condition:
+    """The older process must end, unless a fault beside this one killed the twin at its start."""
+    told, gone = _gone(pid)
+    return told, lambda: gone() or twin.returncode == -signal.SIGKILL
 
 
 async def _two_leaders(stage: Stage, _: Fault) -> Done:

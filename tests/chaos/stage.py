@@ -86,19 +86,19 @@ class Stage:
         leader = self.leader()
         return next(c for c in self.controllers if c is not leader)
 
-    def twin(self, slot: Slot) -> None:
+    def twin(self, slot: Slot) -> Child:
         """Start one more process for a slot, as the fleet would."""
-        self.twins.append(
-            Child(
-                Command(
-                    title=f"a twin of slot {slot}",
-                    argv=consumer_command(self.settings, slot),
-                    directory=self.directory,
-                    log=self.directory / f"consumer-{slot}.log",
-                    environment=environment(self.settings, self.aims),
-                )
+        twin = Child(
+            Command(
+                title=f"a twin of slot {slot}",
+                argv=consumer_command(self.settings, slot),
+                directory=self.directory,
+                log=self.directory / f"consumer-{slot}.log",
+                environment=environment(self.settings, self.aims),
             )
         )
+        self.twins.append(twin)
+        return twin
 
     async def ends(self) -> dict[TopicPartition, int]:
         """Return where every partition ends now."""

@@ -5,9 +5,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from tests.chaos.acts import STRUCK_S, stopped, until
+from tests.chaos.acts import STRUCK_S, stopped, superseded, until
+
+from binwright.embedded.process import Child as Twin
+from binwright.embedded.process import Command
 
 STOPS_ITSELF = "import os, signal, time; time.sleep(0.2); os.kill(os.getpid(), signal.SIGSTOP)"
 
@@ -27,3 +31,20 @@ async def test_who_stops_itself_in_a_moment_is_waited_for(child: Child) -> None:
     os.kill(child.pid, signal.SIGCONT)
     assert child.wait(STRUCK_S) == 0
     assert stopped(child.pid)
+
+
+async def test_nobody_is_superseded_by_a_twin_that_was_killed_at_its_start(
+    child: Child, tmp_path: Path
+) -> None:
+    sleeping = Command(
+        title="a twin",
+        argv=(sys.executable, "-c", "import time; time.sleep(60)"),
+        directory=tmp_path,
+        log=tmp_path / "log",
+        environment=dict(os.environ),
+    )
+    twin = Twin(sleeping)
+    _, ended = superseded(child.pid, twin)
+    assert not ended()
+    await twin.kill()
+    assert ended()
