@@ -12,9 +12,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 from tests.chaos.course import RECOVERY_S, Course, Wishes
+from tests.chaos.draw import AWAY_S, Kind
 
 from binwright.shell.logs import configure
 from binwright.shell.run import EXIT_FAILED, EXIT_OK, run
+
+LONG_AWAY_S = 600.0
 
 
 @contextmanager
@@ -57,6 +60,13 @@ def verdict(course: Course) -> str:
     return "\n".join(lines)
 
 
+def _kind(name: str) -> Kind:
+    try:
+        return Kind[name.upper()]
+    except KeyError:
+        raise argparse.ArgumentTypeError(f"there is no fault {name!r}") from None
+
+
 def main() -> int:
     """Run once, and print what came of it."""
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
@@ -67,6 +77,18 @@ def main() -> int:
         "--deadline", type=float, default=RECOVERY_S, help="a recovery that takes longer fails, s"
     )
     parser.add_argument("--aimed", action="store_true", help="only faults at named steps")
+    parser.add_argument(
+        "--kinds",
+        nargs="+",
+        type=_kind,
+        default=(),
+        metavar="KIND",
+        help=f"these alone, in turn: {', '.join(kind.name.lower() for kind in Kind)}",
+    )
+    parser.add_argument("--short", action="store_true", help="four chosen faults, for CI")
+    parser.add_argument(
+        "--long", action="store_true", help=f"Spark is away for {LONG_AWAY_S:g} s, not {AWAY_S:g}"
+    )
     parser.add_argument("--cold", action="store_true", help="begin before the servers are warm")
     parser.add_argument("--keep", type=Path, help="keep tables and logs in this new directory")
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
@@ -78,6 +100,9 @@ def main() -> int:
         faults=asked.faults,
         minutes=asked.minutes,
         aimed_only=asked.aimed,
+        kinds=tuple(asked.kinds),
+        short=asked.short,
+        away_s=LONG_AWAY_S if asked.long else AWAY_S,
         cold=asked.cold,
         deadline_s=asked.deadline,
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.chaos.draw import Fault
 
 HOOKS = Path(__file__).with_name("hooks")
+ROOT = Path(__file__).parents[2]  # where hooks find `tests`
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,8 @@ class Aims:
 
     def environment(self) -> dict[str, str]:
         """Return what a service needs to hear us."""
-        return {"CHAOS_AIMS": str(self.directory), "PYTHONPATH": str(HOOKS)}
+        path = os.pathsep.join([str(HOOKS), str(ROOT)])
+        return {"CHAOS_AIMS": str(self.directory), "PYTHONPATH": path}
 
     def _write(self, name: str, text: str) -> None:
         # Whole or not at all: they look several times a second.

@@ -8,8 +8,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.chaos.acts import ACTS, Done
-from tests.chaos.draw import Kind, Scene, plan
+from tests.chaos.acts import ACTS
+from tests.chaos.doing import Done
+from tests.chaos.draw import AWAY_S, Kind, Scene, chosen_plan, plan, short_plan
 from tests.chaos.health import lacking, recovered
 from tests.chaos.stage import CAPACITY, Stage, may_mount, stage
 
@@ -41,6 +42,9 @@ class Wishes:
     faults: int = 10
     minutes: float = 60.0
     aimed_only: bool = False
+    kinds: tuple[Kind, ...] = ()  # these alone, in turn
+    short: bool = False  # a few chosen faults, one after the other, on servers that are cold
+    away_s: float = AWAY_S  # how long Spark is away
     cold: bool = False  # do not wait until the servers are at their pace
     deadline_s: float = RECOVERY_S  # of each recovery
 
@@ -94,14 +98,15 @@ class Course:
             async with asyncio.TaskGroup() as tasks:
                 load = tasks.create_task(self._load(made, done))
                 try:
-                    if not self.wishes.cold:
+                    if not (self.wishes.cold or self.wishes.short):
                         await self._warm_up(made)
-                    await self._disturb(
-                        made, plan(self.wishes.seed, without, self.wishes.aimed_only)
-                    )
+                    await self._disturb(made, self._plan(without))
                 except WorldError as exc:
                     self.failure = str(exc)
                     self.say(f"failed: {exc}")
+                except asyncio.CancelledError:
+                    self.failure = "ended by a signal"
+                    raise
                 finally:
                     done.set()
             self.produced = sum(sent.records for sent in load.result().partitions.values())
@@ -109,6 +114,14 @@ class Course:
             self.say("auditing the tables")
             self.audit = await audit(made.direct.topics, made.direct.kafka, made.direct.lake)
         self.took_s = self._now()
+
+    def _plan(self, without: list[Kind]) -> Iterator[Scene]:
+        wishes = self.wishes
+        if wishes.short:
+            return short_plan()
+        if wishes.kinds:
+            return chosen_plan(wishes.seed, wishes.kinds, wishes.away_s)
+        return plan(wishes.seed, without, wishes.aimed_only, wishes.away_s)
 
     async def _warm_up(self, made: Stage) -> None:
         """Let Java compile, until what was written lands about as soon as it will."""
@@ -123,7 +136,7 @@ class Course:
         return time.monotonic() - self._began
 
     async def _ready(self, made: Stage) -> None:
-        self.say("waiting until every partition is read")
+        self.say("waiting until every partition is read and every table is written")
         await self._until(made, dict.fromkeys(made.partitions, 0), READY_S)
 
     async def _landed(self, made: Stage) -> None:
@@ -158,9 +171,11 @@ class Course:
     async def _disturb(self, made: Stage, scenes: Iterator[Scene]) -> None:
         calm, misses = Random(self.wishes.seed + 1), 0
         until = self._now() + 60 * self.wishes.minutes
-        while len(self.suffered) < self.wishes.faults and self._now() < until:
+        for scene in scenes:
+            if len(self.suffered) >= self.wishes.faults or self._now() > until:
+                return
             await asyncio.sleep(calm.uniform(*CALM_S))
-            happened = await self._scene(made, next(scenes))
+            happened = await self._scene(made, scene)
             misses = 0 if happened else misses + 1
             if misses > MISSES:
                 raise WorldError(f"{misses} aimed faults in a row met nobody: {self.missed}")
@@ -176,7 +191,8 @@ class Course:
         done = [act.result() for act in acts]
         lasted_s = self._now() - at_s
         also = [condition for one in done for condition in one.also]
-        took_s = await recovered(made, also, self.wishes.deadline_s)
+        deadline_s = self.wishes.deadline_s + max(one.extra_s for one in done)
+        took_s = await recovered(made, also, deadline_s)
         self._note(scene, done, (at_s, lasted_s, took_s))
         return any(one.happened for one in done)
 

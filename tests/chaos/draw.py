@@ -18,6 +18,10 @@ class Kind(StrEnum):
     HANG_CONSUMER = "a consumer paused past its timeout"
     ZOMBIE = "a consumer paused past its timeout, out of the fleet's reach, woken"
     TWIN = "a second process for one slot"
+    KILL_WRITER = "kill -9 of a table's writer"
+    TERM_WRITER = "SIGTERM to a table's writer"
+    OUTLIVED_WRITER = "a table's writer paused until another one has claimed, then woken"
+    TWIN_WRITER = "a second process for the slot of a table's writer"
     KILL_LEADER = "kill -9 of the leading controller"
     KILL_STANDBY = "kill -9 of the standby controller"
     TERM_LEADER = "SIGTERM to the leading controller"
@@ -25,11 +29,17 @@ class Kind(StrEnum):
     BROKER_RESTART = "broker restart"
     BROKER_KILL = "kill -9 of the broker"
     SPARK_KILL = "kill -9 of the Spark server"
+    SPARK_AWAY = "Spark away for long"
     CUT_CONSUMER_KAFKA = "a consumer cut off from Kafka"
-    CUT_CONSUMER_SPARK = "a consumer cut off from Spark"
+    CUT_WRITER_SPARK = "a table's writer cut off from Spark"
     CUT_LEADER = "the leading controller cut off from Kafka"
     CUT_KAFKA = "everybody cut off from Kafka"
     CUT_SPARK = "everybody cut off from Spark"
+    STAGED_LOST = "a staged file deleted before it landed"
+    STAGED_TORN = "a staged file cut in half before it landed"
+    STAGED_EMPTY = "a staged file emptied before it landed"
+    ANNOUNCED_LOST = "announcements deleted, and the tables' writers killed"
+    LANDING_ANEW = "the landing topic deleted"
     DISK_FULL = "the lake's disk full"
     CLOCK_JUMP = "a service's wall clock an hour off"
     AIMED = "at a named step"
@@ -40,26 +50,41 @@ SERVERS = frozenset(
         Kind.BROKER_RESTART,
         Kind.BROKER_KILL,
         Kind.SPARK_KILL,
+        Kind.SPARK_AWAY,
         Kind.CUT_KAFKA,
         Kind.CUT_SPARK,
+        Kind.STAGED_LOST,
+        Kind.STAGED_TORN,
+        Kind.STAGED_EMPTY,
+        Kind.ANNOUNCED_LOST,
+        Kind.LANDING_ANEW,
         Kind.DISK_FULL,
     }
 )
-"""Faults that everybody feels: one of them at a time, and nothing aimed beside it."""
+"""Faults that every process may notice: one of them at a time, and nothing aimed beside it."""
 
-SAYS = ("hello", "report", "stopped", "landed", "started", "goodbye")
-ORDERS = ("claim", "state-query", "planned", "start-consuming", "stop-consuming", "dead", "fenced")
-WRITES = ("lake.claim", "lake.append", "lake.history", "intake.hint")
+SAYS = ("hello", "report", "stopped", "started", "goodbye", "gap", "staged")
+ORDERS = (
+    *("claim", "state-query", "planned", "dead"),
+    *("start-reading", "stop-reading", "start-writing", "stop-writing"),
+)
+CALLS = (
+    *("staging.write", "staging.delete", "offsets.commit"),
+    *("lake.open", "lake.claim", "lake.history", "lake.append", "lake.compact"),
+)
+MARKS = ("table.claimed", "table.resolved")
 STEPS = (
     *(("consumer", step, moment) for step in SAYS for moment in ("before", "after")),
-    *(("consumer", step, m) for step in WRITES for m in ("before", "during", "after")),
+    *(("consumer", step, m) for step in CALLS for m in ("before", "during", "after")),
+    *(("consumer", step, "after") for step in MARKS),
     *(("controller", step, moment) for step in ORDERS for moment in ("before", "after")),
 )
-"""(whose, step, when): messages by their kind, and what a consumer asks of Spark and Kafka."""
+"""(whose, step, when): messages by their kind, what a consumer asks of others, what it logs."""
 
-DEEDS = ("kill", "kill", "hang", "zombie")
+DEEDS = ("kill", "kill", "hang", "zombie", "twin")
 LONG_S = (12.0, 18.0)  # beyond the consumer timeout of 10 s, and the controllers' session of 6 s
 SHORT_S = (2.0, 7.0)
+AWAY_S = 60.0
 PAIRED = 0.15
 
 
@@ -86,14 +111,19 @@ Scene = tuple[Fault, ...]
 """Faults that begin together."""
 
 
-def plan(seed: int, without: Collection[Kind] = (), aimed_only: bool = False) -> Iterator[Scene]:
+def plan(
+    seed: int,
+    without: Collection[Kind] = (),
+    aimed_only: bool = False,
+    away_s: float = AWAY_S,
+) -> Iterator[Scene]:
     """Yield scenes without end; every kind and every step comes before any comes again."""
     drawn = Random(seed)
     kinds = _deck(drawn, [k for k in Kind if k is not Kind.AIMED and k not in without])
     steps = _deck(drawn, STEPS)
     while True:
-        first = _fault(drawn, kinds, steps, 1.0 if aimed_only else 0.5)
-        second = _fault(drawn, kinds, steps, 0.0) if drawn.random() < PAIRED else None
+        first = _fault(drawn, kinds, steps, 1.0 if aimed_only else 0.5, away_s)
+        second = _fault(drawn, kinds, steps, 0.0, away_s) if drawn.random() < PAIRED else None
         if aimed_only or second is None or {first.kind, second.kind} & SERVERS:
             yield (first,)
             if second is not None and not aimed_only:
@@ -102,8 +132,30 @@ def plan(seed: int, without: Collection[Kind] = (), aimed_only: bool = False) ->
             yield (first, second)
 
 
+def chosen_plan(seed: int, kinds: Sequence[Kind], away_s: float = AWAY_S) -> Iterator[Scene]:
+    """Yield scenes of these kinds alone, in turn, one fault each, without end."""
+    drawn, steps = Random(seed), _deck(Random(seed), STEPS)
+    while True:
+        for kind in kinds:
+            aimed = 1.0 if kind is Kind.AIMED else 0.0
+            yield (_fault(drawn, iter([kind]), steps, aimed, away_s),)
+
+
+def short_plan() -> Iterator[Scene]:
+    """Yield the scenes of a short run: what costs rows if the rules of landing are broken."""
+    append = {"whose": "consumer", "step": "lake.append", "moment": "during"}
+    yield (Fault(kind=Kind.AIMED, pick=0, hold_s=0.0, deed="kill", **append),)
+    yield (Fault(kind=Kind.STAGED_LOST, pick=1, hold_s=0.0),)
+    yield (Fault(kind=Kind.OUTLIVED_WRITER, pick=0, hold_s=0.0),)
+    yield (Fault(kind=Kind.KILL_LEADER, pick=0, hold_s=0.0),)
+
+
 def _fault(
-    drawn: Random, kinds: Iterator[Kind], steps: Iterator[tuple[str, str, str]], aimed: float
+    drawn: Random,
+    kinds: Iterator[Kind],
+    steps: Iterator[tuple[str, str, str]],
+    aimed: float,
+    away_s: float,
 ) -> Fault:
     pick = drawn.randrange(1 << 16)
     if drawn.random() >= aimed:
@@ -111,10 +163,11 @@ def _fault(
         held = SHORT_S if kind in {Kind.PAUSE_CONSUMER, Kind.CLOCK_JUMP} else LONG_S
         if kind in SERVERS:  # shorter and longer than anybody's patience
             held = (SHORT_S[0], LONG_S[1])
-        return Fault(kind=kind, pick=pick, hold_s=drawn.uniform(*held))
+        hold_s = drawn.uniform(*held)
+        return Fault(kind=kind, pick=pick, hold_s=away_s if kind is Kind.SPARK_AWAY else hold_s)
     whose, step, moment = next(steps)
     deed = drawn.choice(DEEDS)
-    if whose == "controller" and deed == "zombie":
+    if whose == "controller" and deed in {"zombie", "twin"}:
         deed = "hang"  # a controller that wakes is one: nobody kills it meanwhile
     return Fault(
         kind=Kind.AIMED,

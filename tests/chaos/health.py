@@ -1,4 +1,4 @@
-"""When a fault is over: every partition is read, and what was written meanwhile has landed."""
+"""When a fault is over: all is read and written, and what was produced meanwhile has landed."""
 
 import asyncio
 import time
@@ -18,15 +18,22 @@ Condition = tuple[str, Callable[[], bool]]
 
 
 def lacking(picture: Picture, ends: Mapping[TopicPartition, int]) -> list[str]:
-    """Tell which partitions nobody ready holds, or which have not landed up to `ends`."""
-    held = {p for report in picture.reports.values() if report.ready for p in report.held}
-    unread = [f"{p} is read by nobody" for p in sorted(ends) if p not in held]
+    """Tell what nobody ready reads or writes, and which partitions have not landed up to `ends`."""
+    ready = [report for report in picture.reports.values() if report.ready]
+    read = {p for report in ready for p, offset in report.reading.items() if offset is not None}
+    written = {t for report in ready for t, at in report.writing.items() if at.state == "landing"}
+    unread = [f"{p} is read by nobody" for p in sorted(ends) if p not in read]
+    unwritten = [
+        f"the table {topic} is written by nobody"
+        for topic in sorted({p.topic for p in ends})
+        if topic not in written
+    ]
     behind = [
         f"{p} has landed up to {picture.landed.get(p, 0)} of {end}"
         for p, end in sorted(ends.items())
         if picture.landed.get(p, 0) < end
     ]
-    return unread + behind
+    return unread + unwritten + behind
 
 
 async def recovered(stage: Stage, also: Sequence[Condition], deadline_s: float) -> float:

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
+from aiokafka import TopicPartition as KafkaPartition
+from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from tests.chaos.aims import Aims, aims
 from tests.chaos.proxy import Proxy, proxy
 
-from binwright.cli.stack import Service, within_embedded
+from binwright.cli.stack import Service
 from binwright.controller.__main__ import consumer_command, process_fleet
 from binwright.core.model import Slot, TopicPartition
 from binwright.embedded.broker import Broker, run_broker
@@ -21,6 +23,7 @@ from binwright.embedded.process import Child, Command
 from binwright.embedded.spark import Spark, run_spark
 from binwright.lab.picture import Picture
 from binwright.lab.spectator import spectate
+from binwright.shell.broker import client_options
 from binwright.shell.bus import KafkaBus
 from binwright.shell.letters import METADATA_CONFIG, METRICS_CONFIG
 from binwright.shell.run import meanwhile
@@ -33,6 +36,9 @@ LIMIT = 1.2 * CAPACITY
 SLOTS = 6
 LAKE_SIZE = "3g"
 END_S = 15.0
+FRESHNESS_S = 2.0
+COMPACT_FILES = 8  # the tables are compacted all the time
+UNFINISHED = "."  # what names of files that are being written begin with
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,53 @@ class Stage:
         """Return the processes of each slot that has any, in order of slots."""
         running = process_fleet(self.settings).running()
         return {slot: [process.pid for process in running[slot]] for slot in sorted(running)}
+
+    def writer_epoch(self, topic: str) -> int | None:
+        """Return the epoch of the consumer that lands the table; None: nobody does."""
+        view = self.picture.tables.by_topic.get(topic)
+        lands = view is not None and view.writer is not None and view.report.state == "landing"
+        return view.epoch if view and lands else None
+
+    def writer(self, topic: str) -> tuple[Slot, int] | None:
+        """Return slot and youngest process of the consumer that lands the table."""
+        if self.writer_epoch(topic) is None:
+            return None
+        slot = self.picture.tables.by_topic[topic].writer
+        assert slot is not None
+        running = process_fleet(self.settings).running().get(slot, ())
+        youngest = max(running, key=lambda process: process.create_time(), default=None)
+        return (slot, youngest.pid) if youngest else None
+
+    def staged_files(self, topic: str) -> set[Path]:
+        """Return the whole files that are staged for a table."""
+        found = (Path(self.settings.staging_path) / topic).glob("*")
+        return {file for file in found if not file.name.startswith(UNFINISHED)}
+
+    async def forget_announcements(self) -> None:
+        """Delete every record of the landing topic, as its retention does."""
+        topic = self.settings.landing_topic
+        async with self._admin() as admin:
+            ends = [await self.bus.end(topic, n) for n in range(await self.bus.partitions(topic))]
+            await admin.delete_records(
+                {
+                    KafkaPartition(topic, n): RecordsToDelete(before_offset=end)
+                    for n, end in enumerate(ends)
+                }
+            )
+
+    async def delete_landing_topic(self) -> None:
+        """Delete the landing topic."""
+        async with self._admin() as admin:
+            await admin.delete_topics([self.settings.landing_topic])
+
+    @contextlib.asynccontextmanager
+    async def _admin(self) -> AsyncIterator[AIOKafkaAdminClient]:
+        admin = AIOKafkaAdminClient(**client_options(self.direct.kafka))
+        await admin.start()
+        try:
+            yield admin
+        finally:
+            await admin.close()
 
     def leader(self) -> Watched:
         """Return the controller that said last that it leads; else any."""
@@ -204,13 +257,18 @@ def _listeners(own: int, inner: int, outer: int, control: int) -> dict[str, str]
 
 
 def _settings(directory: Path, lake: Path, kafka: str, spark: str) -> Settings:
-    wanted = load_settings(
+    return load_settings(
         group="chaos",
         topics=TOPICS,
         log_format="json",
         log_level="debug",
         kafka={"bootstrap_servers": kafka, "request_timeout_s": 10.0},
-        lake={"path": str(lake), "spark": spark},
+        lake={
+            "path": str(lake),
+            "spark": spark,
+            "freshness_s": FRESHNESS_S,
+            "compact_files": COMPACT_FILES,
+        },
         monitor={"window_s": 8.0},
         controller={
             "capacity_bytes_per_s": CAPACITY,
@@ -220,9 +278,8 @@ def _settings(directory: Path, lake: Path, kafka: str, spark: str) -> Settings:
             "look_again_s": 15.0,
             "plan_timeout_s": 60.0,
         },
-        consumer={"batch_wait_s": 2.0, "write_timeout_s": 40.0, "drain_timeout_s": 20.0},
+        consumer={"drain_timeout_s": 20.0},
     )
-    return within_embedded(wanted)
 
 
 async def _make_topics(bus: KafkaBus, settings: Settings) -> None:

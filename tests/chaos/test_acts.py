@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.chaos.acts import STRUCK_S, stopped, superseded, until
+from tests.chaos.aimed import STRUCK_S
+from tests.chaos.doing import stopped, superseded, until
 
 from binwright.embedded.process import Child as Twin
 from binwright.embedded.process import Command

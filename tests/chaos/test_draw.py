@@ -2,7 +2,7 @@
 
 from itertools import islice
 
-from tests.chaos.draw import SERVERS, STEPS, Kind, Scene, plan
+from tests.chaos.draw import SERVERS, STEPS, Kind, Scene, chosen_plan, plan, short_plan
 
 
 def scenes(seed: int, number: int, *, aimed_only: bool = False) -> list[Scene]:
@@ -14,7 +14,7 @@ def test_a_seed_draws_the_same_faults_again() -> None:
 
 
 def test_every_kind_and_every_step_comes() -> None:
-    faults = [fault for scene in scenes(1, 400) for fault in scene]
+    faults = [fault for scene in scenes(1, 600) for fault in scene]
     assert {fault.kind for fault in faults} == set(Kind)
     assert {(f.whose, f.step, f.moment) for f in faults if f.step} == set(STEPS)
 
@@ -33,3 +33,21 @@ def test_two_at_once_never_meet_a_fault_that_everybody_feels() -> None:
 def test_only_aimed_faults_where_only_those_are_wanted() -> None:
     drawn = scenes(1, 50, aimed_only=True)
     assert all(len(scene) == 1 and scene[0].kind is Kind.AIMED for scene in drawn)
+
+
+def test_spark_is_away_for_as_long_as_is_asked() -> None:
+    drawn = [fault for scene in islice(plan(1, away_s=600), 200) for fault in scene]
+    assert {fault.hold_s for fault in drawn if fault.kind is Kind.SPARK_AWAY} == {600}
+
+
+def test_a_short_run_has_few_faults_one_at_a_time() -> None:
+    drawn = list(short_plan())
+    assert 3 <= len(drawn) <= 4
+    assert all(len(scene) == 1 for scene in drawn)
+
+
+def test_kinds_that_are_asked_for_come_in_turn() -> None:
+    kinds = [Kind.STAGED_LOST, Kind.AIMED]
+    drawn = list(islice(chosen_plan(1, kinds), 4))
+    assert [fault.kind for (fault,) in drawn] == kinds * 2
+    assert all(fault.step for (fault,) in drawn if fault.kind is Kind.AIMED)

@@ -7,7 +7,8 @@ import pytest
 
 from binwright.cli.page import Page
 from binwright.core import wire
-from binwright.core.messages import Claim
+from binwright.core.messages import Claim, Hello, Report, TableReport
+from binwright.core.model import Slot, TopicPartition
 from binwright.embedded.ports import reserved
 from binwright.shell.http import answering
 from binwright.shell.run import meanwhile
@@ -34,6 +35,49 @@ async def test_it_shows_what_the_topics_say() -> None:
     assert "binwright · eu" in shown.html().body.decode()
     assert "a controller claims (term 0)" in shown.fragment().body.decode()
     assert b'"controller":"c1"' in shown.facts().body
+
+
+async def landing(bus: FakeBus) -> None:
+    hello = Hello(slot=Slot(0), process="a", version="1")
+    epoch = await bus.publish("eu.metadata", 0, b"hello", wire.encode(hello))
+    orders = TopicPartition("orders", 0)
+    table = TableReport(state="landing", committed={orders: 7}, age_s=1.5, pending_bytes=9)
+    report = Report(
+        slot=Slot(0),
+        epoch=epoch,
+        term=0,
+        ready=True,
+        reading={orders: 8},
+        writing={"orders": table},
+        staged_bytes=9,
+    )
+    await bus.publish("eu.metadata", 0, b"report", wire.encode(report))
+
+
+@pytest.mark.looptime
+async def test_it_has_a_line_for_each_table() -> None:
+    bus, shown = FakeBus(TOPICS), page()
+    await claimed(bus, "c1")
+    await landing(bus)
+    async with meanwhile(shown.follow(bus)):
+        await asyncio.sleep(3)
+    told = shown.fragment().body.decode()
+    assert "1.5 s" in told
+    assert "consumer 0 writes the table orders" in told
+
+
+@pytest.mark.looptime
+async def test_prometheus_gets_the_numbers_of_consumers_and_tables() -> None:
+    bus, shown = FakeBus(TOPICS), page()
+    await claimed(bus, "c1")
+    await landing(bus)
+    async with meanwhile(shown.follow(bus)):
+        await asyncio.sleep(3)
+    told = shown.metrics().body.decode()
+    assert '\nbinwright_table_pending_bytes{group="eu",topic="orders"} 9\n' in told
+    assert '\nbinwright_table_refused{group="eu",topic="orders"} 0\n' in told
+    assert '\nbinwright_consumer_staged_bytes{group="eu",slot="0"} 9\n' in told
+    assert "# TYPE binwright_table_commits_total counter\n" in told
 
 
 @pytest.mark.looptime

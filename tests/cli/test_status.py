@@ -6,7 +6,15 @@ from rich.console import Console
 
 from binwright.cli.status import draw
 from binwright.core.model import Slot, TopicPartition
-from binwright.lab.status import Change, ConsumerStatus, Motion, PlanStatus, ProposalStatus, Status
+from binwright.lab.status import (
+    Change,
+    ConsumerStatus,
+    Motion,
+    PlanStatus,
+    ProposalStatus,
+    Status,
+)
+from binwright.lab.table_status import TableStatus
 
 PARTS = tuple(TopicPartition("orders", n) for n in range(14))
 
@@ -24,14 +32,18 @@ def moving() -> Status:
         state="moving",
         term=3,
         controller="c",
-        consumers=(ConsumerStatus(Slot(0), "silent", PARTS, 2e6, 0.0, 1_200, 12.0),),
+        consumers=(ConsumerStatus(Slot(0), "silent", PARTS, 2e6, 0.0, 1_200, 12.0, ("orders",)),),
         partitions=14,
         unread=PARTS[:1],
         load=2e6,
-        landing=0.0,
+        staging=0.0,
         lag=1_200,
         moves=(Motion(PARTS[3], None, Slot(1), "waiting"),),
         plan=PlanStatus(61.0, ("consumer 0 is overloaded",), 2, 1, 0.25),
+        tables=(
+            TableStatus("orders", Slot(0), "refused", 7.5, 3_000_000, 1_200, 99, 4, "a constraint"),
+            TableStatus("clicks", None, "unwritten", 0.0, 0, 0),
+        ),
     )
 
 
@@ -39,10 +51,18 @@ def test_it_shows_state_consumers_moves_and_the_plan() -> None:
     page = drawn(moving())
     assert "eu  moving  1 consumer, 14 partitions, written 2.00 MB/s" in page
     assert "silent for 12 s" in page
+    assert "lag 1,200 records, oldest 7.5 s" in page
     assert "orders-11 and 2 more" in page
     assert "read by nobody: orders-0" in page
     assert "orders-3: nobody → 1 (waiting)" in page
     assert "last plan 61 s ago: consumer 0 is overloaded → 2 consumers, 1 move, R-score" in page
+
+
+def test_it_shows_a_line_for_each_table() -> None:
+    page = drawn(moving()).splitlines()
+    lines = {line.split()[0]: " ".join(line.split()[1:]) for line in page if line.strip()}
+    assert lines["orders"] == "0 7.5 s 3.00 MB 1,200 99 4 refused: a constraint"
+    assert lines["clicks"] == "nobody 0.00 MB 0 0 0 unwritten"
 
 
 def test_it_shows_a_plan_that_waits_and_how_to_approve_it() -> None:

@@ -11,11 +11,12 @@ from pyspark.errors.exceptions.connect import (
     UnknownException,
 )
 
-from binwright.consumer.faults import Faults, answered
+from binwright.consumer.writer.faults import Faults, answered
 from binwright.core.errors import (
     BinwrightError,
     LakeUnavailable,
-    UserError,
+    StagedUnreadable,
+    TableRefused,
     WriteConflict,
     WriteUnclear,
 )
@@ -64,6 +65,38 @@ NO_PLACE = UnknownException(
     errorClass="DELTA_CANNOT_CREATE_LOG_PATH",
 )
 LATE = TimeoutError("no answer within 5 s")
+POISON = UnknownException(
+    "(org.apache.spark.sql.delta.schema.DeltaInvariantViolationException) "
+    "[DELTA_VIOLATE_CONSTRAINT_WITH_VALUES] CHECK constraint small (offset < 8) violated",
+    errorClass="DELTA_VIOLATE_CONSTRAINT_WITH_VALUES",
+)
+LOST_FILE = AnalysisException(
+    "[PATH_NOT_FOUND] Path does not exist: file:/lake/_staging/g/orders/a-1.parquet.",
+    errorClass="PATH_NOT_FOUND",
+)
+TORN_FILE = SparkException(
+    "[FAILED_READ_FILE.CANNOT_READ_FILE_FOOTER] Encountered error while reading file "
+    "file:///lake/_staging/g/orders/a-1.parquet. Could not read footer.",
+    errorClass="FAILED_READ_FILE.CANNOT_READ_FILE_FOOTER",
+)
+TORN_LOG = SparkException(
+    "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file "
+    "file:///lake/orders/_delta_log/00000000000000000100.checkpoint.parquet.",
+    errorClass="FAILED_READ_FILE.NO_HINT",
+)
+AFTERWARDS = AnalysisException(
+    "[DELTA_POST_COMMIT_HOOK_FAILED] Committing to the Delta table version 7 succeeded but error "
+    "while executing post-commit hook: FileNotFoundException a-1.parquet",
+    errorClass="DELTA_POST_COMMIT_HOOK_FAILED",
+)
+NO_RIGHT = SparkException(
+    "[TASK_WRITE_FAILED] Task failed while writing rows\nCaused by: "
+    "org.apache.hadoop.security.AccessControlException: Permission denied: user=spark",
+    errorClass="TASK_WRITE_FAILED",
+)
+TORN_BUT_GONE = SparkConnectGrpcException(
+    "[FAILED_READ_FILE.NO_HINT] while reading file a-1.parquet", errorClass=None
+)
 
 
 @pytest.mark.parametrize(
@@ -77,18 +110,37 @@ LATE = TimeoutError("no answer within 5 s")
         (GONE, WriteUnclear),
         (RESTARTED, WriteUnclear),
         (LATE, WriteUnclear),
-        (NO_TABLE, UserError),
+        (NO_RIGHT, WriteUnclear),
+        (AFTERWARDS, WriteUnclear),
+        (TORN_LOG, WriteUnclear),
+        (TORN_BUT_GONE, WriteUnclear),
+        (NO_TABLE, TableRefused),
+        (POISON, TableRefused),
+        (LOST_FILE, StagedUnreadable),
+        (TORN_FILE, StagedUnreadable),
     ],
 )
-def test_a_failed_write_is_a_conflict_or_unclear_or_a_persons_to_mend(
+def test_a_failed_write_committed_nothing_only_where_that_is_certain(
     exc: Exception, kind: type[BinwrightError]
 ) -> None:
-    assert type(FAULTS.of_write(exc)) is kind
+    assert type(FAULTS.of_write(exc, ["a-1.parquet", "b-2.parquet"])) is kind
+
+
+@pytest.mark.parametrize("exc", [LOST_FILE, TORN_FILE])
+def test_a_staged_file_that_cannot_be_read_is_named(exc: Exception) -> None:
+    found = FAULTS.of_write(exc, ["a-1.parquet", "b-2.parquet"])
+
+    assert isinstance(found, StagedUnreadable)
+    assert found.files == {"a-1.parquet"}
+
+
+def test_a_read_failure_of_no_staged_file_is_no_fault_of_one() -> None:
+    assert type(FAULTS.of_write(TORN_FILE, ["b-2.parquet"])) is WriteUnclear
 
 
 @pytest.mark.parametrize(
     ("exc", "kind"),
-    [(GONE, LakeUnavailable), (LATE, LakeUnavailable), (NO_TABLE, UserError)],
+    [(GONE, LakeUnavailable), (LATE, LakeUnavailable), (NO_TABLE, TableRefused)],
 )
 def test_a_failed_question_can_be_asked_again_unless_there_is_no_table(
     exc: Exception, kind: type[BinwrightError]
@@ -97,7 +149,8 @@ def test_a_failed_question_can_be_asked_again_unless_there_is_no_table(
 
 
 @pytest.mark.parametrize(
-    ("exc", "kind"), [(NO_PLACE, UserError), (DISK_FULL, LakeUnavailable), (GONE, LakeUnavailable)]
+    ("exc", "kind"),
+    [(NO_PLACE, TableRefused), (DISK_FULL, LakeUnavailable), (GONE, LakeUnavailable)],
 )
 def test_a_table_that_cannot_be_made_is_a_persons_to_mend_or_can_be_tried_again(
     exc: Exception, kind: type[BinwrightError]

@@ -52,6 +52,15 @@ def test_consumers_get_the_settings_that_they_read_and_what_else_is_given() -> N
     assert not {"BINWRIGHT_CONTROLLER__PACKING", "BINWRIGHT_DOCKER__IMAGE"} & told.keys()
 
 
+def test_consumers_are_told_where_to_stage_and_see_the_volume() -> None:
+    given = load_settings(
+        lake={"path": "/lake"}, staging={"path": "/stage"}, docker={"volumes": ("lake:/lake",)}
+    )
+    shape = shaped(given, None)
+    assert shape.environment["BINWRIGHT_STAGING__PATH"] == "/stage"
+    assert shape.volumes == ("lake:/lake",)
+
+
 def test_a_change_that_no_consumer_reads_makes_no_new_containers() -> None:
     one, two = (
         shaped(load_settings(controller={"packing": each}), None) for each in ("sticky", "MWF")

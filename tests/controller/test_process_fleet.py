@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import signal
+import socket
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -9,6 +11,7 @@ from uuid import uuid4
 
 import pytest
 
+from binwright.controller.fleets import process
 from binwright.controller.fleets.process import ProcessFleet
 from binwright.core.errors import WorldError
 from binwright.core.model import Slot
@@ -83,6 +86,33 @@ async def test_a_process_that_is_killed_is_started_again(fleet: ProcessFleet) ->
     first = pids(fleet)
     await fleet.destroy(Slot(1))
     await until(lambda: fleet.running().keys() == {1} and pids(fleet) != first)
+
+
+async def test_an_end_is_told_at_once_by_the_name_that_the_process_has(
+    fleet: ProcessFleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not at the next look."""
+    monkeypatch.setattr(process, "WATCH_S", 3600.0)
+    told: list[tuple[Slot, str]] = []
+    fleet.watch(lambda slot, name: told.append((slot, name)))
+    await fleet.reconcile({Slot(1)})
+    await until(lambda: fleet.running().keys() == {1})
+    first = pids(fleet)[Slot(1)]
+    os.kill(first, signal.SIGKILL)
+    await until(lambda: bool(told))
+    assert told == [(Slot(1), f"{socket.gethostname()}/{first}/")]
+
+
+async def test_no_end_is_told_once_another_controller_orders(fleet: ProcessFleet) -> None:
+    told: list[tuple[Slot, str]] = []
+    fleet.watch(lambda slot, name: told.append((slot, name)))
+    await fleet.reconcile({Slot(1)})
+    fleet.rest()
+    await fleet.destroy(Slot(1))
+    await until(lambda: not fleet.running())
+    await fleet.reconcile({Slot(2)})
+    await until(lambda: fleet.running().keys() == {2})
+    assert not told
 
 
 async def test_a_second_fleet_finds_the_processes_of_the_first(tmp_path: Path) -> None:

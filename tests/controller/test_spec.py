@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from binwright.controller.deploy import kubernetes_groups
 from binwright.controller.kube.api import Obj
-from binwright.controller.kube.spec import settings_of
+from binwright.controller.kube.spec import environment, settings_of
 from binwright.core.errors import SettingsError
 from binwright.shell.settings import load_settings
+from binwright.testing.bus import FakeBus
 
 CRD = Path(__file__).parents[2] / "deploy" / "base" / "consumergroups.yaml"
 
@@ -48,3 +50,55 @@ def test_a_capacity_of_the_settings_belongs_to_their_limit() -> None:
 def test_all_that_does_not_hold_is_named() -> None:
     with pytest.raises(SettingsError, match=r"max_slots: .*; mode: "):
         settings_of(made(mode="perhaps", maxConsumers=0), load_settings())
+
+
+def test_a_sink_says_where_rows_are_staged_and_how_old_they_may_be() -> None:
+    sink = {"path": "s3a://b/t", "staging": "s3a://b/s", "freshnessSeconds": 30}
+    found = settings_of(made(sink=sink), load_settings())
+    assert (found.lake.path, found.staging_path) == ("s3a://b/t", "s3a://b/s")
+    told = environment(found)
+    assert told["BINWRIGHT_LAKE__FRESHNESS_S"] == "30.0"
+    assert told["BINWRIGHT_STAGING__PATH"] == "s3a://b/s"
+
+
+def test_without_a_staging_place_consumers_find_it_below_the_lake() -> None:
+    found = settings_of(made(sink={"path": "s3a://b/t"}), load_settings())
+    assert found.staging_path == "s3a://b/t/_staging/orders"
+    assert "BINWRIGHT_STAGING__PATH" not in environment(found)
+
+
+@pytest.mark.parametrize(
+    ("sink", "words"),
+    [
+        ({"spark": "sc://spark:443/;use_ssl=true;token=s3cret"}, "holds a token"),
+        ({"spark": "sc://a,sc://b/;token=s3cret"}, "set lake.token_file"),
+        ({"staging": "s3://key:s3cret@b/s"}, "holds keys"),
+    ],
+)
+def test_a_secret_never_reaches_a_deployment(sink: dict[str, str], words: str) -> None:
+    """Who may read Deployments or ConsumerGroups may often not read Secrets."""
+    with pytest.raises(SettingsError, match=words) as told:
+        settings_of(made(sink=sink), load_settings())
+    assert "s3cret" not in str(told.value)
+
+
+def test_nor_does_one_of_the_controllers_own_settings() -> None:
+    base = load_settings(lake={"spark": "sc://spark:443/;token=s3cret"})
+    with pytest.raises(SettingsError, match=r"lake\.token_file"):
+        environment(base)
+
+
+async def test_groups_do_not_begin_with_a_token_in_the_settings() -> None:
+    base = load_settings(
+        controller={"fleet": "kubernetes"},
+        kubernetes={"groups": True},
+        lake={"spark": "sc://spark:443/;token=s3cret"},
+    )
+    with pytest.raises(SettingsError, match=r"kubernetes\.groups: .*lake\.token_file"):
+        async with kubernetes_groups(base, FakeBus()):
+            pass
+
+
+def test_the_token_file_is_named_by_the_settings_that_consumers_mount() -> None:
+    base = load_settings(lake={"token_file": "/etc/binwright-spark/token"})
+    assert settings_of(made(), base).lake.token_file == Path("/etc/binwright-spark/token")

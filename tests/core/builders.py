@@ -1,28 +1,37 @@
 """Short words for what controllers know, and for what they hear."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
+from immutables import Map
+
 from binwright.core.events import Heard
-from binwright.core.group import Group, Held, Member, Place, Starting, Stopping, Tail, Unassigned
+from binwright.core.group import Group, Member
 from binwright.core.messages import (
     Dead,
-    Fence,
-    Fenced,
+    Gap,
     Goodbye,
     Hello,
     Inbound,
-    Landed,
     Measurement,
     PartitionRate,
     Report,
-    StartConsuming,
     Started,
     Stopped,
+    TableReport,
 )
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+from binwright.core.ownership import (
+    Owned,
+    Ownership,
+    Partitions,
+    Released,
+    Starting,
+    State,
+    Stopping,
+)
 from binwright.core.rules import Rules
+from binwright.core.topics import Topics
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 C = TopicPartition("clicks", 0)
@@ -42,49 +51,56 @@ def measurement(topic: str, partitions: Iterable[PartitionRate], **more: Any) ->
 
 
 def alive(hello: int, *, ready: bool = True, **more: Any) -> Member:
-    return Member(hello=hello, ready=ready, heard_at=NOW, **more)
+    return Member(hello=hello, ready=ready, heard_at=NOW, arrived_at=NOW, **more)
 
 
-def dead(number: int, hello: int = 1) -> Member:
-    return Member(hello=hello, dead=number, heard_at=NOW)
+def dead(epoch: int = 1) -> Member:
+    return Member(hello=epoch, dead=epoch, heard_at=NOW)
 
 
 def group(
     members: Mapping[Slot, Member],
-    places: Mapping[TopicPartition, Place] | None = None,
+    partitions: Mapping[TopicPartition, State] | None = None,
+    writers: Mapping[str, State] | None = None,
+    *,
+    rates: Mapping[TopicPartition, float] | None = None,
+    counts: Mapping[str, int] | None = None,
     **more: Any,
 ) -> Group:
     known: dict[str, Any] = {"rules": RULES, "term": TERM, "ticked_at": NOW, **more}
-    return Group(controller="me", members=members, places=places or {}, **known)
-
-
-def held(slot: Slot, epoch: int, *owed: Slot) -> Place:
-    return Place(Held(slot, epoch), frozenset(owed))
-
-
-def free(*owed: Slot) -> Place:
-    return Place(Unassigned(), frozenset(owed))
-
-
-def stopping(owners: Mapping[Slot, int], revision: int = 7, *owed: Slot) -> Place:
-    at = Stopping(owners, revision, NOW, twice=len(owners) > 1)
-    return Place(at, frozenset(owed))
-
-
-def start(
-    epoch: int, offsets: Offsets, fences: Iterable[Fence] = (), revision: int = 7
-) -> StartConsuming:
-    return StartConsuming(
-        term=TERM, revision=revision, epoch=epoch, offsets=offsets, fences=tuple(fences)
+    return Group(
+        controller="me",
+        members=Map(members),
+        partitions=Partitions(partitions),
+        writers=Ownership(writers),
+        rates=topics(rates or {}, counts or {}),
+        **known,
     )
 
 
-def starting(slot: Slot, command: StartConsuming, *owed: Slot) -> Place:
-    return Place(Starting(slot, command.epoch, command, NOW), frozenset(owed))
+def topics(rates: Mapping[TopicPartition, float], counts: Mapping[str, int]) -> Topics:
+    """Return these rates, of topics of so many partitions: many, unless told."""
+    known = Topics()
+    for topic in {*counts, *(p.topic for p in rates)}:
+        own = {p.partition: BytesPerSecond(rate) for p, rate in rates.items() if p.topic == topic}
+        known = known.told(topic, counts.get(topic, 1_000), own)
+    return known
 
 
-def fence(slot: Slot, number: int) -> Fence:
-    return Fence(slot=slot, number=number)
+def owned(slot: Slot, epoch: int) -> Owned:
+    return Owned(slot, epoch)
+
+
+def free(offset: int | None = None) -> Released:
+    return Released(offset)
+
+
+def stopping(slot: Slot, epoch: int, revision: int = 7) -> Stopping:
+    return Stopping(slot, epoch, revision, NOW)
+
+
+def starting(slot: Slot, epoch: int, offset: int | None = None, revision: int = 7) -> Starting:
+    return Starting(slot, epoch, revision, NOW, offset)
 
 
 def heard(message: Inbound, offset: int = 90, now: float = NOW) -> Heard:
@@ -95,8 +111,12 @@ def hello(slot: Slot) -> Hello:
     return Hello(slot=slot, process="p", version="1")
 
 
-def death(slot: Slot, term: int = TERM) -> Dead:
-    return Dead(slot=slot, term=term)
+def death(slot: Slot, epoch: int, term: int = TERM) -> Dead:
+    return Dead(slot=slot, epoch=epoch, term=term)
+
+
+def table(pending_bytes: int = 0) -> TableReport:
+    return TableReport(state="landing", committed={}, pending_bytes=pending_bytes)
 
 
 def report(  # noqa: PLR0913 - a message has many fields
@@ -105,10 +125,8 @@ def report(  # noqa: PLR0913 - a message has many fields
     *,
     term: int = TERM,
     ready: bool = True,
-    held: Iterable[TopicPartition] = (),
-    opening: Iterable[TopicPartition] = (),
-    ahead: Iterable[TopicPartition] = (),
-    closing: Iterable[TopicPartition] = (),
+    reading: Iterable[TopicPartition] | Offsets = (),
+    writing: Iterable[str] | Mapping[str, TableReport] = (),
     leaving: bool = False,
 ) -> Report:
     return Report(
@@ -116,47 +134,23 @@ def report(  # noqa: PLR0913 - a message has many fields
         epoch=epoch,
         term=term,
         ready=ready,
-        held=dict.fromkeys(held, 3),
-        opening=tuple(opening),
-        ahead=tuple(ahead),
-        closing=tuple(closing),
+        reading=reading if isinstance(reading, Mapping) else dict.fromkeys(reading, 3),
+        writing=writing if isinstance(writing, Mapping) else dict.fromkeys(writing, table()),
         leaving=leaving,
     )
 
 
 def stopped(
-    slot: Slot,
-    epoch: int,
-    following: Offsets,
-    revision: int = 7,
-    unsettled: Iterable[TopicPartition] = (),
+    slot: Slot, epoch: int, following: Offsets, tables: Iterable[str] = (), revision: int = 7
 ) -> Stopped:
-    return Stopped(
-        slot=slot,
-        epoch=epoch,
-        revision=revision,
-        next=following,
-        quit_ms=0,
-        unsettled=tuple(unsettled),
-    )
-
-
-def has_landed(
-    slot: Slot, epoch: int, landed: Mapping[TopicPartition, int], revision: int = 7
-) -> Landed:
-    return Landed(slot=slot, epoch=epoch, revision=revision, landed=landed)
-
-
-def tailed(place: Place, *tails: tuple[Slot, int]) -> Place:
-    """Return the place with last writes of these slots and epochs under way."""
-    return replace(place, tails=frozenset(Tail(slot, epoch, 7) for slot, epoch in tails))
+    return Stopped(slot=slot, epoch=epoch, revision=revision, next=following, tables=tuple(tables))
 
 
 def started(
     slot: Slot,
     epoch: int,
     partitions: Iterable[TopicPartition],
-    fences: Iterable[Fence] = (),
+    tables: Iterable[str] = (),
     revision: int = 7,
 ) -> Started:
     return Started(
@@ -164,13 +158,13 @@ def started(
         epoch=epoch,
         revision=revision,
         offsets=dict.fromkeys(partitions, 3),
-        fences=tuple(fences),
+        tables=tuple(tables),
     )
 
 
-def goodbye(slot: Slot, epoch: int, landed: Mapping[TopicPartition, int]) -> Goodbye:
-    return Goodbye(slot=slot, epoch=epoch, landed=landed)
+def gap(slot: Slot, epoch: int, committed: Mapping[TopicPartition, int]) -> Gap:
+    return Gap(slot=slot, epoch=epoch, committed=committed)
 
 
-def fenced(slot: Slot, number: int, topic: str = "orders") -> Fenced:
-    return Fenced(slot=slot, number=number, topic=topic)
+def goodbye(slot: Slot, epoch: int, following: Mapping[TopicPartition, int]) -> Goodbye:
+    return Goodbye(slot=slot, epoch=epoch, next=following)

@@ -1,28 +1,32 @@
 """A controller's machine on a log that the test writes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from binwright.core.events import Action, Event, Heard, Measured, Pack, Packed, Publish, Tell, Tick
-from binwright.core.group import Group, Place
+from binwright.core.group import Group
 from binwright.core.machine import State, begin, transition
 from binwright.core.messages import (
     Claim,
     Command,
-    Fence,
+    Dead,
     Hello,
     Inbound,
     PartitionRate,
-    Report,
-    StartConsuming,
     Started,
-    StopConsuming,
+    StartReading,
+    StartWriting,
     Stopped,
+    StopReading,
+    StopWriting,
 )
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+from binwright.core.ownership import Owned
+from binwright.core.ownership import State as Place
 from binwright.core.rules import Rules
 
+from . import builders
 from .builders import measurement
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -33,9 +37,13 @@ C = TypeVar("C", bound=Command)
 
 @dataclass
 class Reign:
-    """One controller; offsets of partition 0 count up by themselves."""
+    """One controller; offsets of partition 0 count up by themselves.
+
+    Orders to writers are answered at once, unless the test does so itself.
+    """
 
     rules: Rules = RULES
+    writers_answer: bool = True
     now: float = 0.0
     offset: int = 0
     state: State = field(init=False)
@@ -53,13 +61,17 @@ class Reign:
         return type(self.state)
 
     def place(self, partition: TopicPartition) -> Place:
-        return self.group.places[partition]
+        return self.group.partitions[partition]
 
     def feed(self, event: Event) -> list[Action]:
         """Feed one event; return what it asks for."""
         self.state, actions = transition(self.state, event)
         self.actions += actions
-        return list(actions)
+        done = list(actions)
+        for slot, message in [(a.slot, a.message) for a in actions if isinstance(a, Tell)]:
+            if self.writers_answer and isinstance(message, StartWriting | StopWriting):
+                done += self.answer(message, slot)
+        return done
 
     def hear(self, message: Inbound) -> list[Action]:
         self.offset += 1
@@ -100,28 +112,33 @@ class Reign:
         slot: Slot,
         *,
         ready: bool = True,
-        held: Iterable[TopicPartition] = (),
-        opening: Iterable[TopicPartition] = (),
-        ahead: Iterable[TopicPartition] = (),
-        closing: Iterable[TopicPartition] = (),
+        reading: Iterable[TopicPartition] | Mapping[TopicPartition, int | None] = (),
+        writing: Iterable[str] | None = None,
         leaving: bool = False,
         epoch: int | None = None,
         term: int | None = None,
     ) -> list[Action]:
+        """Report as the living process; by default it writes what it is believed to write."""
         known = self.group.member(slot).hello or 0
+        owned = (t for t, at in self.group.writers.items() if isinstance(at, Owned))
+        tables = [t for t in owned if self.group.writers[t].slot == slot]
         return self.hear(
-            Report(
-                slot=slot,
-                epoch=known if epoch is None else epoch,
+            builders.report(
+                slot,
+                known if epoch is None else epoch,
                 term=(self.group.term or 0) if term is None else term,
                 ready=ready,
-                held=dict.fromkeys(held, 3),
-                opening=tuple(opening),
-                ahead=tuple(ahead),
-                closing=tuple(closing),
+                reading=reading,
+                writing=tables if writing is None else writing,
                 leaving=leaving,
             )
         )
+
+    def dead(self, slot: Slot) -> list[Action]:
+        """Read that the living process of this slot is declared dead."""
+        epoch = self.group.member(slot).epoch
+        assert epoch is not None, "nobody lives there"
+        return self.hear(Dead(slot=slot, epoch=epoch, term=0))
 
     def claim(self) -> int:
         self.hear(Claim(controller="me"))
@@ -133,37 +150,30 @@ class Reign:
         assert asked, "no packing was asked for"
         return self.feed(Packed(self.now, target))
 
-    def stopped(
-        self,
-        command: StopConsuming,
-        slot: Slot,
-        offset: int | None = 7,
-        unsettled: tuple[TopicPartition, ...] = (),
-    ) -> list[Action]:
-        landed = dict.fromkeys(command.partitions, offset)
+    def stopped(self, command: StopReading, slot: Slot, offset: int | None = 7) -> list[Action]:
         return self.hear(
             Stopped(
                 slot=slot,
                 epoch=command.epoch,
                 revision=command.revision,
-                next=landed,
-                quit_ms=0,
-                unsettled=unsettled,
+                next=dict.fromkeys(command.partitions, offset),
             )
         )
 
-    def started(
-        self, command: StartConsuming, slot: Slot, fences: tuple[Fence, ...] | None = None
-    ) -> list[Action]:
+    def started(self, command: StartReading, slot: Slot) -> list[Action]:
+        begun = {p: 7 if offset is None else offset for p, offset in command.offsets.items()}
         return self.hear(
-            Started(
-                slot=slot,
-                epoch=command.epoch,
-                revision=command.revision,
-                offsets=dict.fromkeys(command.offsets, 7),
-                fences=command.fences if fences is None else fences,
-            )
+            Started(slot=slot, epoch=command.epoch, revision=command.revision, offsets=begun)
         )
+
+    def answer(self, command: StartWriting | StopWriting, slot: Slot) -> list[Action]:
+        """Acknowledge an order to a writer."""
+        epoch, revision, tables = command.epoch, command.revision, command.tables
+        if isinstance(command, StartWriting):
+            begun = Started(slot=slot, epoch=epoch, revision=revision, offsets={}, tables=tables)
+            return self.hear(begun)
+        ended = Stopped(slot=slot, epoch=epoch, revision=revision, next={}, tables=tables)
+        return self.hear(ended)
 
 
 def told(actions: Iterable[Action], kind: type[C]) -> list[C]:
@@ -190,7 +200,8 @@ def ruling(rates: dict[TopicPartition, float], *slots: Slot) -> Reign:
 def holding(rates: dict[TopicPartition, float], target: dict[TopicPartition, Slot]) -> Reign:
     """Return a reign in which every partition is where it should be."""
     reign = ruling(rates, *sorted(set(target.values())))
-    for start, slot in ((a.message, a.slot) for a in reign.pack(target) if isinstance(a, Tell)):
-        assert isinstance(start, StartConsuming)
-        reign.started(start, slot)
+    orders = [(a.message, a.slot) for a in reign.pack(target) if isinstance(a, Tell)]
+    for start, slot in orders:
+        if isinstance(start, StartReading):
+            reign.started(start, slot)
     return reign

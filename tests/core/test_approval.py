@@ -8,11 +8,10 @@ from binwright.core.machine import Manage, Sentinel
 from binwright.core.messages import (
     Accepted,
     Approved,
-    Dead,
     Planned,
     Proposed,
-    StartConsuming,
-    StopConsuming,
+    StartReading,
+    StopReading,
     Withdrawn,
 )
 
@@ -44,7 +43,7 @@ def test_a_plan_is_shown_at_once_and_waits() -> None:
     assert said(reign.actions, "plan.proposed")[0]["plan"] == number
     asked = len(reign.actions)
     for _ in range(3 * 60):
-        reign.report(A, held=[P, Q])
+        reign.report(A, reading=[P, Q])
         reign.measure(dict(RATES))
         reign.tick()
     assert reign.phase() == Sentinel
@@ -71,8 +70,8 @@ def test_the_approved_plan_is_carried_out() -> None:
     assert fleet(actions) == [{A, B}]
     assert reign.phase() == Manage
     reign.hello(B)
-    (stop,) = told(reign.report(B), StopConsuming)
-    (start,) = told(reign.stopped(stop, A), StartConsuming)
+    (stop,) = told(reign.report(B), StopReading)
+    (start,) = told(reign.stopped(stop, A), StartReading)
     reign.started(start, B)
     assert reign.phase() == Sentinel
     reign.measure(dict(RATES))
@@ -99,7 +98,7 @@ def test_another_number_is_refused() -> None:
 def test_without_measurements_even_an_approved_plan_waits() -> None:
     reign, number = overloaded()
     for _ in range(200):
-        reign.report(A, held=[P, Q])
+        reign.report(A, reading=[P, Q])
         reign.tick()
     assert not of(approve(reign, number), Accepted)
     reign.measure(dict(RATES))
@@ -151,10 +150,10 @@ def relieved_by_b() -> tuple[Reign, int]:
     reign, number = overloaded()
     reign.hello(B)
     reign.report(B)
-    reign.report(A, held=[P, Q], leaving=True)  # its partitions go to B, nobody is asked
+    reign.report(A, reading=[P, Q], leaving=True)  # its partitions go to B, nobody is asked
     assert reign.phase() == Manage
-    (stop,) = told(reign.actions, StopConsuming)
-    (start,) = told(reign.stopped(stop, A), StartConsuming)
+    (stop,) = told(reign.actions, StopReading)
+    (start,) = told(reign.stopped(stop, A), StartReading)
     reign.started(start, B)
     assert reign.phase() == Sentinel
     return reign, number
@@ -165,8 +164,8 @@ def test_a_plan_waits_on_while_a_consumer_starts_again() -> None:
     assert not of(approve(reign, number), Accepted)
     reign.hello(A)
     reign.report(A)
-    (stop,) = told(reign.tick(), StopConsuming)
-    (start,) = told(reign.stopped(stop, B), StartConsuming)
+    (stop,) = told(reign.tick(), StopReading)
+    (start,) = told(reign.stopped(stop, B), StartReading)
     reign.started(start, A)
     assert of(reign.tick(), Accepted), "things are again as they were approved"
 
@@ -175,7 +174,7 @@ def test_partitions_that_stay_with_other_readers_make_a_new_plan() -> None:
     reign, number = relieved_by_b()
     done: list[Action] = []
     for _ in range(61):
-        reign.report(B, held=[P, Q])
+        reign.report(B, reading=[P, Q])
         reign.measure(dict(RATES))
         done += reign.tick()
     (gone,) = of(done, Withdrawn)
@@ -187,7 +186,7 @@ def test_slots_that_are_allowed_no_more_are_not_brought_back() -> None:
     reign = beginning(APART, RATES)
     group = replace(reign.group, rules=replace(APPROVE, max_slots=1))
     reign.state = replace(reign.state, group=group)
-    actions = reign.hear(Dead(slot=B, term=group.term or 0)) + reign.tick()
+    actions = reign.dead(B) + reign.tick()
     assert fleet(actions) == [{A}]
 
 
@@ -210,19 +209,18 @@ def test_a_plan_of_another_mode_is_made_anew() -> None:
 
 def test_what_a_dead_consumer_read_is_given_to_the_others_and_back() -> None:
     reign = beginning(APART, RATES)
-    actions = reign.hear(Dead(slot=B, term=reign.group.term or 0)) + reign.tick()
+    actions = reign.dead(B) + reign.tick()
     (planned,) = of(actions, Planned)
     assert planned.keeps == 0
     assert planned.reasons[0] == "keeps plan 0"
     assert fleet(actions) == [{A, B}], "its slot stays, for its newcomer"
-    (start,) = told(actions, StartConsuming)
-    assert start.fences, "the dead is fenced"
+    (start,) = told(actions, StartReading)
     actions = reign.started(start, A)
     assert fleet(actions) == [{A, B}]
     reign.hello(B)
     reign.report(B)
-    (stop,) = told(reign.tick(), StopConsuming)
-    (start,) = told(reign.stopped(stop, A), StartConsuming)
+    (stop,) = told(reign.tick(), StopReading)
+    (start,) = told(reign.stopped(stop, A), StartReading)
     reign.started(start, B)
     assert reign.group.assignment() == APART
     assert reign.phase() == Sentinel
@@ -231,18 +229,22 @@ def test_what_a_dead_consumer_read_is_given_to_the_others_and_back() -> None:
 def test_with_nobody_left_the_newcomers_of_the_approved_slots_are_waited_for() -> None:
     reign = beginning(APART, RATES)
     for slot in (A, B):
-        reign.hear(Dead(slot=slot, term=reign.group.term or 0))
+        reign.dead(slot)
     assert fleet(reign.tick()) == [{A, B}]
     reign.hello(B)
-    (start,) = told(reign.report(B), StartConsuming)
-    assert set(start.offsets) == {Q}
+    (start,) = told(reign.report(B), StartReading)
+    assert set(start.offsets) == {P, Q}, "the first that is ready reads everything meanwhile"
+    reign.started(start, B)
+    reign.hello(A)
+    (stop,) = told(reign.report(A), StopReading)
+    assert stop.partitions == (P,)
 
 
 def test_a_new_partition_finds_a_reader_among_those_that_run() -> None:
     reign = beginning(APART, RATES)
     reign.measure({**RATES, R: 60.0})
     actions = reign.tick()
-    (start,) = told(actions, StartConsuming)
+    (start,) = told(actions, StartReading)
     assert start.offsets.keys() == {R}
     assert fleet(actions) == [{A, B}]
     reign.started(start, B)
@@ -253,7 +255,7 @@ def test_a_new_partition_waits_for_an_approved_slot_when_nobody_is_there() -> No
     reign = beginning(APART, RATES)
     reign.measure({**RATES, R: 1.0})
     for slot in (A, B):
-        reign.hear(Dead(slot=slot, term=reign.group.term or 0))
+        reign.dead(slot)
     (planned,) = of(reign.tick(), Planned)
     assert planned.targets == {P: A, Q: B, R: B}
 
@@ -261,7 +263,7 @@ def test_a_new_partition_waits_for_an_approved_slot_when_nobody_is_there() -> No
 def test_what_is_gone_is_stopped() -> None:
     reign = beginning(APART, RATES)
     reign.measure({P: 90.0})
-    (stop,) = told(reign.tick(), StopConsuming)
+    (stop,) = told(reign.tick(), StopReading)
     assert stop.partitions == (Q,)
 
 

@@ -47,7 +47,7 @@ def successor(*history: Inbound) -> Reign:
 
 
 def answered(reign: Reign, a: list[TopicPartition], b: list[TopicPartition]) -> list[Action]:
-    return reign.report(A, held=a) + reign.report(B, held=b)
+    return reign.report(A, reading=a) + reign.report(B, reading=b)
 
 
 def shown(target: dict[TopicPartition, Slot]) -> Proposed:

@@ -1,6 +1,6 @@
 """When a batch is due, and where a slot listens."""
 
-from binwright.core.batch import BatchRules, due, room
+from binwright.core.consumer.batch import BatchRules, due, room
 from binwright.core.model import Slot, metadata_partition
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from binwright.core.machine import diagram
+from binwright.core.diagram import diagram
 
 PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
 

@@ -1,11 +1,16 @@
 """What each record of partition 0 does, and what stale ones must not do."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
-from binwright.core.events import Destroy, Publish, Tell
-from binwright.core.group import Group, Held, Member, Parked, Place
-from binwright.core.hearing import condemn, contradiction, hear, overtaken, take_answer
+from binwright.core.events import Destroy, Ended, Publish, Say, Tell
+from binwright.core.group import Group, Member
+from binwright.core.hearing import declare_dead, ended, hear, overtaken
 from binwright.core.messages import Claim, Inbound, Leave, Planned
+from binwright.core.model import TopicPartition
+from binwright.core.ownership import State
 
 from .builders import (
     NOW,
@@ -19,120 +24,191 @@ from .builders import (
     alive,
     dead,
     death,
-    fence,
-    fenced,
     free,
+    gap,
     goodbye,
     group,
     heard,
-    held,
     hello,
+    owned,
     report,
-    start,
     started,
     starting,
     stopped,
     stopping,
-    tailed,
+    table,
 )
 
 
 def takes(known: Group, message: Inbound, offset: int = 90) -> Group:
-    """Hear a record as a controller that reigns does."""
-    known, _ = hear(known, heard(message, offset))
-    return take_answer(known, message, NOW)[0]
+    return hear(known, heard(message, offset))[0]
 
 
 # --- claims ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("controller", "offset"), [("me", TERM + 1), ("other", TERM - 1)])
-def test_only_somebody_elses_later_claim_overtakes(controller: str, offset: int) -> None:
+def test_only_another_controllers_later_claim_overtakes(controller: str, offset: int) -> None:
     assert overtaken(group({}), heard(Claim(controller=controller), offset)) is None
     assert overtaken(group({}), heard(Claim(controller="other"), TERM + 1)) == TERM + 1
     assert overtaken(group({}), heard(hello(S0), TERM + 1)) is None
 
 
-def test_claims_and_plans_say_nothing_of_consumers() -> None:
+def test_a_claim_says_nothing_of_consumers() -> None:
+    known = group({S0: alive(1)})
+    assert hear(known, heard(Claim(controller="other"))) == (known, ())
+
+
+def test_the_last_plan_that_went_ahead_is_remembered() -> None:
     plan = Planned(
         term=TERM, reasons=(), consumers=1, moves={}, rscore=0, rates={}, targets={P: S0}
     )
-    for message in (Claim(controller="other"), plan):
-        assert hear(group({S0: alive(1)}), heard(message)) == (group({S0: alive(1)}), ())
+    for message in (plan, replace(plan, keeps=3)):
+        assert takes(group({}), message).last_plan == {P: S0}
 
 
-# --- Hello, Dead, Goodbye ----------------------------------------------------------------------
+# --- Hello -------------------------------------------------------------------------------------
 
 
-def test_a_newcomer_is_not_ready_and_has_answered_nothing() -> None:
-    known, _ = hear(group({S0: alive(1, answered=TERM, condemned_at=NOW)}), heard(hello(S0)))
-    assert known.members == {S0: Member(hello=90, heard_at=NOW, arrived_at=NOW)}
+def test_a_new_process_is_not_ready_and_has_answered_nothing() -> None:
+    before = alive(1, answered=TERM, declared_dead_at=NOW, dead=0, goodbye=0, failed_starts=2)
+    known = takes(group({S0: replace(before, leaving=True)}), hello(S0))
+    assert dict(known.members) == {
+        S0: Member(
+            hello=90,
+            process="p",
+            dead=0,
+            goodbye=0,
+            heard_at=NOW,
+            arrived_at=NOW,
+            failed_starts=2,
+        )
+    }
 
 
-def test_a_newcomer_owes_what_its_predecessor_held() -> None:
-    known, _ = hear(group({S0: alive(1)}, {P: held(S0, 1)}), heard(hello(S0)))
-    assert known.places == {P: free(S0)}
+def test_a_new_process_takes_over_nothing_of_the_one_before() -> None:
+    """Its partitions and tables are released: partitions at the last offsets known."""
+    member = alive(1, reading={P: 5, Q: None})
+    partitions: dict[TopicPartition, State] = {P: owned(S0, 1), Q: owned(S0, 1), C: owned(S1, 2)}
+    known = takes(group({S0: member}, partitions, {"orders": owned(S0, 1)}), hello(S0))
+    assert known.partitions == {P: free(5), Q: free(), C: owned(S1, 2)}
+    assert known.writers == {"orders": free()}
+    assert known.member(S0).reading == {}
+
+
+# --- Dead --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("term", [TERM, TERM - 1, TERM + 1])
-def test_a_dead_voids_every_hello_before_it_whoever_wrote_it(term: int) -> None:
-    """† ignores_deposed_dead: a deposed controller's counts too."""
-    known, actions = hear(group({S0: alive(1)}, {P: held(S0, 1)}), heard(death(S0, term)))
+def test_a_dead_ends_the_process_it_names_whoever_wrote_it(term: int) -> None:
+    known = group({S0: alive(1, reading={P: 5})}, {P: owned(S0, 1)}, {"orders": owned(S0, 1)})
+    known, actions = hear(known, heard(death(S0, 1, term)))
     assert known.member(S0).epoch is None
-    assert known.places == {P: free(S0)}
-    assert Destroy(S0) in actions
+    assert known.partitions == {P: free(5)}
+    assert known.writers == {"orders": free()}
+    assert actions == (Say("consumer.died", {"slot": S0, "epoch": 1}), Destroy(S0))
 
 
-def test_a_hello_after_a_dead_is_new() -> None:
-    known, _ = hear(group({S0: dead(80)}), heard(hello(S0)))
-    assert known.member(S0).epoch == 90
+def test_a_dead_that_stands_there_twice_does_not_end_the_next_process() -> None:
+    """Its confirmation was lost, and it was written again (B13)."""
+    known = takes(group({S0: alive(1)}), death(S0, 1))
+    known = takes(takes(known, hello(S0), 91), report(S0, 91, reading=[P]))
+    assert hear(known, heard(death(S0, 1))) == (known, ())
 
 
-def test_a_dead_of_nobody_ends_nobody() -> None:
-    known, actions = hear(group({S0: alive(1, goodbye=1)}), heard(death(S0)))
-    assert known.member(S0).left_nothing
-    assert actions == ()
+def test_a_process_that_the_fleet_saw_end_is_declared_dead_and_not_destroyed() -> None:
+    """Its slot may have another process already: that one is none to end."""
+    known = group({S0: alive(1, process="host/7/ab")}, {P: owned(S0, 1)})
+    known, actions = ended(known, Ended(NOW, S0, "host/7/"))
+    assert actions == (Publish(death(S0, 1)),)
+    known, actions = hear(known, heard(death(S0, 1)))
+    assert actions == (Say("consumer.died", {"slot": S0, "epoch": 1}),)
+    assert known.partitions == {P: free()}
 
 
-def test_a_dead_in_history_ends_nobody_but_voids() -> None:
-    known, actions = hear(group({S0: alive(1)}, term=None), heard(death(S0)))
+@pytest.mark.parametrize(
+    ("member", "more"),
+    [
+        (alive(1, process="host/8/cd"), {}),
+        (dead(1), {}),
+        (alive(1, process="host/7/ab"), {"term": None}),
+    ],
+)
+def test_an_end_that_is_no_news_changes_nothing(member: Member, more: dict[str, Any]) -> None:
+    """Its successor has said Hello; it was declared dead; nobody may say so yet."""
+    known = group({S0: member}, **more)
+    assert ended(known, Ended(NOW, S0, "host/7/")) == (known, ())
+
+
+def test_a_dead_of_a_process_that_left_changes_nothing() -> None:
+    known = group({S0: alive(1, goodbye=1)})
+    assert hear(known, heard(death(S0, 1))) == (known, ())
+
+
+def test_a_dead_in_history_ends_but_destroys_nobody() -> None:
+    known, actions = hear(group({S0: alive(1, reading={P: 5})}, term=None), heard(death(S0, 1)))
     assert known.member(S0).epoch is None
     assert actions == ()
+    assert known.partitions == {}, "who reads what is not known yet, and may be long over"
 
 
-def test_after_a_dead_nothing_of_that_epoch_counts() -> None:
-    """† old_epoch_acks"""
-    known = group({S0: Member(hello=1, dead=9, ready=True)}, {P: stopping({S0: 1})})
-    for message in (stopped(S0, 1, {P: 5}), goodbye(S0, 1, {P: 5}), report(S0, 1, held=[P])):
-        assert takes(known, message) == known
+def test_what_dies_before_it_is_ready_counts_as_a_failed_start() -> None:
+    known = takes(group({S0: alive(1, ready=False)}), death(S0, 1))
+    assert known.member(S0).failed_starts == 1
+    assert takes(group({S0: alive(1, failed_starts=3)}), death(S0, 1)).member(S0).failed_starts == 0
 
 
-def test_a_goodbye_owes_nothing() -> None:
-    known = takes(group({S0: alive(1)}, {P: held(S0, 1)}), goodbye(S0, 1, {P: 8}))
-    assert known.places == {P: Place(Parked(8))}
-    assert known.member(S0).left_nothing
+@pytest.mark.parametrize(
+    ("at", "offset"),
+    [
+        (owned(S0, 1), 9),
+        (stopping(S0, 1), 9),
+        (starting(S0, 1), 9),
+        (starting(S0, 1, 4), 4),
+    ],
+)
+def test_a_dead_consumers_partition_goes_on_at_its_last_known_offset(
+    at: object, offset: int
+) -> None:
+    """A start that is out goes first: what was reported before it may lie beyond a gap."""
+    known = group({S0: alive(1, reading={P: 9})}, {P: at})  # type: ignore[dict-item]
+    assert takes(known, death(S0, 1)).partitions == {P: free(offset)}
 
 
-def test_a_goodbye_before_ready_promises_nothing() -> None:
-    """† bye_in_flight: without standing claims older epochs of its slot may still write."""
-    known = takes(group({S0: alive(1, ready=False)}), goodbye(S0, 1, {}))
-    assert known.member(S0).epoch == 1
+def test_what_a_dead_consumer_read_is_known_though_nobody_owned_it() -> None:
+    """So it is while a controller synchronizes: it dies before it has answered."""
+    known = group({S0: alive(1, reading={P: 9})}, {Q: owned(S1, 2)})
+    assert takes(known, death(S0, 1)).partitions == {P: free(9), Q: owned(S1, 2)}
 
 
-def test_a_goodbye_said_again_does_not_speak_for_the_newcomer() -> None:
-    """† Believed, it would start elsewhere, at an offset of long ago, what the newcomer holds."""
-    known = group({S0: alive(60, goodbye=1)}, {P: held(S0, 60), Q: stopping({S0: 60})})
-    assert takes(known, goodbye(S0, 1, {P: 3, Q: 3})).places == known.places
+# --- Goodbye -----------------------------------------------------------------------------------
 
 
-# --- words of the voided and the superseded ----------------------------------------------------
+def test_a_goodbye_releases_at_the_offsets_it_names() -> None:
+    member = alive(1, reading={P: 5, Q: 5})
+    partitions: dict[TopicPartition, State] = {P: owned(S0, 1), Q: owned(S0, 1), C: owned(S1, 2)}
+    known = group({S0: member}, partitions, {"orders": owned(S0, 1)})
+    known, actions = hear(known, heard(goodbye(S0, 1, {P: 8, C: 9})))
+    assert known.partitions == {P: free(8), Q: free(), C: owned(S1, 2)}
+    assert known.writers == {"orders": free()}
+    assert known.member(S0).epoch is None
+    assert actions == (Say("consumer.left", {"slot": S0, "epoch": 1}),)
 
 
-@pytest.mark.parametrize("member", [alive(60), dead(60), alive(1, goodbye=1)])
-def test_who_reports_from_an_epoch_that_is_no_more_is_told_to_leave(member: Member) -> None:
-    """† voided_not_told: an idle one would never learn it."""
-    _, actions = hear(group({S0: member}), heard(report(S0, 1, held=[P])))
+def test_a_goodbye_said_again_does_not_speak_for_the_next_process() -> None:
+    known = group({S0: alive(60, goodbye=1)}, {P: owned(S0, 60), Q: stopping(S0, 60)})
+    assert takes(known, goodbye(S0, 1, {P: 3, Q: 3})) == known
+
+
+# --- records of the voided and the superseded --------------------------------------------------
+
+
+@pytest.mark.parametrize("member", [alive(60), dead(1), alive(1, goodbye=1)])
+def test_a_report_from_an_epoch_that_is_no_more_is_answered_with_leave(member: Member) -> None:
+    """An idle process would never learn it otherwise."""
+    known, actions = hear(group({S0: member}), heard(report(S0, 1, reading=[P])))
     assert actions == (Tell(S0, Leave(term=TERM, epoch=1)),)
+    assert known == group({S0: member})
 
 
 def test_history_is_not_answered() -> None:
@@ -140,170 +216,97 @@ def test_history_is_not_answered() -> None:
         assert hear(known, heard(report(S0, 1), offset)) == (known, ())
 
 
-def test_other_words_of_the_superseded_are_dropped() -> None:
-    known = group({S0: alive(60)})
-    assert hear(known, heard(stopped(S0, 1, {P: 1}))) == (known, ())
+@pytest.mark.parametrize(
+    "message", [stopped(S0, 1, {P: 1}), started(S0, 1, [Q]), goodbye(S0, 1, {}), gap(S0, 1, {})]
+)
+def test_other_records_of_the_superseded_are_dropped(message: Inbound) -> None:
+    known = group({S0: alive(60)}, {P: stopping(S0, 60), Q: starting(S0, 60)})
+    assert hear(known, heard(message)) == (known, ())
 
 
-def test_every_word_is_a_sign_of_life() -> None:
-    for message in (report(S0, 1), stopped(S0, 1, {}), started(S0, 1, [])):
+def test_every_record_is_a_sign_of_life() -> None:
+    for message in (report(S0, 1), stopped(S0, 1, {}), started(S0, 1, []), gap(S0, 1, {})):
         known, _ = hear(group({S0: alive(1)}), heard(message, now=NOW + 5))
         assert known.member(S0).heard_at == NOW + 5
 
 
-# --- readiness ---------------------------------------------------------------------------------
+# --- reports -----------------------------------------------------------------------------------
 
 
-def test_claims_that_stand_pay_for_all_older_epochs_of_the_slot() -> None:
-    known = group({S0: alive(60, ready=False)}, {P: free(S0, S1)}, doubt=frozenset({S0}))
-    known, actions = hear(known, heard(report(S0, 60)))
-    assert known.places == {P: free(S1)}
-    assert known.doubt == frozenset()
-    assert len(actions) == 1
-
-
-def test_a_report_without_claims_pays_for_nothing() -> None:
-    """† ready_not_awaited"""
-    known = group({S0: alive(60, ready=False)}, {P: free(S0)})
+def test_the_first_report_that_says_so_makes_it_ready() -> None:
+    known = group({S0: alive(60, ready=False)})
     known, actions = hear(known, heard(report(S0, 60, ready=False)))
-    assert known.places == {P: free(S0)}
-    assert (known.member(S0).usable, known.member(S0).answered) == (False, TERM)
-    assert actions == ()
+    assert (known.member(S0).usable, known.member(S0).answered, actions) == (False, TERM, ())
+    known, actions = hear(known, heard(report(S0, 60)))
+    assert known.member(S0).usable
+    assert actions == (Say("consumer.ready", {"slot": S0}),)
+    assert hear(known, heard(report(S0, 60)))[1] == ()
 
 
-# --- answers -----------------------------------------------------------------------------------
+def test_a_report_tells_how_far_it_is_with_partitions_and_tables() -> None:
+    known = takes(group({S0: alive(1)}), report(S0, 1, reading={P: 5, Q: None}, writing=["orders"]))
+    assert known.member(S0).reading == {P: 5, Q: None}
+    assert known.member(S0).writing == {"orders": table()}
 
 
-def test_a_started_makes_it_held_and_records_its_fences_for_its_tables() -> None:
-    command = start(1, {P: None, C: None}, [fence(S1, 9)])
-    places = {P: starting(S0, command, S1), C: starting(S0, command, S1), Q: free(S1)}
-    known = group({S0: alive(1), S1: dead(9)}, places)
-    known, actions = take_answer(known, started(S0, 1, [P], [fence(S1, 9)]), NOW)
-    assert known.places == {P: held(S0, 1), C: starting(S0, command, S1), Q: free()}
-    assert actions == (Publish(fenced(S1, 9)),)
+# --- acknowledgements --------------------------------------------------------------------------
 
 
-def test_a_fence_does_not_pay_for_a_later_death() -> None:
-    known = group({S0: alive(1), S1: dead(12)}, {P: starting(S0, start(1, {P: None}), S1)})
-    known, actions = take_answer(known, started(S0, 1, [P], [fence(S1, 9)]), NOW)
-    assert known.places == {P: held(S0, 1, S1)}
-    assert actions == (Publish(fenced(S1, 9)),)
+def test_a_stopped_releases_at_the_next_offset_or_nowhere_if_it_was_not_held() -> None:
+    member = alive(1, reading={P: 5, Q: 5, C: 5})
+    partitions: dict[TopicPartition, State] = {
+        P: stopping(S0, 1),
+        Q: stopping(S0, 1),
+        C: owned(S0, 1),
+    }
+    known = takes(group({S0: member}, partitions), stopped(S0, 1, {P: 8, Q: None}))
+    assert known.partitions == {P: free(8), Q: free(), C: owned(S0, 1)}
+    assert known.member(S0).reading == {C: 5}, "what it reads no more is not known of it"
 
 
-def test_a_fence_does_not_pay_for_an_epoch_that_came_after_it() -> None:
-    """† An epoch of slot 1 since superseded held Q: only its newcomer's claims shut it out."""
-    newcomer = Member(hello=12, dead=9)
-    places = {P: starting(S0, start(1, {P: None}), S1), Q: free(S1)}
-    known = group({S0: alive(1), S1: newcomer}, places)
-    known, _ = take_answer(known, started(S0, 1, [P], [fence(S1, 9)]), NOW)
-    assert known.places[Q] == free(S1)
+def test_a_stopped_of_tables_releases_them() -> None:
+    known = group({S0: alive(1)}, None, {"orders": stopping(S0, 1), "clicks": owned(S0, 1)})
+    known = takes(known, stopped(S0, 1, {}, ["orders", "clicks"]))
+    assert known.writers == {"orders": free(), "clicks": owned(S0, 1)}
 
 
-def test_a_started_that_matches_nothing_records_no_fence() -> None:
-    known = group({S0: alive(1), S1: dead(9)}, {P: held(S2, 3, S1)})
-    assert take_answer(known, started(S0, 1, [P], [fence(S1, 9)]), NOW) == (known, ())
+def test_a_started_makes_it_the_owner_and_tells_where_it_began() -> None:
+    partitions: dict[TopicPartition, State] = {P: starting(S0, 1), Q: starting(S0, 1), C: free()}
+    known = group({S0: alive(1, reading={Q: 1})}, partitions, {"orders": starting(S0, 1)})
+    known = takes(known, started(S0, 1, [P, C], ["orders"]))
+    assert known.partitions == {P: owned(S0, 1), Q: starting(S0, 1), C: free()}
+    assert known.writers == {"orders": owned(S0, 1)}
+    assert known.member(S0).reading == {P: 3, Q: 1}
+    assert takes(known, death(S0, 1)).partitions[P] == free(3)
 
 
-@pytest.mark.parametrize("message", [started(S0, 1, [P]), stopped(S0, 1, {P: 4})])
-def test_answers_of_older_epochs_change_nothing(message: Inbound) -> None:
-    """† old_epoch_acks"""
-    for place in (starting(S0, start(60, {P: 4})), stopping({S0: 60})):
-        known = group({S0: alive(60)}, {P: place})
-        assert take_answer(known, message, NOW) == (known, ())
-
-
-def test_a_fence_recorded_before_a_higher_one_changes_nothing() -> None:
-    known, _ = hear(group({}), heard(fenced(S1, 9)))
-    known, _ = hear(known, heard(fenced(S1, 4)))
-    assert known.fenced == {(S1, "orders"): 9}
-
-
-# --- contradictions ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "place",
-    [held(S0, 1), starting(S0, start(1, {P: 4})), stopping({S0: 1}), stopping({S1: 2})],
-)
-def test_a_report_that_may_be_as_believed_denies_nothing(place: Place) -> None:
-    known = group({S0: alive(1), S1: alive(2)}, {P: place})
-    for said in (report(S0, 1, held=[P]), report(S0, 1, opening=[P]), report(S0, 1, closing=[P])):
-        assert contradiction(known, said) is None
-
-
-def test_who_does_not_hold_what_is_believed_of_it_denies_it() -> None:
-    known = group({S0: alive(1)}, {P: held(S0, 1)})
-    assert contradiction(known, report(S0, 1)) == "consumer 0 does not hold orders-0"
-
-
-@pytest.mark.parametrize("place", [held(S1, 2), starting(S1, start(2, {P: 4}))])
-def test_who_holds_what_another_has_denies_it(place: Place) -> None:
-    known = group({S0: alive(1), S1: alive(2)}, {P: place})
-    told = contradiction(known, report(S0, 1, held=[P]))
-    assert told == "consumer 0 holds orders-0, and so does 1"
-
-
-def test_who_reads_ahead_as_it_should_denies_nothing() -> None:
-    known = group({S0: alive(1), S1: alive(2)}, {P: tailed(held(S1, 2), (S0, 1))})
-    assert contradiction(known, report(S1, 2, ahead=[P])) is None
-    assert contradiction(known, report(S0, 1, closing=[P])) is None
-
-
-@pytest.mark.parametrize(
-    ("place", "said"),
-    [
-        (tailed(held(S1, 2), (S0, 1)), report(S1, 2, held=[P])),
-        (held(S1, 2), report(S1, 2, ahead=[P])),
-    ],
-)
-def test_who_lands_what_it_should_not_or_does_not_land_what_it_should_denies_it(
-    place: Place, said: Inbound
-) -> None:
-    """† Two that land one partition is what everything else is there to prevent."""
-    known = group({S0: alive(1), S1: alive(2)}, {P: place})
-    told = contradiction(known, said)
-    assert told == "consumer 1 and the controller differ on who lands orders-0"
-
-
-def test_whose_last_write_nobody_knows_of_denies_it() -> None:
-    known = group({S0: alive(1), S1: alive(2)}, {P: held(S1, 2)})
-    told = contradiction(known, report(S0, 1, closing=[P]))
-    assert told == "consumer 0 holds orders-0, and so does 1"
-
-
-def test_the_superseded_deny_nothing() -> None:
-    known = group({S0: alive(60)}, {P: Place(Held(S0, 60))})
-    assert contradiction(known, report(S0, 1)) is None
-    assert contradiction(known, hello(S0)) is None
-
-
-# --- condemning --------------------------------------------------------------------------------
+# --- declaring dead ----------------------------------------------------------------------------
 
 
 def test_the_silent_are_declared_dead_and_the_gone_are_not() -> None:
     members = {S0: alive(1), S1: dead(9), S2: alive(3, goodbye=3)}
     known = group(members, ticked_at=NOW + 10)
-    assert condemn(known, NOW + 10)[1] == ()
-    known, actions = condemn(known, NOW + 11)
-    assert actions == (Publish(death(S0)),)
-    assert condemn(known, NOW + 12)[1] == ()
+    assert declare_dead(known, NOW + 10)[1] == ()
+    known, actions = declare_dead(known, NOW + 11)
+    assert actions == (Publish(death(S0, 1)),)
+    assert declare_dead(known, NOW + 12)[1] == ()
 
 
-def test_a_condemned_one_is_condemned_again_if_the_word_was_lost() -> None:
-    known = group({S0: alive(1, condemned_at=NOW)}, ticked_at=NOW + 11)
-    assert condemn(known, NOW + 11)[1] == (Publish(death(S0)),)
+def test_a_dead_that_is_not_read_back_is_written_again() -> None:
+    known = group({S0: alive(1, declared_dead_at=NOW)}, ticked_at=NOW + 11)
+    assert declare_dead(known, NOW + 11)[1] == (Publish(death(S0, 1)),)
 
 
-def test_the_named_are_condemned_though_they_speak() -> None:
+def test_the_named_are_declared_dead_though_they_report() -> None:
     known = group({S0: alive(1), S1: alive(2)})
-    assert condemn(known, NOW, [S1])[1] == (Publish(death(S1)),)
+    assert declare_dead(known, NOW, [S1])[1] == (Publish(death(S1, 2)),)
 
 
-def test_after_a_sleep_everybody_gets_time_to_speak() -> None:
-    known, actions = condemn(group({S0: alive(1)}), NOW + 60)
+def test_after_a_sleep_everybody_gets_time_to_report() -> None:
+    known, actions = declare_dead(group({S0: alive(1)}), NOW + 60)
     assert (known.member(S0).heard_at, actions) == (NOW + 60, ())
 
 
-def test_without_a_term_nobody_is_condemned() -> None:
+def test_without_a_term_nobody_is_declared_dead() -> None:
     known = group({S0: alive(1)}, term=None, ticked_at=NOW + 20)
-    assert condemn(known, NOW + 20)[1] == ()
+    assert declare_dead(known, NOW + 20)[1] == ()

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from binwright.core.events import Pack, Reconcile, Say
-from binwright.core.group import Held, Place, Unassigned
+from binwright.core.events import Ended, Pack, Reconcile, Say
 from binwright.core.machine import Manage, Sentinel, Synchronize
-from binwright.core.messages import Dead, Fence, StartConsuming, StopConsuming
+from binwright.core.messages import Dead, StartReading, StopReading
 from binwright.core.model import Slot, TopicPartition
+from binwright.core.ownership import Owned, Released
 
 from .reign import RULES, A, B, P, Q, Reign, holding, published, ruling, told
 
@@ -20,8 +20,8 @@ def live(reign: Reign, seconds: int) -> None:
         reign.tick()
         for slot in (A, B):
             if reign.group.member(slot).epoch is not None:
-                has = [p for p, place in reign.group.places.items() if place.slot == slot]
-                reign.report(slot, held=has, ready=reign.group.member(slot).ready)
+                has = [p for p, at in reign.group.partitions.items() if at.slot == slot]
+                reign.report(slot, reading=has, ready=reign.group.member(slot).ready)
 
 
 def packs(reign: Reign, seconds: int) -> int:
@@ -42,8 +42,8 @@ def test_a_newcomer_that_is_ready_before_the_others_answered_blocks_nothing() ->
     reign.report(A)
     assert reign.phase() == Sentinel
     reign.measure(dict(RATES))
-    (start,) = told(reign.pack({P: B, Q: B}), StartConsuming)
-    assert start.fences == ()
+    (start,) = told(reign.pack({P: B, Q: B}), StartReading)
+    assert start.offsets.keys() == {P, Q}
 
 
 def test_a_controller_that_slept_while_it_asked_gives_time_to_answer() -> None:
@@ -54,7 +54,7 @@ def test_a_controller_that_slept_while_it_asked_gives_time_to_answer() -> None:
     reign.now += 60
     assert published(reign.tick()) == []
     assert published(reign.tick(9)) == []
-    assert published(reign.tick(2)) == [Dead(slot=A, term=2)]
+    assert published(reign.tick(2)) == [Dead(slot=A, epoch=1, term=2)]
 
 
 # --- what is gone ------------------------------------------------------------------------------
@@ -63,30 +63,31 @@ def test_a_controller_that_slept_while_it_asked_gives_time_to_answer() -> None:
 def test_what_is_gone_and_read_by_nobody_forces_no_plan() -> None:
     """There is nothing to do about it: it would be packed again every second, for ever."""
     reign = holding(RATES, {P: A, Q: B})
-    reign.hear(Dead(slot=B, term=0))
+    reign.dead(B)
     reign.measure({P: 50.0})
     assert packs(reign, 5) == 0
-    assert reign.group.places.keys() == {P}
-    assert reign.group.doubt == {B}
+    assert reign.group.partitions.keys() == {P}
 
 
 def test_a_start_of_what_is_gone_meanwhile_does_not_hold_up_the_plan() -> None:
     reign = ruling(RATES, A)
-    (start,) = told(reign.pack({P: A, Q: A}), StartConsuming)
+    (start,) = told(reign.pack({P: A, Q: A}), StartReading)
     reign.started(replace(start, offsets={P: 7}), A)
     reign.measure({P: 50.0})
-    (stop,) = told(reign.tick(), StopConsuming)
+    (stop,) = told(reign.tick(), StopReading)
     assert stop.partitions == (Q,)
     reign.stopped(stop, A, None)
     assert reign.phase() == Sentinel
-    assert reign.group.places.keys() == {P}
+    assert reign.group.partitions.keys() == {P}
 
 
 def test_a_partition_that_is_gone_before_it_is_started_does_not_hold_up_the_plan() -> None:
-    reign = ruling(RATES, A)
+    reign = ruling(RATES)
     reign.pack({P: A, Q: B})
     reign.measure({P: 50.0})
-    (start,) = told(reign.actions, StartConsuming)
+    reign.hello(A)
+    (start,) = told(reign.report(A), StartReading)
+    assert start.offsets.keys() == {P}
     reign.started(start, A)
     assert reign.phase() == Sentinel
 
@@ -96,13 +97,17 @@ def test_a_topic_of_which_nothing_is_said_for_long_does_not_hold_up_the_others()
     reign = Reign()
     reign.hello(A)
     reign.claim()
-    reign.report(A, held=[OTHER])
-    asked = 0
+    reign.report(A, reading=[OTHER])
+    reign.measure({P: 90.0, Q: 80.0})
+    (start,) = told(reign.tick(), StartReading)
+    assert start.offsets.keys() == {P, Q}, "what nobody reads does not wait"
+    reign.started(start, A)
+    began, asked = reign.now, 0
     for _ in range(100):
-        reign.measure(dict(RATES))
+        reign.measure({P: 90.0, Q: 80.0})
         asked += packs(reign, 1)
-        reign.report(A, held=[OTHER])
-        if reign.now <= RULES.stale_s:
+        reign.report(A, reading=[P, Q, OTHER])
+        if reign.now - began <= RULES.stale_s:
             assert not asked
     assert asked
 
@@ -111,16 +116,14 @@ def test_a_topic_of_which_nothing_is_said_for_long_does_not_hold_up_the_others()
 
 
 def test_a_newcomer_that_is_slow_to_claim_holds_up_nobody() -> None:
-    """What its slot held goes on elsewhere at once, fenced from all that is older than it."""
+    """What its slot read goes on elsewhere at once."""
     reign = holding(RATES, {P: A, Q: A})
     reign.hello(B)
     reign.report(B)
     reign.hello(A)
-    newcomer = reign.group.member(A).hello or 0
-    (start,) = told(reign.pack({P: B, Q: B}), StartConsuming)
-    assert start.fences == (Fence(slot=A, number=newcomer - 1),)
+    (start,) = told(reign.pack({P: B, Q: B}), StartReading)
     reign.started(start, B)
-    assert reign.place(P) == Place(Held(B, start.epoch))
+    assert reign.place(P) == Owned(B, start.epoch)
     assert reign.phase() == Sentinel
 
 
@@ -130,7 +133,7 @@ def test_a_newcomer_that_never_gets_ready_is_replaced_ever_less_often() -> None:
     lived = []
     for _ in range(3):
         reign.hello(A)
-        begun, death = reign.now, Dead(slot=A, term=1)
+        begun, death = reign.now, Dead(slot=A, epoch=reign.offset, term=1)
         reign.actions.clear()
         while death not in published(reign.actions) and reign.now - begun < 2_000:
             live(reign, 1)
@@ -140,8 +143,8 @@ def test_a_newcomer_that_never_gets_ready_is_replaced_ever_less_often() -> None:
     reign.hello(A)
     reign.report(A)
     assert reign.group.member(A).ready
-    reign.hear(Dead(slot=A, term=1))
-    assert reign.group.member(A).vain == 0
+    reign.dead(A)
+    assert reign.group.member(A).failed_starts == 0
 
 
 def test_a_newcomer_that_is_the_heir_itself_is_waited_for() -> None:
@@ -151,7 +154,7 @@ def test_a_newcomer_that_is_the_heir_itself_is_waited_for() -> None:
     live(reign, 121)
     assert reign.phase() == Sentinel
     assert not any(isinstance(m, Dead) for m in published(reign.actions))
-    assert reign.place(P) == Place(Unassigned(), frozenset({A}))
+    assert reign.place(P) == Released(7)
 
 
 # --- the end of growth -------------------------------------------------------------------------
@@ -174,14 +177,14 @@ def test_where_no_consumer_may_be_added_an_overload_moves_what_brings_relief() -
 def test_where_no_consumer_may_be_added_nothing_moves_for_nothing() -> None:
     """Else the same overload would force move after move, for ever."""
     reign = capped(2, 0, 0)
-    (stop,) = told(reign.actions, StopConsuming)
-    start = told(reign.stopped(stop, A), StartConsuming)[-1]
+    (stop,) = told(reign.actions, StopReading)
+    start = told(reign.stopped(stop, A), StartReading)[-1]
     reign.started(start, B)
     assert reign.place(P).slot == B
     reign.measure({P: 200.0, Q: 190.0, OTHER: 10.0})
     actions = reign.pack({P: A, Q: B, OTHER: Slot(2)})
     assert Say("plan.rejected", {"reason": "all 2 consumers are full"}) in actions
-    assert isinstance(reign.place(P).at, Held)
+    assert isinstance(reign.place(P), Owned)
 
 
 # --- who is not needed -------------------------------------------------------------------------
@@ -194,4 +197,15 @@ def test_who_was_made_for_a_plan_that_came_to_nothing_is_retired() -> None:
     live(reign, 60)
     actions = reign.pack({P: A, Q: A})
     assert Reconcile(frozenset({A})) in actions
+    assert reign.phase() == Sentinel
+
+
+# --- who ends ----------------------------------------------------------------------------------
+
+
+def test_a_process_that_the_fleet_saw_end_is_declared_dead_at_once() -> None:
+    reign = holding(RATES, {P: A, Q: B})
+    epoch = reign.group.member(B).epoch
+    actions = reign.feed(Ended(reign.now, B, reign.group.member(B).process))
+    assert published(actions) == [Dead(slot=B, epoch=epoch or 0, term=reign.group.term or 0)]
     assert reign.phase() == Sentinel

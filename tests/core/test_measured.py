@@ -4,7 +4,7 @@ from typing import Any
 
 from binwright.core.events import Action, Measured, Pack, Say
 from binwright.core.machine import Sentinel
-from binwright.core.messages import PartitionRate, StopConsuming
+from binwright.core.messages import PartitionRate, StopReading
 from binwright.core.model import BytesPerSecond, TopicPartition
 
 from .builders import measurement
@@ -52,7 +52,7 @@ def test_a_dead_monitor_is_told_and_the_assignment_stays() -> None:
     done: list[Action] = []
     for _ in range(200):
         done += reign.tick()
-        reign.report(A, held=[P, Q])
+        reign.report(A, reading=[P, Q])
     silent = [a for a in done if isinstance(a, Say) and a.event == "monitor.silent"]
     assert [say.facts["effect"] for say in silent] == ["the assignment stays as it is"]
     assert reign.group.assignment() == {P: A, Q: A}
@@ -63,7 +63,7 @@ def test_a_topic_that_is_gone_is_given_back() -> None:
     reign = holding(RATES, {P: A, Q: A})
     hear(reign, count=0)
     assert reign.group.rates == {}
-    (stop,) = told(reign.pack({}), StopConsuming)
+    (stop,) = told(reign.pack({}), StopReading)
     assert stop.partitions == (P, Q)
     reign.stopped(stop, A)
-    assert reign.group.places == {}
+    assert reign.group.partitions == {}

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from binwright.core.events import Pack, Reconcile, Say
 from binwright.core.machine import Sentinel
-from binwright.core.messages import Approved, Planned, Proposed, StopConsuming
+from binwright.core.messages import Approved, Planned, Proposed, StopReading
 
 from .reign import RULES, A, B, P, Q, Reign, holding, published, told
 
@@ -23,7 +23,7 @@ def minute(reign: Reign) -> None:
     """Let a minute pass, in which nothing is asked of the packing."""
     for _ in range(60):
         assert not any(isinstance(a, Pack) for a in reign.tick())
-        reign.report(A, held=[P, Q])
+        reign.report(A, reading=[P, Q])
 
 
 def test_a_plan_is_shown_now_and_then_and_nothing_is_moved() -> None:
@@ -37,7 +37,7 @@ def test_a_plan_is_shown_now_and_then_and_nothing_is_moved() -> None:
     assert (said.event, said.facts["plan"]) == ("plan.proposed", reign.offset)
     minute(reign)
     assert reign.phase() == Sentinel
-    assert not told(reign.actions, StopConsuming)
+    assert not told(reign.actions, StopReading)
     assert len([m for m in published(reign.actions) if isinstance(m, Planned)]) == 1  # the first
 
 

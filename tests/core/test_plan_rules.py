@@ -13,34 +13,17 @@ from binwright.core.events import (
     Say,
     Tick,
 )
-from binwright.core.group import (
-    Group,
-    Held,
-    Place,
-    Starting,
-    Stopping,
-    Unassigned,
-    place_all,
-    stopped,
-)
+from binwright.core.group import Group
 from binwright.core.machine import (
     Deposed,
+    Manage,
     Reassign,
     Sentinel,
     transition,
 )
-from binwright.core.messages import (
-    Claim,
-    Dead,
-    Fence,
-    Fenced,
-    Planned,
-    StartConsuming,
-    StopConsuming,
-    Stopped,
-)
+from binwright.core.messages import Claim, Planned, StartReading, StopReading
 from binwright.core.model import BytesPerSecond, TopicPartition
-from binwright.core.moving import stop_command
+from binwright.core.ownership import Owned, Starting, Stopping
 from binwright.core.packing.capacity import PerSlot
 
 from .reign import RULES, A, B, P, Q, Reign, holding, published, ruling, told
@@ -86,14 +69,14 @@ def test_without_fresh_measurements_the_last_assignment_is_held() -> None:
     reign.state = replace(reign.state, group=impatient)
     for _ in range(100):
         assert not any(isinstance(a, Pack) for a in reign.tick())
-        reign.report(A, held=[P, Q])
+        reign.report(A, reading=[P, Q])
 
 
 def test_a_topic_that_was_not_measured_yet_is_not_packed_without() -> None:
     reign = Reign()
     reign.hello(A)
     reign.claim()
-    reign.report(A, held=[P, TopicPartition("clicks", 0)])
+    reign.report(A, reading=[P, TopicPartition("clicks", 0)])
     reign.measure({P: 500.0, Q: 500.0})
     assert not any(isinstance(a, Pack) for a in reign.tick(5))
 
@@ -101,21 +84,11 @@ def test_a_topic_that_was_not_measured_yet_is_not_packed_without() -> None:
 def test_a_partition_that_is_gone_is_stopped_and_forgotten() -> None:
     reign = holding(RATES, {P: A, Q: A})
     reign.measure({P: 50.0})
-    (stop,) = told(reign.pack({P: A}), StopConsuming)
+    (stop,) = told(reign.pack({P: A}), StopReading)
     assert stop.partitions == (Q,)
     reign.stopped(stop, A)
-    assert reign.group.places.keys() == {P}
+    assert reign.group.partitions.keys() == {P}
     assert reign.phase() == Sentinel
-
-
-def test_what_a_partition_that_left_owed_is_owed_by_its_namesake() -> None:
-    reign = holding({P: 50.0, Q: 40.0}, {P: A, Q: B})
-    reign.hear(Dead(slot=B, term=0))
-    reign.measure({P: 50.0})
-    reign.tick()
-    assert Q not in reign.group.places
-    reign.measure({P: 50.0, Q: 1.0})
-    assert reign.place(Q).owed == {B}
 
 
 def test_a_rate_that_is_not_known_now_is_the_last_one() -> None:
@@ -128,12 +101,12 @@ def test_now_and_then_a_smaller_group_is_looked_for() -> None:
     reign = holding({P: 30.0, Q: 30.0}, {P: A, Q: B})
     for _ in range(60):
         assert not any(isinstance(a, Pack) for a in reign.tick())
-        reign.report(A, held=[P])
-        reign.report(B, held=[Q])
+        reign.report(A, reading=[P])
+        reign.report(B, reading=[Q])
     actions = reign.pack({P: A, Q: A})
     assert Reconcile(frozenset({A, B})) in actions
-    (stop,) = told(actions, StopConsuming)
-    (start,) = told(reign.stopped(stop, B), StartConsuming)
+    (stop,) = told(actions, StopReading)
+    (start,) = told(reign.stopped(stop, B), StartReading)
     assert start.offsets == {Q: 7}
     assert Reconcile(frozenset({A})) in reign.started(start, A)
     assert reign.phase() == Sentinel
@@ -143,7 +116,7 @@ def test_a_plan_that_earns_nothing_is_rejected_and_said() -> None:
     reign = holding(RATES, {P: A, Q: A})
     for _ in range(60):
         reign.tick()
-        reign.report(A, held=[P, Q])
+        reign.report(A, reading=[P, Q])
     actions = reign.pack({P: A, Q: A})
     assert actions == [Say("plan.rejected", {"reason": "nothing would change"})]
 
@@ -180,20 +153,20 @@ def test_a_packing_that_comes_too_late_means_nothing() -> None:
 # --- Group Management --------------------------------------------------------------------------
 
 
-def moving() -> tuple[Reign, StopConsuming]:
+def moving() -> tuple[Reign, StopReading]:
     reign = holding({P: 70.0, Q: 60.0}, {P: A, Q: A})
     reign.hello(B)
     reign.report(B)
-    (stop,) = told(reign.pack({P: A, Q: B}), StopConsuming)
+    (stop,) = told(reign.pack({P: A, Q: B}), StopReading)
     return reign, stop
 
 
 def test_no_stop_goes_out_before_the_heir_is_ready() -> None:
     reign = holding({P: 70.0, Q: 60.0}, {P: A, Q: A})
-    assert told(reign.pack({P: A, Q: B}), StopConsuming) == []
+    assert told(reign.pack({P: A, Q: B}), StopReading) == []
     reign.hello(B)
-    assert told(reign.report(B, ready=False), StopConsuming) == []
-    (stop,) = told(reign.report(B), StopConsuming)
+    assert told(reign.report(B, ready=False), StopReading) == []
+    (stop,) = told(reign.report(B), StopReading)
     assert stop.partitions == (Q,)
 
 
@@ -206,16 +179,16 @@ def test_a_partition_on_the_move_counts_where_it_is() -> None:
 
 def test_a_settled_partition_starts_where_its_owner_ended() -> None:
     reign, stop = moving()
-    (start,) = told(reign.stopped(stop, A, 42), StartConsuming)
-    assert (start.offsets, start.fences) == ({Q: 42}, ())
+    (start,) = told(reign.stopped(stop, A, 42), StartReading)
+    assert start.offsets == {Q: 42}
     reign.started(start, B)
     assert reign.phase() == Sentinel
-    assert isinstance(reign.place(Q).at, Held)
+    assert isinstance(reign.place(Q), Owned)
 
 
 def test_a_partition_that_was_not_held_is_resolved() -> None:
     reign, stop = moving()
-    (start,) = told(reign.stopped(stop, A, None), StartConsuming)
+    (start,) = told(reign.stopped(stop, A, None), StartReading)
     assert start.offsets == {Q: None}
 
 
@@ -230,83 +203,95 @@ def test_an_answer_that_does_not_match_is_dropped() -> None:
     ):
         assert reign.stopped(wrong, A) == []
     reign.stopped(stop, B)
-    assert isinstance(reign.place(Q).at, Stopping)
+    assert isinstance(reign.place(Q), Stopping)
 
 
 def test_an_answer_to_a_start_that_is_not_out_is_dropped() -> None:
     reign, stop = moving()
-    (start,) = told(reign.stopped(stop, A), StartConsuming)
+    (start,) = told(reign.stopped(stop, A), StartReading)
     reign.started(replace(start, revision=start.revision + 9), B)
     reign.started(replace(start, offsets={TopicPartition("none", 0): 1}), B)
     reign.started(replace(start, epoch=1), B)
-    assert isinstance(reign.place(Q).at, Starting)
+    assert isinstance(reign.place(Q), Starting)
 
 
 def test_an_unanswered_command_is_said_again_with_the_same_revision() -> None:
     reign, stop = moving()
     again = []
     for _ in range(11):
-        again += told(reign.tick(), StopConsuming)
-        reign.report(A, held=[P], closing=[Q])
+        again += told(reign.tick(), StopReading)
+        reign.report(A, reading=[P])
         reign.report(B)
     assert again == [stop]
-    (start,) = told(reign.stopped(stop, A), StartConsuming)
+    (start,) = told(reign.stopped(stop, A), StartReading)
     again_start = []
     for _ in range(11):
-        again_start += told(reign.tick(), StartConsuming)
-        reign.report(A, held=[P])
-        reign.report(B, opening=[Q])
+        again_start += told(reign.tick(), StartReading)
+        reign.report(A, reading=[P])
+        reign.report(B, reading={Q: None})
     assert again_start == [start]
 
 
-def test_if_the_heir_dies_its_successor_raises_its_fence_too() -> None:
-    """†"""
+def test_if_the_new_owner_dies_its_partitions_go_on_at_once_with_who_is_there() -> None:
+    """B6: not after plan_timeout_s; and to the newcomer once that is ready."""
     reign, stop = moving()
     reign.stopped(stop, A, 42)
-    reign.hear(Dead(slot=B, term=0))
-    number = reign.offset
-    assert reign.place(Q) == Place(Unassigned(), frozenset({B}))
+    (start,) = told(reign.dead(B), StartReading)
+    assert (start.epoch, start.offsets) == (stop.epoch, {Q: 42})
+    reign.started(start, A)
+    assert reign.phase() == Manage
     reign.hello(B)
-    (start,) = told(reign.report(B), StartConsuming)
-    assert start.offsets == {Q: None}
-    assert start.fences == (), "its own newcomer's claim stands"
-    assert number
+    (again,) = told(reign.report(B), StopReading)
+    assert again.partitions == (Q,)
 
 
-def test_a_confirmed_fence_is_recorded_and_pays_for_its_table() -> None:
-    reign = holding(RATES, {P: A, Q: A})
-    reign.hello(B)
-    reign.report(B)
-    reign.hear(Dead(slot=A, term=0))
-    number = reign.offset
-    (start,) = told(reign.pack({P: B, Q: B}), StartConsuming)
-    assert start.fences == (Fence(slot=A, number=number),)
-    assert published(reign.started(start, B)) == [Fenced(slot=A, number=number, topic="orders")]
-    assert reign.place(P) == Place(Held(B, start.epoch))
-
-
-def test_a_fence_does_not_pay_for_a_later_death() -> None:
-    """The slot lived and died once more while the start was on its way."""
-    reign = holding(RATES, {P: A, Q: A})
-    reign.hello(B)
-    reign.report(B)
-    reign.hear(Dead(slot=A, term=0))
-    (start,) = told(reign.pack({P: B, Q: B}), StartConsuming)
+def test_if_nobody_is_ready_a_partition_waits_for_the_first_that_is() -> None:
+    reign, stop = moving()
+    reign.stopped(stop, A, 42)
+    reign.dead(A)
+    assert told(reign.dead(B), StartReading) == []
     reign.hello(A)
-    reign.hear(Dead(slot=A, term=0))
-    reign.started(start, B)
-    assert reign.place(P) == Place(Held(B, start.epoch), frozenset({A}))
+    (start,) = told(reign.report(A), StartReading)
+    assert start.offsets == {P: 7, Q: 42}
+
+
+def test_a_newcomer_is_waited_for_a_moment_and_no_longer() -> None:
+    reign, stop = moving()
+    reign.stopped(stop, A, 42)
+    reign.report(A, reading=[P])
+    reign.dead(B)
+    (start,) = told(reign.actions, StartReading)[-1:]
+    assert start.offsets == {Q: 42}
+    reign = ruling({P: 70.0, Q: 60.0}, A)
+    reign.hello(B)
+    for first in told(reign.pack({P: A, Q: B}), StartReading):
+        assert first.offsets == {P: None}
+        reign.started(first, A)
+    while reign.now < RULES.consumer_timeout_s:
+        assert not told(reign.tick(), StartReading)
+        reign.report(A, reading=[P])
+        reign.report(B, ready=False)
+    (late,) = told(reign.tick(), StartReading)
+    assert (late.epoch, late.offsets) == (reign.group.member(A).epoch, {Q: None})
+
+
+def test_what_is_found_while_a_plan_is_carried_out_does_not_wait_for_its_end() -> None:
+    reign, _ = moving()
+    new = TopicPartition("orders", 2)
+    reign.measure({P: 70.0, Q: 60.0, new: 1.0})
+    (start,) = told(reign.tick(), StartReading)
+    assert start.offsets == {new: None}
 
 
 def test_a_start_that_is_said_again_leaves_out_what_was_answered() -> None:
     """†"""
     reign = ruling(RATES, A)
-    (start,) = told(reign.pack({P: A, Q: A}), StartConsuming)
+    (start,) = told(reign.pack({P: A, Q: A}), StartReading)
     reign.started(replace(start, offsets={P: None}), A)
     again = []
     for _ in range(11):
-        again += told(reign.tick(), StartConsuming)
-        reign.report(A, held=[P], opening=[Q])
+        again += told(reign.tick(), StartReading)
+        reign.report(A, reading={P: 7, Q: None})
     assert [command.offsets for command in again] == [{Q: None}]
 
 
@@ -314,7 +299,7 @@ def test_what_is_starting_and_gone_is_stopped() -> None:
     reign = ruling(RATES, A)
     reign.pack({P: A, Q: A})
     reign.measure({P: 50.0})
-    (stop,) = told(reign.tick(), StopConsuming)
+    (stop,) = told(reign.tick(), StopReading)
     assert stop.partitions == (Q,)
 
 
@@ -323,7 +308,7 @@ def test_a_full_group_that_cannot_be_relieved_stays_as_it_is() -> None:
     reign.state = replace(
         reign.state, group=replace(reign.group, rules=replace(RULES, max_slots=1))
     )
-    for start in told(reign.pack({P: A, Q: A}), StartConsuming):
+    for start in told(reign.pack({P: A, Q: A}), StartReading):
         reign.started(start, A)
     actions = reign.pack({P: A, Q: B})
     assert Say("plan.rejected", {"reason": "all 1 consumers are full"}) in actions
@@ -334,7 +319,7 @@ def test_who_was_made_for_a_plan_that_came_to_nothing_is_retired() -> None:
     reign.hello(B)
     for _ in range(60):
         reign.tick()
-        reign.report(A, held=[P, Q])
+        reign.report(A, reading=[P, Q])
         reign.report(B)
     assert Reconcile(frozenset({A})) in reign.pack({P: A, Q: A})
 
@@ -345,7 +330,7 @@ def test_answers_that_lay_unread_while_the_controller_slept_still_count() -> Non
     reign.claim()
     reign.now += 60
     assert published(reign.feed(Tick(reign.now))) == []
-    reign.report(A, held=[P])
+    reign.report(A, reading=[P])
     assert reign.phase() == Sentinel
 
 
@@ -354,23 +339,12 @@ def test_an_overdue_plan_returns_to_the_sentinel() -> None:
     reign.pack({P: A, Q: B})
     for _ in range(121):
         reign.tick()
-        reign.report(A, held=[P, Q])
+        reign.report(A, reading=[P, Q])
     assert reign.phase() == Sentinel
     assert any(isinstance(a, Say) and a.event == "plan.overdue" for a in reign.actions)
 
 
 # --- our own faults ----------------------------------------------------------------------------
-
-
-def test_without_a_term_nothing_is_commanded() -> None:
-    with pytest.raises(ValueError, match="without a term"):
-        Group(rules=RULES, controller="me").next_revision()
-
-
-def test_only_what_is_stopping_can_be_stopped() -> None:
-    group = Group(rules=RULES, controller="me", term=1)
-    with pytest.raises(TypeError, match="only what is stopping"):
-        stop_command(group, A, {P: Place(Unassigned())})
 
 
 def test_a_state_that_the_table_does_not_allow_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -385,10 +359,3 @@ def test_a_state_that_the_table_does_not_allow_is_refused(monkeypatch: pytest.Mo
 def test_a_deposed_controller_does_nothing() -> None:
     state = Deposed(Group(rules=RULES, controller="me"), 0.0)
     assert transition(state, Heard(0.0, 1, Claim(controller="x"))) == (state, ())
-
-
-def test_places_without_a_match_stay() -> None:
-    group = Group(rules=RULES, controller="me", term=1)
-    group = place_all(group, {P: Place(Held(A, 1))})
-    answer = Stopped(slot=A, epoch=1, revision=1, next={P: 3}, quit_ms=0)
-    assert stopped(group, answer) == group

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from binwright.core.events import Reconcile
-from binwright.core.messages import StartConsuming
+from binwright.core.messages import StartReading
 from binwright.core.model import BytesPerSecond, Slot
 
 from .reign import RULES, A, B, P, Q, Reign, ruling, told
@@ -18,7 +18,7 @@ def half_held() -> Reign:
     for slot in (A, C):
         reign.hello(slot)
     reign.claim()
-    reign.report(A, held=[P])
+    reign.report(A, reading=[P])
     reign.report(C)
     reign.measure(dict(RATES))
     return reign
@@ -27,7 +27,7 @@ def half_held() -> Reign:
 def test_who_came_back_takes_what_a_new_consumer_would() -> None:
     reign = half_held()
     actions = reign.pack({P: A, Q: B})
-    (start,) = told(actions, StartConsuming)
+    (start,) = told(actions, StartReading)
     assert start.offsets.keys() == {Q}
     assert Reconcile(frozenset({A, C})) in actions
 

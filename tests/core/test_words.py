@@ -12,22 +12,25 @@ from binwright.core.messages import (
     Claim,
     Command,
     Dead,
-    Fence,
-    Fenced,
+    Gap,
     Goodbye,
     Hello,
     Inbound,
-    Landed,
     Leave,
+    OffsetRange,
     PartitionRate,
     Planned,
     Proposed,
     Report,
-    StartConsuming,
+    Staged,
     Started,
+    StartReading,
+    StartWriting,
     StateQuery,
-    StopConsuming,
     Stopped,
+    StopReading,
+    StopWriting,
+    TableReport,
     Withdrawn,
 )
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
@@ -36,20 +39,21 @@ from .builders import measurement
 
 P, Q = TopicPartition("or-ders", 0), TopicPartition("or-ders", 11)
 S = Slot(3)
-F = Fence(slot=S, number=4)
+TABLE = TableReport(state="refused", committed={P: 3}, fault="why")
 RATE = PartitionRate(
     partition=1, rate=BytesPerSecond(2.5), window_s=30, end=9, start=1, bytes_per_record=None
 )
 INBOUND: list[Inbound] = [
     Claim(controller="c"),
     Hello(slot=S, process="p", version="1"),
-    Report(slot=S, epoch=1, term=2, ready=True, held={P: 3}, opening=(Q,), closing=(Q,)),
-    Stopped(slot=S, epoch=1, revision=5, next={P: None, Q: 7}, quit_ms=8, unsettled=(Q,)),
-    Landed(slot=S, epoch=1, revision=5, landed={Q: 7}),
-    Started(slot=S, epoch=1, revision=5, offsets={P: 3}, fences=(F,)),
-    Goodbye(slot=S, epoch=1, landed={P: 3}),
-    Dead(slot=S, term=2),
-    Fenced(slot=S, number=4, topic="orders"),
+    Report(
+        slot=S, epoch=1, term=2, ready=True, reading={P: 3, Q: None}, writing={"or-ders": TABLE}
+    ),
+    Stopped(slot=S, epoch=1, revision=5, next={P: None, Q: 7}, tables=("or-ders",), quit_ms=8),
+    Started(slot=S, epoch=1, revision=5, offsets={P: 3}, tables=("or-ders",)),
+    Gap(slot=S, epoch=1, committed={P: 3}),
+    Goodbye(slot=S, epoch=1, next={P: 3}),
+    Dead(slot=S, epoch=1, term=2),
     Planned(
         term=1,
         reasons=("why",),
@@ -75,9 +79,10 @@ INBOUND: list[Inbound] = [
 ]
 COMMANDS: list[Command] = [
     StateQuery(term=1),
-    StopConsuming(term=1, revision=2, epoch=3, partitions=(P, Q)),
-    StartConsuming(term=1, revision=2, epoch=3, offsets={P: 4, Q: None}),
-    StartConsuming(term=1, revision=2, epoch=3, offsets={P: None}, fences=(F,)),
+    StopReading(term=1, revision=2, epoch=3, partitions=(P, Q)),
+    StartReading(term=1, revision=2, epoch=3, offsets={P: 4, Q: None}),
+    StopWriting(term=1, revision=2, epoch=3, tables=("or-ders",)),
+    StartWriting(term=1, revision=2, epoch=3, tables=("or-ders",)),
     Leave(term=1, epoch=3),
 ]
 
@@ -98,21 +103,37 @@ def test_a_measurement_reads_back_and_knows_its_rates() -> None:
     assert message.rates() == {TopicPartition("orders", 1): 2.5}
 
 
+def test_what_tables_writers_read_reads_back() -> None:
+    staged = Staged(
+        topic="or-ders",
+        topic_id=None,
+        file="a.parquet",
+        rows=4,
+        bytes=99,
+        ranges={P: OffsetRange(3, 7)},
+        slot=S,
+        epoch=1,
+        cut=(P,),
+    )
+    assert wire.decode_staged(wire.encode(staged)) == staged
+    assert wire.key(staged) == b"or-ders"
+
+
 @given(some.dictionaries(some.integers(0, 99), some.integers(0, 2**62), min_size=1))
 def test_equal_messages_are_equal_bytes(offsets: dict[int, int]) -> None:
-    held = {TopicPartition("t", n): at for n, at in offsets.items()}
-    back = dict(reversed(held.items()))
-    one, two = (Goodbye(slot=S, epoch=1, landed=landed) for landed in (held, back))
+    read = {TopicPartition("t", n): at for n, at in offsets.items()}
+    back = dict(reversed(read.items()))
+    one, two = (Goodbye(slot=S, epoch=1, next=following) for following in (read, back))
     assert wire.encode(one) == wire.encode(two)
     assert wire.decode_inbound(wire.encode(one)) == one
 
 
 def test_keys_keep_the_last_word_of_each_kind_and_slot() -> None:
-    assert [wire.key(m) for m in (*INBOUND[:3], INBOUND[8], COMMANDS[0])] == [
+    assert [wire.key(m) for m in (*INBOUND[:3], INBOUND[5], COMMANDS[0])] == [
         b"claim",
         b"hello/3",
         b"report/3",
-        b"fenced/3/orders",
+        b"gap/3",
         b"state-query",
     ]
     assert wire.key(measurement("orders", ())) == b"orders"
@@ -126,10 +147,16 @@ def test_keys_keep_the_last_word_of_each_kind_and_slot() -> None:
         (b"{", "Invalid JSON"),
         (b"[]", "object"),
         (b"{}", "discriminator"),
-        (b'{"kind":"dead/1","slot":-1,"term":1}', "slot: Input should be greater"),
-        (b'{"kind":"dead/1","slot":"a","term":1}', "slot: Input should be a valid integer"),
-        (b'{"kind":"goodbye/1","slot":1,"epoch":1,"landed":{"t":1}}', "expected TOPIC-NUMBER"),
-        (b'{"kind":"goodbye/1","slot":1,"epoch":1,"landed":{"t-1":-4}}', "greater"),
+        (b'{"kind":"dead/2","slot":-1,"epoch":1,"term":1}', "slot: Input should be greater"),
+        (
+            b'{"kind":"dead/2","slot":"a","epoch":1,"term":1}',
+            "slot: Input should be a valid integer",
+        ),
+        (b'{"kind":"goodbye/2","slot":1,"epoch":1,"next":{"t":1}}', "expected TOPIC-NUMBER"),
+        (b'{"kind":"goodbye/2","slot":1,"epoch":1,"next":{"t-1":-4}}', "not an offset"),
+        (b'{"kind":"goodbye/2","slot":1,"epoch":1,"next":{"t-1":true}}', "not an offset: True"),
+        (b'{"kind":"goodbye/2","slot":1,"epoch":1,"next":[]}', "not a mapping"),
+        (b'{"kind":"stopped/3","slot":1,"epoch":1,"revision":1,"next":7}', "not a mapping"),
     ],
 )
 def test_bytes_that_are_no_message_say_what_is_wrong(payload: bytes | None, told: str) -> None:
@@ -140,16 +167,10 @@ def test_bytes_that_are_no_message_say_what_is_wrong(payload: bytes | None, told
 
 
 def test_a_kind_of_another_version_is_unknown() -> None:
-    with pytest.raises(UnknownKind, match="dead/2"):
-        wire.decode_inbound(b'{"kind":"dead/2","slot":1}')
+    with pytest.raises(UnknownKind, match="dead/3"):
+        wire.decode_inbound(b'{"kind":"dead/3","slot":1}')
     with pytest.raises(UnknownKind):
         wire.decode_measurement(b'{"kind":"measurement/9","topic":"a","at_ms":1,"partitions":[]}')
-
-
-def test_offsets_beside_fences_are_refused() -> None:
-    """† read_then_fence: whoever fences must resolve."""
-    with pytest.raises(ValueError, match="must not carry offsets"):
-        StartConsuming(term=1, revision=2, epoch=3, offsets={P: 4}, fences=(F,))
 
 
 @pytest.mark.parametrize("text", ["", "orders", "-1", "orders-", "orders-x", "orders-²"])

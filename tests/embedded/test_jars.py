@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from binwright.core.errors import EmbeddedError
+from binwright.embedded.ivy import pyspark_jars
 from binwright.embedded.jars import ROUNDS, Artifact, ensure_jars, locked_jars, parse_lock
 
+ROOT = Path(__file__).parents[2]
 CONTENT = {"a": b"the jar of a", "b": b"the jar of b"}
 JARS = tuple(
     Artifact("org.x", name, "1.0", "", len(data), hashlib.sha256(data).hexdigest())
@@ -54,6 +56,19 @@ def test_a_line_that_is_none_is_refused(line: str) -> None:
 def test_the_shipped_locks_hold_the_broker_and_delta() -> None:
     assert len(locked_jars("kafka")) == 44
     assert [jar.name for jar in locked_jars("delta")] == ["delta-spark_4.2_2.13", "delta-storage"]
+
+
+def test_the_object_store_s_lock_fits_the_hadoop_that_pyspark_ships() -> None:
+    (hadoop,) = (jar for jar in locked_jars("s3") if jar.name == "hadoop-aws")
+    assert (pyspark_jars() / f"hadoop-client-api-{hadoop.revision}.jar").exists()
+
+
+def test_the_manifests_name_what_the_locks_hold() -> None:
+    """They name what is asked for; what that asks for in turn is in the locks, too."""
+    locked = {str(jar) for name in ("delta", "s3") for jar in locked_jars(name)}
+    text = (ROOT / "deploy/overlays/production/spark-driver.yaml").read_text()
+    (named,) = (line for line in text.splitlines() if "io.delta:" in line)
+    assert set(named.removeprefix("            - ").split(",")) <= locked
 
 
 async def test_a_second_run_fetches_nothing(tmp_path: Path) -> None:

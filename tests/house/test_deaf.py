@@ -10,9 +10,9 @@ from binwright.core.messages import Dead
 from binwright.core.model import Slot
 from binwright.core.packing.catalogue import algorithm
 
-from .world import METADATA, METRICS, RULES, P, World, until, world
+from .world import LANDING, METADATA, METRICS, RULES, P, World, until, world
 
-pytestmark = pytest.mark.looptime
+pytestmark = pytest.mark.looptime(noop_cycles=1)
 
 
 def dead(w: World) -> list[Slot]:
@@ -77,7 +77,7 @@ async def test_a_leader_cut_off_and_back_takes_no_consumer_with_it() -> None:
         w.load(dict.fromkeys(P, 20_000.0))
         await until(w.steady)
         line = Line(w.bus)
-        realm = Realm(METADATA, METRICS, RULES, algorithm("sticky"))
+        realm = Realm(METADATA, METRICS, LANDING, RULES, algorithm("sticky"))
         first = asyncio.create_task(Controller(line, w.fleet, realm).reign())
         await asyncio.sleep(5)
         line.whole.clear()

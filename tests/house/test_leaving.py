@@ -4,13 +4,23 @@ import asyncio
 
 import pytest
 
+from binwright.core import wire
 from binwright.core.messages import Goodbye
 from binwright.core.model import Slot
+from binwright.lab.picture import Picture
 
-from .test_ahead import WRITE_S, picture
-from .world import P, World, until, world
+from .world import METADATA, P, World, until, world
 
-pytestmark = pytest.mark.looptime
+pytestmark = pytest.mark.looptime(noop_cycles=1)
+
+WRITE_S = 8.0
+
+
+def picture(w: World) -> Picture:
+    made = Picture()
+    for record in w.bus.records(METADATA, 0):
+        made.heard(record.offset, record.timestamp_ms, wire.decode_inbound(record.value))
+    return made
 
 
 async def two_at_work(w: World) -> None:
@@ -32,7 +42,7 @@ async def test_a_rolling_bounce_pauses_nothing_for_a_write() -> None:
             w.fleet.worker(slot).drain()
             await until(lambda said=said: len(goodbyes(w)) > said)  # type: ignore[misc]
             await until(lambda slot=slot: w.fleet.born[slot] > born[slot] and w.steady())  # type: ignore[misc]
-        assert all(not message.landed for message in goodbyes(w)), "all was moved before"
+        assert all(not message.next for message in goodbyes(w)), "all was moved before"
         assert max(move.pause_s for move in picture(w).moves) < 0.1 < WRITE_S
         assert not picture(w).rescued
         await w.settled()
@@ -44,7 +54,7 @@ async def test_who_is_alone_quits_after_a_while_and_its_successor_goes_on() -> N
         await until(w.steady)
         w.fleet.worker(Slot(0)).drain()
         await until(lambda: bool(goodbyes(w)))
-        assert goodbyes(w)[0].landed.keys() == set(P[:2])
+        assert goodbyes(w)[0].next.keys() == set(P[:2])
         await until(lambda: w.fleet.born[Slot(0)] == 2 and w.steady())
         await w.settled()
 
@@ -69,5 +79,5 @@ async def test_the_controller_dies_while_somebody_leaves() -> None:
         w.kill_controller()
         w.start_controller()
         await until(lambda: bool(goodbyes(w)) and w.steady())
-        assert not goodbyes(w)[0].landed
+        assert not goodbyes(w)[0].next
         await w.settled()

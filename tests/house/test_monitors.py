@@ -13,7 +13,7 @@ from binwright.shell.settings import MonitorSettings
 
 from .world import METRICS, RULES, P, World, until, world
 
-pytestmark = pytest.mark.looptime
+pytestmark = pytest.mark.looptime(noop_cycles=1)
 
 MONITOR = 0  # the first task of a world
 
@@ -64,9 +64,9 @@ async def test_topics_of_other_groups_are_none_of_ours() -> None:
         how = MonitorSettings(interval_s=1, window_s=5, topic=METRICS)
         w.tasks.append(asyncio.create_task(Watch(w.topics, w.bus, everything, how).run()))
         w.load({**dict.fromkeys(P, 20_000.0), TopicPartition("others", 0): 50_000.0})
-        await until(lambda: len(w.group().places) == 4)
+        await until(lambda: len(w.group().partitions) == 4)
         await asyncio.sleep(10)
-        assert w.group().places.keys() == set(P)
+        assert w.group().partitions.keys() == set(P)
         assert {m.topic for m in w.measured()} == {"orders", "others"}
 
 
@@ -75,5 +75,5 @@ async def test_a_topic_that_is_deleted_is_given_back() -> None:
         w.load(dict.fromkeys(P[:2], 20_000.0))
         await until(w.steady)
         w.topics.delete("clicks")
-        await until(lambda: {p.topic for p in w.group().places} == {"orders"})
+        await until(lambda: {p.topic for p in w.group().partitions} == {"orders"})
         await until(w.steady)

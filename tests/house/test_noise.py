@@ -5,12 +5,12 @@ import asyncio
 import pytest
 
 from binwright.core import wire
-from binwright.core.messages import Planned, StartConsuming, StopConsuming
+from binwright.core.messages import Planned, StartReading, StartWriting, StopReading
 from binwright.core.model import Slot
 
-from .world import METADATA, METRICS, P, until, world
+from .world import LANDING, METADATA, METRICS, P, until, world
 
-pytestmark = pytest.mark.looptime
+pytestmark = pytest.mark.looptime(noop_cycles=1)
 
 NOISE = (
     b"",
@@ -19,7 +19,8 @@ NOISE = (
     b'{"kind":"hello/2","slot":1}',
     b'{"kind":"report/1","slot":-1}',
     b'{"kind":"measurement/1","topic":"orders","at_ms":0,"partitions":[{"rate":"fast"}]}',
-    b'{"kind":"start-consuming/1","term":1,"revision":1,"epoch":1,"offsets":{"orders":1}}',
+    b'{"kind":"start-reading/1","term":1,"revision":1,"epoch":1,"offsets":{"orders":1}}',
+    b'{"kind":"staged/1","topic":"orders","file":"x","ranges":{"orders-0":[1]}}',
 )
 
 
@@ -30,6 +31,8 @@ async def test_noise_on_every_topic_is_skipped() -> None:
         for noise in NOISE:
             for topic, partition in ((METADATA, 0), (METADATA, 1), (METRICS, 0)):
                 await w.bus.publish(topic, partition, b"noise", noise)
+            for partition in range(8):
+                await w.bus.publish(LANDING, partition, b"orders", noise)
         w.load(dict.fromkeys(P, 40_000.0))
         await until(lambda: len(w.fleet.running) == 2 and w.steady())
         await w.settled()
@@ -56,7 +59,7 @@ async def test_every_command_said_twice_changes_nothing() -> None:
         for slot in (0, 1):
             for record in w.bus.records(METADATA, slot + 1):
                 command = wire.decode_command(record.value)
-                if isinstance(command, StartConsuming):
+                if isinstance(command, StartReading | StartWriting):
                     await w.bus.publish(METADATA, slot + 1, b"again", wire.encode(command))
         await asyncio.sleep(5)
         await w.settled()
@@ -73,7 +76,7 @@ async def test_a_stop_of_an_older_term_is_dropped() -> None:
         epoch = w.group().member(Slot(0)).epoch
         assert old.term is not None
         assert epoch is not None
-        stop = StopConsuming(term=old.term, revision=1, epoch=epoch, partitions=tuple(P))
+        stop = StopReading(term=old.term, revision=1, epoch=epoch, partitions=tuple(P))
         await w.bus.publish(METADATA, 1, b"late", wire.encode(stop))
         before = w.landed()
         await asyncio.sleep(30)

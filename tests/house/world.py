@@ -1,34 +1,45 @@
-"""The whole system on fakes and virtual time: monitor, controllers, consumers."""
+"""The whole system on fakes and virtual time: monitor, controllers, consumers, tables' writers."""
 
 import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from binwright.consumer.ingest import Ingest, IngestRules
-from binwright.consumer.landing import Tables
 from binwright.consumer.mailbox import open_mailbox
+from binwright.consumer.writer.housekeeping import HousekeepingRules
+from binwright.consumer.writer.writers import Writers
 from binwright.controller.steer import Controller, Deposed, Realm
 from binwright.core import wire
-from binwright.core.batch import BatchRules
-from binwright.core.group import Group, Held
+from binwright.core.consumer.batch import BatchRules
+from binwright.core.errors import MalformedMessage
+from binwright.core.group import Group
 from binwright.core.machine import Sentinel
-from binwright.core.messages import Inbound, Measurement
+from binwright.core.messages import Inbound, Measurement, Report, Staged
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+from binwright.core.ownership import Owned
 from binwright.core.packing.catalogue import algorithm
-from binwright.core.ports import Bus, Selection
+from binwright.core.ports import Bus, Selection, Table
 from binwright.core.rules import Rules
+from binwright.core.writer.requests import WriterRules
 from binwright.monitor.watch import Watch
 from binwright.shell.settings import MonitorSettings
 from binwright.testing.bus import FakeBus
 from binwright.testing.fleet import FakeFleet
 from binwright.testing.intake import FakeIntake, FakeTopics
 from binwright.testing.lake import FakeLake, FakeStorage
+from binwright.testing.staging import FakeStaging
+
+from .gate import Gate, gated
+
+T = TypeVar("T")
 
 P = [TopicPartition("orders", number) for number in range(4)]
 GROUP, METADATA, METRICS = "house", "house.metadata", "binwright.metrics"
+LANDING = "house.landing"
+TABLE = Table("", GROUP, "a cluster")
 RULES = Rules(
     limit=BytesPerSecond(120_000),
     capacity=BytesPerSecond(100_000),
@@ -38,6 +49,8 @@ RULES = Rules(
     repeat_s=10.0,
     stale_s=30.0,
 )
+
+INGEST = IngestRules(batch=BatchRules(wait_s=0.6))
 
 
 async def until(condition: Callable[[], bool], patience_s: float = 120.0) -> None:
@@ -73,24 +86,55 @@ class Process:
 
     def __init__(self, world: "World", slot: Slot) -> None:
         self.world, self.slot = world, slot
+        self.name = f"process-{slot}-{world.fleet.born[slot]}"
+        self.gate = Gate()
         self.ingest: Ingest | None = None
-        self.lake = FakeLake(world.storage, latency_s=world.write_s)
+        self.lake = FakeLake(world.storage, world.staging, latency_s=world.write_s)
+        self.lake.refusing = world.refusing
         self.intake = FakeIntake(world.topics, GROUP)
+        self.grants = 0
 
     async def run(self) -> None:
         world = self.world
-        name = f"process-{self.slot}-{world.fleet.born[self.slot]}"
-        mailbox = await open_mailbox(world.bus, METADATA, self.slot, name, "test")
-        tables = Tables(self.lake, GROUP, self.slot, mailbox.epoch)
-        self.ingest = Ingest(
+        bus, intake, staging, lake = (
+            gated(port, self.gate) for port in (world.bus, self.intake, world.staging, self.lake)
+        )
+        mailbox = await open_mailbox(bus, METADATA, self.slot, self.name, "test")
+        ingest = self.ingest = Ingest(
             mailbox=mailbox,
-            intake=self.intake,
-            tables=tables,
-            topics=world.names,
-            rules=IngestRules(BatchRules(cap_bytes=world.cap_bytes)),
+            intake=intake,
+            staging=staging,
+            landing_topic=LANDING,
+            rules=world.ingest_rules,
             wall_ms=lambda: int(asyncio.get_running_loop().time() * 1000),
         )
-        await self.ingest.run()
+
+        async def open_lake() -> Any:
+            return lake
+
+        writers = Writers(
+            open_lake=open_lake,
+            bus=bus,
+            landing_topic=LANDING,
+            intake=intake,
+            staging=staging,
+            rules=self._rules,
+            housekeeping=HousekeepingRules(),
+            on_lost=ingest.lost,
+            on_written=ingest.written,
+            on_gap=ingest.gap,
+        )
+        await ingest.run(writers)
+
+    def _rules(self, topic: str, term: int) -> WriterRules:
+        self.grants += 1
+        return WriterRules(
+            table=replace(TABLE, topic=topic),
+            writer=f"{self.name}/{self.grants}",
+            term=term,
+            from_latest=self.world.ingest_rules.from_latest,
+            freshness_s=2.0,
+        )
 
     def drain(self) -> None:
         if self.ingest is not None:
@@ -105,8 +149,10 @@ class World:
     names: tuple[str, ...]
     bus: FakeBus = field(default_factory=lambda: FakeBus({METRICS: 1}, latency_s=0.002))
     storage: FakeStorage = field(default_factory=FakeStorage)
+    staging: FakeStaging = field(default_factory=FakeStaging)
     write_s: float = 0.5
-    cap_bytes: int = 64_000_000
+    refusing: set[str] = field(default_factory=set)  # tables that take no rows
+    ingest_rules: IngestRules = INGEST
     rules: Rules = RULES
     fleet: FakeFleet = field(init=False)
     controllers: list[Controller] = field(default_factory=list)
@@ -117,7 +163,9 @@ class World:
 
     def start_controller(self, words: int | None = None) -> asyncio.Task[None]:
         """Let another controller rule; it dies after so many words, if that is said."""
-        realm = Realm(METADATA, METRICS, self.rules, algorithm("sticky"), frozenset(self.names))
+        realm = Realm(
+            METADATA, METRICS, LANDING, self.rules, algorithm("sticky"), frozenset(self.names)
+        )
         bus: Bus = self.bus if words is None else Mortal(self.bus, words)
         controller = Controller(bus, self.fleet, realm)
         self.controllers.append(controller)
@@ -142,15 +190,49 @@ class World:
         return self.controllers[-1].state.group
 
     def steady(self) -> bool:
-        """Whether the plan is carried out, and every partition there is has its reader."""
+        """Whether the plan is carried out: partitions have readers, their tables writers."""
         state = self.controllers[-1].state
-        held = isinstance(state, Sentinel) and all(
-            isinstance(place.at, Held) for place in state.group.places.values()
+        if not isinstance(state, Sentinel):
+            return False
+        group, there = state.group, self.topics.logs.keys()
+        owned = (*group.partitions.values(), *group.writers.values())
+        return (
+            all(isinstance(at, Owned) for at in owned)
+            and group.partitions.keys() == there
+            and group.writers.keys() == {p.topic for p in there}
         )
-        return held and state.group.places.keys() == self.topics.logs.keys()
+
+    def process(self, slot: int) -> Process:
+        worker = self.fleet.worker(Slot(slot))
+        assert isinstance(worker, Process)
+        return worker
+
+    def owner(self, partition: TopicPartition) -> Slot:
+        slot = self.group().partitions[partition].slot
+        assert slot is not None
+        return slot
+
+    def writer(self, topic: str) -> Slot:
+        slot = self.group().writers[topic].slot
+        assert slot is not None
+        return slot
+
+    def sent(self, kind: type[T]) -> list[T]:
+        return [message for message in self.heard() if isinstance(message, kind)]
+
+    def report(self, slot: int) -> Report:
+        return [report for report in self.sent(Report) if report.slot == slot][-1]
+
+    def announced(self) -> list[Staged]:
+        return [
+            wire.decode_staged(record.value)
+            for partition in range(8)
+            for record in self.bus.records(LANDING, partition)
+        ]
 
     def values(self, partition: TopicPartition) -> list[bytes]:
-        rows = self.storage.tables[partition.topic].rows.get(partition, [])
+        table = self.storage.tables.get(partition.topic)
+        rows = table.rows.get(partition, []) if table else []
         return [row.value or b"" for row in rows]
 
     def landed(self) -> int:
@@ -162,7 +244,12 @@ class World:
         self.tasks.append(asyncio.create_task(work.run()))
 
     def heard(self) -> list[Inbound]:
-        return [wire.decode_inbound(r.value) for r in self.bus.records(METADATA, 0)]
+        """Return what stands in metadata partition 0; noise is left out."""
+        found = []
+        for record in self.bus.records(METADATA, 0):
+            with contextlib.suppress(MalformedMessage):
+                found.append(wire.decode_inbound(record.value))
+        return found
 
     def measured(self) -> list[Measurement]:
         return [wire.decode_measurement(r.value) for r in self.bus.records(METRICS, 0)]

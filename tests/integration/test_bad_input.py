@@ -45,7 +45,7 @@ def test_a_consumer_without_a_broker_is_told() -> None:
     assert "kafka.bootstrap_servers" in done.stderr
 
 
-@pytest.mark.parametrize("command", [("monitor",), ("consumer", "--slot=0"), ("audit",), ("up",)])
+@pytest.mark.parametrize("command", [("monitor",), ("audit",), ("up",)])
 def test_no_topics_are_told(command: tuple[str, ...]) -> None:
     done = run(*command)
     assert done.returncode == 2
@@ -80,6 +80,18 @@ def test_a_topic_that_does_not_exist_is_told(broker: str, spark_url: str, lake: 
     assert f"no such topic at {broker}: no-such-topic; create it first" in done.stderr
 
 
+def test_batches_that_are_too_large_for_the_embedded_spark_are_told_before_it_starts() -> None:
+    done = run("up", "--topics", "orders", "--spark-memory", "512m")
+    assert done.returncode == 2
+    assert "is more than a quarter of the embedded Spark's heap (512m)" in done.stderr
+
+
+def test_a_cluster_is_only_embedded() -> None:
+    done = run("up", "--topics", "orders", "--cluster", "--spark", f"sc://{NOBODY}")
+    assert done.returncode == 2
+    assert "--cluster is about the embedded Spark" in done.stderr
+
+
 def test_a_stream_that_is_none_is_told(tmp_path: Path) -> None:
     file = tmp_path / "stream.json"
     file.write_text('[{"orders": {"0": "fast"}}]')
@@ -102,40 +114,43 @@ async def prepared(broker: str, group: str) -> dict[str, str]:
     }
 
 
-async def test_a_lake_that_cannot_be_written_is_told(
-    broker: str, spark_url: str, tmp_path: Path
+async def test_a_staging_place_that_cannot_be_written_is_told_and_waited_for(
+    broker: str, tmp_path: Path
 ) -> None:
+    """It may be mended: the consumer stays, says so, and is not ready."""
     variables = await prepared(broker, "unwritable")
     file = tmp_path / "file"
     file.write_text("not a directory")
-    done = run(
-        "consumer",
-        "--slot=0",
-        **variables,
-        BINWRIGHT_LAKE__PATH=str(file),
-        BINWRIGHT_LAKE__SPARK=spark_url,
-    )
-    assert done.returncode == 2, done.stderr[-2000:]
-    assert str(file) in done.stderr
+    told = first_told("staging.refused", **variables, BINWRIGHT_STAGING__PATH=str(file))
+    assert str(file) in told
 
 
-async def test_a_spark_that_does_not_answer_is_told_and_waited_for(broker: str) -> None:
-    """It may come back: the consumer stays, says so, and is not ready."""
+async def test_a_consumer_needs_no_spark_to_be_ready(broker: str, tmp_path: Path) -> None:
     variables = await prepared(broker, "sparkless")
+    told = first_told(
+        "consumer.ready",
+        **variables,
+        BINWRIGHT_LAKE__SPARK=f"sc://{NOBODY}",
+        BINWRIGHT_LAKE__PATH=str(tmp_path),
+    )
+    assert told
+
+
+def first_told(words: str, **variables: str) -> str:
+    """Return the first line of a consumer's log with these words; then end the consumer."""
     command = (sys.executable, "-m", "binwright.cli", "consumer", "--slot=0")
-    settings = {**variables, "BINWRIGHT_LAKE__SPARK": f"sc://{NOBODY}"}
-    with subprocess.Popen(  # noqa: ASYNC220 - read line by line, each bounded by the process' end
+    with subprocess.Popen(
         command,
-        env={**os.environ, "PYTHONWARNINGS": "ignore", **settings},
+        env={**os.environ, "PYTHONWARNINGS": "ignore", **variables},
         stderr=subprocess.PIPE,
         text=True,
     ) as consumer:
         assert consumer.stderr is not None
-        told = next((line for line in consumer.stderr if "lake.unavailable" in line), "")
+        told = next((line for line in consumer.stderr if words in line), "")
         consumer.terminate()
         consumer.communicate(timeout=60)
-    assert NOBODY in told
     assert consumer.returncode == 0
+    return told
 
 
 def test_an_audit_without_spark_is_told(broker: str, tmp_path: Path) -> None:

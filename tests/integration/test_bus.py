@@ -307,3 +307,12 @@ async def test_closing_readers_while_the_broker_goes_away_cancels_nobody(
 
         closing = [close(0.02 * number, reader) for number, reader in enumerate(readers)]
         assert await asyncio.gather(*closing, return_exceptions=True) == [None] * len(readers)
+
+
+async def test_a_topic_tells_how_it_is_set_up(bus: Bus, topic: str) -> None:
+    await bus.ensure(topic, 2, {"cleanup.policy": "compact"})
+    facts = await bus.describe(topic, ["cleanup.policy", "unclean.leader.election.enable"])
+    assert facts.config == {"cleanup.policy": "compact", "unclean.leader.election.enable": "false"}
+    assert (facts.replicas, facts.brokers) == (1, 1)
+    with pytest.raises(TopicMissing):
+        await bus.describe(f"{topic}-none", ["cleanup.policy"])

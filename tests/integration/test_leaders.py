@@ -75,7 +75,7 @@ async def test_a_leader_that_dies_costs_a_reader_nothing(
                 if number == RECORDS // 2:
                     halfway.set()
 
-    async with asyncio.timeout(DEADLINE_S), KafkaIntake(kafka, "g", [ORDERS.topic]) as intake:
+    async with asyncio.timeout(DEADLINE_S), KafkaIntake(kafka, "g") as intake:
         await intake.start(ORDERS, 0)
         writing = asyncio.create_task(write())
         read: list[tuple[int, bytes | None]] = []

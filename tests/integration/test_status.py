@@ -12,7 +12,7 @@ import pytest
 from tests.core.builders import measurement
 
 from binwright.core import wire
-from binwright.core.messages import Claim, Hello, Inbound, PartitionRate, Planned
+from binwright.core.messages import Claim, Hello, Inbound, PartitionRate, Planned, TableReport
 from binwright.core.messages import Report as Told
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
 from binwright.shell.bus import KafkaBus
@@ -37,7 +37,7 @@ async def said(bus: KafkaBus, group: str, message: Inbound) -> int:
 async def playing(
     bus: KafkaBus, group: str, targets: dict[TopicPartition, Slot]
 ) -> AsyncIterator[None]:
-    """Say what a group says whose consumer 0 reads both partitions, and speaks every second."""
+    """Say what a group says whose consumer 0 reads and writes everything, every second."""
     await bus.ensure(f"{group}.metadata", 3, METADATA_CONFIG)
     term = await said(bus, group, Claim(controller="c"))
     epoch = await said(bus, group, Hello(slot=A, process="a", version="1"))
@@ -52,8 +52,16 @@ async def playing(
         targets=targets,
     )
     await said(bus, group, plan)
-    held = {P: 4, Q: 2}
-    report = Told(slot=A, epoch=epoch, term=term, ready=True, held=held, rate=5e5)
+    table = TableReport(state="landing", committed={P: 4, Q: 2}, age_s=1.5, pending_bytes=99)
+    report = Told(
+        slot=A,
+        epoch=epoch,
+        term=term,
+        ready=True,
+        reading={P: 5, Q: 3},
+        writing={"status-orders": table},
+        rate=5e5,
+    )
     await said(bus, group, report)
 
     async def go_on() -> None:
@@ -97,7 +105,10 @@ async def test_every_group_is_found_and_told(broker: str) -> None:
         assert (moving["state"], steady["state"]) == ("moving", "steady")
         (move,) = moving["moves"]
         assert (move["partition"], move["old"], move["new"]) == ("status-orders-1", 0, 1)
-        assert (moving["load"], moving["landing"], moving["lag"]) == (2e6, 5e5, 14)
+        assert (moving["load"], moving["staging"], moving["lag"]) == (2e6, 5e5, 14)
+        (table,) = moving["tables"]
+        assert (table["topic"], table["writer"], table["state"]) == ("status-orders", 0, "landing")
+        assert (table["pending_bytes"], table["lag"]) == (99, 14)
         assert moving["plan"]["reasons"] == ["orders grow"]
         assert moving["consumers"][0]["partitions"] == ["status-orders-0", "status-orders-1"]
         assert (await facts(broker, "--group", "status-steady")).keys() == {"status-steady"}

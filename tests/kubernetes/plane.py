@@ -29,6 +29,7 @@ IDENTITIES = {  # role -> user, group
 CONTROLLERS = (
     *("deployment", "replicaset", "garbage-collector", "namespace", "serviceaccount"),
     *("root-ca-certificate-publisher", "disruption", "node-lifecycle", "resourcequota"),
+    "persistentvolume-binder",
 )
 # The default of 20 a second makes 50 Deployments take 11 s instead of 3 s.
 HASTE = ("--kube-api-qps=1000", "--kube-api-burst=1000")

@@ -53,20 +53,23 @@ fleet = "kubernetes"
 limit_bytes_per_s = {limit}
 max_slots = 6
 look_again_s = 10
-[consumer]
-batch_cap_bytes = 10_000_000
 [kubernetes]
 {kubernetes}
 [lake]
 path = "{lake}"
 spark = "{spark}"
+freshness_s = 2
 [health]
 port = 8080
 """
 
 
-def overlay(directory: Path, settings: str) -> Path:
-    """Write an overlay over the shipped base; return its directory."""
+def overlay(directory: Path, settings: str, lake: Path | None) -> Path:
+    """Write an overlay over the shipped base; return its directory.
+
+    With a `lake`, consumers mount this directory at its own path, as the overlay `local` has them
+    mount a claim at /lake.
+    """
     meta = {"name": "binwright-settings"}
     file = {
         "apiVersion": "v1",
@@ -75,7 +78,7 @@ def overlay(directory: Path, settings: str) -> Path:
         "data": {"binwright.toml": settings},
     }
     gone = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "binwright-spark"}}
-    whole = {
+    whole: Obj = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
         "namespace": NAMESPACE,
@@ -85,8 +88,36 @@ def overlay(directory: Path, settings: str) -> Path:
             {"patch": yaml.safe_dump({**gone, "$patch": "delete"})},
         ],
     }
+    if lake is not None:
+        text = (ROOT / "deploy" / "overlays" / "local" / "consumer.yaml").read_text()
+        whole["patches"].append({"patch": text.replace("mountPath: /lake", f"mountPath: {lake}")})
+        (directory / "lake.yaml").write_text(yaml.safe_dump_all(_volume(lake)))
+        whole["resources"].append("lake.yaml")
     (directory / "kustomization.yaml").write_text(yaml.safe_dump(whole))
     return directory
+
+
+def _volume(directory: Path) -> list[Obj]:
+    """Return a volume that is a directory of this machine, and the consumers' claim on it."""
+    size, modes = {"storage": "1Gi"}, ["ReadWriteMany"]
+    volume = {
+        "capacity": size,
+        "accessModes": modes,
+        "hostPath": {"path": str(directory)},
+        "persistentVolumeReclaimPolicy": "Retain",
+        "claimRef": {"namespace": NAMESPACE, "name": "binwright-lake"},
+    }
+    claim = {
+        "accessModes": modes,
+        "resources": {"requests": size},
+        "storageClassName": "",
+        "volumeName": "binwright-lake",
+    }
+    meta = {"name": "binwright-lake"}
+    return [
+        {"apiVersion": "v1", "kind": kind, "metadata": meta, "spec": spec}
+        for kind, spec in (("PersistentVolume", volume), ("PersistentVolumeClaim", claim))
+    ]
 
 
 @dataclass
@@ -110,7 +141,7 @@ class System:
         return sum(map(is_ready, await self.pods(component)))
 
     def held(self) -> dict[TopicPartition, int]:
-        return {p: slot for slot, r in self.picture.reports.items() for p in r.held}
+        return {p: slot for slot, r in self.picture.reports.items() for p in r.reading}
 
     def all_read(self) -> bool:
         return set(self.held()) == set(PARTITIONS)
@@ -202,15 +233,18 @@ async def run_system(
         home: For data and logs.
         kubernetes: What the settings say in that section.
         group: Whom to look at.
-        address: Of this machine, as pods reach it.
+        address: Of this machine, as pods reach it. Pods on another one are containers: they get
+            the lake's directory as a volume, in which they stage for Spark here.
     """
-    (home / "lake").mkdir()
+    lake_directory = home / "lake"
+    lake_directory.mkdir()
+    lake_directory.chmod(0o1777)  # containers are another user, and such a volume heeds no fsGroup
     async with AsyncExitStack() as stack:
         api = Api(await configured(plane.kubeconfig()), 10.0)
         stack.push_async_callback(api.close)
         servers = await stack.enter_async_context(run_servers(home, address))
         kafka = KafkaSettings(bootstrap_servers=servers.kafka)
-        lake = LakeSettings(path=str(home / "lake"), spark=servers.spark)
+        lake = LakeSettings(path=str(lake_directory), spark=servers.spark)
         settings = SETTINGS.format(
             kafka=servers.pods_kafka,
             limit=LIMIT,
@@ -224,7 +258,11 @@ async def run_system(
             await bus.ensure("binwright.metrics", 1, METRICS_CONFIG)
             picture = Picture()
             watching = spectate(bus, f"{group}.metadata", "binwright.metrics", picture)
-            await plane.kubectl("apply", "-k", str(overlay(home, settings)))
+            await plane.kubectl(
+                "apply",
+                "-k",
+                str(overlay(home, settings, None if address == HOST else lake_directory)),
+            )
             try:
                 async with meanwhile(endless(watching)):
                     yield System(plane, api, kafka, lake, bus, picture)

@@ -172,8 +172,8 @@ async def test_a_changed_template_goes_from_pod_to_pod_and_stops_at_a_broken_one
         ("spec: {containers: [{name: other}]}", "one must be named `consumer`"),
         (template(restartPolicy="Never"), "must be Always"),
         (
-            template(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "v"}}]),
-            "keeps nothing on volumes",
+            template(volumes=[{"name": "v", "hostPath": {"path": "/v"}}]),
+            "keeps nothing of its own on volumes",
         ),
     ],
 )

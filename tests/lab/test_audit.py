@@ -56,6 +56,10 @@ def test_every_record_once_and_nothing_else_is_clean() -> None:
         (replace(CLEAN, unread=5), "orders-3: 5 without a row that could not be checked in time"),
         (replace(CLEAN, surplus=3, doubles=(2, 5)), "orders-3: 3 too many (2, 5)"),
         (replace(CLEAN, beyond=1), "orders-3: 1 beyond the topic's end (10)"),
+        (
+            replace(CLEAN, lost_to_retention=4, gone_ranges=(Range(2, 5),)),
+            "orders-3: 4 without a row, and the topic no longer keeps them (2-5)",
+        ),
     ],
 )
 def test_whatever_is_wrong_is_not_clean_and_is_told(found: PartitionAudit, told: str) -> None:
@@ -63,6 +67,26 @@ def test_whatever_is_wrong_is_not_clean_and_is_told(found: PartitionAudit, told:
 
     assert not result.clean
     assert result.faults() == (told,)
+
+
+def test_what_cannot_be_told_apart_is_not_called_clean() -> None:
+    table = replace(table_of(CLEAN), unchecked="version 3 can no longer be read")
+
+    assert not table.clean
+    assert table.faults() == (
+        "orders: rows of earlier logs cannot be told apart: version 3 can no longer be read",
+    )
+
+
+def test_rows_of_earlier_logs_and_offsets_that_vanished_are_remarks() -> None:
+    table = table_of(replace(CLEAN, earlier=5, vanished=2), replace(CLEAN, earlier=1, rewritten=3))
+
+    assert table.clean
+    assert AuditResult(tables=(table,)).remarks() == (
+        "orders: 6 rows are of an earlier topic of this name",
+        "orders: 3 rows are of what the log was before it was cut",
+        "orders: 2 offsets without a row, as transactions or compaction leave them",
+    )
 
 
 def test_a_list_that_goes_on_says_so() -> None:

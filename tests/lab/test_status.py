@@ -16,6 +16,7 @@ from binwright.core.messages import (
     Proposed,
     Report,
     Stopped,
+    TableReport,
     Withdrawn,
 )
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
@@ -28,8 +29,13 @@ NOW = 5_000
 
 
 def report(slot: Slot, **more: object) -> Report:
-    fields = {"term": 0, "ready": True, "held": {}, "epoch": slot + 1, **more}
+    fields = {"term": 0, "ready": True, "reading": {}, "writing": {}, "epoch": slot + 1, **more}
     return Report(slot=slot, **fields)  # type: ignore[arg-type]
+
+
+def writes(**more: object) -> dict[str, TableReport]:
+    fields = {"state": "landing", "committed": {P: 40, Q: 20}, "rows": 60, "commits": 3, **more}
+    return {"orders": TableReport(**fields)}  # type: ignore[arg-type]
 
 
 def planned(targets: Mapping[TopicPartition, Slot]) -> Planned:
@@ -52,13 +58,13 @@ def measured(topic: str = "orders", rate: float = 100.0, end: int = 50) -> Measu
 
 
 def lively() -> Picture:
-    """Two consumers: 0 reads both partitions, 1 is ready for one of them."""
+    """Two consumers: 0 reads both partitions, 1 writes the table and is ready for one of them."""
     picture = Picture()
     picture.heard(0, 0, Claim(controller="c"))
     picture.heard(1, 0, Hello(slot=A, process="a", version="1"))
     picture.heard(2, 0, Hello(slot=B, process="b", version="1"))
-    picture.heard(3, NOW, report(A, held={P: 40, Q: 20}, rate=150.0))
-    picture.heard(4, NOW, report(B))
+    picture.heard(3, NOW, report(A, reading={P: 45, Q: 25}, rate=150.0, staged_bytes=7))
+    picture.heard(4, NOW, report(B, writing=writes()))
     picture.measured(measured())
     picture.measured(measured("others", 9_000.0))
     return picture
@@ -76,10 +82,11 @@ def test_a_group_that_never_spoke_is_empty() -> None:
 def test_load_and_lag_are_of_its_own_topics() -> None:
     found = now(lively())
     assert (found.state, found.term, found.controller) == ("steady", 0, "c")
-    assert (found.partitions, found.load, found.landing, found.lag) == (2, 200.0, 150.0, 40)
+    assert (found.partitions, found.load, found.staging, found.lag) == (2, 200.0, 150.0, 40)
     first, second = found.consumers
     assert (first.partitions, first.load, first.lag) == ((P, Q), 200.0, 40)
-    assert (second.state, second.partitions) == ("ready", ())
+    assert (first.staging, first.staged_bytes, first.tables) == (150.0, 7, ())
+    assert (second.state, second.partitions, second.tables) == ("ready", (), ("orders",))
 
 
 def test_topics_that_are_known_count_before_anybody_reads_them() -> None:
@@ -97,20 +104,24 @@ def test_a_move_is_followed_from_phase_to_phase() -> None:
     picture.heard(5, 3_000, planned({P: A, Q: B}))
     seen = []
     for a, b in (
-        ({"held": {P: 40, Q: 20}}, {}),
-        ({"held": {P: 40}, "closing": (Q,)}, {}),
-        ({"held": {P: 40}, "closing": (Q,)}, {"opening": (Q,)}),
-        ({"held": {P: 40}, "closing": (Q,)}, {"held": {Q: 30}, "ahead": (Q,)}),
+        ({"reading": {P: 40, Q: 20}}, {"ready": False}),
+        ({"reading": {P: 40, Q: 20}}, {}),
+        ({"reading": {P: 40}}, {}),
+        ({"reading": {P: 40}}, {"reading": {Q: None}}),
     ):
         picture.heard(6, NOW, report(A, **a))
-        picture.heard(7, NOW, report(B, **b))
+        picture.heard(7, NOW, report(B, writing=writes(), **b))
         (move,) = now(picture).moves
-        assert (move.partition, move.old, move.new) == (Q, A, B)
-        seen.append(move.phase)
-    assert seen == ["waiting", "closing", "opening", "ahead"]
+        seen.append((move.partition, move.old, move.new, move.phase))
+    assert seen == [
+        (Q, A, B, "waiting"),
+        (Q, A, B, "stopping"),
+        (Q, None, B, "starting"),
+        (Q, None, B, "starting"),
+    ]
     assert now(picture).state == "moving"
-    picture.heard(8, NOW, report(A, held={P: 40}))
-    picture.heard(9, NOW, report(B, held={Q: 30}))
+    picture.heard(8, NOW, report(A, reading={P: 40}))
+    picture.heard(9, NOW, report(B, reading={Q: 30}, writing=writes()))
     found = now(picture)
     assert (found.state, found.moves) == ("steady", ())
     assert found.plan is not None
@@ -121,13 +132,13 @@ def test_what_is_between_two_owners_is_moving_not_unread() -> None:
     picture = lively()
     picture.heard(5, NOW, planned({P: A, Q: B}))
     picture.heard(6, NOW, Stopped(slot=A, epoch=1, revision=1, next={Q: 30}, quit_ms=NOW))
-    picture.heard(7, NOW, report(A, held={P: 40}))
+    picture.heard(7, NOW, report(A, reading={P: 40}))
     assert now(picture).state == "moving"
-    picture.heard(8, NOW, Dead(slot=B, term=0))
+    picture.heard(8, NOW, Dead(slot=B, epoch=2, term=0))
     assert (now(picture).state, now(picture).unread) == ("unread", (Q,))
 
 
-def test_the_silent_read_nothing() -> None:
+def test_the_silent_read_nothing_and_write_nothing() -> None:
     picture = lively()
     late = NOW + SILENT_MS + 1
     picture.heard(5, late, report(B))
@@ -139,9 +150,62 @@ def test_the_silent_read_nothing() -> None:
 
 def test_who_is_dead_or_gone_is_not_shown() -> None:
     picture = lively()
-    picture.heard(5, NOW, Dead(slot=A, term=0))
-    picture.heard(6, NOW, Goodbye(slot=B, epoch=2, landed={}))
+    picture.heard(5, NOW, Dead(slot=A, epoch=1, term=0))
+    picture.heard(6, NOW, Goodbye(slot=B, epoch=2, next={}))
     assert now(picture).consumers == ()
+
+
+# --- tables ------------------------------------------------------------------------------------
+
+
+def test_a_table_is_shown_with_its_writer_and_its_oldest_row() -> None:
+    picture = lively()
+    picture.heard(5, NOW, report(B, writing=writes(age_s=2.5, pending_bytes=900)))
+    (table,) = now(picture, NOW + 500).tables
+    assert (table.topic, table.writer, table.state) == ("orders", B, "landing")
+    assert (table.age_s, table.pending_bytes, table.lag) == (3.0, 900, 40)
+    assert (table.rows, table.commits) == (60, 3)
+    assert now(picture, NOW + 500).age_s == 3.0
+
+
+def test_every_partition_is_shown_from_its_log_through_its_reader_to_the_table() -> None:
+    first, second = now(lively()).tables[0].partitions
+    assert (first.partition, first.reader) == (0, A)
+    assert (first.committed, first.staged, first.end, first.lag) == (40, 45, 50, 10)
+    assert (second.committed, second.staged, second.lag) == (20, 25, 30)
+
+
+def test_a_table_that_nothing_waits_for_has_no_age() -> None:
+    (table,) = now(lively(), NOW + 5_000).tables
+    assert table.age_s == 0
+
+
+def test_a_table_that_takes_nothing_is_what_the_group_is_about() -> None:
+    picture = lively()
+    picture.heard(5, NOW, report(B, writing=writes(state="refused", fault="a CHECK constraint")))
+    found = now(picture)
+    assert (found.state, found.tables[0].fault) == ("refused", "a CHECK constraint")
+
+
+def test_a_table_without_a_writer_is_told() -> None:
+    picture = lively()
+    picture.heard(5, NOW, report(B))
+    assert (now(picture).state, now(picture).tables[0].writer) == ("unwritten", None)
+
+
+def test_a_table_whose_writer_is_silent_is_told() -> None:
+    picture = lively()
+    late = NOW + SILENT_MS + 1
+    picture.heard(5, late, report(A, reading={P: 45, Q: 25}))
+    found = now(picture, late)
+    assert (found.state, found.tables[0].state) == ("unwritten", "silent")
+
+
+def test_topics_that_nobody_writes_yet_have_a_line() -> None:
+    picture = Picture()
+    picture.measured(measured())
+    found = status("g", picture, NOW, ["orders"])
+    assert [(t.topic, t.state, t.lag) for t in found.tables] == [("orders", "unwritten", 100)]
 
 
 def test_who_leaves_is_shown_as_leaving() -> None:
@@ -153,6 +217,8 @@ def test_who_leaves_is_shown_as_leaving() -> None:
 def test_programs_get_partitions_as_text() -> None:
     facts = now(lively()).facts()
     assert facts["consumers"][0]["partitions"] == ["orders-0", "orders-1"]
+    assert facts["tables"][0]["writer"] == 1
+    assert facts["age_s"] == 0
 
 
 def proposed(term: int = 0) -> Proposed:

@@ -1,1 +1,1 @@
-"""The real core explored state by state, on logs that are lists: `python -m tests.model`."""
+"""The product's own pure code explored state by state: `python -m tests.model`."""

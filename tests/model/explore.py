@@ -1,36 +1,37 @@
-"""Breadth first through the states of the real core, to the shortest way to a fault."""
+"""Breadth first through the states of a world, to the shortest trace of a violation."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from hashlib import blake2b
+from marshal import dumps
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from .canon import digest
-from .invariants import Broken, check
-from .settle import settle
-from .steps import steps, take
-from .universe import Universe, words
+World = TypeVar("World")
+Plain = Any  # nested tuples of numbers and text
+Label = tuple[object, ...]
 
 
-@dataclass
-class Found:
-    """What an exploration came to."""
+class Broken(Exception):
+    """An invariant that does not hold."""
 
-    states: int = 1
-    depth: int = 0  # in steps: no state that can be had with so many is missing
-    whole: bool = False  # nothing is left to explore
-    settled: int = 0  # states from which a fault-free run was followed to its end
-    fault: str = ""
-    trace: list[str] = field(default_factory=list)
-    seconds: float = 0.0
 
-    def told(self) -> str:
-        space = "all there is" if self.whole else "cut short"
-        runs = f", {self.settled} settled" if self.settled else ""
-        verdict = self.fault or "holds"
-        return (
-            f"{self.states:>8} states, all of {self.depth:>2} steps, {space}{runs}, "
-            f"{self.seconds:.0f} s: {verdict}"
-        )
+class Step(NamedTuple, Generic[World]):
+    """What may happen next, in words that are joined when somebody wants to read them."""
+
+    label: Label
+    take: Callable[[], World]
+
+
+@dataclass(frozen=True, slots=True)
+class System(Generic[World]):
+    """What is explored."""
+
+    first: World
+    steps: Callable[[World], Iterable[Step[World]]]
+    check: Callable[[World], None]  # raises `Broken`
+    canonical: Callable[[World], Plain]  # equal for worlds that nothing can tell apart
+    settle: Callable[[World], None]  # a run without faults to its end; raises `Broken`
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,77 +39,90 @@ class Limits:
     """Where an exploration ends."""
 
     states: int = 100_000
-    depth: int = 1_000
-    settle_every: int = 0  # follow a fault-free run from one state in so many; 0: from none
+    settle_every: int = 0  # follow a run without faults from one state in so many; 0: from none
 
 
-class Explorer:
+@dataclass
+class Found:
+    """What an exploration came to."""
+
+    states: int = 1
+    steps: int = 0
+    depth: int = 0  # in steps: no state that can be had with so many is missing
+    whole: bool = False  # nothing is left to explore
+    settled: int = 0  # states from which a run without faults was followed to its end
+    violation: str = ""
+    trace: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def summary(self) -> str:
+        space = "all there are" if self.whole else "bounded"
+        runs = f", {self.settled} settled" if self.settled else ""
+        return (
+            f"{self.states:>7} states, {self.steps:>8} steps, depth {self.depth:>2}, {space}"
+            f"{runs}, {self.seconds:.0f} s: {self.violation or 'holds'}"
+        )
+
+
+class Explorer(Generic[World]):
     """One search from one world."""
 
-    def __init__(self, first: Universe, limits: Limits) -> None:
-        self.first, self.limits = first, limits
-        self.seen = {digest(first): 0}
-        self.parents, self.taken = [-1], [-1]  # the state before, and which of its steps
+    def __init__(self, system: System[World], limits: Limits) -> None:
+        self.system, self.limits = system, limits
+        self.seen = {self._digest(system.first)}
+        self.parents: list[int] = [-1]
+        self.labels: list[Label] = [()]
         self.found = Found()
 
     def run(self) -> Found:
         begun = time.perf_counter()
-        level = [(0, self.first)]
-        while level and not self.found.fault:
-            if len(self.seen) >= self.limits.states or self.found.depth >= self.limits.depth:
-                break
-            level, done = self._deeper(level)
-            self.found.depth += bool(level) and done
-        self.found.whole = not level and not self.found.fault
+        level = [(0, self.system.first)]
+        while level and not self.found.violation and len(self.seen) < self.limits.states:
+            level, complete = self._deeper(level)
+            self.found.depth += bool(level) and complete
+        self.found.whole = not level and not self.found.violation
         self.found.states, self.found.seconds = len(self.seen), time.perf_counter() - begun
         return self.found
 
-    def _deeper(self, level: list[tuple[int, Universe]]) -> tuple[list[tuple[int, Universe]], bool]:
-        """Return the states one step further, and whether they are all."""
-        deeper: list[tuple[int, Universe]] = []
-        for number, world in level:
-            if self.found.fault or len(self.seen) >= self.limits.states:
-                return deeper, False
-            deeper += [(new, after) for after, new in self._after(number, world)]
-        return deeper, not self.found.fault
+    def _digest(self, world: World) -> bytes:
+        return blake2b(dumps(self.system.canonical(world), 2), digest_size=16).digest()
 
-    def _after(self, number: int, world: Universe) -> Iterator[tuple[Universe, int]]:
-        for index, step in enumerate(steps(world)):
+    def _deeper(self, level: list[tuple[int, World]]) -> tuple[list[tuple[int, World]], bool]:
+        """Return the states one step further, and whether they are all."""
+        deeper: list[tuple[int, World]] = []
+        for number, world in level:
+            if self.found.violation or len(self.seen) >= self.limits.states:
+                return deeper, False
+            deeper += self._after(number, world)
+        return deeper, not self.found.violation
+
+    def _after(self, number: int, world: World) -> Iterator[tuple[int, World]]:
+        for step in self.system.steps(world):
+            self.found.steps += 1
             try:
-                after = take(world, step)
-                check(after)
-            except (Broken, AssertionError) as fault:
-                self._fail(number, index, fault)
+                after = step.take()
+                self.system.check(after)
+            except (Broken, AssertionError, ValueError, KeyError) as violation:
+                self._fail(number, step.label, violation)
                 return
-            key = digest(after)
-            if key in self.seen:
+            if (key := self._digest(after)) in self.seen:
                 continue
-            new = self.seen[key] = len(self.seen)
+            self.seen.add(key)
             self.parents.append(number)
-            self.taken.append(index)
-            if self.limits.settle_every and new % self.limits.settle_every == 0:
+            self.labels.append(step.label)
+            if self.limits.settle_every and len(self.seen) % self.limits.settle_every == 0:
                 try:
-                    settle(after)
-                except (Broken, AssertionError) as fault:
-                    self._fail(number, index, fault)
+                    self.system.settle(after)
+                except (Broken, AssertionError, ValueError, KeyError) as violation:
+                    self._fail(number, step.label, violation)
                     return
                 self.found.settled += 1
-            yield after, new
+            yield len(self.seen) - 1, after
 
-    def _fail(self, number: int, index: int, fault: Exception) -> None:
-        self.found.fault = f"{type(fault).__name__}: {fault}"
-        self.found.trace = [*self._way(number, index), f"=> {fault}"]
-
-    def _way(self, number: int, index: int) -> list[str]:
-        """Walk again from the first state, and tell every step."""
-        indices = [index]
+    def _fail(self, number: int, last: Label, violation: Exception) -> None:
+        self.found.violation = f"{type(violation).__name__}: {violation}"
+        trace = [last]
         while number > 0:
-            indices.append(self.taken[number])
+            trace.append(self.labels[number])
             number = self.parents[number]
-        told, world = list[str](), self.first
-        for at, chosen in enumerate(reversed(indices)):
-            step = list(steps(world))[chosen]
-            told.append(words(step))
-            if at + 1 < len(indices):
-                world = take(world, step)
-        return told
+        self.found.trace = [" ".join(map(str, label)) for label in reversed(trace)]

@@ -1,44 +1,36 @@
-"""The real core, state by state: all holds with every rule, and something breaks without one.
+"""The product's own code, state by state: all holds with every rule, and something breaks without.
 
-The whole table, and the way to each fault, is what `make model` prints.
+How far it goes here is bounded; `make model` goes further, and prints the way to each violation.
 """
 
 import pytest
+from tests.model.__main__ import BREAKS, HOLDS, MUTATIONS, UNSEEN, breaks, explored, fails
+from tests.model.landing.by_test import BY_TEST
 
-from .explore import Explorer, Limits
-from .left_out import LEFT_OUT, left_out
-from .table import BROKEN, HOLDS, UNSEEN, Case
-
-STATES = 250  # of those spaces that `make model` explores further
-
-
-def explored(case: Case, limits: Limits) -> Explorer:
-    explorer = Explorer(case.first(), limits)
-    explorer.run()
-    return explorer
+STATES = 700  # of those spaces that `make model` explores further
 
 
 @pytest.mark.parametrize("name", HOLDS)
-def test_with_every_rule_kept_nothing_lands_twice_and_all_comes_to_rest(name: str) -> None:
-    case = HOLDS[name]
-    states = min(case.limits.states, STATES)
-    found = explored(case, Limits(states=states, settle_every=50)).found
-    assert not found.fault, "\n".join(found.trace)
+def test_with_every_rule_kept_nothing_breaks(name: str) -> None:
+    found = explored(name, at_most=STATES)
+    assert not found.violation, "\n".join([found.violation, *found.trace])
 
 
-@pytest.mark.parametrize("name", BROKEN)
+@pytest.mark.parametrize("name", BREAKS)
 def test_each_rule_left_out_breaks_something(name: str) -> None:
-    case = BROKEN[name]
-    with left_out(LEFT_OUT[name]):
-        found = explored(case, case.limits).found
-    assert found.fault, found.told()
+    found = breaks(name)
+    assert found.violation, found.summary()
     assert found.trace
 
 
-def test_every_change_is_explored() -> None:
-    assert LEFT_OUT.keys() == BROKEN.keys() | UNSEEN.keys()
+@pytest.mark.parametrize("name", BY_TEST)
+def test_each_rule_left_out_fails_a_test(name: str) -> None:
+    assert fails(name)
+
+
+def test_every_mutation_is_tried() -> None:
+    assert MUTATIONS.keys() == BREAKS.keys() | UNSEEN.keys() | BY_TEST.keys()
 
 
 def test_a_space_is_known_to_be_exhausted() -> None:
-    found = explored(HOLDS["fault-free"], HOLDS["fault-free"].limits).found
-    assert found.whole
+    assert explored("no fault").whole

@@ -1,8 +1,10 @@
 """Addresses of Spark Connect, and what of them may be shown."""
 
+from pathlib import Path
+
 import pytest
 
-from binwright.shell.connect import server_of, shown
+from binwright.shell.connect import has_token, server_of, shown, with_token
 from binwright.shell.settings import LakeSettings
 
 PRIVATE = "sc://spark:443/;use_ssl=true;token=s3cret"
@@ -31,3 +33,37 @@ def test_nor_by_a_complaint_about_the_address() -> None:
     with pytest.raises(ValueError, match=r"got 'http://spark'") as told:
         LakeSettings(spark="http://spark/;token=s3cret")
     assert "expected a Spark Connect address" in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "whole"),
+    [
+        ("sc://spark", "sc://spark/;token=a%2Fb"),
+        ("sc://spark:443/;use_ssl=true;", "sc://spark:443/;use_ssl=true;token=a%2Fb"),
+    ],
+)
+def test_a_file_s_token_is_added(url: str, whole: str, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("a/b\n")
+    assert with_token(url, file) == whole
+    assert with_token(url, None) == url
+    assert [has_token(each) for each in (url, whole)] == [False, True]
+
+
+def test_a_renewed_token_is_the_next_session_s(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("old")
+    with_token("sc://spark", file)
+    file.write_text("new")
+    assert with_token("sc://spark", file) == "sc://spark/;token=new"
+
+
+def test_an_empty_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "token").touch()
+    with pytest.raises(ValueError, match=r"token \(lake.token_file\) is empty"):
+        with_token("sc://spark", tmp_path / "token")
+
+
+def test_there_is_one_token(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="leave one of them out"):
+        LakeSettings(spark=PRIVATE, token_file=tmp_path / "token")

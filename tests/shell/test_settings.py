@@ -54,7 +54,10 @@ def test_all_faults_are_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         ("consumer", {"batch_cap_bytes": 1}, "at least batch_bytes"),
         ("kafka", {"security_protocol": "SASL_SSL"}, "needs sasl_username and sasl_password"),
         ("lake", {"spark": "http://there:1"}, "expected a Spark Connect address"),
+        ("lake", {"spark": "sc://a:1,b:2"}, "expected a Spark Connect address"),
         ("lake", {"path": ""}, "must name a directory"),
+        ("staging", {"path": ""}, "must name a directory"),
+        ("lake", {"freshness_s": 0}, "greater than 0"),
     ],
 )
 def test_values_that_do_not_hold_are_told(
@@ -137,3 +140,33 @@ def test_what_kubernetes_tells_of_services_is_no_setting(monkeypatch: pytest.Mon
     monkeypatch.setenv("BINWRIGHT_SPARK_PATH", "x")
     with pytest.raises(SettingsError, match=r"unknown variables: BINWRIGHT_SPARK_PATH$"):
         load_settings()
+
+
+def test_tables_are_spread_over_the_servers_that_are_named() -> None:
+    lake = load_settings(lake={"spark": "sc://a:1, sc://b:2"}).lake
+    assert lake.servers == ("sc://a:1", "sc://b:2")
+    found = {topic: lake.server(topic) for topic in ("orders", "clicks", "views", "carts")}
+    assert set(found.values()) == set(lake.servers)
+    assert found == {topic: lake.server(topic) for topic in found}, "always the same one"
+
+
+def test_staged_files_are_beside_the_tables_unless_a_place_is_named() -> None:
+    assert load_settings(lake={"path": "s3a://lake/"}).staging_path == (
+        "s3a://lake/_staging/binwright"
+    )
+    elsewhere = load_settings(lake={"path": "s3a://lake"}, staging={"path": "s3://fast/x"})
+    assert elsewhere.staging_path == "s3://fast/x"
+
+
+def test_keys_of_the_staging_place_are_not_shown() -> None:
+    settings = load_settings(staging={"path": "s3://key:s3cret@bucket/x"})
+    assert "s3cret" not in repr(settings)
+
+
+@pytest.mark.parametrize(("freshness_s", "interval_s"), [(0.5, 0.5), (5.0, 1.5), (60.0, 3.0)])
+def test_how_often_is_staged_follows_how_fresh_rows_are_to_be(
+    freshness_s: float, interval_s: float
+) -> None:
+    assert load_settings(lake={"freshness_s": freshness_s}).staging_interval_s == interval_s
+    set_ = load_settings(lake={"freshness_s": freshness_s}, consumer={"batch_wait_s": 0.1})
+    assert set_.staging_interval_s == 0.1

@@ -11,13 +11,15 @@ from aiokafka.errors import (
     NoError,
     NotControllerError,
     TopicAlreadyExistsError,
+    TopicAuthorizationFailedError,
 )
 from aiokafka.protocol.admin import CreatePartitionsRequest, CreateTopicsRequest
 
-from binwright.core.errors import BrokerUnavailable
+from binwright.core.errors import BrokerUnavailable, TopicMissing
+from binwright.core.ports import TopicFacts
 from binwright.shell.broker import NOBODY, Cluster
 from binwright.shell.settings import KafkaSettings
-from binwright.shell.topics import STEP, ensure_topic, replication
+from binwright.shell.topics import STEP, describe_topic, ensure_topic, replication
 
 pytestmark = pytest.mark.looptime
 
@@ -126,3 +128,46 @@ async def test_what_never_passes_ends_at_the_deadline() -> None:
     cluster.refusals = [NotControllerError] * 1000
     with pytest.raises(BrokerUnavailable, match="not ready within 30 s: NotController"):
         await ensure_topic(cluster, KAFKA, "t", 1, {})
+
+
+# --- how a topic is set up ---------------------------------------------------------------------
+
+
+class Described(FakeCluster):
+    """Tells of its topic's settings, or refuses to."""
+
+    def __init__(self, error: type = NoError, rows: tuple[Any, ...] = ()) -> None:
+        super().__init__(brokers=5)
+        self.error: Any = error
+        self.rows = rows or ((0, 0, 1, 3, 1, 2, 3, 1, 1), (0, 1, 1, 2, 1, 2, 1, 1))
+
+    async def _metadata(self, topics: Any) -> Any:
+        assert topics == ["t"]
+        return SimpleNamespace(topics=[(0, "t", False, self.rows)])
+
+    async def ask_controller(self, request: Any) -> Any:
+        ((kind, topic, names),) = request._resources
+        entries = [(name, f"{name} is so", False, False, False) for name in names]
+        return SimpleNamespace(resources=[(self.error.errno, "", kind, topic, entries)])
+
+
+async def test_a_topic_is_described_by_its_settings_and_its_fewest_replicas() -> None:
+    facts = await describe_topic(Described(), "t", ["b", "a"])
+    assert facts == TopicFacts({"a": "a is so", "b": "b is so"}, replicas=2, brokers=5)
+
+
+async def test_replicas_are_counted_where_the_rows_differ_in_size_too() -> None:
+    rows = ((0, 0, 1, [1, 2, 3], [1]), (0, 1, 1, [1], [1]))
+    assert (await describe_topic(Described(rows=rows), "t", ["a"])).replicas == 1
+
+
+async def test_settings_that_we_may_not_read_are_left_out() -> None:
+    facts = await describe_topic(Described(TopicAuthorizationFailedError), "t", ["a"])
+    assert facts.config == {}
+
+
+async def test_a_topic_that_is_not_there_cannot_be_described() -> None:
+    cluster = Described()
+    cluster.rows = ()
+    with pytest.raises(TopicMissing):
+        await describe_topic(cluster, "t", ["a"])

@@ -6,7 +6,7 @@ import pytest
 
 from binwright.core.errors import BrokerUnavailable, TopicMissing
 from binwright.core.model import TopicPartition
-from binwright.core.ports import Hint, Intake, Logs, LogSample
+from binwright.core.ports import GroupOffset, Intake, Logs, LogSample
 from binwright.testing.intake import FakeIntake, FakeTopics
 from binwright.testing.logs import look
 
@@ -173,13 +173,45 @@ async def test_sizes_follow_what_is_kept() -> None:
     assert (await look(topics, "orders"))["orders"] == {0: LogSample(3, 1, 3, 3)}
 
 
-async def test_hints_are_the_groups() -> None:
+async def test_offsets_are_the_groups() -> None:
     topics = FakeTopics({"orders": 2})
-    hint = Hint(5, 9, "table-1")
-    await FakeIntake(topics, "g").hint({P: hint})
+    offset = GroupOffset(5, "orders-1")
+    await FakeIntake(topics, "g").commit({P: offset})
 
-    assert await FakeIntake(topics, "g").hints([P, Q]) == {P: hint}
-    assert await FakeIntake(topics, "h").hints([P, Q]) == {}
+    assert await FakeIntake(topics, "g").committed([P, Q]) == {P: offset}
+    assert await FakeIntake(topics, "h").committed([P, Q]) == {}
+
+
+async def test_a_log_that_was_cut_goes_on_from_there() -> None:
+    topics = FakeTopics({"orders": 1})
+    topics.grow(P, bytes_per_s=100, record_bytes=100)
+    await asyncio.sleep(5)
+    topics.produce(P, b"x", b"y")
+    topics.cut(P, 6)
+    assert topics.bounds(P) == (0, 6)
+    await asyncio.sleep(2)
+    assert topics.bounds(P) == (0, 8)
+    topics.cut(P, 3)
+    topics.produce(P, b"z")
+    intake = FakeIntake(topics)
+    await intake.start(P, 2)
+
+    found = await intake.fetch(10_000, 1)
+    assert [(r.offset, len(r.value or b"")) for r in found[P]] == [(2, 100), (3, 1)]
+
+
+async def test_a_silent_topic_tells_nothing_and_the_others_go_on() -> None:
+    topics = FakeTopics({"orders": 1, "clicks": 1})
+    other = TopicPartition("clicks", 0)
+    intake = FakeIntake(topics)
+    for partition in (P, other):
+        await intake.start(partition, 0)
+        topics.produce(partition, b"x")
+    topics.silent.add("orders")
+    with pytest.raises(BrokerUnavailable, match="silent about orders"):
+        await intake.topic_id("orders")
+
+    assert set(await intake.fetch(1_000, 1)) == {other}
 
 
 async def test_a_topic_that_is_not_there_is_named() -> None:
@@ -197,6 +229,6 @@ async def test_it_fails_as_often_as_told() -> None:
     with pytest.raises(BrokerUnavailable):
         await intake.bounds([P])
     with pytest.raises(BrokerUnavailable):
-        await intake.hint({})
+        await intake.commit({})
 
     assert await intake.bounds([P]) == {P: (0, 0)}

@@ -2,67 +2,90 @@
 
 import asyncio
 from collections import Counter
+from typing import cast
 
 import pytest
 
-from binwright.core.errors import LakeUnavailable, UserError, WriteConflict, WriteUnclear
+from binwright.core.errors import (
+    LakeUnavailable,
+    StagedUnreadable,
+    TableRefused,
+    WriteConflict,
+    WriteUnclear,
+)
 from binwright.core.model import TopicPartition
-from binwright.core.ports import Commit, Lake, Record
+from binwright.core.ports import Commit, Compaction, Lake, Record, Table, TableFiles
+from binwright.core.writer.batch import Batch, FileSlice
 from binwright.testing.lake import Failure, FakeLake, FakeStorage
+from binwright.testing.staging import FakeStaging
 
 P = TopicPartition("orders", 0)
 ROWS = {P: (Record(7, 0, None, b"a"), Record(8, 0, None, b"b"))}
+WHOLE = Batch((FileSlice("a", {0: (7, 9)}, whole=True, bytes=1),), {0: 9}, 2, 1)
+TABLE, CLICKS = Table("orders", "g", "c"), Table("clicks", "g", "c")
 pytestmark = pytest.mark.looptime
 
 
 async def opened(storage: FakeStorage, *, latency_s: float = 0.0) -> FakeLake:
-    lake = FakeLake(storage, latency_s=latency_s, write_timeout_s=10)
-    assert isinstance(await lake.open("orders"), str)
+    """A lake whose table is open, with ROWS staged in file `a`."""
+    staging = FakeStaging()
+    await staging.write("orders", "a", ROWS)
+    lake = FakeLake(storage, staging, write_timeout_s=10)
+    await lake.open(TABLE)
+    lake.latency_s = latency_s
     return lake
 
 
 async def test_it_is_a_lake() -> None:
-    lake: Lake = FakeLake(FakeStorage())
+    lake: Lake = await opened(FakeStorage())
 
-    assert await lake.open("orders") == await lake.open("orders") != await lake.open("clicks")
+    await lake.open(TABLE)
 
 
-async def test_a_write_returns_its_version_and_lands() -> None:
+async def test_a_write_returns_its_version_and_lands_the_staged_rows() -> None:
     storage = FakeStorage()
     lake = await opened(storage)
 
-    assert await lake.append("orders", ROWS, "a/0", 1, "stamp") == 1
+    assert await lake.append("orders", WHOLE, "a", 1, "stamp") == 1
     assert storage.landed() == {P: Counter([7, 8])}
-    assert await lake.newest("orders", [P, TopicPartition("orders", 1)]) == {P: 8}
+    assert await lake.newest("orders") == {0: 8}
+
+
+async def test_of_a_part_only_the_ranges_land() -> None:
+    storage = FakeStorage()
+    lake = await opened(storage)
+    part = Batch((FileSlice("a", {0: (8, 9)}, whole=False, bytes=1),))
+    await lake.append("orders", part, "a", 1, "stamp")
+
+    assert storage.landed() == {P: Counter([8])}
 
 
 @pytest.mark.parametrize("number", [4, 5])
 async def test_the_same_or_a_lower_number_is_skipped(number: int) -> None:
     storage = FakeStorage()
     lake = await opened(storage)
-    await lake.claim("orders", "a/0", 5)
+    await lake.claim("orders", "a", 5, None)
 
-    assert await lake.append("orders", ROWS, "a/0", number, "stamp") is None
+    assert await lake.append("orders", WHOLE, "a", number, "stamp") is None
     assert not storage.landed()
 
 
 async def test_tables_and_app_ids_number_for_themselves() -> None:
     lake = await opened(FakeStorage())
-    await lake.open("clicks")
-    await lake.claim("orders", "a/0", 5)
+    await lake.open(CLICKS)
+    await lake.claim("orders", "a", 5, None)
 
-    assert await lake.claim("orders", "a/1", 1) == 2
-    assert await lake.claim("clicks", "a/0", 1) == 1
+    assert await lake.claim("orders", "b", 1, None) == 2
+    assert await lake.claim("clicks", "a", 1, None) == 1
 
 
-async def test_a_fence_that_overtakes_a_write_makes_it_collide() -> None:
+async def test_a_claim_that_overtakes_a_write_makes_it_collide() -> None:
     storage = FakeStorage()
-    slow, heir = await opened(storage), await opened(storage)
-    slow.latency_s = 5
-    write = asyncio.create_task(slow.append("orders", ROWS, "a/0", 1, "stamp"))
+    slow, heir = await opened(storage, latency_s=5), await opened(storage)
+    write = asyncio.create_task(slow.append("orders", WHOLE, "a", 1, "stamp"))
     await asyncio.sleep(1)
 
-    assert await heir.claim("orders", "a/0", 9) == 1
+    assert await heir.claim("orders", "a", 9, None) == 1
     with pytest.raises(WriteConflict):
         await write
     assert not storage.landed()
@@ -70,9 +93,8 @@ async def test_a_fence_that_overtakes_a_write_makes_it_collide() -> None:
 
 async def test_a_write_of_a_killed_process_lands_all_the_same() -> None:
     storage = FakeStorage()
-    lake = await opened(storage)
-    lake.latency_s = 5
-    write = asyncio.create_task(lake.append("orders", ROWS, "a/0", 1, "stamp"))
+    lake = await opened(storage, latency_s=5)
+    write = asyncio.create_task(lake.append("orders", WHOLE, "a", 1, "stamp"))
     await asyncio.sleep(1)
     write.cancel()
     assert not storage.landed()
@@ -84,16 +106,15 @@ async def test_a_write_of_a_killed_process_lands_all_the_same() -> None:
 
 async def test_a_write_over_the_limit_is_unclear_and_may_land_later() -> None:
     storage = FakeStorage()
-    lake = await opened(storage)
-    lake.latency_s = 12
+    lake = await opened(storage, latency_s=12)
     with pytest.raises(WriteUnclear):
-        await lake.append("orders", ROWS, "a/0", 1, "stamp")
+        await lake.append("orders", WHOLE, "a", 1, "stamp")
     assert not storage.landed()
 
     await asyncio.sleep(3)
     lake.latency_s = 0
 
-    assert await lake.append("orders", ROWS, "a/0", 1, "stamp") is None
+    assert await lake.append("orders", WHOLE, "a", 1, "stamp") is None
     assert storage.landed() == {P: Counter([7, 8])}
 
 
@@ -107,70 +128,140 @@ async def test_an_unclear_write_is_told_apart_by_sending_it_again(
     lake = await opened(storage)
     lake.fail_next(failure)
     with pytest.raises(WriteUnclear):
-        await lake.append("orders", ROWS, "a/0", 1, "stamp")
+        await lake.append("orders", WHOLE, "a", 1, "stamp")
 
-    assert await lake.append("orders", ROWS, "a/0", 1, "stamp") == again
+    assert await lake.append("orders", WHOLE, "a", 1, "stamp") == again
     assert storage.landed() == {P: Counter([7, 8])}
+
+
+@pytest.mark.parametrize(
+    ("failure", "error"),
+    [
+        (Failure.CONFLICT, WriteConflict),
+        (Failure.REFUSED, TableRefused),
+        (Failure.UNREADABLE, StagedUnreadable),
+    ],
+)
+async def test_other_failures_commit_nothing(failure: Failure, error: type[Exception]) -> None:
+    storage = FakeStorage()
+    lake = await opened(storage)
+    lake.fail_next(failure)
+    with pytest.raises(error):
+        await lake.append("orders", WHOLE, "a", 1, "stamp")
+
+    assert not storage.landed()
+    assert len(storage.table("orders").commits) == 1
+
+
+async def test_a_staged_file_may_go_once_it_was_read() -> None:
+    storage = FakeStorage()
+    lake = await opened(storage, latency_s=5)
+    write = asyncio.create_task(lake.append("orders", WHOLE, "a", 1, "stamp"))
+    await asyncio.sleep(3)
+    cast("FakeStaging", lake._staging).lose("orders")
+
+    assert await write == 1
+
+
+async def test_a_staged_file_that_is_gone_when_it_is_to_be_read_is_named() -> None:
+    storage = FakeStorage()
+    lake = await opened(storage, latency_s=5)
+    write = asyncio.create_task(lake.append("orders", WHOLE, "a", 1, "stamp"))
+    await asyncio.sleep(1)
+    cast("FakeStaging", lake._staging).lose("orders")
+    with pytest.raises(StagedUnreadable) as told:
+        await write
+
+    assert told.value.files == {"a"}
 
 
 async def test_failures_come_in_order_to_the_calls_they_fit() -> None:
     lake = await opened(FakeStorage())
     lake.fail_next(Failure.CONFLICT, Failure.UNAVAILABLE)
     with pytest.raises(WriteConflict):
-        await lake.claim("orders", "a/0", 1)
-    assert await lake.claim("orders", "a/0", 1) == 1
+        await lake.claim("orders", "a", 1, None)
+    assert await lake.claim("orders", "a", 1, None) == 1
     with pytest.raises(LakeUnavailable):
-        await lake.newest("orders", [P])
+        await lake.newest("orders")
 
-    assert await lake.newest("orders", [P]) == {}
+    assert await lake.newest("orders") == {}
 
 
 async def test_history_tells_stamps_newest_first() -> None:
     lake = await opened(FakeStorage())
-    await lake.claim("orders", "a/0", 1)
-    await lake.append("orders", ROWS, "a/0", 2, "one")
+    await lake.claim("orders", "a", 1, "claim")
+    await lake.append("orders", WHOLE, "a", 2, "one")
+    everything, some = await lake.history("orders", 3), await lake.history("orders", 2)
 
-    history = await lake.history("orders", after=0)
+    assert list(everything.commits) == [Commit(2, "one"), Commit(1, "claim"), Commit(0, None)]
+    assert everything.complete
+    assert list(some.commits) == [Commit(2, "one"), Commit(1, "claim")]
+    assert not some.complete
 
-    assert history.complete
-    assert list(history.commits) == [Commit(2, "one"), Commit(1, None)]
 
-
-@pytest.mark.parametrize(("after", "complete"), [(0, False), (1, True), (2, True)])
-async def test_history_says_when_it_no_longer_reaches_back(after: int, complete: bool) -> None:
+async def test_a_history_that_was_cut_is_complete_without_its_beginning() -> None:
     storage = FakeStorage()
     lake = await opened(storage)
-    await lake.claim("orders", "a/0", 1)
-    await lake.claim("orders", "a/0", 2)
+    await lake.claim("orders", "a", 1, None)
+    await lake.claim("orders", "a", 2, None)
     storage.forget("orders", before=2)
+    history = await lake.history("orders", 9)
 
-    assert (await lake.history("orders", after)).complete is complete
+    assert [c.version for c in history.commits] == [2]
+    assert history.complete
 
 
-async def test_a_table_made_anew_has_another_id() -> None:
+async def test_a_table_is_one_groups_of_one_cluster() -> None:
     storage = FakeStorage()
-    lake = FakeLake(storage)
-    before = await lake.open("orders")
-    storage.drop("orders")
+    lake = await opened(storage)
+    for other in (Table("orders", "h", "c"), Table("orders", "g", "d")):
+        with pytest.raises(TableRefused):
+            await lake.open(other)
+    storage.create("clicks")  # landed by version 0.1
+    await lake.open(CLICKS)
 
-    assert await lake.open("orders") != before
+    assert storage.table("clicks").owner == CLICKS
 
 
 async def test_what_was_never_opened_or_was_dropped_is_no_table() -> None:
     storage = FakeStorage()
     lake = await opened(storage)
     storage.drop("orders")
-    with pytest.raises(UserError, match="orders"):
-        await lake.claim("orders", "a/0", 1)
-    with pytest.raises(UserError, match="clicks"):
-        await lake.history("clicks", -1)
+    with pytest.raises(TableRefused, match="orders"):
+        await lake.claim("orders", "a", 1, None)
+    with pytest.raises(TableRefused, match="clicks"):
+        await lake.history("clicks", 1)
 
 
-async def test_calls_of_one_view_are_served_one_after_the_other() -> None:
+async def test_a_table_told_to_refuse_rows_still_takes_claims() -> None:
     lake = await opened(FakeStorage())
-    lake.latency_s = 2
-    loop = asyncio.get_running_loop()
-    begun = loop.time()
-    await asyncio.gather(lake.claim("orders", "a/0", 1), lake.claim("orders", "a/1", 1))
+    lake.refusing.add("orders")
+    with pytest.raises(TableRefused):
+        await lake.append("orders", WHOLE, "a", 1, "stamp")
 
-    assert loop.time() - begun == 4
+    assert await lake.claim("orders", "a", 2, None) == 1
+
+
+async def test_two_calls_for_one_table_at_once_are_a_fault_of_ours() -> None:
+    lake = await opened(FakeStorage(), latency_s=2)
+    lake_calls = asyncio.gather(
+        lake.claim("orders", "a", 1, None), lake.history("orders", 1), return_exceptions=True
+    )
+
+    assert [type(outcome) for outcome in await lake_calls] == [int, RuntimeError]
+    assert await lake.claim("orders", "a", 2, None) == 2
+
+
+async def test_compaction_leaves_one_file_and_may_go_on_beside_a_write() -> None:
+    storage = FakeStorage()
+    lake = await opened(storage)
+    for number in range(3):
+        await lake.append("orders", WHOLE, "a", number + 1, "stamp")
+    assert await lake.files("orders") == TableFiles(3, 3_000)
+    lake.latency_s = 2
+    compaction, version = await asyncio.gather(
+        lake.compact("orders"), lake.append("orders", WHOLE, "a", 9, "stamp")
+    )
+
+    assert compaction in {Compaction(3, 1), Compaction(4, 1)}
+    assert version in {4, 5}

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from binwright.cli.stack import servers
 from binwright.core.errors import SettingsError
-from binwright.lab.audit import AuditResult
+from binwright.lab.audit import AuditResult, PartitionAudit, TableAudit
 from binwright.lab.audit import audit as compare
 from binwright.shell.settings import Settings, load_settings
 
@@ -24,6 +24,7 @@ class Audit:
     bootstrap_servers: str | None
     spark: str | None
     lake: str | None
+    strict: bool = False
 
     async def run(self) -> AuditResult:
         """Compare tables and topics.
@@ -42,7 +43,10 @@ class Audit:
             spark=self.spark,
         ) as found:
             lake = settings.lake.model_copy(update={"spark": found.spark})
-            return await compare(settings.topics, settings.kafka, lake)
+            isolation = settings.consumer.isolation
+            return await compare(
+                settings.topics, settings.kafka, lake, isolation=isolation, strict=self.strict
+            )
 
     def _settings(self) -> Settings:
         read = load_settings(**({"topics": self.topics} if self.topics else {}))
@@ -50,7 +54,7 @@ class Audit:
         if self.bootstrap_servers is not None:
             kafka = kafka.model_copy(update={"bootstrap_servers": self.bootstrap_servers})
         if self.lake is not None:
-            lake = type(lake)(path=self.lake, spark=lake.spark)
+            lake = type(lake)(**{**lake.model_dump(), "path": self.lake})
         return read.model_copy(update={"kafka": kafka, "lake": lake})
 
 
@@ -59,8 +63,14 @@ def table(found: AuditResult) -> RenderableType:
     rows = Table("partition", "start", "end", "rows", "lost", "surplus", "verdict")
     for each in found.tables:
         for part in each.partitions:
-            numbers = (part.start, part.end, part.rows, part.lost, part.surplus)
-            verdict = "[green]clean" if part.clean else "[red]NOT CLEAN"
-            rows.add_row(f"{each.topic}-{part.partition}", *map(str, numbers), verdict)
-    faults = [fault for each in found.tables for fault in each.faults()]
-    return Group(rows, *(Text(fault, style="red") for fault in faults))
+            lost = part.lost + part.lost_to_retention
+            numbers = (part.start, part.end, part.rows, lost, part.surplus)
+            rows.add_row(f"{each.topic}-{part.partition}", *map(str, numbers), _verdict(each, part))
+    faults = (Text(fault, style="red") for fault in found.faults())
+    return Group(rows, *(Text(remark) for remark in found.remarks()), *faults)
+
+
+def _verdict(table: TableAudit, part: PartitionAudit) -> str:
+    if not part.clean:
+        return "[red]NOT CLEAN"
+    return "[yellow]UNCHECKED" if table.unchecked else "[green]clean"

@@ -6,12 +6,13 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
 from binwright.cli import screen
-from binwright.cli.stack import Servers, Stack, servers, services, within_embedded
+from binwright.cli.stack import Servers, Stack, servers, services
 from binwright.cli.summary import Outcome
 from binwright.core.errors import WorldError
 from binwright.core.model import TopicPartition
@@ -60,6 +61,7 @@ class Demo:
     phase: str = "setting up"
     ready_s: float = 0.0
     landing_s: float = 0.0
+    commits: dict[str, float] = field(default_factory=dict)  # a minute, of each table
 
     async def run(self) -> Outcome:
         """Set up, play, land, audit; everything is taken down again, also when cancelled.
@@ -97,6 +99,7 @@ class Demo:
                 faults=tuple(self.faults),
                 audit=await audit(settings.topics, settings.kafka, settings.lake),
                 ages=await freshness(settings.topics, settings.lake),
+                commits_per_min=self.commits,
             )
 
     def _say(self, words: str) -> None:
@@ -105,7 +108,7 @@ class Demo:
 
     def _settings(self, found: Servers, partitions: list[TopicPartition]) -> Settings:
         capacity = self.wishes.capacity
-        wanted = load_settings(
+        return load_settings(
             group="demo",
             topics=tuple(sorted({p.topic for p in partitions})),
             kafka={"bootstrap_servers": found.bootstrap_servers},
@@ -120,7 +123,6 @@ class Demo:
                 "look_again_s": 15.0,
             },
         )
-        return within_embedded(wanted)
 
     @staticmethod
     async def _make_topics(
@@ -142,8 +144,9 @@ class Demo:
         bus: KafkaBus,
         partitions: list[TopicPartition],
     ) -> Played:
-        self._say("waiting for the first consumer to hold every partition")
-        await self._until(lambda: self._held(partitions), READY_S, "all partitions are read")
+        self._say("waiting for the first consumer to read every partition")
+        ready = partial(self._ready, partitions)
+        await self._until(ready, READY_S, "all partitions are read and all tables are claimed")
         self.ready_s = time.monotonic() - self.began
         self._say(f"ready after {self.ready_s:.1f} s; playing {self.wishes.minutes:g} minutes")
         load = Load(
@@ -152,8 +155,11 @@ class Demo:
             record_bytes=self.wishes.record_bytes,
             duration_s=60 * self.wishes.minutes,
         )
+        before, began = self._commits(), time.monotonic()
         async with meanwhile(*([self._disturb(stack)] if self.wishes.chaos else [])):
             played = await play(stream, settings.kafka, load)
+        minutes = (time.monotonic() - began) / 60
+        self.commits = {t: (n - before.get(t, 0)) / minutes for t, n in self._commits().items()}
         began = time.monotonic()
         ends = {p: await bus.end(p.topic, p.partition) for p in partitions}
         self._say("the load is over; waiting until everything has landed")
@@ -161,9 +167,14 @@ class Demo:
         self.landing_s = time.monotonic() - began
         return played
 
-    def _held(self, partitions: list[TopicPartition]) -> bool:
-        held = {p for report in self.picture.reports.values() for p in report.held}
-        return held >= set(partitions)
+    def _ready(self, partitions: list[TopicPartition]) -> bool:
+        reports = self.picture.reports.values()
+        read = {p for r in reports for p, offset in r.reading.items() if offset is not None}
+        claimed = {t for r in reports for t, table in r.writing.items() if table.state == "landing"}
+        return read >= set(partitions) and claimed >= {p.topic for p in partitions}
+
+    def _commits(self) -> dict[str, int]:
+        return {topic: view.commits for topic, view in self.picture.tables.by_topic.items()}
 
     def _landed(self, ends: dict[TopicPartition, int]) -> bool:
         return all(self.picture.landed.get(p, 0) >= end for p, end in ends.items())

@@ -15,6 +15,7 @@ from rich.console import Console
 from binwright.cli import approve, lab, load, metrics, page, status, summary
 from binwright.cli.audit import Audit, table
 from binwright.cli.demo import Demo, Wishes
+from binwright.cli.heap import EmbeddedSpark
 from binwright.cli.options import Bootstrap
 from binwright.cli.reference import page as reference
 from binwright.cli.up import Up
@@ -32,6 +33,7 @@ app = typer.Typer(
     help="Scale a Kafka consumer group by load, and land its topics in Delta tables exactly once.",
 )
 T = TypeVar("T")
+WORKERS = 2  # of `up --cluster`
 
 Topics = Annotated[str, typer.Option(help="Topics, separated by commas.")]
 Spark = Annotated[str | None, typer.Option(help="A Spark Connect server, sc://HOST:PORT.")]
@@ -117,9 +119,17 @@ def up(  # noqa: PLR0913 - one parameter for each option
     directory: Annotated[
         Path | None, typer.Option(help="Keep the embedded broker's data and all logs here.")
     ] = None,
+    cluster: Annotated[
+        bool, typer.Option("--cluster", help="Embed Spark as a cluster: a master, two workers.")
+    ] = False,
+    spark_memory: Annotated[
+        str, typer.Option(help="Heap of the embedded Spark, and of each executor.")
+    ] = EmbeddedSpark().heap,
 ) -> None:
     """Run the whole system for your own topics until Ctrl-C; what you do not name is embedded."""
     configure("error", "console")
+    if cluster and spark is not None:
+        raise SettingsError("--cluster is about the embedded Spark: leave --spark out, or it")
     with _workplace(directory) as place:
         system = Up(
             console=Console(log_path=False, soft_wrap=True),
@@ -129,24 +139,32 @@ def up(  # noqa: PLR0913 - one parameter for each option
             spark=spark,
             lake=lake,
             partitions=partitions,
+            embedded=EmbeddedSpark(spark_memory, WORKERS if cluster else 0),
         )
         raise typer.Exit(run(system.run))
 
 
 @app.command()
-def audit(
+def audit(  # noqa: PLR0913 - one parameter for each option
     *,
     topics: Topics = "",
     bootstrap_servers: Bootstrap = None,
     spark: Spark = None,
     lake: Annotated[str | None, typer.Option(help="Where the tables are.")] = None,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Take every offset that has no row and that the topic no longer keeps for lost.",
+        ),
+    ] = False,
     json_: Json = False,
 ) -> None:
     """Compare the tables with the topics: every offset exactly once? Exit code 1 if not."""
     configure("error", "console")
     console = Console(stderr=json_, log_path=False, soft_wrap=True)
     with _workplace(None) as place:
-        wanted = Audit(console, place, _split(topics), bootstrap_servers, spark, lake)
+        wanted = Audit(console, place, _split(topics), bootstrap_servers, spark, lake, strict)
         found = _result(wanted.run)
     if json_:
         sys.stdout.write(json.dumps(found.to_json(), indent=2) + "\n")

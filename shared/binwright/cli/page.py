@@ -1,4 +1,7 @@
-"""`binwright page`: the live page in a browser, from the topics alone, wherever this runs."""
+"""`binwright page`: the live page in a browser, from the topics alone, wherever this runs.
+
+Programs get the same at `/status` (JSON), and Prometheus at `/metrics`.
+"""
 
 import asyncio
 import io
@@ -16,9 +19,11 @@ from binwright.cli.screen import draw
 from binwright.core.errors import WorldError
 from binwright.core.ports import Bus
 from binwright.lab.picture import Picture
+from binwright.lab.samples import group_samples
 from binwright.lab.spectator import spectate
-from binwright.lab.status import status
+from binwright.lab.status import Status, status
 from binwright.shell.bus import KafkaBus
+from binwright.shell.gauges import CONTENT_TYPE, exposition
 from binwright.shell.http import Answer, answering
 from binwright.shell.logs import configure
 from binwright.shell.run import endless, first_cause, meanwhile, run
@@ -48,7 +53,7 @@ HTML = """<!doctype html>
 
 @dataclass
 class Page:
-    """A group as last heard of, for browsers at `/` and for programs at `/status`."""
+    """A group as last reported, for browsers, programs and Prometheus."""
 
     settings: Settings
     picture: Picture = field(default_factory=Picture)
@@ -84,9 +89,15 @@ class Page:
 
     def facts(self) -> Answer:
         """Return what `binwright status --json` says of the group."""
+        return Answer(orjson.dumps(self._status().facts()))
+
+    def metrics(self) -> Answer:
+        """Return the group's numbers, for Prometheus."""
+        return Answer(exposition(group_samples(self._status())).encode(), CONTENT_TYPE)
+
+    def _status(self) -> Status:
         now_ms = time.time_ns() // 1_000_000
-        found = status(self.settings.group, self.picture, now_ms, self.settings.topics)
-        return Answer(orjson.dumps(found.facts()))
+        return status(self.settings.group, self.picture, now_ms, self.settings.topics)
 
     async def serve(self, address: str, port: int) -> None:
         """Follow the group and answer browsers, until cancelled.
@@ -95,7 +106,12 @@ class Page:
             BrokerUnavailable: Kafka cannot be reached at the start.
             SettingsError: The port cannot be had.
         """
-        paths = {"/": self.html, "/page": self.fragment, "/status": self.facts}
+        paths = {
+            "/": self.html,
+            "/page": self.fragment,
+            "/status": self.facts,
+            "/metrics": self.metrics,
+        }
         async with (
             KafkaBus(self.settings.kafka) as bus,
             answering(paths, address, port, "page"),

@@ -1,4 +1,4 @@
-"""The live page of the terminal: consumers as bins, what moves, what lags."""
+"""The live page of the terminal: consumers as bins, tables, what moves, what lags."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,6 +17,13 @@ BAR = 30  # characters of a consumer at its limit
 NEWS_SHOWN = 8
 REFRESH_S = 0.25
 LINE_S = 5.0  # between lines, where there is no terminal
+TABLE_COLOURS = {
+    "landing": "green",
+    "claiming": "cyan",
+    "refused": "red",
+    "unwritten": "red",
+    "silent": "red",
+}
 
 
 async def show(console: Console, picture: Picture, limit: float, title: Callable[[], str]) -> None:
@@ -43,31 +50,35 @@ def draw(picture: Picture, limit: float, title: str) -> RenderableType:
         limit: What one consumer sustains, bytes/s: a full bar.
         title: What stands above.
     """
-    return Panel(Group(_totals(picture), _consumers(picture, limit), _news(picture)), title=title)
+    parts = (_totals(picture), _consumers(picture, limit), _tables(picture), _news(picture))
+    return Panel(Group(*parts), title=title)
 
 
 def line(picture: Picture) -> str:
     """Return the page in one line, for logs and pipes."""
     loads = " ".join(
-        f"{slot}:{picture.load(slot) / 1e6:.2f}({len(r.held)})"
+        f"{slot}:{picture.load(slot) / 1e6:.2f}({len(r.reading)})"
         for slot, r in sorted(picture.reports.items())
     )
-    landing = sum(r.rate for r in picture.reports.values())
+    tables = " ".join(
+        f"{topic}:{view.report.age_s:.1f}s@{'nobody' if view.writer is None else view.writer}"
+        for topic, view in sorted(picture.tables.by_topic.items())
+    )
     return (
-        f"in {sum(picture.rates.values()) / 1e6:.2f} MB/s, landing {landing / 1e6:.2f} MB/s, "
+        f"in {sum(picture.rates.values()) / 1e6:.2f} MB/s, "
+        f"staging {picture.staging / 1e6:.2f} MB/s, "
         f"lag {picture.lag} records, {len(picture.moves)} moves, "
-        f"consumers MB/s(partitions) {loads or 'none'}"
+        f"consumers MB/s(partitions) {loads or 'none'}, tables age@writer {tables or 'none'}"
     )
 
 
 def _totals(picture: Picture) -> RenderableType:
     table = Table.grid(expand=True)
-    landing = sum(r.rate for r in picture.reports.values())
     cells = (
         f"written {megabytes(sum(picture.rates.values()))}/s",
-        f"landing {megabytes(landing)}/s",
+        f"staging {megabytes(picture.staging)}/s",
         f"lag {picture.lag:,} records, {megabytes(picture.lag_bytes)}",
-        f"landed {sum(picture.landed_rows.values()):,} rows",
+        f"landed {picture.landed_rows:,} rows",
         f"{len(picture.moves)} moves",
     )
     for _ in cells:
@@ -80,17 +91,42 @@ def _consumers(picture: Picture, limit: float) -> RenderableType:
     table = Table(expand=True, box=None)
     table.add_column("consumer", justify="right")
     table.add_column("load (a full bar is the limit)", width=BAR + 8)
-    table.add_column("landing", justify="right")
-    table.add_column("partitions")
+    table.add_column("staging", justify="right")
+    table.add_column("partitions, and the tables it writes")
     for slot, report in sorted(picture.reports.items()):
         state = "" if report.ready else "[dim]getting ready[/]"
-        held = [str(p) for p in sorted(report.held)]
-        waiting = [f"[yellow]{p}…[/]" for p in (*report.opening, *report.closing)]
+        reading = [
+            str(p) if offset is not None else f"[yellow]{p}…[/]"
+            for p, offset in sorted(report.reading.items())
+        ]
+        writing = [f"[cyan]{escape(topic)} ✎[/]" for topic in sorted(report.writing)]
         table.add_row(
             str(slot),
             _bar(picture.load(slot), limit),
             f"{megabytes(report.rate)}/s",
-            " ".join([*held, *waiting]) or state,
+            " ".join([*reading, *writing]) or state,
+        )
+    return table
+
+
+def _tables(picture: Picture) -> RenderableType:
+    table = Table(expand=True, box=None)
+    table.add_column("table")
+    for name in ("writer", "oldest row", "waiting", "rows", "commits"):
+        table.add_column(name, justify="right")
+    table.add_column("state")
+    for topic, view in sorted(picture.tables.by_topic.items()):
+        report = view.report
+        state = report.state if view.writer is not None else "unwritten"
+        fault = f": {report.fault}" if report.fault else ""
+        table.add_row(
+            escape(topic),
+            "nobody" if view.writer is None else str(view.writer),
+            f"{report.age_s:.1f} s" if report.pending_bytes else "",
+            megabytes(report.pending_bytes),
+            f"{view.rows:,}",
+            f"{view.commits:,}",
+            Text(f"{state}{fault}", style=TABLE_COLOURS[state]),
         )
     return table
 

@@ -15,12 +15,14 @@ from pathlib import Path
 
 import structlog
 
+from binwright.cli.heap import EmbeddedSpark
 from binwright.controller.__main__ import process_fleet
 from binwright.core.errors import EmbeddedError
 from binwright.embedded.broker import run_broker
+from binwright.embedded.cluster import run_cluster
 from binwright.embedded.process import Child, Command
 from binwright.embedded.server import Server
-from binwright.embedded.spark import run_spark
+from binwright.embedded.spark import Spark, run_spark
 from binwright.shell.settings import Settings, settings_environment
 
 log = structlog.get_logger()
@@ -29,8 +31,6 @@ Say = Callable[[str], None]
 RESTART_S = 1.0
 RESTARTS = 20  # within one stack's life; more means that it will never work
 FLEET_END_S = 30.0
-SPARK_HEAP = "2g"
-EMBEDDED_CAP = 20_000_000  # bytes; eight consumers with 64 MB each were seen to burst a small heap
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,21 @@ class Servers:
 
 @contextlib.asynccontextmanager
 async def servers(
-    directory: Path, say: Say, *, bootstrap_servers: str | None = None, spark: str | None = None
+    directory: Path,
+    say: Say,
+    *,
+    bootstrap_servers: str | None = None,
+    spark: str | None = None,
+    embedded: EmbeddedSpark = EmbeddedSpark(),  # noqa: B008 - it is frozen
 ) -> AsyncIterator[Servers]:
     """Run what is not given: an embedded broker, an embedded Spark, side by side.
+
+    Args:
+        directory: Where their data and logs are.
+        say: Told in words what goes on.
+        bootstrap_servers: A broker that is there.
+        spark: A Spark Connect server that is there.
+        embedded: What the embedded Spark is to be.
 
     Raises:
         EmbeddedError: One of them could not be had.
@@ -65,7 +77,7 @@ async def servers(
         async def connect() -> str:
             if spark is not None:
                 return spark
-            running = run_spark(directory / "spark", memory=SPARK_HEAP, say=say)
+            running = _embedded_spark(directory / "spark", embedded, say)
             server = await stack.enter_async_context(running)
             made.append(server)
             return server.url
@@ -93,12 +105,25 @@ async def _keep(servers: Sequence[Server], say: Say) -> None:
                     say(f"it did not start: {exc}")
 
 
-def within_embedded(settings: Settings) -> Settings:
-    """Return settings whose batches the embedded Spark's heap can hold, from many consumers."""
-    cap = min(settings.consumer.batch_cap_bytes, EMBEDDED_CAP)
-    size = min(settings.consumer.batch_bytes, cap)
-    smaller = {"batch_cap_bytes": cap, "batch_bytes": size}
-    return settings.model_copy(update={"consumer": settings.consumer.model_copy(update=smaller)})
+@contextlib.asynccontextmanager
+async def _embedded_spark(directory: Path, wanted: EmbeddedSpark, say: Say) -> AsyncIterator[Spark]:
+    """Run a Spark Connect server, and the cluster that works for it if one is wanted."""
+    if not wanted.workers:
+        async with run_spark(directory, memory=wanted.heap, say=say) as server:
+            yield server
+        return
+    # A worker's memory is for one executor's heap; its other needs are not counted.
+    cluster = run_cluster(
+        directory / "cluster", workers=wanted.workers, memory_each=wanted.heap, say=say
+    )
+    executors = {"spark.executor.memory": wanted.heap}
+    async with (
+        cluster as master,
+        run_spark(
+            directory, memory=wanted.heap, master=master, settings=executors, say=say
+        ) as server,
+    ):
+        yield server
 
 
 class Service:
@@ -154,6 +179,11 @@ class Stack:
     async def trouble(self) -> None:
         """Wait until a service cannot be kept running; raises its `EmbeddedError`."""
         await asyncio.shield(self.failed)
+
+    def pids(self) -> list[int]:
+        """Return the processes of the services and of all slots."""
+        services = [pid for s in (self.monitor, self.controller) if (pid := s.pid) is not None]
+        return [*services, *self.consumer_pids()]
 
     def consumer_pids(self) -> list[int]:
         """Return the processes of all slots, in order of slots."""

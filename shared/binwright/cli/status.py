@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from binwright.cli.options import Bootstrap, settings_at
-from binwright.cli.screen import megabytes
+from binwright.cli.screen import TABLE_COLOURS, megabytes
 from binwright.core import wire
 from binwright.core.errors import TopicMissing, WorldError
 from binwright.core.ports import Record
@@ -32,9 +32,17 @@ from binwright.shell.settings import METADATA_SUFFIX, Settings
 
 RECENT = 500  # measurements: what was said lately of all topics
 READ_S, REFRESH_S, CATCH_UP_S = 0.2, 1.0, 30.0
-COLOURS = {"steady": "green", "moving": "cyan", "unread": "red", "silent": "red", "empty": "yellow"}
+COLOURS = {
+    "steady": "green",
+    "moving": "cyan",
+    "unwritten": "red",
+    "refused": "red",
+    "unread": "red",
+    "silent": "red",
+    "empty": "yellow",
+}
 
-WORDS = {"state", "partitions"}  # columns; the others are numbers
+WORDS = {"state", "partitions", "writes", "table"}  # columns; the others are numbers
 
 Show = Callable[[Sequence[Status]], None]
 
@@ -140,7 +148,7 @@ async def _follow(bus: KafkaBus, stack: AsyncExitStack, topic: str, recent: int)
 
 
 def draw(found: Sequence[Status]) -> RenderableType:
-    """Return the page: for every group its state, its consumers, its moves, its last plan."""
+    """Return the page: for every group its state, consumers, tables, moves and last plan."""
     if not found:
         return Text("no group has spoken yet", style="yellow")
     return Group(*(part for each in found for part in _group(each)))
@@ -151,13 +159,16 @@ def _group(of: Status) -> list[RenderableType]:
     head.append(f"  {of.state}", style=COLOURS[of.state])
     head.append(
         f"  {_count(len(of.consumers), 'consumer')}, {_count(of.partitions, 'partition')}, "
-        f"written {megabytes(of.load)}/s, landing {megabytes(of.landing)}/s, lag {of.lag:,} records"
+        f"written {megabytes(of.load)}/s, staging {megabytes(of.staging)}/s, "
+        f"lag {of.lag:,} records, oldest {of.age_s:.1f} s"
     )
     parts: list[RenderableType] = [head]
     if of.unread:
         parts.append(Text(f"  read by nobody: {_some(list(map(str, of.unread)))}", style="red"))
     if of.consumers:
         parts.append(_consumers(of))
+    if of.tables:
+        parts.append(_tables(of))
     parts.extend(
         Text(f"  {move.partition}: {_slot(move.old)} → {move.new} ({move.phase})", style="cyan")
         for move in of.moves
@@ -192,20 +203,48 @@ def _proposal(group: str, of: ProposalStatus) -> list[RenderableType]:
 
 
 def _consumers(of: Status) -> Table:
-    table = Table(box=None, header_style="dim", padding=(0, 2))
-    for name in ("consumer", "state", "load", "landing", "lag", "partitions"):
-        justify: Literal["left", "right"] = "left" if name in WORDS else "right"
-        table.add_column(name, justify=justify, no_wrap=name != "partitions", overflow="fold")
+    names = ("consumer", "state", "load", "staging", "staged", "lag", "writes", "partitions")
+    table = _columns(names, folded="partitions")
     for each in of.consumers:
         quiet = f" for {each.silent_s:,.0f} s" if each.state == "silent" else ""
+        lost = f", lost {each.lost_offsets:,} offsets" if each.lost_offsets else ""
         table.add_row(
             str(each.slot),
-            each.state + quiet,
+            each.state + quiet + lost,
             f"{megabytes(each.load)}/s",
-            f"{megabytes(each.landing)}/s",
+            f"{megabytes(each.staging)}/s",
+            megabytes(each.staged_bytes),
             f"{each.lag:,}",
+            _some(list(each.tables)),
             _some(list(map(str, each.partitions))),
         )
+    return table
+
+
+def _tables(of: Status) -> Table:
+    names = ("table", "writer", "oldest row", "waiting", "lag", "rows", "commits", "state")
+    table = _columns(names, folded="state")
+    for each in of.tables:
+        fault = f": {each.fault}" if each.fault else ""
+        table.add_row(
+            each.topic,
+            _slot(each.writer),
+            f"{each.age_s:,.1f} s" if each.age_s else "",
+            megabytes(each.pending_bytes),
+            f"{each.lag:,}",
+            f"{each.rows:,}",
+            f"{each.commits:,}",
+            Text(f"{each.state}{fault}", style=TABLE_COLOURS[each.state]),
+        )
+    return table
+
+
+def _columns(names: Sequence[str], *, folded: str) -> Table:
+    """Return an empty table; the column `folded` goes on in the next line."""
+    table = Table(box=None, header_style="dim", padding=(0, 2))
+    for name in names:
+        justify: Literal["left", "right"] = "left" if name in WORDS else "right"
+        table.add_column(name, justify=justify, no_wrap=name != folded, overflow="fold")
     return table
 
 
@@ -233,7 +272,7 @@ def command(
         bool, typer.Option("--json", help="Print JSON, for programs; with --watch a line a time.")
     ] = False,
 ) -> None:
-    """Show every group: state, consumers, load, lag, moves in flight, last plan and proposal."""
+    """Show every group: state, consumers, tables, lag, moves in flight, last plan and proposal."""
     configure("error", "console")
     console = Console(soft_wrap=True)
     look = Look(settings_at(bootstrap_servers), tuple(group or ()))

@@ -1,7 +1,7 @@
 """What a demo came to, for people and as JSON."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from rich.console import RenderableType
@@ -21,7 +21,7 @@ BARS = " ▁▂▃▄▅▆▇█"
 class Outcome:
     """Everything a demo found."""
 
-    ready_s: float  # from its start until every partition was read
+    ready_s: float  # from its start until every partition was read and every table claimed
     landing_s: float  # from the end of the load until everything had landed
     played: Played
     picture: Picture
@@ -29,6 +29,7 @@ class Outcome:
     faults: tuple[str, ...]
     audit: AuditResult
     ages: Sequence[Freshness]  # of every topic
+    commits_per_min: Mapping[str, float] = field(default_factory=dict)  # topic -> while under load
 
     @property
     def produced(self) -> int:
@@ -77,7 +78,10 @@ class Outcome:
                 age.topic: {"p50": age.p50_s, "p99": age.p99_s, "max": age.max_s}
                 for age in self.ages
             },
+            "commits_per_min": dict(self.commits_per_min),
             "rescued_partitions": self.picture.rescued,
+            "writer_changes": self.picture.tables.writer_changes,
+            "gaps": self.picture.gaps,
             "faults": list(self.faults),
         }
 
@@ -112,6 +116,12 @@ def show(outcome: Outcome) -> RenderableType:
     }
     for topic, age in facts["row_age_s"].items():
         rows[f"age of rows, {topic}"] = f"p50 {_seconds(age['p50'])}, p99 {_seconds(age['p99'])}"
+    for topic, rate in facts["commits_per_min"].items():
+        rows[f"commits, {topic}"] = f"{rate:.1f} a minute"
+    if facts["writer_changes"] or facts["gaps"]:
+        rows["tables"] = (
+            f"{facts['writer_changes']} changes of writer, {facts['gaps']} partitions read again"
+        )
     if outcome.faults:
         rows["faults"] = ", ".join(outcome.faults)
     for name, value in rows.items():
@@ -132,7 +142,7 @@ def sparkline(counts: Sequence[int], width: int = 60) -> str:
 def _verdict(outcome: Outcome) -> str:
     if outcome.clean:
         return "[green]every record landed exactly once"
-    faults = [fault for found in outcome.audit.tables for fault in found.faults()]
+    faults = list(outcome.audit.faults())
     if outcome.landed != outcome.produced:
         faults.append(f"{outcome.produced:,} records were produced, {outcome.landed:,} landed")
     return "[red]" + "\n".join(map(escape, faults))

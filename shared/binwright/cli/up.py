@@ -8,11 +8,13 @@ from typing import Any
 from rich.console import Console
 
 from binwright.cli import screen
-from binwright.cli.stack import servers, services, within_embedded
+from binwright.cli.heap import EmbeddedSpark
+from binwright.cli.stack import servers, services
 from binwright.core.errors import SettingsError
 from binwright.lab.picture import Picture
 from binwright.lab.spectator import spectate
 from binwright.shell.bus import KafkaBus
+from binwright.shell.connect import shown
 from binwright.shell.letters import METADATA_CONFIG, METRICS_CONFIG
 from binwright.shell.run import meanwhile
 from binwright.shell.settings import Settings, load_settings
@@ -29,28 +31,30 @@ class Up:
     spark: str | None = None
     lake: str | None = None
     partitions: int = 4  # of a topic made on the embedded broker
+    embedded: EmbeddedSpark = field(default_factory=EmbeddedSpark)
     picture: Picture = field(default_factory=Picture)
 
     async def run(self) -> None:
         """Run until cancelled.
 
         Raises:
-            SettingsError: A topic is not named, or does not exist.
+            SettingsError: A topic is not named or does not exist, or batches do not fit.
             WorldError: A part could not be had.
         """
         wanted = self._settings({})
         if not wanted.topics:
             raise SettingsError("no topics: name them with --topics, or topics = […] in the file")
+        if self.spark is None:
+            self.embedded.check(wanted)
         async with servers(
             self.directory,
             self.console.log,
             bootstrap_servers=self.bootstrap_servers,
             spark=self.spark,
+            embedded=self.embedded,
         ) as found:
             addresses = {"kafka": found.bootstrap_servers, "spark": found.spark}
             settings = self._settings(addresses)
-            if self.spark is None:
-                settings = within_embedded(settings)
             async with KafkaBus(settings.kafka) as bus:
                 await self._make_topics(bus, settings)
                 async with services(settings, self.directory) as stack:
@@ -97,7 +101,7 @@ class Up:
 
     def _tell(self, settings: Settings) -> None:
         self.console.log(f"Kafka: {settings.kafka.bootstrap_servers}")
-        self.console.log(f"Spark: {settings.lake.spark}")
+        self.console.log(f"Spark: {', '.join(map(shown, settings.lake.servers))}")
         self.console.log(f"tables: {settings.lake.path}/<topic>")
         self.console.log(f"logs: {self.directory}")
 

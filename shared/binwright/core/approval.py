@@ -12,7 +12,7 @@ from binwright.core.group import Group, Offer
 from binwright.core.messages import Accepted, Approved, Planned, Proposed, Withdrawn
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
 from binwright.core.plan import Plan, Rejected, weigh
-from binwright.core.relief import spread
+from binwright.core.relief import spread, weighed
 
 Told = Proposed | Approved | Accepted | Withdrawn | Planned
 
@@ -28,10 +28,9 @@ def hear_plan(group: Group, message: Told, event: Heard) -> tuple[Group, tuple[A
             return replace(_without(group, message.plan), kept=message), ()
         case Withdrawn(plan=number):
             return _without(group, number), ()
-        case Planned(keeps=None, term=term):
-            return _voided(group, term), ()
         case _:
-            return group, ()
+            group = replace(group, last_plan=message.targets)
+            return _voided(group, message.term) if message.keeps is None else group, ()
 
 
 def _shown(group: Group, plan: Proposed, number: int) -> tuple[Group, tuple[Action, ...]]:
@@ -93,7 +92,7 @@ def changed(group: Group, plan: Proposed) -> str | None:
     """Return what is not any more as it was when the plan was made; None: it can be weighed."""
     if plan.waits != (group.rules.mode == "approve"):
         return "the group's mode has changed"
-    if plan.targets.keys() != {p for p in group.places if not group.gone(p)}:
+    if plan.targets.keys() != {p for p in group.partitions if not group.gone(p)}:
         return "partitions have come or gone"
     if plan.owners != group.assignment():
         return "partitions have other readers"
@@ -156,7 +155,8 @@ def displaced(group: Group) -> bool:
     """
     current = group.assignment()
     return any(
-        p in group.places and current.get(p) != slot for p, slot in _approved_places(group).items()
+        p in group.partitions and current.get(p) != slot
+        for p, slot in _approved_places(group).items()
     )
 
 
@@ -169,13 +169,13 @@ def inherited(
     """
     if group.rules.mode != "approve":
         return group, living, ()
-    held = group.assignment()
+    owners = group.assignment()
     if group.kept is not None and group.kept.targets:
-        return group, stays(group).union(held.values()), ()
-    if not held:
+        return group, stays(group) | group.holders(), ()
+    if not owners:
         return group, living, ()
     term = group.term or 0
-    kept = Accepted(term=term, plan=term, targets=held)
+    kept = Accepted(term=term, plan=term, targets=owners)
     return replace(group, kept=kept, offer=None), living, (Publish(kept),)
 
 
@@ -187,10 +187,10 @@ def restored(group: Group) -> Plan | None:
     the approved slots are waited for. What is gone is stopped.
     """
     current, kept = group.assignment(), _approved_places(group)
-    there = {slot for slot, member in group.members.items() if member.usable}
+    there = frozenset(group.usable())
     placed: dict[TopicPartition, Slot] = {}
     homeless: list[TopicPartition] = []
-    for partition in sorted(p for p in group.places if not group.gone(p)):
+    for partition in sorted(p for p in group.partitions if not group.gone(p)):
         approved, reader = kept.get(partition), current.get(partition)
         if approved is not None and (approved in there or (reader is None and not there)):
             placed[partition] = approved
@@ -202,8 +202,5 @@ def restored(group: Group) -> Plan | None:
     if homeless and not heirs:
         return None
     target = spread(group, placed, homeless, heirs)
-    rates = {p: group.rates.get(p, BytesPerSecond(0.0)) for p in target}
     number = group.kept.plan if group.kept else None
-    why = "finds readers" if number is None else f"keeps plan {number}"
-    plan = weigh(rates, group.rules.capacity, current, target, (why,))
-    return plan if isinstance(plan, Plan) else None
+    return weighed(group, target, ("finds readers" if number is None else f"keeps plan {number}",))

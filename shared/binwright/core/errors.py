@@ -1,5 +1,7 @@
 """Every error we raise on purpose, by who is at fault: the person, a peer, the world, or us."""
 
+from collections.abc import Collection
+
 
 class BinwrightError(Exception):
     """Root of the tree; never raised itself."""
@@ -45,10 +47,6 @@ class TopicMissing(WorldError):
     """A topic that should be there is not."""
 
 
-class TopicRecreated(WorldError):
-    """A topic was deleted and made anew under our hands: its offsets count from 0 again."""
-
-
 class LakeUnavailable(WorldError):
     """Spark does not answer, or the lake cannot be read or written."""
 
@@ -59,6 +57,22 @@ class WriteUnclear(WorldError):
 
 class WriteConflict(WorldError):
     """Somebody else committed under the same app id meanwhile: proves nothing, send it again."""
+
+
+class TableRefused(WorldError):
+    """A table does not take what is to be landed; only somebody's deed can change that."""
+
+
+class StagedUnreadable(WorldError):
+    """A staged file is gone or torn: its ranges must be read again."""
+
+    def __init__(self, reason: str, files: Collection[str]) -> None:
+        super().__init__(reason)
+        self.files = frozenset(files)  # by name; none: it is not known which
+
+
+class StagingUnavailable(WorldError):
+    """The staging place does not take or give a file."""
 
 
 class ClusterUnavailable(WorldError):
@@ -93,8 +107,8 @@ class EmbeddedError(WorldError):
     """An embedded broker, Spark server or one of their parts could not be had."""
 
 
-class Fenced(BinwrightError):
-    """A newer epoch, or an heir's fence, stands above ours: this process must exit."""
+class Superseded(BinwrightError):
+    """A newer process has this slot, or this one was declared dead: it must exit."""
 
 
 class IllegalTransition(BinwrightError):

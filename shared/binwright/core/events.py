@@ -42,7 +42,16 @@ class Tick:
     now: float
 
 
-Event = Heard | Measured | Packed | Tick
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The fleet saw a process end."""
+
+    now: float
+    slot: Slot
+    process: str  # how the name in its `Hello` begins
+
+
+Event = Heard | Measured | Packed | Tick | Ended
 
 
 # --- what the shell must do, in order ----------------------------------------------------------

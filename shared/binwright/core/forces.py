@@ -1,22 +1,19 @@
 """What leaves no choice but a new plan, and whether enough is known to make one."""
 
-from collections import Counter
-
 from binwright.core.group import Group
 
 
 def forces(group: Group) -> tuple[str, ...]:
     """Tell what leaves no choice but a new plan, in words."""
     found = []
-    partitions = Counter(place.slot for place in group.places.values())
     for slot, load in sorted(group.loads().items()):
         # One partition above the limit by itself has nowhere better to go.
         limit = group.rules.limit_of(slot)
-        if load > limit and partitions[slot] > 1:
+        if load > limit and len(group.partitions.of(slot)) > 1:
             found.append(f"consumer {slot} carries {load:,.0f} B/s, limit {limit:,.0f}")
-    if unread := sum(place.free and not group.gone(p) for p, place in group.places.items()):
+    if unread := len(group.unread()):
         found.append(f"{unread} without a reader")
-    if gone := sum(group.gone(p) for p in group.places):
+    if gone := len(group.all_gone()):
         found.append(f"{gone} gone")
     return tuple(found)
 
@@ -27,5 +24,5 @@ def informed(group: Group, since: float, now: float) -> bool:
     A topic of which nothing is said for long does not hold up the others.
     """
     fresh = group.measured_at is not None and now - group.measured_at <= group.rules.stale_s
-    told = all(p.topic in group.there for p in group.places)
+    told = all(topic in group.rates.names for topic in group.partitions.topics)
     return fresh and (told or now - since > group.rules.stale_s)

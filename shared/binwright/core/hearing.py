@@ -1,34 +1,19 @@
 """What each record of metadata partition 0 changes, in whatever state the controller is."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from binwright.core.approval import hear_plan
-from binwright.core.events import Action, Destroy, Heard, Publish, Say, Tell
-from binwright.core.group import (
-    Group,
-    Held,
-    Member,
-    Place,
-    Starting,
-    landed,
-    let_go,
-    lose,
-    pay,
-    readers_ahead,
-    started,
-    stopped,
-)
+from binwright.core.events import Action, Destroy, Ended, Heard, Publish, Say, Tell
+from binwright.core.group import Group, Member
 from binwright.core.messages import (
     Accepted,
     Approved,
     Claim,
     Dead,
-    Fenced,
+    Gap,
     Goodbye,
     Hello,
-    Inbound,
-    Landed,
     Leave,
     Planned,
     Proposed,
@@ -38,87 +23,113 @@ from binwright.core.messages import (
     Withdrawn,
 )
 from binwright.core.model import Slot, TopicPartition
-from binwright.core.moving import recall, release
+from binwright.core.ownership import Released, Starting, State, started, stopped
 from binwright.core.rules import Rules
 
-Heeded = tuple[Group, tuple[Action, ...]]
+Applied = tuple[Group, tuple[Action, ...]]
 
-MOST_DOUBLINGS = 5  # of the patience with a slot's newcomers
+MOST_DOUBLINGS = 5  # of the patience with a slot's starts
 
 
 def overtaken(group: Group, event: Heard) -> int | None:
-    """Return the term of somebody else's later claim, if this is one."""
+    """Return the term of another controller's later claim, if this is one."""
     message = event.message
     if not isinstance(message, Claim) or message.controller == group.controller:
         return None  # our own may stand there twice, when its confirmation was lost
     return event.offset if event.offset > (group.term or 0) else None
 
 
-def hear(group: Group, event: Heard) -> Heeded:
-    """Fold one record into what is known of the slots.
+def hear(group: Group, event: Heard) -> Applied:
+    """Fold one record into what is known of the group.
 
-    Words of an epoch that is not its slot's latest Hello, or is voided, are dropped and answered
-    with `Leave` (†): an idle process would never learn it otherwise.
+    A record of an epoch that is not its slot's living one is dropped. A report of such an epoch is
+    answered with `Leave`: an idle process would never learn it otherwise.
     """
     match event.message:
-        case Hello(slot=slot):
-            return _hello(group, slot, event)
-        case Dead(slot=slot):
-            return _dead(group, slot, event)
-        case Fenced(slot=slot, number=number, topic=topic):
-            known = max(number, group.fenced.get((slot, topic), -1))
-            return replace(group, fenced={**group.fenced, (slot, topic): known}), ()
+        case Hello(slot=slot, process=process):
+            return _hello(group, slot, process, event)
+        case Dead() as message:
+            return _dead(group, message)
         case Claim():
             return group, ()
         case Planned() | Proposed() | Approved() | Accepted() | Withdrawn() as message:
             return hear_plan(group, message, event)
         case message:
-            return _word(group, message, event)
+            return _from_consumer(group, message, event)
 
 
 def _known(group: Group, slot: Slot, member: Member) -> Group:
-    return replace(group, members={**group.members, slot: member})
+    return replace(group, members=group.members.set(slot, member))
 
 
-def _hello(group: Group, slot: Slot, event: Heard) -> Heeded:
-    member = replace(
-        group.member(slot),
+# --- who lives ---------------------------------------------------------------------------------
+
+
+def _hello(group: Group, slot: Slot, process: str, event: Heard) -> Applied:
+    before = group.member(slot)
+    member = Member(
         hello=event.offset,
-        ready=False,
-        leaving=False,
-        answered=None,
+        process=process,
+        dead=before.dead,
+        goodbye=before.goodbye,
         heard_at=event.now,
         arrived_at=event.now,
-        condemned_at=None,
+        failed_starts=before.failed_starts,
     )
     said = Say("consumer.arrived", {"slot": slot, "epoch": event.offset})
-    group, recalled = _lost(group, slot, event.now)
-    return _known(group, slot, member), (said, *recalled)
+    return _known(vacated(group, slot, before.reading), slot, member), (said,)
 
 
-def _dead(group: Group, slot: Slot, event: Heard) -> Heeded:
-    """Void what spoke before, whoever says so, a deposed controller too."""
-    member = group.member(slot)
-    lived = member.epoch is not None
-    died = replace(member, dead=event.offset, ready=False, condemned_at=None)
-    if not lived:
-        return _known(group, slot, died), ()
-    died = replace(died, vain=0 if member.ready else member.vain + 1)
-    group, recalled = _lost(group, slot, event.now)
-    said = Say("consumer.died", {"slot": slot, "epoch": member.hello, "number": event.offset})
-    destroyed = () if group.term is None else (said, Destroy(slot))
-    return _known(group, slot, died), (*destroyed, *recalled)
+def _dead(group: Group, message: Dead) -> Applied:
+    """End the one process that is named, whoever says so, a controller that stepped down too."""
+    slot, member = message.slot, group.member(message.slot)
+    if message.epoch != member.epoch:
+        return group, ()  # said twice, or of one that has gone meanwhile
+    died = replace(_gone(member), dead=member.hello)
+    died = replace(died, failed_starts=0 if member.ready else member.failed_starts + 1)
+    group = _known(vacated(group, slot, member.reading), slot, died)
+    if group.term is None:
+        return group, ()
+    said = Say("consumer.died", {"slot": slot, "epoch": message.epoch})
+    # What has ended needs no end; and the slot may have another process by now.
+    return group, (said,) if member.ended else (said, Destroy(slot))
 
 
-def _lost(group: Group, slot: Slot, now: float) -> Heeded:
-    """Take everything from a slot; who read ahead of its last write must begin anew."""
-    group, recalled = recall(group, readers_ahead(group, slot), now)
-    return lose(group, slot), recalled
+def _gone(member: Member) -> Member:
+    return replace(member, ready=False, declared_dead_at=None, reading={}, writing={})
 
 
-def _word(
-    group: Group, message: Report | Stopped | Landed | Started | Goodbye, event: Heard
-) -> Heeded:
+def vacated(group: Group, slot: Slot, known: Mapping[TopicPartition, int | None]) -> Group:
+    """Release all that a slot has; its partitions go on at the offsets known of them.
+
+    Those that nobody is known to have are learned so: a controller that synchronizes knows no
+    owners yet.
+    """
+    freed: dict[TopicPartition, State] = {
+        p: Released(_resume(group.partitions[p], known.get(p))) for p in group.partitions.of(slot)
+    }
+    if group.term is not None:
+        new = (p for p in known if group.partitions.get(p, Released()) == Released())
+        freed |= {p: Released(known[p]) for p in new}
+    roles = dict.fromkeys(group.writers.of(slot), Released())
+    return replace(
+        group,
+        partitions=group.partitions.changed(freed),
+        writers=group.writers.changed(roles),
+    )
+
+
+def _resume(at: State, known: int | None) -> int | None:
+    """Where to go on. A start that is out is news that no report knows of yet: it may go back."""
+    return at.offset if isinstance(at, Starting) and at.offset is not None else known
+
+
+# --- what the living publish -------------------------------------------------------------------
+
+
+def _from_consumer(
+    group: Group, message: Report | Stopped | Started | Gap | Goodbye, event: Heard
+) -> Applied:
     slot, member = message.slot, group.member(message.slot)
     if message.epoch != member.epoch:
         if group.term is None or event.offset < group.term or not isinstance(message, Report):
@@ -126,106 +137,65 @@ def _word(
         return group, (Tell(slot, Leave(term=group.term, epoch=message.epoch)),)
     member = replace(member, heard_at=event.now)
     match message:
-        case Goodbye() if member.ready:  # before its claims stand nobody may leave in good order
-            group = _known(group, slot, replace(member, goodbye=member.hello, ready=False))
-            return group, (Say("consumer.left", {"slot": slot, "epoch": message.epoch}),)
         case Report():
             return _report(group, member, message)
+        case Goodbye():
+            group = vacated(group, slot, message.next)
+            gone = replace(_gone(member), goodbye=member.hello)
+            said = Say("consumer.left", {"slot": slot, "epoch": message.epoch})
+            return _known(group, slot, gone), (said,)
+        case Stopped():
+            return _stopped(group, member, message), ()
+        case Started():
+            return _started(group, member, message), ()
         case _:
             return _known(group, slot, member), ()
 
 
-def _report(group: Group, member: Member, report: Report) -> Heeded:
-    newly_ready = report.ready and not member.ready
-    newly_leaving = report.leaving and not member.leaving
+def _report(group: Group, member: Member, report: Report) -> Applied:
+    said = []
+    if report.ready and not member.ready:
+        said.append(Say("consumer.ready", {"slot": report.slot}))
+    if report.leaving and not member.leaving:
+        said.append(Say("consumer.leaving", {"slot": report.slot}))
     member = replace(
         member,
         ready=report.ready or member.ready,
         leaving=report.leaving,
         answered=report.term,
+        reading=report.reading,
+        writing=report.writing,
     )
-    group = _known(group, report.slot, member)
-    said = [Say("consumer.leaving", {"slot": report.slot})] if newly_leaving else []
-    if not newly_ready:
-        return group, tuple(said)
-    # Its claims stand above all that older epochs may still write: no fence is needed any more.
-    return pay(group, report.slot), (Say("consumer.ready", {"slot": report.slot}), *said)
+    return _known(group, report.slot, member), tuple(said)
 
 
-def take_answer(group: Group, message: Inbound, now: float) -> Heeded:
-    """Let an answer change where partitions are; one that does not match is dropped (†)."""
-    match message:
-        case Stopped(slot=slot, epoch=epoch) if epoch == group.member(slot).epoch:
-            return stopped(group, message), ()
-        case Landed(slot=slot, epoch=epoch) if epoch == group.member(slot).epoch:
-            group, heirs = landed(group, message)
-            return release(group, heirs, now)
-        case Started(slot=slot, epoch=epoch) if epoch == group.member(slot).epoch:
-            return _started(group, message)
-        case Goodbye(slot=slot, epoch=epoch) if _just_left(group.member(slot), epoch):
-            return let_go(group, slot, message.landed), ()
-        case _:
-            return group, ()
+def _stopped(group: Group, member: Member, message: Stopped) -> Group:
+    """Take the answer to a stop; what does not match the command that is out is dropped."""
+    slot, revision = message.slot, message.revision
+    freed = stopped(group.partitions, slot, revision, message.next)
+    roles = stopped(group.writers, slot, revision, dict.fromkeys(message.tables))
+    left = {p: offset for p, offset in member.reading.items() if p not in freed}
+    return replace(
+        _known(group, slot, replace(member, reading=left)),
+        partitions=group.partitions.changed(freed),
+        writers=group.writers.changed(roles),
+    )
 
 
-def _just_left(member: Member, epoch: int) -> bool:
-    """Whether this is that slot's last word; said again after a newcomer's Hello, it is not (†)."""
-    return epoch == member.goodbye == member.hello
+def _started(group: Group, member: Member, message: Started) -> Group:
+    """Take the answer to a start; what does not match the command that is out is dropped."""
+    slot, revision = message.slot, message.revision
+    begun = started(group.partitions, slot, revision, message.offsets)
+    roles = started(group.writers, slot, revision, message.tables)
+    reading = {**member.reading, **{p: message.offsets[p] for p in begun}}
+    return replace(
+        _known(group, slot, replace(member, reading=reading)),
+        partitions=group.partitions.changed(begun),
+        writers=group.writers.changed(roles),
+    )
 
 
-def _started(group: Group, message: Started) -> Heeded:
-    group, matched = started(group, message.slot, message.revision, sorted(message.offsets))
-    actions: list[Action] = []
-    for topic in sorted({partition.topic for partition in matched}):
-        for fence in message.fences:
-            member = group.member(fence.slot)
-            # The slot may have lived, or died, once more since: that is not paid for.
-            if fence.number >= max(member.dead or 0, (member.hello or 0) - 1):
-                group = pay(group, fence.slot, topic)
-            confirmed = Fenced(slot=fence.slot, number=fence.number, topic=topic)
-            actions.append(Publish(confirmed))
-    return group, tuple(actions)
-
-
-def contradiction(group: Group, message: Inbound) -> str | None:
-    """Return how a consumer's report denies what this controller believes, if it does.
-
-    Partition 0 is one order for both, so a belief never runs ahead of the reports that follow it.
-    """
-    if not isinstance(message, Report) or message.epoch != group.member(message.slot).epoch:
-        return None
-    for partition, place in sorted(group.places.items()):
-        if _unheard(message, partition, place):
-            # No report overtakes its process's answers: that word will not come any more.
-            return f"consumer {message.slot} has landed {partition}, and its Landed was never heard"
-        if isinstance(place.at, Held | Starting) and (why := _denied(message, partition, place)):
-            return why
-    return None
-
-
-def _unheard(report: Report, partition: TopicPartition, place: Place) -> bool:
-    """Whether a `Landed` is awaited of a process that has said it already (†).
-
-    So it is for a controller that slept until partition 0 was compacted: one `Landed` of each slot
-    is kept. Its heir would read ahead for ever.
-    """
-    awaited = any((t.slot, t.epoch) == (report.slot, report.epoch) for t in place.tails)
-    return awaited and partition not in report.closing
-
-
-def _denied(report: Report, partition: TopicPartition, place: Place) -> str | None:
-    lands = partition in report.held or partition in report.opening
-    closes = partition in report.closing
-    if place.slot != report.slot:
-        tail = any((t.slot, t.epoch) == (report.slot, report.epoch) for t in place.tails)
-        if lands or partition in report.ahead or (closes and not tail):
-            return f"consumer {report.slot} holds {partition}, and so does {place.slot}"
-    elif isinstance(place.at, Held):
-        if not (lands or closes or partition in report.ahead):
-            return f"consumer {report.slot} does not hold {partition}"
-        if (partition in report.ahead) != bool(place.tails):
-            return f"consumer {report.slot} and the controller differ on who lands {partition}"
-    return None
+# --- declaring dead ----------------------------------------------------------------------------
 
 
 def slept(group: Group, now: float) -> bool:
@@ -236,15 +206,15 @@ def slept(group: Group, now: float) -> bool:
 def overdue(rules: Rules, member: Member, now: float) -> bool:
     """Whether a living process has been silent for too long, or not become ready.
 
-    Who speaks but is not ready claims slowly, or never will. To replace it makes a slow machine
-    slower: it gets minutes, and its successor twice as many.
+    One that reports but is not ready starts slowly, or never will. To replace it makes a slow
+    machine slower: it gets minutes, and its successor twice as many.
     """
-    patience_s = rules.start_timeout_s * 2 ** min(member.vain, MOST_DOUBLINGS)
+    patience_s = rules.start_timeout_s * 2 ** min(member.failed_starts, MOST_DOUBLINGS)
     late = not member.ready and now - member.arrived_at > patience_s
     return late or now - member.heard_at > rules.consumer_timeout_s
 
 
-def condemn(group: Group, now: float, slots: Iterable[Slot] | None = None) -> Heeded:
+def declare_dead(group: Group, now: float, slots: Iterable[Slot] | None = None) -> Applied:
     """Declare dead who is overdue (or `slots`); it counts once read back.
 
     When this controller itself was asleep everybody looks silent: then they get time to speak.
@@ -253,16 +223,32 @@ def condemn(group: Group, now: float, slots: Iterable[Slot] | None = None) -> He
     group = replace(group, ticked_at=now)
     if overslept and slots is None:
         awake = {s: replace(m, heard_at=now, arrived_at=now) for s, m in group.members.items()}
-        return replace(group, members=awake), ()
+        return replace(group, members=group.members.update(awake)), ()
     if group.term is None:
         return group, ()
-    doomed = [
-        slot
-        for slot, m in sorted(group.members.items())
-        if m.epoch is not None
-        and (m.condemned_at is None or now - m.condemned_at > group.rules.repeat_s)
-        and (slot in slots if slots is not None else overdue(group.rules, m, now))
-    ]
-    marked = {s: replace(group.members[s], condemned_at=now) for s in doomed}
-    group = replace(group, members={**group.members, **marked})
-    return group, tuple(Publish(Dead(slot=s, term=group.term or 0)) for s in doomed)
+    named = None if slots is None else frozenset(slots)
+    actions: list[Action] = []
+    for slot, member in sorted(group.members.items()):
+        if (epoch := member.epoch) is None or not _may_declare(group.rules, member, now):
+            continue
+        if overdue(group.rules, member, now) if named is None else slot in named:
+            group = _known(group, slot, replace(member, declared_dead_at=now))
+            actions.append(Publish(Dead(slot=slot, epoch=epoch, term=group.term or 0)))
+    return group, tuple(actions)
+
+
+def ended(group: Group, event: Ended) -> Applied:
+    """Declare dead the process that the fleet saw end, without waiting for its silence to tell."""
+    member = group.member(event.slot)
+    if (term := group.term) is None or (epoch := member.epoch) is None:
+        return group, ()
+    if not member.process.startswith(event.process):
+        return group, ()  # its successor has said Hello
+    group = _known(group, event.slot, replace(member, declared_dead_at=event.now, ended=True))
+    return group, (Publish(Dead(slot=event.slot, epoch=epoch, term=term)),)
+
+
+def _may_declare(rules: Rules, member: Member, now: float) -> bool:
+    """Whether no Dead of it is on its way; one that is not read back in time is written again."""
+    at = member.declared_dead_at
+    return at is None or now - at > rules.repeat_s

@@ -17,9 +17,12 @@ from binwright.core.approval import (
     stays,
     withdraw,
 )
+from binwright.core.commands import repeat
+from binwright.core.corrections import corrected, inconsistency
 from binwright.core.errors import IllegalTransition
 from binwright.core.events import (
     Action,
+    Ended,
     Event,
     Heard,
     Measured,
@@ -32,20 +35,22 @@ from binwright.core.events import (
     Tick,
 )
 from binwright.core.forces import forces, informed
-from binwright.core.group import Group, Offer, Place, Unassigned, debt, forget, place_all
-from binwright.core.hearing import condemn, contradiction, hear, overtaken, slept, take_answer
-from binwright.core.messages import Claim, Report
-from binwright.core.model import BytesPerSecond, Rates, Slot, TopicPartition
-from binwright.core.monitors import listen, take
-from binwright.core.moving import advance, arrived, repeat
+from binwright.core.group import Group, Offer, discovered, forget_gone
+from binwright.core.hearing import declare_dead, ended, hear, overtaken, slept
+from binwright.core.measuring import measured
+from binwright.core.messages import Claim, Report, Started
+from binwright.core.model import BytesPerSecond, Rates, Slot
+from binwright.core.monitors import listen
+from binwright.core.moving import Goal, advance, arrived, goal, started_elsewhere
 from binwright.core.packing.cap import relieves, within
 from binwright.core.packing.capacity import per_slot
 from binwright.core.plan import Plan, Rejected, weigh
 from binwright.core.present import by_those_present
-from binwright.core.relief import comfort, leavers, relief, relieved
+from binwright.core.relief import comfort, last_slots, leavers, reader_plan, relief, relieved
 from binwright.core.rules import Rules
-from binwright.core.synchronize import ask, awaited, collect, concluded, living
+from binwright.core.synchronize import ask, awaited, collect, concluded
 from binwright.core.telling import planned, proposed
+from binwright.core.writers import move_writers
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +85,7 @@ class Manage:
 
     group: Group
     since: float
-    target: Mapping[TopicPartition, Slot]
+    aim: Goal
     kept: frozenset[Slot] = frozenset()  # to be there afterwards, whatever they hold
 
 
@@ -122,17 +127,17 @@ def _synchronize_heard(state: Synchronize, event: Heard) -> Step:
 def _conclude(state: Synchronize, now: float, actions: tuple[Action, ...]) -> Step:
     if state.group.term is None or awaited(state.group):
         return state, actions
-    group, more = concluded(state.group, state.answers, now)
-    group, running, said = inherited(group, living(group))
+    group, more = concluded(state.group, state.answers)
+    group, running, said = inherited(group, group.living())
     return Sentinel(group, now), (*actions, Reconcile(running), *more, *said)
 
 
 def _synchronize_tick(state: Synchronize, event: Tick) -> Step:
     if slept(state.group, event.now):
         state = replace(state, since=event.now)  # answers may wait unread
-    group, actions = condemn(state.group, event.now)
+    group, actions = declare_dead(state.group, event.now)
     if group.term is not None and event.now - state.since > group.rules.consumer_timeout_s:
-        group, more = condemn(group, event.now, awaited(group))
+        group, more = declare_dead(group, event.now, awaited(group))
         actions = (*actions, *more)
     return replace(state, group=group), actions
 
@@ -147,67 +152,61 @@ def _reigning_heard(state: Reigning, event: Heard) -> Step:
     if (other := overtaken(state.group, event)) is not None:
         return Deposed(state.group, event.now), (StepDown(other),)
     group, actions = hear(state.group, event)
-    group, more = take_answer(group, event.message, event.now)
-    actions = (*actions, *more)
-    if doubt := contradiction(group, event.message):
+    if reason := inconsistency(group, event.message):
         claim = Publish(Claim(controller=group.controller))
-        known = replace(group, term=None, places={}, doubt=frozenset())
-        said = Say("assignment.doubted", {"reason": doubt})
-        return Synchronize(known, event.now), (*actions, said, claim)
-    return _carry_on(replace(state, group=group), event.now, actions)
+        said = Say("assignment.inconsistent", {"reason": reason})
+        return Synchronize(replace(group, term=None), event.now), (*actions, said, claim)
+    group, more = corrected(group, event.message, event.now)
+    actions, state = (*actions, *more), replace(state, group=group)
+    if isinstance(event.message, Started) and isinstance(state, Manage):
+        state = replace(state, aim=started_elsewhere(group, state.aim, event.message.offsets))
+    if isinstance(event.message, Report) and not actions:
+        return state, ()  # as most of them: nothing is new
+    return _carry_on(state, event.now, actions)
 
 
 def _carry_on(state: Reigning, now: float, actions: tuple[Action, ...]) -> Step:
-    """In Group Management every word heard may let a partition move on."""
+    """In Group Management every record may let a partition move on."""
     if not isinstance(state, Manage):
         if (plan := relief(state.group)) is None:
-            return state, actions
-        # At once: who was asked to end waits for it, and would sooner or later quit reading.
+            group, more = _move_writers(state.group, now)
+            return replace(state, group=group), (*actions, *more)
+        # At once: a consumer that was asked to end waits for it, and not for ever.
         state, more = _go_ahead(state.group, plan, now)
         actions = (*actions, *more)
-    # What is gone meanwhile can't be started: nobody waits for it.
-    wanted = {p: heir for p, heir in state.target.items() if not state.group.gone(p)}
-    target, kept = relieved(state.group, wanted), state.kept | leavers(state.group)
-    group, more = advance(state.group, target, now)
-    state = replace(state, group=group, target=target, kept=kept)
-    actions = (*actions, *more)
-    if arrived(group, target):
-        # Only now may the empty go: until here they held something.
-        return Sentinel(group, now), (*actions, Reconcile(kept.union(target.values())))
-    return state, actions
+    target, kept = relieved(state.group, state.aim.target), state.kept | leavers(state.group)
+    aim = state.aim if target is state.aim.target else goal(state.group, target)
+    group, aim, moves = advance(state.group, aim, now)
+    group, roles = move_writers(group, now, kept | aim.slots)
+    actions = (*actions, *moves, *roles)
+    if arrived(group, aim):
+        # What went meanwhile could not be started: nobody stays for it.
+        staying = kept.union(slot for p, slot in target.items() if not group.gone(p))
+        if group.writers.slots <= staying:
+            # Only now may the empty go: until here they had something.
+            return Sentinel(group, now), (*actions, Reconcile(staying | group.holders()))
+    return replace(state, group=group, aim=aim, kept=kept), actions
+
+
+def _move_writers(group: Group, now: float) -> tuple[Group, tuple[Action, ...]]:
+    """Give every table its writer; who only observes commands nobody."""
+    return (group, ()) if group.rules.mode == "observe" else move_writers(group, now)
 
 
 def _measured(state: State, event: Measured) -> Step:
     """Remember the rates; what follows from them waits for the tick, when every topic is in."""
-    measurement = event.measurement
-    monitors, counts, said = take(state.group.monitors, event.now, measurement)
-    group = replace(state.group, monitors=monitors)
-    if not counts:
-        return replace(state, group=group), said
-    group = replace(
-        group,
-        # A partition whose rate is not known at the moment keeps its last one.
-        rates={**group.rates, **measurement.rates()},
-        there={**group.there, measurement.topic: range(measurement.count)},
-        measured_at=event.now,
-    )
-    rates = {p: r for p, r in group.rates.items() if not group.gone(p)}
-    group = replace(group, rates=rates, drift=group.drift.observe(rates, event.now))
-    return replace(state, group=_discover(group)), said
+    group, said = measured(state.group, event)
+    return replace(state, group=group), said
 
 
-def _discover(group: Group) -> Group:
-    """Give what was never seen in this reign a place, with the debts it comes with."""
-    if group.term is None:
-        return group
-    new = {
-        p: Place(Unassigned(), debt(group, p.topic)) for p in group.rates if p not in group.places
-    }
-    return place_all(group, new)
+def _ended(state: State, event: Ended) -> Step:
+    """Say that it is dead; that counts once it is read back, as any other death."""
+    group, actions = ended(state.group, event)
+    return replace(state, group=group), actions
 
 
 def _housekeep(group: Group, now: float) -> tuple[Group, tuple[Action, ...]]:
-    group, dead = condemn(group, now)
+    group, dead = declare_dead(group, now)
     group, again = repeat(group, now)
     monitors, said = listen(group.monitors, now)
     return replace(group, monitors=monitors), (*dead, *again, *comfort(group), *said)
@@ -220,7 +219,7 @@ def _reassign(group: Group, now: float, forced: tuple[str, ...]) -> Step:
     limit = group.rules.largest
     rates: Rates = {
         p: BytesPerSecond(min(group.rates.get(p, 0.0), limit))
-        for p in group.places
+        for p in group.partitions
         if not group.gone(p)
     }
     request = Pack(rates, group.rules.capacities, group.assignment(), group.drift.squared)
@@ -228,15 +227,23 @@ def _reassign(group: Group, now: float, forced: tuple[str, ...]) -> Step:
 
 
 def _sentinel_tick(state: Sentinel, event: Tick) -> Step:
+    after, actions = _watch(state, event)
+    if not isinstance(after, Sentinel):
+        return after, actions
+    group, more = _move_writers(after.group, event.now)
+    return replace(after, group=group), (*actions, *more)
+
+
+def _watch(state: Sentinel, event: Tick) -> Step:
     group, actions = _housekeep(state.group, event.now)
     # What is gone, and nobody reads, would force plans that have nothing to do.
-    group = forget(group, [p for p, at in group.places.items() if at.idle and group.gone(p)])
+    group = forget_gone(group)
     if group.rules.mode == "approve" and (plan := restored(group)):
         managing, more = _go_ahead(group, plan, event.now)  # this nobody is asked for
         return _carry_on(managing, event.now, (*actions, *more))
-    state = replace(state, group=group)
     if not informed(group, state.since, event.now):
-        return state, actions  # hold the last good assignment
+        return _uninformed(replace(state, group=group), event.now, actions)
+    state = replace(state, group=group)
     forced, due = forces(group), event.now - state.since > group.rules.look_again_s
     if not due and displaced(group):
         return state, actions
@@ -247,6 +254,21 @@ def _sentinel_tick(state: Sentinel, event: Tick) -> Step:
         after, more = _reassign(group, event.now, forced)
         return after, (*actions, *more)
     return state, actions
+
+
+def _uninformed(state: Sentinel, now: float, actions: tuple[Action, ...]) -> Step:
+    """Hold the last good assignment; what nobody reads gets a reader all the same."""
+    group = state.group
+    if group.rules.mode != "act":
+        return state, actions
+    if group.measured_at is None and now - state.since > group.rules.stale_s:
+        # No monitor at all: what the last plan knew of is all there is to know.
+        group = discovered(group, group.last_plan)
+    if (plan := reader_plan(group)) is None:
+        return replace(state, group=group), actions
+    # Nobody is retired by what is not known.
+    managing, more = _go_ahead(group, plan, now, group.living() | last_slots(group))
+    return _carry_on(managing, now, (*actions, *more))
 
 
 def _offered(
@@ -290,26 +312,27 @@ def _reassign_packed(state: Reassign, event: Packed) -> Step:
     return _carry_on(managing, event.now, actions)
 
 
-def _go_ahead(group: Group, plan: Plan, now: float) -> tuple[Manage, tuple[Action, ...]]:
-    kept = stays(group)
-    needed = kept.union(plan.target.values(), group.assignment().values())
-    managing = Manage(group, now, plan.target, kept)
+def _go_ahead(
+    group: Group, plan: Plan, now: float, kept: frozenset[Slot] = frozenset()
+) -> tuple[Manage, tuple[Action, ...]]:
+    kept |= stays(group)
+    needed = kept.union(plan.target.values(), group.holders())
+    managing = Manage(replace(group, last_plan=plan.target), now, goal(group, plan.target), kept)
     return managing, (Publish(planned(group, plan)), Reconcile(needed))
 
 
 def _rejected(group: Group, now: float, reason: str) -> Step:
-    """Stay as it is; who was made for a plan that came to nothing is retired."""
+    """Stay as it is; a consumer made for a plan that came to nothing is retired."""
     said = Say("plan.rejected", {"reason": reason})
-    if group.rules.mode != "act":
+    if group.rules.mode != "act" or group.holders() >= group.living():
         return Sentinel(group, now), (said,)
-    holding = frozenset(group.assignment().values())
-    if holding >= living(group):
-        return Sentinel(group, now), (said,)
-    return Sentinel(group, now), (said, Reconcile(holding))
+    return Sentinel(group, now), (said, Reconcile(group.holders()))
 
 
 def _reassign_tick(state: Reassign, event: Tick) -> Step:
     group, actions = _housekeep(state.group, event.now)
+    group, more = _move_writers(group, event.now)
+    actions = (*actions, *more)
     if event.now - state.since > group.rules.plan_timeout_s:
         said = Say("packing.overdue", {"seconds": group.rules.plan_timeout_s})
         return Sentinel(group, event.now), (*actions, said)
@@ -324,7 +347,8 @@ def _manage_tick(state: Manage, event: Tick) -> Step:
     if event.now - state.since > group.rules.plan_timeout_s:
         said = Say("plan.overdue", {"seconds": group.rules.plan_timeout_s})
         return Sentinel(group, event.now), (*actions, said)
-    return _carry_on(replace(state, group=group), event.now, actions)
+    there = {p: slot for p, slot in state.aim.target.items() if not group.gone(p)}
+    return _carry_on(replace(state, group=group, aim=goal(group, there)), event.now, actions)
 
 
 def _nothing(state: State, _event: Event) -> Step:
@@ -336,32 +360,25 @@ def _nothing(state: State, _event: Event) -> Step:
 TRANSITIONS: Mapping[tuple[type, type], tuple[Callable[..., Step], tuple[type, ...]]] = {
     (Synchronize, Heard): (_synchronize_heard, (Sentinel, Deposed)),
     (Synchronize, Measured): (_measured, ()),
-    (Synchronize, Packed): (_nothing, ()),  # asked for before the doubt
+    (Synchronize, Packed): (_nothing, ()),  # asked for before the inconsistency
     (Synchronize, Tick): (_synchronize_tick, ()),
+    (Synchronize, Ended): (_ended, ()),
     (Sentinel, Heard): (_reigning_heard, (Manage, Synchronize, Deposed)),
     (Sentinel, Measured): (_measured, ()),
     (Sentinel, Packed): (_nothing, ()),  # came too late
     (Sentinel, Tick): (_sentinel_tick, (Reassign, Manage)),
+    (Sentinel, Ended): (_ended, ()),
     (Reassign, Heard): (_reigning_heard, (Manage, Synchronize, Deposed)),
     (Reassign, Measured): (_measured, ()),
     (Reassign, Packed): (_reassign_packed, (Sentinel, Manage)),
     (Reassign, Tick): (_reassign_tick, (Sentinel,)),
+    (Reassign, Ended): (_ended, ()),
     (Manage, Heard): (_reigning_heard, (Sentinel, Synchronize, Deposed)),
     (Manage, Measured): (_measured, ()),
     (Manage, Packed): (_nothing, ()),  # came too late
     (Manage, Tick): (_manage_tick, (Sentinel,)),
+    (Manage, Ended): (_ended, ()),
 }
-
-
-def diagram() -> str:
-    """Return the states and what leads from one to another, as Mermaid text."""
-    edges = sorted(
-        f"    {old.__name__} --> {new.__name__}: {event.__name__}"
-        for (old, event), (_, targets) in TRANSITIONS.items()
-        for new in targets
-    )
-    ends = ["    [*] --> Synchronize", "    Deposed --> [*]"]
-    return "\n".join(["stateDiagram-v2", ends[0], *edges, ends[1]])
 
 
 def transition(state: State, event: Event) -> Step:

@@ -6,30 +6,22 @@ when a field changes its meaning. Readers skip kinds they do not know.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from pydantic import BeforeValidator, Field
-
+from binwright.core.fields import (
+    Amount,
+    Epoch,
+    KnownOffsets,
+    Number,
+    Offset,
+    Offsets,
+    Partition,
+    Rate,
+    Revision,
+    SlotNumber,
+    Term,
+)
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
-
-
-def _partition(value: object) -> TopicPartition:
-    return TopicPartition.parse(value if isinstance(value, str) else "")
-
-
-_Number = Annotated[int, Field(ge=0, le=2**63 - 1)]  # what Kafka and our JSON can hold
-_Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-Epoch = _Number
-"""Which process of a slot: the offset of its `Hello` in metadata partition 0."""
-Term = _Number
-"""Which controller: the offset of its `Claim` in metadata partition 0."""
-Offset = _Number
-Revision = _Number
-SlotNumber = Annotated[Slot, Field(ge=0, le=2**31 - 2)]  # its partition is one higher
-Partition = Annotated[TopicPartition, BeforeValidator(_partition)]
-Rate = Annotated[BytesPerSecond, Field(ge=0, allow_inf_nan=False)]
-
 
 # --- to partition 0: what controllers read -----------------------------------------------------
 
@@ -53,96 +45,90 @@ class Hello:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TableReport:
+    """One table as its writer sees it, in the `Report` of the writer's consumer."""
+
+    state: Literal["claiming", "landing", "refused"]
+    committed: Offsets  # the next offset to land
+    age_s: Amount = 0.0  # of the oldest staged row that has not landed
+    pending_bytes: Number = 0  # staged, announced, not landed
+    rows: Number = 0  # landed by this writer
+    commits: Number = 0  # made by this writer
+    fault: str = ""  # why the table takes nothing at the moment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """A consumer's state, every second and at once when asked."""
 
     slot: SlotNumber
     epoch: Epoch
     term: Term  # the highest seen
-    ready: bool  # claims stand on every table
-    held: Mapping[Partition, Offset]  # -> landed: the next offset to land
-    opening: tuple[Partition, ...] = ()  # start obeyed, its offset is not known yet
-    ahead: tuple[Partition, ...] = ()  # read, but not landed before the old owner's write has
-    closing: tuple[Partition, ...] = ()  # stop obeyed, the last write is not settled yet
-    rate: _Amount = 0.0  # bytes/s landed, values and keys as read
-    landed_rows: _Number = 0  # by this epoch
-    holes: _Number = 0  # offsets that retention took before we read them
-    writing: bool = False
-    leaving: bool = False  # asked to end: it reads on, and wishes its partitions moved away
-    kind: Literal["report/2"] = "report/2"
+    ready: bool  # its staging place can be written
+    reading: KnownOffsets  # -> next to stage; None: it looks where to begin
+    writing: Mapping[str, TableReport]  # topics whose table it writes
+    rate: Amount = 0.0  # bytes/s staged, values and keys as read
+    busy: Amount = 0.0  # share of the time in which fetching waited for staging, 0 to 1
+    staged_rows: Number = 0  # by this epoch
+    staged_bytes: Number = 0  # in files of this epoch that have not landed
+    lost_offsets: Number = 0  # that retention took before they were read
+    leaving: bool = False  # asked to end: it works on until its partitions and tables have moved
+    kind: Literal["report/3"] = "report/3"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """The answer to `StopConsuming`, at once: what is in flight of `unsettled` is not known yet."""
+    """The answer to `StopReading` (at once) or `StopWriting` (its commit in flight has ended)."""
 
     slot: SlotNumber
     epoch: Epoch
     revision: Revision
-    next: Mapping[Partition, Offset | None]  # the next to read; None: not held
-    quit_ms: _Number  # wall clock when fetching ended; measures the pause
-    unsettled: tuple[Partition, ...] = ()  # rows before `next` are on their way; `Landed` follows
-    kind: Literal["stopped/2"] = "stopped/2"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Landed:
-    """The last write of these, which a `Stopped` left unsettled, is in the table."""
-
-    slot: SlotNumber
-    epoch: Epoch
-    revision: Revision  # of the stop
-    landed: Mapping[Partition, Offset]
-    kind: Literal["landed/1"] = "landed/1"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fence:
-    """What an heir raises: claim the dead slot's app id with the number of its `Dead` record."""
-
-    slot: SlotNumber
-    number: Offset
+    next: KnownOffsets  # the next to stage; None: not read here
+    tables: tuple[str, ...] = ()  # topics whose table it writes no more
+    quit_ms: Number = 0  # wall clock when fetching ended; measures the pause
+    kind: Literal["stopped/3"] = "stopped/3"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
-    """The answer to `StartConsuming`: these partitions are read now; these fences stand."""
+    """The answer to `StartReading` or `StartWriting`."""
 
     slot: SlotNumber
     epoch: Epoch
     revision: Revision
-    offsets: Mapping[Partition, Offset]  # where reading began
-    fences: tuple[Fence, ...] = ()
-    kind: Literal["started/1"] = "started/1"
+    offsets: Offsets  # where reading began
+    tables: tuple[str, ...] = ()  # topics whose table it writes now
+    kind: Literal["started/2"] = "started/2"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """A table's writer misses what comes next of these partitions: read them again from there."""
+
+    slot: SlotNumber  # the writer's
+    epoch: Epoch
+    committed: Offsets  # -> the next offset to land
+    kind: Literal["gap/1"] = "gap/1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goodbye:
-    """A graceful exit: nothing is in flight or unclear, and nothing follows."""
+    """A graceful exit: everything read is staged and announced, and nothing follows."""
 
     slot: SlotNumber
     epoch: Epoch
-    landed: Mapping[Partition, Offset]
-    kind: Literal["goodbye/1"] = "goodbye/1"
+    next: Offsets  # the next to stage, of what it still read
+    kind: Literal["goodbye/2"] = "goodbye/2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dead:
-    """Voids every `Hello` of the slot before this record, whoever wrote it."""
+    """Voids one `Hello`, whoever wrote this."""
 
     slot: SlotNumber
+    epoch: Epoch  # which process is meant
     term: Term
-    kind: Literal["dead/1"] = "dead/1"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fenced:
-    """A fence that a `Started` confirmed, for controllers to come."""
-
-    slot: SlotNumber
-    number: Offset
-    topic: str
-    kind: Literal["fenced/1"] = "fenced/1"
+    kind: Literal["dead/2"] = "dead/2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,9 +137,9 @@ class Planned:
 
     term: Term
     reasons: tuple[str, ...]
-    consumers: _Number
+    consumers: Number
     moves: Mapping[Partition, SlotNumber]  # -> the heir; first starts are not moves
-    rscore: _Amount  # bytes/s moved, in units of capacity (eq. 11)
+    rscore: Amount  # bytes/s moved, in units of capacity (eq. 11)
     rates: Mapping[Partition, Rate]
     targets: Mapping[Partition, SlotNumber]
     keeps: Offset | None = None  # the approved plan that it brings back; None: nobody was asked
@@ -166,8 +152,8 @@ class Proposed:
 
     term: Term
     reasons: tuple[str, ...]
-    consumers: _Number
-    rscore: _Amount  # bytes/s moved, in units of capacity (eq. 11)
+    consumers: Number
+    rscore: Amount  # bytes/s moved, in units of capacity (eq. 11)
     owners: Mapping[Partition, SlotNumber]  # who read what when it was made
     targets: Mapping[Partition, SlotNumber]
     waits: bool  # for an approval; else it is only shown
@@ -217,11 +203,10 @@ Inbound = (
     | Hello
     | Report
     | Stopped
-    | Landed
+    | Gap
     | Started
     | Goodbye
     | Dead
-    | Fenced
     | Planned
     | Proposed
     | Approved
@@ -242,37 +227,50 @@ class StateQuery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StopConsuming:
-    """Quit fetching, and answer, at once; say `Landed` when what is in flight is settled."""
+class StopReading:
+    """Stop fetching these, drop what is not staged, and answer at once."""
 
     term: Term
     revision: Revision
     epoch: Epoch  # whom it addresses
     partitions: tuple[Partition, ...]
-    kind: Literal["stop-consuming/1"] = "stop-consuming/1"
+    kind: Literal["stop-reading/1"] = "stop-reading/1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StartConsuming:
-    """Read these. An offset of None means: raise the fences, then resolve.
+class StartReading:
+    """Read these from here on, also what is read already from elsewhere.
 
-    `ahead`: land nothing of them before a second start, without it, says so.
+    An offset of None means: from the group's committed offset, else by the start rule.
     """
 
     term: Term
     revision: Revision
     epoch: Epoch  # whom it addresses
-    offsets: Mapping[Partition, Offset | None]
-    fences: tuple[Fence, ...] = ()
-    ahead: bool = False
-    kind: Literal["start-consuming/2"] = "start-consuming/2"
+    offsets: KnownOffsets
+    kind: Literal["start-reading/1"] = "start-reading/1"
 
-    def __post_init__(self) -> None:
-        """Refuse an offset beside fences: whoever fences must resolve, or it reads too early."""
-        if self.fences and any(offset is not None for offset in self.offsets.values()):
-            raise ValueError("a start with fences must not carry offsets")
-        if self.ahead and None in self.offsets.values():
-            raise ValueError("who reads ahead must be told from where")
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopWriting:
+    """Give up writing these tables once the commit in flight has ended."""
+
+    term: Term
+    revision: Revision
+    epoch: Epoch  # whom it addresses
+    tables: tuple[str, ...]  # by their topics
+    kind: Literal["stop-writing/1"] = "stop-writing/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartWriting:
+    """Be the writer of these tables: claim, then land what is staged."""
+
+    term: Term
+    revision: Revision
+    epoch: Epoch  # whom it addresses
+    tables: tuple[str, ...]  # by their topics
+    kind: Literal["start-writing/1"] = "start-writing/1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,7 +282,34 @@ class Leave:
     kind: Literal["leave/1"] = "leave/1"
 
 
-Command = StateQuery | StopConsuming | StartConsuming | Leave
+Command = StateQuery | StopReading | StartReading | StopWriting | StartWriting | Leave
+
+
+# --- the landing topic: consumers to tables' writers --------------------------------------------
+
+
+class OffsetRange(NamedTuple):
+    """Offsets from `first` up to, not including, `next`."""
+
+    first: Offset
+    next: Offset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staged:
+    """A staged file is complete and durable. It holds every record of these ranges, once (†)."""
+
+    topic: str
+    topic_id: str | None  # which topic of this name; None: the brokers do not tell
+    file: str  # its name in the table's staging directory
+    rows: Number
+    bytes: Number
+    ranges: Mapping[Partition, OffsetRange]
+    slot: SlotNumber
+    epoch: Epoch
+    age_s: Amount = 0.0  # of the oldest row since it was fetched, when this was sent
+    cut: tuple[Partition, ...] = ()  # whose log was cut: the range begins at what was its end
+    kind: Literal["staged/1"] = "staged/1"
 
 
 # --- the metrics topic -------------------------------------------------------------------------
@@ -301,17 +326,17 @@ warming: over less than half the window, or not known yet. stale: this pass brou
 class PartitionRate(NamedTuple):
     """One partition in a `Measurement`; on the wire an array of these values, in this order."""
 
-    partition: _Number
+    partition: Number
     rate: Rate | None  # bytes/s as stored; None: not known yet, or nobody leads it
-    window_s: _Amount  # what the rate was measured over
+    window_s: Amount  # what the rate was measured over
     end: Offset
     start: Offset  # with tiered storage that of the whole log, remote part and all
-    bytes_per_record: _Amount | None  # lately
-    records_per_s: _Amount | None = None  # offsets used up: control records count
-    size: _Number | None = None  # bytes kept, when last told; with tiered storage the local part
+    bytes_per_record: Amount | None  # lately
+    records_per_s: Amount | None = None  # offsets used up: control records count
+    size: Number | None = None  # bytes kept, when last told; with tiered storage the local part
     quality: Quality = "measured"
-    age_s: _Amount = 0.0  # of the sample that this rests on
-    leader: _Number | None = None
+    age_s: Amount = 0.0  # of the sample that this rests on
+    leader: Number | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -319,11 +344,11 @@ class Measurement:
     """One topic at one pass of a monitor, or some of its partitions: large topics come in parts."""
 
     topic: str
-    at_ms: _Number  # wall clock
+    at_ms: Number  # wall clock
     monitor: str  # unique to the process: two may speak of one topic
-    number: _Number  # of the pass; grows
-    interval_s: _Amount  # when the next is to be expected
-    count: _Number  # partitions the topic has, in all parts together; 0: it is gone
+    number: Number  # of the pass; grows
+    interval_s: Amount  # when the next is to be expected
+    count: Number  # partitions the topic has, in all parts together; 0: it is gone
     partitions: tuple[PartitionRate, ...]
     kind: Literal["measurement/2"] = "measurement/2"
 
@@ -336,4 +361,4 @@ class Measurement:
         }
 
 
-Message = Inbound | Command | Measurement
+Message = Inbound | Command | Staged | Measurement

@@ -8,6 +8,8 @@ topic one monitor is followed for as long as it speaks.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from immutables import Map
+
 from binwright.core.events import Say
 from binwright.core.messages import Measurement
 
@@ -35,7 +37,7 @@ class Monitors:
     """Who speaks, and who is believed of which topic."""
 
     voices: Mapping[str, Voice] = field(default_factory=dict)  # monitor -> when it last spoke
-    followed: Mapping[str, Voice] = field(default_factory=dict)  # topic -> who is believed
+    followed: Map[str, Voice] = field(default_factory=Map)  # topic -> who is believed
 
 
 def take(known: Monitors, now: float, said: Measurement) -> tuple[Monitors, bool, tuple[Say, ...]]:
@@ -57,7 +59,7 @@ def take(known: Monitors, now: float, said: Measurement) -> tuple[Monitors, bool
                 return known, False, tell
         elif not followed.silent(now):
             return known, False, tell
-    return replace(known, followed={**known.followed, said.topic: voice}), True, tell
+    return replace(known, followed=known.followed.set(said.topic, voice)), True, tell
 
 
 def listen(known: Monitors, now: float) -> tuple[Monitors, tuple[Say, ...]]:

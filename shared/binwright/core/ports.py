@@ -1,11 +1,12 @@
 """What the services need from the world. Adapters give it; so do the fakes in `testing`."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from binwright.core.model import Slot, TopicPartition
+from binwright.core.writer.batch import Batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,15 @@ class Reader(Protocol):
         """Let go of connections."""
 
 
+@dataclass(frozen=True, slots=True)
+class TopicFacts:
+    """How a topic is set up."""
+
+    config: Mapping[str, str]  # by Kafka's names; what Kafka does not tell is left out
+    replicas: int  # of the partition that has the fewest
+    brokers: int  # that are alive
+
+
 class Bus(Protocol):
     """Control topics: small messages to one partition, in order."""
 
@@ -50,8 +60,24 @@ class Bus(Protocol):
     async def partitions(self, topic: str) -> int:
         """Return how many partitions the topic has; 0 when there is no such topic."""
 
+    async def topic_id(self, topic: str) -> str | None:
+        """Return which of all topics that ever had this name it is; None if Kafka does not tell.
+
+        Raises:
+            BrokerUnavailable: Nobody answers, or we may not know.
+            TopicMissing: There is none of this name now.
+        """
+
     async def ensure(self, topic: str, partitions: int, config: Mapping[str, str]) -> None:
         """Create the topic, or grow it to at least `partitions`; `config` is for a new one."""
+
+    async def describe(self, topic: str, names: Collection[str]) -> TopicFacts:
+        """Return how a topic is set up, with the settings of these names.
+
+        Raises:
+            BrokerUnavailable: Nobody answers, or we may not know.
+            TopicMissing: There is no such topic.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +131,11 @@ class Logs(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Hint:
-    """A committed offset and what it refers to: for people's tools and a quick start."""
+class GroupOffset:
+    """An offset committed under the group's name: for people's tools and a quick start."""
 
     offset: int  # the next offset to land
-    version: int  # of the writer's own last commit
-    table: str  # the table's id: a hint about another table is void
-    topic_id: str | None = None  # as is one about another topic of the same name
+    topic_id: str | None = None  # of which topic of this name, where that is known
 
 
 class Intake(Protocol):
@@ -121,7 +145,7 @@ class Intake(Protocol):
         """Fetch from `offset` on; the other partitions are not disturbed."""
 
     def stop(self, partition: TopicPartition) -> None:
-        """Quit fetching at once; nothing of it is returned any more."""
+        """Stop fetching at once; nothing of it is returned any more."""
 
     async def fetch(
         self, max_bytes: int, timeout_s: float
@@ -137,22 +161,41 @@ class Intake(Protocol):
     ) -> Mapping[TopicPartition, tuple[int, int]]:
         """Return (first offset kept, end offset); raise `BrokerUnavailable`, `TopicMissing`."""
 
+    async def partitions(self, topic: str) -> Collection[TopicPartition]:
+        """Return what partitions the topic has; raise `BrokerUnavailable`, `TopicMissing`."""
+
     async def topic_id(self, topic: str) -> str | None:
         """Return which of all topics that ever had this name it is; None if Kafka does not tell.
+
+        The leaders of its partitions are asked: they serve the records.
 
         Raises:
             BrokerUnavailable: Nobody answers, or we may not know.
             TopicMissing: There is none of this name now.
         """
 
-    async def hints(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Hint]:
-        """Return the readable hints among the group's committed offsets."""
+    async def committed(
+        self, partitions: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, GroupOffset]:
+        """Return the group's committed offsets, of the partitions that have one."""
 
-    async def hint(self, hints: Mapping[TopicPartition, Hint]) -> None:
+    async def commit(self, offsets: Mapping[TopicPartition, GroupOffset]) -> None:
         """Commit offsets under the group's name; raise `BrokerUnavailable`."""
 
     def lost(self) -> Mapping[TopicPartition, tuple[int, int]]:
-        """Return holes met since the last call: partition -> (wanted, first offset there was)."""
+        """Return jumps since the last call: partition -> (offset wanted, offset it goes on at).
+
+        Forward: retention took what is between. Back: the log was cut, or made anew.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One topic's table, and to whom it belongs."""
+
+    topic: str
+    group: str
+    cluster: str  # the id of the Kafka cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,25 +208,45 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A stretch of a table's history, newest first; `complete` when nothing older is wanted."""
+    """The newest commits of a table, newest first."""
 
     commits: Sequence[Commit]
-    complete: bool  # False: the table no longer remembers as far back as was asked
+    complete: bool  # nothing older is left to ask for, though more may have been cleaned up
+
+
+@dataclass(frozen=True, slots=True)
+class TableFiles:
+    """The data files that a table consists of now."""
+
+    count: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """What a compaction did."""
+
+    removed: int  # small files
+    added: int  # the files in their place
 
 
 class Lake(Protocol):
-    """The Delta tables, one per topic. One call at a time."""
+    """The Delta tables, one per topic.
 
-    async def open(self, topic: str) -> str:
-        """Create the topic's table unless it is there; return its id.
+    Calls for one topic come one at a time; `files`, `compact` and `vacuum`, one at a time among
+    themselves, may go on meanwhile.
+    """
+
+    async def open(self, table: Table) -> None:
+        """Create the topic's table unless it is there, and see that it is this group's.
 
         Raises:
             LakeUnavailable: Spark does not answer; try again.
-            UserError: The place cannot be written, or holds something else.
+            TableRefused: The place cannot be written, holds something else, or is another group's.
         """
 
-    async def claim(self, topic: str, app: str, version: int) -> int | None:
-        """Append nothing under (`app`, `version`): a claim or a fence.
+    async def claim(self, topic: str, app: str, version: int, stamp: str | None) -> int | None:
+        """Append nothing under (`app`, `version`).
 
         Returns:
             The commit's table version; None if it was skipped, because as high a number stands.
@@ -191,25 +254,61 @@ class Lake(Protocol):
         Raises:
             WriteConflict: Another commit of this app id came between; proves nothing.
             WriteUnclear: No verdict within the time limit.
+            TableRefused: The server itself refused it, before anything was committed.
         """
 
     async def append(
-        self,
-        topic: str,
-        rows: Mapping[TopicPartition, Sequence[Record]],
-        app: str,
-        version: int,
-        stamp: str,
+        self, topic: str, batch: Batch, app: str, version: int, stamp: str
     ) -> int | None:
-        """Append `rows` in one commit; returns and raises like `claim`."""
+        """Have Spark append the batch's rows of its staged files in one commit.
 
-    async def history(self, topic: str, after: int) -> History:
-        """Return the versions later than `after`; raise `LakeUnavailable`."""
+        Returns and raises like `claim`, and:
 
-    async def newest(
-        self, topic: str, partitions: Collection[TopicPartition]
-    ) -> Mapping[TopicPartition, int]:
-        """Return the highest landed offset of each partition that has rows."""
+        Raises:
+            StagedUnreadable: A staged file is gone or torn; nothing was committed by this call.
+        """
+
+    async def history(self, topic: str, limit: int) -> History:
+        """Return the newest `limit` commits; raise `LakeUnavailable`, `TableRefused`."""
+
+    async def newest(self, topic: str) -> Mapping[int, int]:
+        """Return the highest landed offset of each partition that has rows: a scan, so slow."""
+
+    async def files(self, topic: str) -> TableFiles:
+        """Return what the table consists of. Raises like `history`."""
+
+    async def compact(self, topic: str) -> Compaction:
+        """Merge small files into larger ones. Raises like `history`."""
+
+    async def vacuum(self, topic: str) -> None:
+        """Delete files that no version of the retention needs. Raises like `history`."""
+
+    async def release(self, topic: str) -> None:
+        """Let go of what is kept for this table; the next call begins anew."""
+
+
+class Staging(Protocol):
+    """Where staged files are: a directory or object-store prefix, one directory per topic."""
+
+    async def prepare(self) -> None:
+        """See that it can be written; raise `StagingUnavailable`."""
+
+    async def write(
+        self, topic: str, name: str, rows: Mapping[TopicPartition, Sequence[Record]]
+    ) -> int:
+        """Write a file whole and durably; return its bytes. Raise `StagingUnavailable`."""
+
+    async def delete(self, topic: str, names: Collection[str]) -> None:
+        """Delete files; one that is not there is no fault. Raise `StagingUnavailable`."""
+
+    async def present(self, topic: str, names: Collection[str]) -> Collection[str]:
+        """Return which of these files are there, whole and readable."""
+
+    async def existing(self, topic: str, names: Collection[str]) -> Collection[str]:
+        """Return which of these files are there and not empty; cheap: torn ones are among them."""
+
+    async def collect(self, topic: str, older_than_s: float) -> int:
+        """Delete the topic's files of this age, and unfinished ones; return how many."""
 
 
 class Fleet(Protocol):
@@ -226,6 +325,13 @@ class Fleet(Protocol):
 
     async def destroy(self, slot: Slot) -> None:
         """End the slot's process without grace; if it is desired it starts again."""
+
+    def watch(self, ended: Callable[[Slot, str], None]) -> None:
+        """Have `ended` told at once of each process that ends, by slot and name, until `rest`.
+
+        The name is how `Hello.process` begins. A fleet that cannot tell a slot's processes from one
+        another tells nothing: then a death is known by its silence, or by the next Hello.
+        """
 
     def rest(self) -> None:
         """Leave everything as it is, and keep nothing up: another controller orders from now on."""

@@ -1,18 +1,17 @@
-"""Who is there already, and reads nothing, takes what a new consumer would have taken.
+"""An idle consumer takes what a new one would have taken.
 
 A packing numbers new consumers by itself. A process that has just come back after a death would be
-retired for one that is to be started yet, and what its slot wrote before would have to be fenced.
+retired for one that is to be started yet.
 """
 
 from binwright.core.group import Group
 from binwright.core.model import Assignment, Slot, TopicPartition
-from binwright.core.synchronize import living
 
 
 def by_those_present(group: Group, target: Assignment) -> dict[TopicPartition, Slot]:
     """Return `target` with idle slots, ready ones first, for new ones that sustain as much."""
     wanted, holding = frozenset(target.values()), frozenset(group.assignment().values())
-    there = living(group)
+    there = group.living()
     idle = sorted(
         (slot for slot in there - holding - wanted if not group.member(slot).leaving),
         key=lambda slot: (not group.member(slot).ready, slot),

@@ -1,27 +1,23 @@
-"""Synchronize: from everybody's answers to where every partition is."""
+"""Synchronize: from everybody's reports to who reads and writes what."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from binwright.core.approval import stays
-from binwright.core.events import Action, Broadcast, Reconcile, Say, Tell
-from binwright.core.group import Group, Held, Place, Stopping, Unassigned, debt
+from binwright.core.commands import Sent, stop_unexpected
+from binwright.core.events import Action, Broadcast, Reconcile, Say
+from binwright.core.group import Group
 from binwright.core.messages import Inbound, Report, StateQuery
 from binwright.core.model import Slot, TopicPartition
-from binwright.core.moving import stop_command
+from binwright.core.ownership import K, Owned, Ownership, Partitions, Released, State
 
 
-def ask(group: Group, term: int) -> tuple[Group, tuple[Action, ...]]:
-    """Begin the term: ask every slot that has a metadata partition, in the fleet or not (†)."""
+def ask(group: Group, term: int) -> Sent:
+    """Begin the term: ask every slot that has a metadata partition, in the fleet or not."""
     said = Say("term.begun", {"term": term})
-    # Who died together with the former leader is started now, not when its silence is proven.
-    orders = (Reconcile(living(group) | stays(group)), Broadcast(StateQuery(term=term)))
+    # Who died together with the previous leader is started now, not when its silence is proven.
+    orders = (Reconcile(group.living() | stays(group)), Broadcast(StateQuery(term=term)))
     return replace(group, term=term, revisions=0), (said, *orders)
-
-
-def living(group: Group) -> frozenset[Slot]:
-    """Return who was a member by its last word, or may be one yet."""
-    return frozenset(slot for slot, member in group.members.items() if member.epoch is not None)
 
 
 def awaited(group: Group) -> list[Slot]:
@@ -43,53 +39,43 @@ def collect(
     return {s: r for s, r in answers.items() if r.epoch == group.member(s).epoch}
 
 
-def concluded(
-    group: Group, answers: Mapping[Slot, Report], now: float
-) -> tuple[Group, tuple[Action, ...]]:
-    """Say where everything is: what is held stays, and every silence is owed a fence."""
-    group = replace(group, doubt=_doubted(group), places={})
-    owners: dict[TopicPartition, dict[Slot, int]] = {}
-    leaving: set[TopicPartition] = set()
-    for slot, report in sorted(answers.items()):
-        for partition in (*report.held, *report.opening, *report.closing, *report.ahead):
-            owners.setdefault(partition, {})[slot] = report.epoch
-        # The word that lets one land what it read ahead may never come (†).
-        leaving.update(report.closing, report.ahead)
-    group, revision = group.next_revision()
-    places = {}
-    for partition, holders in sorted(owners.items()):
-        owed = debt(group, partition.topic)
-        if len(holders) == 1 and partition not in leaving:
-            ((slot, epoch),) = holders.items()
-            places[partition] = Place(Held(slot, epoch), owed)
-        else:
-            # Held twice: stopped at both, then placed by resolve, with neither's word.
-            at = Stopping(holders, revision, now, twice=len(holders) > 1)
-            places[partition] = Place(at, owed)
-    unread = {p: Place(Unassigned(), debt(group, p.topic)) for p in group.rates if p not in places}
-    group = replace(group, places={**places, **unread})
-    return group, (*_stops(group), Say("group.synchronized", {"held": len(places)}))
+def concluded(group: Group, answers: Mapping[Slot, Report]) -> Sent:
+    """Take what is read and written as the reports say; of two that have the same, stop one.
 
-
-def _doubted(group: Group) -> frozenset[Slot]:
-    """A slot needs no fence only if its claims stand, or it left nothing.
-
-    Whoever lived before our claim has answered it by now. Whoever came after it was told nothing by
-    older controllers: that one need not answer, but its claims must stand.
+    What nobody answers for is released at the offset last known of it.
     """
-    return frozenset(
-        slot
-        for slot, member in group.members.items()
-        if not (member.left_nothing or member.claimed)
+    reports = [report for _, report in sorted(answers.items())]
+    free = {p: Released(_last_known(group, p)) for p in _partitions(group)}
+    group = replace(
+        group,
+        partitions=Partitions(_owned(free, ((report, report.reading) for report in reports))),
+        writers=Ownership(_owned({}, ((report, report.writing) for report in reports))),
     )
+    actions: list[Action] = []
+    for report in reports:
+        partitions = report.reading.keys() - group.partitions.of(report.slot)
+        tables = report.writing.keys() - group.writers.of(report.slot)
+        group, sent = stop_unexpected(group, report.slot, partitions, tables)
+        actions += sent
+    owned = sum(at.slot is not None for at in group.partitions.values())
+    return group, (*actions, Say("group.synchronized", {"owned": owned}))
 
 
-def _stops(group: Group) -> tuple[Action, ...]:
-    stopping: dict[Slot, dict[TopicPartition, Place]] = {}
-    for partition, place in sorted(group.places.items()):
-        if isinstance(place.at, Stopping):
-            for slot in place.at.owners:
-                stopping.setdefault(slot, {})[partition] = place
-    return tuple(
-        Tell(slot, stop_command(group, slot, places)) for slot, places in sorted(stopping.items())
-    )
+def _partitions(group: Group) -> set[TopicPartition]:
+    topics = ((topic, group.rates.count(topic) or 0) for topic in group.rates.names)
+    return {*group.partitions, *(TopicPartition(t, n) for t, count in topics for n in range(count))}
+
+
+def _last_known(group: Group, partition: TopicPartition) -> int | None:
+    at = group.partitions.get(partition)
+    return at.offset if isinstance(at, Released) else None
+
+
+def _owned(free: Mapping[K, State], claims: Iterable[tuple[Report, Iterable[K]]]) -> dict[K, State]:
+    """Return who has what; of two that say so the lowest slot keeps it."""
+    states = dict(free)
+    for report, keys in claims:
+        for key in keys:
+            if states.get(key, Released()).slot is None:
+                states[key] = Owned(report.slot, report.epoch)
+    return states

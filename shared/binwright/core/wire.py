@@ -6,19 +6,20 @@ from typing import Annotated, Any
 
 import orjson
 from pydantic import Field, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
 from binwright.core.errors import MalformedMessage, UnknownKind
 from binwright.core.messages import (
     Command,
     Dead,
-    Fenced,
+    Gap,
     Goodbye,
     Hello,
     Inbound,
-    Landed,
     Measurement,
     Message,
     Report,
+    Staged,
     Started,
     Stopped,
 )
@@ -30,8 +31,7 @@ def _adapter(union: Any) -> TypeAdapter[Any]:
 
 
 _INBOUND, _COMMAND, _MEASUREMENT = _adapter(Inbound), _adapter(Command), TypeAdapter(Measurement)
-
-_UNKNOWN = {"union_tag_invalid", "literal_error"}  # pydantic's words; only kinds are literals
+_STAGED = TypeAdapter(Staged)
 
 
 def _plain(value: object) -> object:
@@ -65,11 +65,9 @@ def key(message: Message) -> bytes:
     """Return the record key: kind and slot (or topic), so that compaction keeps the last word."""
     name = message.kind.partition("/")[0]
     match message:
-        case Measurement():
+        case Measurement() | Staged():
             return message.topic.encode()
-        case Fenced():
-            return f"{name}/{message.slot}/{message.topic}".encode()
-        case Hello() | Report() | Stopped() | Landed() | Started() | Goodbye() | Dead():
+        case Hello() | Report() | Stopped() | Started() | Gap() | Goodbye() | Dead():
             return f"{name}/{message.slot}".encode()
         case _:
             return name.encode()
@@ -82,11 +80,18 @@ def _decode(adapter: TypeAdapter[Any], payload: bytes | None) -> Any:
     except ValidationError as exc:
         faults = exc.errors(include_url=False, include_context=False)
         # Of an unknown kind nothing else needs to fit: `kind` is the last field to be looked at.
-        unknown = [fault for fault in faults if fault["type"] in _UNKNOWN]
+        unknown = [fault for fault in faults if _of_the_kind(fault)]
         first = (unknown or faults)[0]
         where = ".".join(map(str, first["loc"])) or "message"
         error = UnknownKind if unknown else MalformedMessage
         raise error(f"{where}: {first['msg']}", payload) from exc
+
+
+def _of_the_kind(fault: ErrorDetails) -> bool:
+    """Tell whether pydantic found fault with the message's kind."""
+    return fault["type"] == "union_tag_invalid" or (
+        fault["type"] == "literal_error" and fault["loc"][-1:] == ("kind",)
+    )
 
 
 def decode_inbound(payload: bytes | None) -> Inbound:
@@ -104,4 +109,10 @@ def decode_command(payload: bytes | None) -> Command:
 def decode_measurement(payload: bytes | None) -> Measurement:
     """Read a record of the metrics topic; raise `MalformedMessage` or `UnknownKind`."""
     message: Measurement = _decode(_MEASUREMENT, payload)
+    return message
+
+
+def decode_staged(payload: bytes | None) -> Staged:
+    """Read a record of the landing topic; raise `MalformedMessage` or `UnknownKind`."""
+    message: Staged = _decode(_STAGED, payload)
     return message

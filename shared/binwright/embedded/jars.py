@@ -66,7 +66,7 @@ def parse_lock(text: str) -> tuple[Artifact, ...]:
 
 
 def locked_jars(name: str) -> tuple[Artifact, ...]:
-    """Return the jars of a lock file that this package ships: "kafka" or "delta"."""
+    """Return the jars of a lock file that this package ships: "kafka", "delta" or "s3"."""
     return parse_lock(files(__package__).joinpath(f"{name}.lock").read_text())
 
 

@@ -3,19 +3,19 @@
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from importlib.resources import files
 from pathlib import Path
 
 from binwright.core.errors import EmbeddedError
-from binwright.embedded.cache import cache_dir
 from binwright.embedded.classes import Archive, archive_of, archived_meanwhile
-from binwright.embedded.ivy import ivy_fetch, pyspark_jars
-from binwright.embedded.jars import Say, ensure_jars, locked_jars
+from binwright.embedded.jars import Say
 from binwright.embedded.java import find_java
-from binwright.embedded.jvm import LOG4J, flags, write_arguments
+from binwright.embedded.jvm import LOG4J, write_arguments
 from binwright.embedded.place import undone_if_interrupted
 from binwright.embedded.ports import HOST, reserved
 from binwright.embedded.process import Child, Command, clean_environment
 from binwright.embedded.server import Server, silent
+from binwright.embedded.spark_jvm import classpath, delta_jars, spark_environment, spark_flags
 
 TITLE = "the Spark Connect server"
 READY_S = 180.0
@@ -24,14 +24,9 @@ SETTLED_S = 15.0  # the first tables are claimed and written
 
 _MAIN = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _PROBE = Path(__file__).with_name("probe.py")
+_SHIPPED = "spark-defaults.conf"
 # Without its second compiler Java keeps little room for code, and compiles it again and again.
 _QUICK = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=160m")
-# What Spark and Arrow reach into, as Spark's own launcher opens it.
-_OPENED = (
-    *("java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio"),
-    *("java.util", "java.util.concurrent", "java.util.concurrent.atomic", "jdk.internal.ref"),
-    *("sun.nio.ch", "sun.nio.cs", "sun.security.action", "sun.util.calendar"),
-)
 
 
 class Spark(Server):
@@ -53,6 +48,8 @@ async def run_spark(  # noqa: PLR0913 - each is a choice of the caller's
     settings: Mapping[str, str] | None = None,
     memory: str = "1g",
     cores: int = 2,
+    master: str | None = None,
+    jars: Sequence[Path] = (),
     nice: int = 0,
     quick: bool = False,
     say: Say = silent,
@@ -66,7 +63,10 @@ async def run_spark(  # noqa: PLR0913 - each is a choice of the caller's
         port: Of 127.0.0.1; a free one if None. It stays reserved between a stop and a start.
         settings: Spark settings beside ours or instead of them, as in spark-defaults.conf.
         memory: The heap, in Java's notation; the process takes more, 0.5 GB beside an idle heap.
-        cores: How many tasks run at a time.
+        cores: How many tasks run at a time, unless there is a `master`.
+        master: URL of a standalone cluster on this machine, as `run_cluster` gives it; tasks then
+            run in executors of its workers. None runs them in the server's own process.
+        jars: More of them for its class path, such as an object store's or a source's.
         nice: How much lower its priority is, 0 to 19.
         quick: Java compiles less: sooner at its pace, which is slower. For servers that soon die.
         say: Told in words what goes on.
@@ -75,17 +75,15 @@ async def run_spark(  # noqa: PLR0913 - each is a choice of the caller's
         EmbeddedError: Java, the jars, the port or the server could not be had.
     """
     java = await find_java()
-    delta = await ensure_jars(
-        locked_jars("delta"), cache_dir() / "jars" / "delta", ivy_fetch(java, "Delta's", say)
-    )
-    classpath = (*delta, *sorted(pyspark_jars().glob("*.jar")))
+    delta = await delta_jars(java, say)
     with reserved(port) as listener:
         with undone_if_interrupted(directory) as home:
-            archive = archive_of("spark", java, classpath, home)
-            conf = {**defaults(home, listener, cores), **(settings or {})}
+            archive = archive_of("spark", java, (*classpath(delta), *jars), home)
+            conf = {**defaults(home, listener, cores), **on_cluster(master, (*delta, *jars))}
+            conf |= settings or {}
             compiler = _QUICK if quick else ()
             options = (
-                *_flags(home),
+                *spark_flags(home),
                 *compiler,
                 *archive.options(),
                 f"-Xmx{memory}",
@@ -101,8 +99,9 @@ async def run_spark(  # noqa: PLR0913 - each is a choice of the caller's
 
 
 def defaults(home: Path, port: int, cores: int) -> dict[str, str]:
-    """Return the settings of a server for landing only: many small appends, no analysis."""
+    """Return the shipped settings, and those that depend on this machine and this run."""
     return {
+        **shipped(),
         "spark.app.name": "binwright",
         "spark.master": f"local[{cores}]",
         "spark.connect.grpc.binding.address": HOST,
@@ -111,46 +110,26 @@ def defaults(home: Path, port: int, cores: int) -> dict[str, str]:
         "spark.driver.bindAddress": HOST,
         "spark.local.dir": str(home / "tmp"),
         "spark.sql.warehouse.dir": str(home / "warehouse"),
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        # Writers share two cores: in turns, not in the order of their coming.
-        "spark.scheduler.mode": "FAIR",
-        # A third of the time of small appends went into compiling the same little queries anew.
-        "spark.sql.artifact.isolation.enabled": "false",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.adaptive.enabled": "false",
-        # A table of this size needs no more tasks than there are cores.
-        "spark.sql.shuffle.partitions": "2",
-        "spark.default.parallelism": "2",
-        "spark.databricks.delta.snapshotPartitions": "1",
-        "spark.databricks.delta.allFilesInCrc.enabled": "false",
-        # A log of a hundred little files is read by one task: four would cost more than they save.
-        "spark.sql.files.openCostInBytes": "1",
-        "spark.sql.files.minPartitionNum": "1",
-        # What passes between tasks of one process need not be packed.
-        "spark.broadcast.compress": "false",
-        "spark.shuffle.compress": "false",
-        "spark.cleaner.referenceTracking.blocking": "false",
-        # Nobody looks at the pages, so do not keep what they would show.
-        "spark.ui.enabled": "false",
-        "spark.ui.liveUpdate.period": "-1",
-        "spark.sql.ui.explainMode": "simple",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.ui.retainedJobs": "20",
-        "spark.ui.retainedStages": "20",
-        "spark.ui.retainedTasks": "200",
-        "spark.sql.ui.retainedExecutions": "20",
     }
 
 
-def _flags(home: Path) -> tuple[str, ...]:
-    return (
-        *flags(home),
-        "-Djdk.reflect.useDirectMethodHandle=false",
-        "-Dio.netty.tryReflectionSetAccessible=true",
-        *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),
-    )
+def shipped() -> dict[str, str]:
+    """Return the settings that embedded, compose and Kubernetes servers have in common."""
+    text = files("binwright.embedded").joinpath(_SHIPPED).read_text(encoding="utf-8")
+    lines = (line.strip() for line in text.splitlines())
+    pairs = (line.split(maxsplit=1) for line in lines if line and not line.startswith("#"))
+    return dict(pairs)
+
+
+def on_cluster(master: str | None, delta: Sequence[Path]) -> dict[str, str]:
+    """Return the settings of a server whose tasks run in executors of `master`; none if None."""
+    if master is None:
+        return {}
+    return {
+        "spark.master": master,
+        # The same machine: executors take Delta from where it is, and nothing is copied.
+        "spark.executor.extraClassPath": ":".join(map(str, delta)),
+    }
 
 
 def _properties(conf: Mapping[str, str]) -> tuple[str, ...]:
@@ -163,18 +142,12 @@ def _command(home: Path, archive: Archive, options: Sequence[str], nice: int) ->
     (home / "log4j2.properties").write_text(LOG4J)
     (home / "tmp").mkdir(exist_ok=True)
     arguments = write_arguments(home / "spark.args", options, archive.classpath, (_MAIN,))
-    own = {
-        "SPARK_HOME": str(pyspark_jars().parent),
-        "SPARK_LOCAL_IP": HOST,
-        "SPARK_LOCAL_HOSTNAME": "localhost",  # a host name nobody resolves is common in containers
-        "PYSPARK_PYTHON": sys.executable,
-    }
     return Command(
         title=TITLE,
         argv=(str(archive.java.binary), arguments),
         directory=home,
         log=home / "spark.log",
-        environment=clean_environment(own),
+        environment=spark_environment(),
         nice=nice,
     )
 

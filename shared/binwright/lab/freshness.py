@@ -12,6 +12,7 @@ from typing import Any
 from pyspark.errors import AnalysisException
 
 from binwright.lab.spark import lake_reader, missing
+from binwright.shell.connect import with_token
 from binwright.shell.settings import LakeSettings
 
 _LOG = "add STRUCT<path: STRING, dataChange: BOOLEAN>, commitInfo STRUCT<timestamp: BIGINT>"
@@ -55,10 +56,10 @@ async def freshness(topics: Sequence[str], lake: LakeSettings) -> tuple[Freshnes
         LakeUnavailable: Spark does not answer, or cannot read a table.
     """
     found = []
-    async with lake_reader(lake.spark) as reader:
-        for topic in topics:
-            path = f"{lake.path}/{topic}"
-            question = partial(_ages, topic=topic, path=path)
+    for topic in topics:
+        path = f"{lake.path.rstrip('/')}/{topic}"
+        question = partial(_ages, topic=topic, path=path)
+        async with lake_reader(with_token(lake.server(topic), lake.token_file)) as reader:
             found.append(await reader.ask(f"read the log of {path}", question))
     return tuple(found)
 

@@ -4,9 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as KafkaPartition
+from aiokafka.errors import NoError
+from aiokafka.protocol.admin import DescribeConfigsRequest
 
 from binwright.core.errors import TopicMissing
 from binwright.core.model import TopicPartition
@@ -15,6 +18,7 @@ from binwright.shell.broker import Cluster, client_options, stop_client, transla
 from binwright.shell.settings import KafkaSettings
 
 POLL_S = 0.2
+_TOPIC, _POLICY = 2, "cleanup.policy"  # a kind of resource in Kafka's protocol, and a name there
 FETCH_WAIT_MS = 50  # there is something to fetch up to where we read: never wait for more
 
 
@@ -50,6 +54,24 @@ class Topics:
             starts = await self._consumer.beginning_offsets(wanted)
         # Retention may reach the end between the two answers.
         return {p.partition: (min(starts[p], ends[p]), ends[p]) for p in wanted}
+
+    async def topic_id(self, topic: str) -> str | None:
+        """Return which of all topics of this name it is; None if Kafka does not tell."""
+        return await self._cluster.topic_id(topic)
+
+    async def compacted(self, topic: str) -> bool | None:
+        """Tell whether Kafka takes records out of the topic's middle; None: it does not say.
+
+        Raises:
+            BrokerUnavailable: Kafka does not answer.
+        """
+        request = DescribeConfigsRequest([(_TOPIC, topic, [_POLICY])])
+        answer: Any = await self._cluster.ask_controller(request)
+        (code, _, _, _, entries) = answer.resources[0]
+        found = {name: value for name, value, *_ in entries}
+        if code != NoError.errno or _POLICY not in found:
+            return None
+        return "compact" in found[_POLICY]
 
     async def carried(
         self, partition: TopicPartition, ranges: Iterable[Range], until: float

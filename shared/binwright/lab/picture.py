@@ -12,6 +12,7 @@ from binwright.core.messages import (
     Approved,
     Claim,
     Dead,
+    Gap,
     Goodbye,
     Hello,
     Inbound,
@@ -25,6 +26,7 @@ from binwright.core.messages import (
 )
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
 from binwright.core.monitors import Monitors, take
+from binwright.lab.tables import TableViews
 
 NEWS = 200  # events remembered
 
@@ -69,16 +71,18 @@ class Picture:
     waiting: Waiting | None = None
     rates: dict[TopicPartition, BytesPerSecond] = field(default_factory=dict)
     ends: dict[TopicPartition, int] = field(default_factory=dict)
+    starts: dict[TopicPartition, int] = field(default_factory=dict)  # first offset kept
     record_bytes: dict[TopicPartition, float] = field(default_factory=dict)
-    landed: dict[TopicPartition, int] = field(default_factory=dict)  # next offset to land
+    tables: TableViews = field(default_factory=TableViews)
     monitors: Monitors = field(default_factory=Monitors)
     plans: list[Planned] = field(default_factory=list)
     moves: list[Move] = field(default_factory=list)
     deaths: int = 0
     rescued: int = 0  # times a partition was taken over from a process that died
+    gaps: int = 0  # partitions that were read again, because what was staged was missing
     terms: int = 0
-    landed_rows: Counter[tuple[Slot, int]] = field(default_factory=Counter)  # by slot and epoch
-    holes: Counter[tuple[Slot, int]] = field(default_factory=Counter)
+    staged_rows: Counter[tuple[Slot, int]] = field(default_factory=Counter)  # by slot and epoch
+    lost_offsets: Counter[tuple[Slot, int]] = field(default_factory=Counter)
     news: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=NEWS))  # ms, words
     _epochs: dict[Slot, int] = field(default_factory=dict)
     _owners: dict[TopicPartition, tuple[Slot, int]] = field(default_factory=dict)
@@ -93,33 +97,24 @@ class Picture:
         self.rates.update(measurement.rates())
         for found in measurement.partitions:
             partition = TopicPartition(measurement.topic, found.partition)
-            self.ends[partition] = found.end
+            self.ends[partition], self.starts[partition] = found.end, found.start
             if found.bytes_per_record is not None:
                 self.record_bytes[partition] = found.bytes_per_record
 
     def _forget(self, topic: str, count: int) -> None:
         gone = {p for p in self.ends if p.topic == topic and p.partition >= count}
-        for known in (self.rates, self.ends, self.record_bytes, self.landed):
+        for known in (self.rates, self.ends, self.starts, self.record_bytes):
             for partition in gone & known.keys():
                 del known[partition]
+        self.tables.forget(topic, count)
 
     def heard(self, offset: int, at_ms: int, message: Inbound) -> None:
         """Take a record of metadata partition 0."""
         match message:
-            case Hello(slot=slot):
-                self._epochs[slot] = offset
-                self.heard_ms[slot] = at_ms
-                self.reports.pop(slot, None)
-                self._tell(at_ms, f"consumer {slot} is there (epoch {offset})")
-            case Report(slot=slot) if message.epoch == self._epochs.get(slot):
-                self._report(at_ms, message)
-            case Dead(slot=slot):
-                self.deaths += 1
-                self._leave(slot)
-                self._tell(at_ms, f"consumer {slot} is declared dead")
-            case Goodbye(slot=slot):
-                self._leave(slot)
-                self._tell(at_ms, f"consumer {slot} said goodbye")
+            case Hello() | Report() | Dead() | Goodbye():
+                self._about_consumers(offset, at_ms, message)
+            case Gap():
+                self._gap(at_ms, message)
             case Stopped():
                 self._stopped |= {p: message for p, at in message.next.items() if at is not None}
             case Started():
@@ -130,8 +125,30 @@ class Picture:
                 self.terms += 1
                 self.reign = Reign(offset, message.controller, at_ms)
                 self._tell(at_ms, f"a controller claims (term {offset})")
-            case _:
-                pass
+
+    def _about_consumers(
+        self, offset: int, at_ms: int, message: Hello | Report | Dead | Goodbye
+    ) -> None:
+        slot = message.slot
+        if isinstance(message, Hello):
+            self._leave(slot)
+            self._epochs[slot], self.heard_ms[slot] = offset, at_ms
+            self._tell(at_ms, f"consumer {slot} is there (epoch {offset})")
+            return
+        if message.epoch != self._epochs.get(slot):
+            return  # of a process that is superseded
+        match message:
+            case Report():
+                self._report(at_ms, message)
+            case Dead():
+                self.deaths += 1
+                self._leave(slot)
+                self._tell(at_ms, f"consumer {slot} is declared dead")
+            case Goodbye():
+                for partition in message.next:
+                    self._owners.pop(partition, None)  # nobody has to rescue it
+                self._leave(slot)
+                self._tell(at_ms, f"consumer {slot} said goodbye")
 
     def _about_plans(
         self,
@@ -168,8 +185,14 @@ class Picture:
             self.waiting = None
 
     def _leave(self, slot: Slot) -> None:
+        self.tables.left(slot)
         for known in (self.reports, self.heard_ms, self._epochs):
             known.pop(slot, None)
+
+    def _gap(self, at_ms: int, message: Gap) -> None:
+        self.gaps += len(message.committed)
+        again = ", ".join(f"{p} from {at}" for p, at in sorted(message.committed.items()))
+        self._tell(at_ms, f"consumer {message.slot} needs again: {again}")
 
     def _report(self, at_ms: int, report: Report) -> None:
         before = self.reports.get(report.slot)
@@ -177,10 +200,10 @@ class Picture:
             self._tell(at_ms, f"consumer {report.slot} is ready")
         self.reports[report.slot] = report
         self.heard_ms[report.slot] = at_ms
-        self.landed_rows[report.slot, report.epoch] = report.landed_rows
-        self.holes[report.slot, report.epoch] = report.holes
-        for partition, offset in report.held.items():
-            self.landed[partition] = max(offset, self.landed.get(partition, 0))
+        self.staged_rows[report.slot, report.epoch] = report.staged_rows
+        self.lost_offsets[report.slot, report.epoch] = report.lost_offsets
+        for words in self.tables.reported(at_ms, report):
+            self._tell(at_ms, words)
 
     def _started(self, at_ms: int, message: Started) -> None:
         for partition in sorted(message.offsets):
@@ -201,28 +224,45 @@ class Picture:
         self.news.append((at_ms, words))
 
     @property
+    def landed(self) -> dict[TopicPartition, int]:
+        """The next offset to land of each partition, as the tables' writers report it."""
+        return self.tables.committed
+
+    @property
+    def landed_rows(self) -> int:
+        """Rows that the tables' writers have landed."""
+        return sum(view.rows for view in self.tables.by_topic.values())
+
+    @property
+    def staging(self) -> float:
+        """Bytes/s that consumers stage."""
+        return sum(report.rate for report in self.reports.values())
+
+    @property
     def between(self) -> set[TopicPartition]:
-        """Partitions whose owner has stopped and whose heir has not said yet that it reads."""
+        """Partitions whose old owner has stopped and whose new one has not confirmed its start."""
         return set(self._stopped)
+
+    def partition_lag(self, partition: TopicPartition) -> int:
+        """Records of one partition that the topic still keeps and that have not landed."""
+        start = self.starts.get(partition, 0)
+        return max(0, self.ends.get(partition, 0) - max(self.landed.get(partition, 0), start))
 
     @property
     def lag(self) -> int:
         """Records that are written and not landed yet."""
-        return sum(max(0, end - self.landed.get(p, 0)) for p, end in self.ends.items())
+        return sum(map(self.partition_lag, self.ends))
 
     @property
     def lag_bytes(self) -> float:
         """About how many bytes those are."""
-        return sum(
-            max(0, end - self.landed.get(p, 0)) * self.record_bytes.get(p, 0.0)
-            for p, end in self.ends.items()
-        )
+        return sum(self.partition_lag(p) * self.record_bytes.get(p, 0.0) for p in self.ends)
 
     def load(self, slot: Slot) -> BytesPerSecond:
-        """Bytes/s written to what this consumer holds."""
+        """Bytes/s written to what this consumer reads."""
         report = self.reports.get(slot)
-        held = report.held if report else {}
-        return BytesPerSecond(sum(self.rates.get(p, 0.0) for p in held))
+        reading = report.reading if report else {}
+        return BytesPerSecond(sum(self.rates.get(p, 0.0) for p in reading))
 
 
 def percentile(values: list[float], share: float) -> float | None:

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -128,6 +128,12 @@ def reason(error: PySparkException) -> str:
 def quoted(path: str) -> str:
     """Return a table's path as SQL takes it."""
     return "delta.`{}`".format(path.replace("`", "``"))
+
+
+def frame(spark: Any, columns: Mapping[str, str], rows: Sequence[tuple[Any, ...]]) -> Any:
+    """Return a data frame of few rows that are known here; columns by name, with SQL's types."""
+    ddl = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+    return spark.createDataFrame(list(rows), ddl)
 
 
 def _prepare(spark: Any) -> None:

@@ -7,16 +7,18 @@ from typing import Any, Literal
 from binwright.core.messages import Report
 from binwright.core.model import Slot, TopicPartition
 from binwright.lab.picture import Picture
+from binwright.lab.table_status import TableStatus, table_statuses
 
 SILENT_MS = 10_000  # as long as a controller waits by default before it declares somebody dead
 
-State = Literal["empty", "silent", "unread", "moving", "steady"]
-"""empty: nobody ever spoke. silent: no consumer has spoken lately. unread: partitions without a
-reader. moving: the last plan is being carried out. steady: everything is where the plan has it.
+State = Literal["empty", "silent", "unread", "refused", "unwritten", "moving", "steady"]
+"""empty: nothing was ever reported. silent: no consumer has reported lately. unread: partitions
+without a reader. refused: a table takes nothing. unwritten: a table without a writer. moving: the
+last plan is being carried out. steady: everything is where the plan has it.
 """
-Phase = Literal["waiting", "closing", "opening", "ahead"]
-"""waiting: the heir is not there, or not asked yet. closing: the old owner's last write is on its
-way. opening: the heir looks for where to begin. ahead: it reads, and waits for that last write.
+Phase = Literal["waiting", "stopping", "starting"]
+"""waiting: the new owner is not ready yet. stopping: it is, and the old owner still reads.
+starting: the old owner has stopped, and the new one has not begun.
 """
 
 
@@ -27,10 +29,14 @@ class ConsumerStatus:
     slot: Slot
     state: Literal["starting", "ready", "leaving", "silent"]
     partitions: tuple[TopicPartition, ...]
-    load: float  # bytes/s written to what it holds
-    landing: float  # bytes/s
-    lag: int  # records of what it holds
-    silent_s: float  # since it spoke
+    load: float  # bytes/s written to what it reads
+    staging: float  # bytes/s that it stages
+    lag: int  # records of what it reads that have not landed
+    silent_s: float  # since it reported
+    tables: tuple[str, ...] = ()  # that it writes, by their topics
+    busy: float = 0.0  # share of the time in which fetching waited for staging, 0 to 1
+    staged_bytes: int = 0  # in files of its that have not landed
+    lost_offsets: int = 0  # that retention took before it read them
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +95,21 @@ class Status:
     partitions: int
     unread: tuple[TopicPartition, ...]
     load: float  # bytes/s written
-    landing: float  # bytes/s
+    staging: float  # bytes/s that all consumers stage
     lag: int  # records written and not landed
     moves: tuple[Motion, ...]
     plan: PlanStatus | None
     proposal: ProposalStatus | None = None
+    tables: tuple[TableStatus, ...] = ()
+
+    @property
+    def age_s(self) -> float:
+        """Age of the oldest staged row of all tables that has not landed."""
+        return max((table.age_s for table in self.tables), default=0.0)
 
     def facts(self) -> dict[str, Any]:
         """Return all of it for programs; partitions as TOPIC-NUMBER."""
-        found: dict[str, Any] = _plain(asdict(self))
+        found: dict[str, Any] = _plain({**asdict(self), "age_s": self.age_s})
         return found
 
 
@@ -112,66 +124,65 @@ def status(group: str, picture: Picture, now_ms: int, topics: Iterable[str] = ()
     """
     parts = _partitions(picture, frozenset(topics))
     consumers = tuple(_consumer(picture, slot, now_ms) for slot in sorted(picture.heard_ms))
-    speak = {each.slot for each in consumers if each.state != "silent"}
-    read = {p for slot, r in picture.reports.items() if slot in speak for p in _touched(r)}
+    live = {each.slot for each in consumers if each.state != "silent"}
+    read = {p for slot, r in picture.reports.items() if slot in live for p in r.reading}
     targets = picture.plans[-1].targets if picture.plans else {}
-    handed = {p for p in picture.between if targets.get(p) in speak}
+    handed = {p for p in picture.between if targets.get(p) in live}
     unread = tuple(sorted(parts - read - handed))
     moves = _moves(picture)
-    reign = picture.reign
+    leader = picture.reign
+    tables = table_statuses(picture, parts, live, now_ms)
     return Status(
         group=group,
-        state=_state(consumers, unread, moves, known=reign is not None),
-        term=reign.term if reign else None,
-        controller=reign.controller if reign else None,
+        state=_state(consumers, unread, tables, moves, known=leader is not None),
+        term=leader.term if leader else None,
+        controller=leader.controller if leader else None,
         consumers=consumers,
         partitions=len(parts),
         unread=unread,
         load=sum(picture.rates.get(p, 0.0) for p in parts),
-        landing=sum(each.landing for each in consumers),
-        lag=sum(_lag(picture, p) for p in parts),
+        staging=sum(each.staging for each in consumers),
+        lag=sum(map(picture.partition_lag, parts)),
         moves=moves,
         plan=_plan(picture, now_ms),
         proposal=_proposal(picture, now_ms),
+        tables=tables,
     )
 
 
 def _partitions(picture: Picture, topics: frozenset[str]) -> set[TopicPartition]:
-    """Return what the group is about: the metrics topic may speak of other groups' topics, too."""
+    """Return what the group is about: the metrics topic may name other groups' topics, too."""
     plan = picture.plans[-1] if picture.plans else None
-    named = {p for r in picture.reports.values() for p in _touched(r)}
+    named = {p for r in picture.reports.values() for p in r.reading}
     named |= set(plan.targets) if plan else set()
     named |= set(picture.waiting.plan.targets) if picture.waiting else set()
     about = topics or {p.topic for p in named}
     return named | {p for p in picture.ends if p.topic in about}
 
 
-def _touched(report: Report) -> set[TopicPartition]:
-    return {*report.held, *report.opening, *report.ahead, *report.closing}
-
-
-def _lag(picture: Picture, partition: TopicPartition) -> int:
-    return max(0, picture.ends.get(partition, 0) - picture.landed.get(partition, 0))
-
-
 def _consumer(picture: Picture, slot: Slot, now_ms: int) -> ConsumerStatus:
     report = picture.reports.get(slot)
     silent_ms = max(0, now_ms - picture.heard_ms[slot])
-    held = tuple(sorted(report.held)) if report else ()
     if silent_ms > SILENT_MS:
         state: Literal["starting", "ready", "leaving", "silent"] = "silent"
     elif report is None or not report.ready:
         state = "starting"
     else:
         state = "leaving" if report.leaving else "ready"
+    if report is None:
+        return ConsumerStatus(slot, state, (), 0.0, 0.0, 0, silent_ms / 1000)
     return ConsumerStatus(
         slot=slot,
         state=state,
-        partitions=held,
+        partitions=tuple(sorted(report.reading)),
         load=picture.load(slot),
-        landing=report.rate if report and state != "silent" else 0.0,
-        lag=sum(_lag(picture, p) for p in held),
+        staging=report.rate if state != "silent" else 0.0,
+        lag=sum(map(picture.partition_lag, report.reading)),
         silent_s=silent_ms / 1000,
+        tables=tuple(sorted(report.writing)),
+        busy=report.busy,
+        staged_bytes=report.staged_bytes,
+        lost_offsets=report.lost_offsets,
     )
 
 
@@ -179,28 +190,19 @@ def _moves(picture: Picture) -> tuple[Motion, ...]:
     if not picture.plans:
         return ()
     found = []
-    for partition, heir in sorted(picture.plans[-1].targets.items()):
-        there = picture.reports.get(heir)
-        arrived = there and partition in there.held and partition not in there.ahead
-        if not arrived:
-            owners = [s for s, r in picture.reports.items() if s != heir and _has(r, partition)]
-            phase = _phase(picture, partition, heir)
-            found.append(Motion(partition, min(owners, default=None), heir, phase))
+    for partition, new in sorted(picture.plans[-1].targets.items()):
+        report = picture.reports.get(new)
+        if report is None or report.reading.get(partition) is None:
+            owners = [s for s, r in picture.reports.items() if s != new and partition in r.reading]
+            old = min(owners, default=None)
+            found.append(Motion(partition, old, new, _phase(report, old)))
     return tuple(found)
 
 
-def _has(report: Report, partition: TopicPartition) -> bool:
-    return partition in report.held or partition in report.closing
-
-
-def _phase(picture: Picture, partition: TopicPartition, heir: Slot) -> Phase:
-    report = picture.reports.get(heir)
-    if report and partition in report.ahead:
-        return "ahead"
-    if report and partition in report.opening:
-        return "opening"
-    closing = any(partition in r.closing for r in picture.reports.values())
-    return "closing" if closing else "waiting"
+def _phase(new: Report | None, old: Slot | None) -> Phase:
+    if new is None or not new.ready:
+        return "waiting"
+    return "starting" if old is None else "stopping"
 
 
 def _plan(picture: Picture, now_ms: int) -> PlanStatus | None:
@@ -239,6 +241,7 @@ def _proposal(picture: Picture, now_ms: int) -> ProposalStatus | None:
 def _state(
     consumers: tuple[ConsumerStatus, ...],
     unread: tuple[TopicPartition, ...],
+    tables: tuple[TableStatus, ...],
     moves: tuple[Motion, ...],
     *,
     known: bool,
@@ -249,6 +252,10 @@ def _state(
         return "silent"
     if unread:
         return "unread"
+    if any(table.state == "refused" for table in tables):
+        return "refused"
+    if any(table.state in {"unwritten", "silent"} for table in tables):
+        return "unwritten"
     return "moving" if moves else "steady"
 
 

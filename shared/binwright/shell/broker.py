@@ -283,14 +283,37 @@ class Cluster:
             raise BrokerUnavailable(f"Kafka tells nothing about topic {topic}: {why}")
         return topics.leaders.get(topic, {})
 
-    async def topic_id(self, topic: str) -> str | None:
+    async def replicas(self, topic: str) -> int:
+        """Return how many replicas a topic has, by the partition with the fewest.
+
+        Raises:
+            BrokerUnavailable: Nobody answers.
+            TopicMissing: There is no such topic.
+        """
+        ((_, _, _, partitions),) = (await self._metadata([topic])).topics
+        # Rows are flat where all are of one size: a number, then the replicas. See `frames`.
+        counts = (row[3] if isinstance(row[3], int) else len(row[3]) for row in partitions)
+        if (fewest := min(counts, default=None)) is None:
+            raise TopicMissing(f"no such topic: {topic}")
+        return int(fewest)
+
+    async def cluster_id(self) -> str:
+        """Return what tells this cluster from all others; raise `BrokerUnavailable`."""
+        return str((await self._metadata(())).cluster_id or "")
+
+    async def topic_id(self, topic: str, broker: int | None = None) -> str | None:
         """Return the id of a topic, which no other of this name ever has; None before Kafka 2.8.
+
+        Args:
+            topic: Its name.
+            broker: Who is asked; unset: any.
 
         Raises:
             BrokerUnavailable: Nobody answers, or we may not know.
             TopicMissing: There is no such topic.
         """
-        answer = await self._ask_any(TopicId(topic))
+        question = TopicId(topic)
+        answer = await (self._ask_any(question) if broker is None else self.ask(broker, question))
         error = for_code(answer.error_code)
         if error is UnknownTopicOrPartitionError:
             raise TopicMissing(f"no such topic: {topic}")

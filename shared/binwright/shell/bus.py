@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Any, Self
 
@@ -11,6 +11,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from binwright.core.errors import BrokerUnavailable, TopicMissing
+from binwright.core.ports import TopicFacts
 from binwright.shell.broker import (
     CLOSE_S,
     EARLIEST,
@@ -24,7 +25,7 @@ from binwright.shell.broker import (
 )
 from binwright.shell.reader import KafkaReader
 from binwright.shell.settings import KafkaSettings
-from binwright.shell.topics import ensure_topic
+from binwright.shell.topics import describe_topic, ensure_topic
 
 log = structlog.get_logger()
 
@@ -170,6 +171,10 @@ class KafkaBus:
         """Return how many partitions the topic has, 0 without a topic; see `Bus.partitions`."""
         return len(await self._cluster.leaders(topic))
 
+    async def topic_id(self, topic: str) -> str | None:
+        """Return which of all topics that ever had this name it is; see `Bus.topic_id`."""
+        return await self._cluster.topic_id(topic)
+
     async def brokers(self) -> int:
         """Return how many brokers are alive; raise `BrokerUnavailable`."""
         return await self._cluster.brokers()
@@ -181,6 +186,10 @@ class KafkaBus:
             BrokerUnavailable: Kafka refuses, or is not done within the request timeout.
         """
         await ensure_topic(self._cluster, self._kafka, topic, partitions, config)
+
+    async def describe(self, topic: str, names: Collection[str]) -> TopicFacts:
+        """Return how a topic is set up; see `Bus.describe`."""
+        return await describe_topic(self._cluster, topic, names)
 
 
 async def _start(client: Any, kafka: KafkaSettings) -> None:

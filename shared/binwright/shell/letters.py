@@ -16,12 +16,22 @@ log = structlog.get_logger()
 INBOX = 0
 """The controllers' own partition of the metadata topic."""
 
+LANDING_PARTITIONS = 8
+"""Of a group's landing topic; a table's announcements are all in one of them."""
+
 METADATA_CONFIG = {
-    # Deletion by age would remove a long-lived consumer's Hello; and a reader may lag for a while.
+    # Deletion by age would remove a long-lived consumer's Hello.
     "cleanup.policy": "compact",
-    "min.compaction.lag.ms": str(6 * 3600 * 1000),
+    # A consumer reports each second, and a new controller reads all that is there. A reader that
+    # lags for longer than this was declared dead, or deposed, long ago.
+    "min.compaction.lag.ms": str(10 * 60 * 1000),
+    "segment.ms": str(10 * 60 * 1000),  # what is being written is not compacted
+    "min.cleanable.dirty.ratio": "0.1",
 }
 """Of a group's hand-over topic."""
+
+LANDING_CONFIG = {"cleanup.policy": "delete", "retention.ms": str(4 * 24 * 3600 * 1000)}
+"""Of a group's landing topic: as long as staged files are kept. All of it can be made again."""
 
 METRICS_CONFIG = {"retention.ms": str(7 * 24 * 3600 * 1000)}
 """Of the metrics topic: a week of it is the recorded stream that replay reads."""

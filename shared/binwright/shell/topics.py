@@ -1,15 +1,20 @@
 """Topics made and grown: every answer read, every race lost gracefully, every wait bounded."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import structlog
 from aiokafka.errors import InvalidPartitionsError, NoError, TopicAlreadyExistsError, for_code
-from aiokafka.protocol.admin import CreatePartitionsRequest, CreateTopicsRequest
+from aiokafka.protocol.admin import (
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    DescribeConfigsRequest,
+)
 from aiokafka.protocol.api import Request
 
 from binwright.core.errors import BrokerUnavailable
+from binwright.core.ports import TopicFacts
 from binwright.shell.broker import NOBODY, Cluster
 from binwright.shell.settings import KafkaSettings
 
@@ -20,6 +25,7 @@ REPLICAS = 3
 STEP = 4000
 """Partitions made in one request: Kafka refuses to append more than 10,000 records at once."""
 RETRY_S = 0.1
+_TOPIC = 2  # a kind of resource in Kafka's protocol
 
 
 async def replication(cluster: Cluster, kafka: KafkaSettings) -> int:
@@ -93,3 +99,20 @@ async def _ask(cluster: Cluster, request: Request[Any], topic: str, partitions: 
     if raced or error.retriable:
         return reason
     raise BrokerUnavailable(f"Kafka refuses {partitions} partitions of topic {topic}: {reason}")
+
+
+async def describe_topic(cluster: Cluster, topic: str, names: Collection[str]) -> TopicFacts:
+    """Return how a topic is set up; settings that we may not read are left out.
+
+    Raises:
+        BrokerUnavailable: Nobody answers.
+        TopicMissing: There is no such topic.
+    """
+    replicas = await cluster.replicas(topic)
+    request = DescribeConfigsRequest([(_TOPIC, topic, sorted(names))])
+    ((code, _, _, _, entries),) = (await cluster.ask_controller(request)).resources
+    if for_code(code) is not NoError:
+        log.info("topic.undescribed", topic=topic, reason=for_code(code).__name__)
+        entries = ()
+    config = {name: value or "" for name, value, *_ in entries}
+    return TopicFacts(config, replicas, await cluster.brokers())

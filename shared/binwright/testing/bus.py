@@ -2,12 +2,12 @@
 
 import asyncio
 from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from binwright.core.errors import BrokerUnavailable, TopicMissing
-from binwright.core.ports import Record
+from binwright.core.ports import Record, TopicFacts
 
 READ_RECORDS = 500
 """One `read` returns no more than this, so that nobody comes to count on getting everything."""
@@ -30,7 +30,9 @@ class FakeBus:
     Attributes:
         latency_s: How long a `publish` takes.
         patience_s: How long an outage lasts before calls give up with `BrokerUnavailable`.
-        configs: What `ensure` was told for each topic it created.
+        configs: What `ensure` was told for each topic it created; tests may set others.
+        replicas: Of every topic.
+        brokers: That are alive.
     """
 
     def __init__(
@@ -44,9 +46,11 @@ class FakeBus:
         self.latency_s = latency_s
         self.patience_s = patience_s
         self.configs: dict[str, dict[str, str]] = {}
+        self.replicas = self.brokers = 3
         self._topics = {
             name: [_Log() for _ in range(count)] for name, count in (topics or {}).items()
         }
+        self._made: Counter[str] = Counter()
         self._changed = asyncio.Condition()
         self._turns: defaultdict[tuple[str, int], asyncio.Lock] = defaultdict(asyncio.Lock)
         self._down = False
@@ -86,14 +90,29 @@ class FakeBus:
         await self._until_up()
         return len(self._topics.get(topic, ()))
 
+    async def topic_id(self, topic: str) -> str | None:
+        """Return which of all topics of this name it is; see `Bus.topic_id`."""
+        await self._until_up()
+        self._log(topic, 0)
+        return f"{topic}-{self._made[topic]}"
+
     async def ensure(self, topic: str, partitions: int, config: Mapping[str, str]) -> None:
         """Create the topic or grow it; see `Bus.ensure`."""
         await self._until_up()
         if topic not in self._topics:
             self._topics[topic] = []
+            self._made[topic] += 1
             self.configs[topic] = dict(config)
         logs = self._topics[topic]
         logs.extend(_Log() for _ in range(partitions - len(logs)))
+
+    async def describe(self, topic: str, names: Collection[str]) -> TopicFacts:
+        """Return how a topic is set up; see `Bus.describe`."""
+        await self._until_up()
+        self._log(topic, 0)
+        known = self.configs.get(topic, {})
+        config = {name: value for name, value in known.items() if name in names}
+        return TopicFacts(config, self.replicas, self.brokers)
 
     # --- what tests do to it ---------------------------------------------------------------------
 
@@ -125,6 +144,12 @@ class FakeBus:
         log = self._log(topic, partition)
         last = {record.key: record.offset for record in log.records}
         log.records = [record for record in log.records if last[record.key] == record.offset]
+
+    def cut(self, topic: str, partition: int, end: int) -> None:
+        """Lose the records from `end` on, as an unclean election does."""
+        log = self._log(topic, partition)
+        log.records = [record for record in log.records if record.offset < end]
+        log.end = min(log.end, end)
 
     def delete(self, topic: str) -> None:
         """Delete the topic: one made again under this name counts from 0."""

@@ -5,11 +5,15 @@ import contextlib
 from collections.abc import Callable, Collection
 from typing import Protocol
 
+from binwright.core.errors import WorldError
 from binwright.core.model import Slot
 
 
 class Worker(Protocol):
     """What runs as a slot."""
+
+    name: str
+    """As its `Hello` says it."""
 
     async def run(self) -> None:
         """Work until drained, or failed."""
@@ -24,12 +28,17 @@ class FakeFleet:
     Attributes:
         born: How often each slot was started.
         restart_s: How long after its end a desired slot runs again.
+        stuck: Slots that cannot be destroyed.
+        sees_ends: Whether the controller is told at once of what was killed.
     """
 
     def __init__(self, make: Callable[[Slot], Worker], *, restart_s: float = 1.0) -> None:
         """Run what `make` gives for a slot."""
         self.born: dict[Slot, int] = {}
         self.restart_s = restart_s
+        self.sees_ends = False
+        self.stuck: set[Slot] = set()
+        self._ended: Callable[[Slot, str], None] = lambda *_: None
         self._make = make
         self._desired: frozenset[Slot] = frozenset()
         self._workers: dict[Slot, Worker] = {}
@@ -54,16 +63,24 @@ class FakeFleet:
 
     async def destroy(self, slot: Slot) -> None:
         """Fit `Fleet.destroy`."""
+        if slot in self.stuck:
+            raise WorldError(f"slot {slot}: device or resource busy")
         self.kill(slot)
+
+    def watch(self, ended: Callable[[Slot, str], None]) -> None:
+        """Fit `Fleet.watch`; of what `kill` ends, and only if it is to be seen."""
+        self._ended = ended
 
     def rest(self) -> None:
         """Fit `Fleet.rest`: what runs goes on, what ends stays ended."""
-        self._desired = frozenset()
+        self._desired, self._ended = frozenset(), lambda *_: None
 
     def kill(self, slot: Slot) -> None:
         """End a slot as kill -9 does: nothing is said, nothing is finished."""
         if slot in self.running:
             self._tasks[slot].cancel()
+            if self.sees_ends:
+                self._ended(slot, self._workers[slot].name)
 
     async def close(self) -> None:
         """End everything."""

@@ -7,18 +7,23 @@ from math import inf
 
 from binwright.core.errors import BrokerUnavailable, TopicMissing
 from binwright.core.model import TopicPartition
-from binwright.core.ports import Hint, LogSample, Record, Selection
+from binwright.core.ports import GroupOffset, LogSample, Record, Selection
 from binwright.testing.topics import FakeLog, size_of
 
 SHORTEST_S = 0.001  # a wait below the virtual clock's resolution would never end
 
 
 class FakeTopics:
-    """What a broker holds: partitions, how fast they grow, and each group's hints. A `Logs`."""
+    """What a broker holds: partitions, how fast they grow, each group's offsets. A `Logs`.
+
+    Attributes:
+        silent: Topics of which nothing is told, and nothing can be fetched.
+    """
 
     def __init__(self, partitions: Mapping[str, int] | None = None) -> None:
         self.logs: dict[TopicPartition, FakeLog] = {}
-        self.hints: defaultdict[str, dict[TopicPartition, Hint]] = defaultdict(dict)
+        self.offsets: defaultdict[str, dict[TopicPartition, GroupOffset]] = defaultdict(dict)
+        self.silent: set[str] = set()
         self._made: Counter[str] = Counter()
         self.changed = asyncio.Event()  # replaced at each change that nobody can foresee
         for topic, number in (partitions or {}).items():
@@ -59,6 +64,10 @@ class FakeTopics:
         """Let retention take everything before this offset."""
         log = self.log(partition)
         log.start = max(log.start, min(before, log.end(_now())))
+
+    def cut(self, partition: TopicPartition, end: int) -> None:
+        """Lose the records from this offset on, as an unclean election does."""
+        self.log(partition).cut(_now(), end)
 
     def topic_id(self, topic: str) -> str:
         """Return which topic of this name it is; raise `TopicMissing`."""
@@ -107,7 +116,7 @@ class FakeIntake:
         self, topics: FakeTopics, group: str = "binwright", *, linger_s: float = 0.1
     ) -> None:
         self.linger_s = linger_s  # the rest between two fetches that found nothing at once
-        self._topics, self._hints = topics, topics.hints[group]
+        self._topics, self._offsets = topics, topics.offsets[group]
         self._positions: dict[TopicPartition, int] = {}
         self._lost: dict[TopicPartition, tuple[int, int]] = {}
         self._failing = 0
@@ -123,6 +132,7 @@ class FakeIntake:
 
     async def start(self, partition: TopicPartition, offset: int) -> None:
         """Fit `Intake.start`."""
+        self._answer_about(partition.topic)
         self._topics.log(partition)
         self._positions[partition] = offset
         self._topics.wake()
@@ -150,38 +160,53 @@ class FakeIntake:
         self, partitions: Collection[TopicPartition]
     ) -> Mapping[TopicPartition, tuple[int, int]]:
         """Fit `Intake.bounds`."""
-        await self._answer()
+        await self._answer(*partitions)
         return {partition: self._topics.bounds(partition) for partition in partitions}
+
+    async def partitions(self, topic: str) -> Collection[TopicPartition]:
+        """Fit `Intake.partitions`."""
+        await self._answer(TopicPartition(topic, 0))
+        self._topics.log(TopicPartition(topic, 0))
+        return [p for p in self._topics.logs if p.topic == topic]
 
     async def topic_id(self, topic: str) -> str | None:
         """Fit `Intake.topic_id`."""
-        await self._answer()
+        await self._answer(TopicPartition(topic, 0))
         return self._topics.topic_id(topic)
 
-    async def hints(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Hint]:
-        """Fit `Intake.hints`."""
-        await self._answer()
-        return {p: self._hints[p] for p in partitions if p in self._hints}
+    async def committed(
+        self, partitions: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, GroupOffset]:
+        """Fit `Intake.committed`."""
+        await self._answer(*partitions)
+        return {p: self._offsets[p] for p in partitions if p in self._offsets}
 
-    async def hint(self, hints: Mapping[TopicPartition, Hint]) -> None:
-        """Fit `Intake.hint`."""
-        await self._answer()
-        self._hints.update(hints)
+    async def commit(self, offsets: Mapping[TopicPartition, GroupOffset]) -> None:
+        """Fit `Intake.commit`."""
+        await self._answer(*offsets)
+        self._offsets.update(offsets)
 
     def lost(self) -> Mapping[TopicPartition, tuple[int, int]]:
         """Fit `Intake.lost`."""
         lost, self._lost = self._lost, {}
         return lost
 
-    async def _answer(self) -> None:
+    async def _answer(self, *about: TopicPartition) -> None:
         await asyncio.sleep(0)
+        for partition in about:
+            self._answer_about(partition.topic)
         if self._failing:
             self._failing -= 1
             raise BrokerUnavailable("the fake broker was told to fail")
 
+    def _answer_about(self, topic: str) -> None:
+        if topic in self._topics.silent:
+            raise BrokerUnavailable(f"the fake broker was told to be silent about {topic}")
+
     def _logs(self) -> list[tuple[TopicPartition, FakeLog]]:
         logs = self._topics.logs  # a deleted topic has nothing to read, and that is no error
-        return [(p, logs[p]) for p in self._positions if p in logs]
+        readable = (p for p in self._positions if p in logs)
+        return [(p, logs[p]) for p in readable if p.topic not in self._topics.silent]
 
     def _due_in(self) -> float:
         return min((log.grows_in(_now()) for _, log in self._logs()), default=inf)

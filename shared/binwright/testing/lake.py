@@ -5,66 +5,90 @@ from collections import Counter, deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Protocol
 
-from binwright.core.errors import LakeUnavailable, UserError, WriteConflict, WriteUnclear
+from binwright.core.errors import (
+    LakeUnavailable,
+    StagedUnreadable,
+    TableRefused,
+    WriteConflict,
+    WriteUnclear,
+)
 from binwright.core.model import TopicPartition
-from binwright.core.ports import Commit, History, Record
+from binwright.core.ports import Commit, Compaction, History, Record, Table, TableFiles
+from binwright.core.writer.batch import Batch
 
 Rows = Mapping[TopicPartition, Sequence[Record]]
+FILE_BYTES = 1_000  # so large is every file
+
+
+class StagedRows(Protocol):
+    """Where the fake Spark reads staged files: a `FakeStaging`."""
+
+    def rows(self, topic: str, file: str) -> Rows | None:
+        """Return what is in a file; None if it is gone or torn."""
 
 
 class Failure(Enum):
     """How the next call can end."""
 
-    UNCLEAR_LANDED = "the write commits, but nobody hears of it"
+    UNCLEAR_LANDED = "the write commits, but its answer is lost"
     UNCLEAR = "the write ends without a verdict and never commits"
     CONFLICT = "another commit of this app id came between"
-    UNAVAILABLE = "Spark does not answer (open, history, newest)"
+    REFUSED = "the table does not take the rows"
+    UNREADABLE = "a staged file could not be read"
+    UNAVAILABLE = "Spark does not answer (all but writes)"
+
+
+_OF_WRITES = frozenset(Failure) - {Failure.UNAVAILABLE}
 
 
 @dataclass
 class FakeTable:
     """One table: what its log would say, and the rows in the order they landed."""
 
-    id: str
+    owner: Table | None = None  # None: landed by version 0.1
     commits: list[Commit] = field(default_factory=lambda: [Commit(0, None)])  # 0: the creation
     numbers: dict[str, int] = field(default_factory=dict)  # app id -> highest number
     changed: dict[str, int] = field(default_factory=dict)  # app id -> version of its last commit
     rows: dict[TopicPartition, list[Record]] = field(default_factory=dict)
+    files: int = 0
     oldest: int = 0  # versions before it are forgotten
+    vacuums: int = 0
 
     def commit(self, app: str, number: int, rows: Rows, stamp: str | None) -> int:
         """Land `rows`; return the table's new version."""
-        version = len(self.commits)
-        self.commits.append(Commit(version, stamp))
+        version = self.note(stamp)
         self.numbers[app], self.changed[app] = number, version
         for partition, records in rows.items():
             self.rows.setdefault(partition, []).extend(records)
+        self.files += bool(rows)
         return version
+
+    def note(self, metadata: str | None = None) -> int:
+        """Add a commit of somebody's that lands nothing; return its version."""
+        self.commits.append(Commit(len(self.commits), metadata))
+        return len(self.commits) - 1
 
 
 class FakeStorage:
-    """What all consumers write to; it outlives each of them, and so do writes in flight."""
+    """What all Spark servers write to; it outlives each of them, and so do writes in flight."""
 
     def __init__(self) -> None:
         self.tables: dict[str, FakeTable] = {}
-        self._made = 0
 
-    def create(self, topic: str) -> FakeTable:
+    def create(self, topic: str, owner: Table | None = None) -> FakeTable:
         """Return the topic's table, a new one if there is none."""
-        if topic not in self.tables:
-            self._made += 1
-            self.tables[topic] = FakeTable(f"table-{self._made}")
-        return self.tables[topic]
+        return self.tables.setdefault(topic, FakeTable(owner))
 
     def table(self, topic: str) -> FakeTable:
-        """Return the topic's table; raise `UserError` if there is none."""
+        """Return the topic's table; raise `TableRefused` if there is none."""
         if topic not in self.tables:
-            raise UserError(f"there is no table of {topic}")
+            raise TableRefused(f"there is no table of {topic}")
         return self.tables[topic]
 
     def drop(self, topic: str) -> None:
-        """Remove the table; the next `open` makes another, with another id."""
+        """Remove the table; the next `open` makes another."""
         del self.tables[topic]
 
     def forget(self, topic: str, before: int) -> None:
@@ -81,19 +105,32 @@ class FakeStorage:
 
 
 class FakeLake:
-    """A `Lake`: one consumer's view of a `FakeStorage`.
+    """A `Lake`: one process's view of a `FakeStorage`.
 
-    A write takes its snapshot at once and commits `latency_s` later, whether or not anybody still
-    waits: cancel the caller (a killed process), and it lands all the same.
+    A write takes its snapshot at once, reads the staged files after half of `latency_s`, and
+    commits after all of it, whether or not anybody still waits: cancel the caller (a killed
+    process), and it lands all the same.
+
+    Attributes:
+        latency_s: Of every call; change it mid-test.
+        refusing: Tables that refuse every append with rows.
+        calls: What was asked: (name, topic).
     """
 
     def __init__(
-        self, storage: FakeStorage, *, latency_s: float = 0.0, write_timeout_s: float = 120.0
+        self,
+        storage: FakeStorage,
+        staging: StagedRows,
+        *,
+        latency_s: float = 0.0,
+        write_timeout_s: float = 120.0,
     ) -> None:
-        self.latency_s = latency_s  # of every call; change it mid-test
+        self.latency_s = latency_s
         self.write_timeout_s = write_timeout_s
-        self._storage = storage
-        self._turn = asyncio.Lock()
+        self.refusing: set[str] = set()
+        self.calls: list[tuple[str, str]] = []
+        self._storage, self._staging = storage, staging
+        self._busy: set[str] = set()
         self._failures: deque[Failure] = deque()
 
     def fail_next(self, *failures: Failure) -> None:
@@ -104,78 +141,144 @@ class FakeLake:
         """Let every call succeed from now on."""
         self._failures.clear()
 
-    async def open(self, topic: str) -> str:
-        """Fit `Lake.open`."""
-        await self._read()
-        return self._storage.create(topic).id
+    # --- the port --------------------------------------------------------------------------------
 
-    async def claim(self, topic: str, app: str, version: int) -> int | None:
+    async def open(self, table: Table) -> None:
+        """Fit `Lake.open`."""
+        await self._read("open", table.topic)
+        found = self._storage.create(table.topic, table)
+        found.owner = found.owner or table
+        if found.owner != table:
+            raise TableRefused(f"the table of {table.topic} belongs to {found.owner}")
+
+    async def claim(self, topic: str, app: str, version: int, stamp: str | None) -> int | None:
         """Fit `Lake.claim`."""
-        return await self._write(topic, {}, app, version, None)
+        return await self._write("claim", topic, Batch(), app, version, stamp)
 
     async def append(
-        self, topic: str, rows: Rows, app: str, version: int, stamp: str
+        self, topic: str, batch: Batch, app: str, version: int, stamp: str
     ) -> int | None:
         """Fit `Lake.append`."""
-        return await self._write(topic, rows, app, version, stamp)
+        return await self._write("append", topic, batch, app, version, stamp)
 
-    async def history(self, topic: str, after: int) -> History:
+    async def history(self, topic: str, limit: int) -> History:
         """Fit `Lake.history`."""
-        await self._read()
+        await self._read("history", topic)
         table = self._storage.table(topic)
-        found = table.commits[max(after + 1, table.oldest) :]
-        return History(tuple(reversed(found)), complete=table.oldest <= after + 1)
+        kept = table.commits[table.oldest :]
+        found = tuple(reversed(kept[-limit:]))
+        return History(found, complete=len(found) < limit or found[-1].version == 0)
 
-    async def newest(
-        self, topic: str, partitions: Collection[TopicPartition]
-    ) -> Mapping[TopicPartition, int]:
+    async def newest(self, topic: str) -> Mapping[int, int]:
         """Fit `Lake.newest`."""
-        await self._read()
+        await self._read("newest", topic)
         rows = self._storage.table(topic).rows
-        return {p: max(r.offset for r in rows[p]) for p in partitions if rows.get(p)}
+        return {p.partition: max(r.offset for r in found) for p, found in rows.items() if found}
 
-    def _failure(self, *kinds: Failure) -> Failure | None:
+    async def files(self, topic: str) -> TableFiles:
+        """Fit `Lake.files`."""
+        await self._beside("files", topic)
+        count = self._storage.table(topic).files
+        return TableFiles(count, count * FILE_BYTES)
+
+    async def compact(self, topic: str) -> Compaction:
+        """Fit `Lake.compact`."""
+        await self._beside("compact", topic)
+        table = self._storage.table(topic)
+        removed, table.files = table.files, min(table.files, 1)
+        table.note()
+        return Compaction(removed, table.files)
+
+    async def vacuum(self, topic: str) -> None:
+        """Fit `Lake.vacuum`."""
+        await self._beside("vacuum", topic)
+        self._storage.table(topic).vacuums += 1
+
+    async def release(self, topic: str) -> None:
+        """Fit `Lake.release`."""
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _failure(self, kinds: Collection[Failure]) -> Failure | None:
         if self._failures and self._failures[0] in kinds:
             return self._failures.popleft()
         return None
 
-    async def _read(self) -> None:
-        async with self._turn:
-            await asyncio.sleep(self.latency_s)
-            if self._failure(Failure.UNAVAILABLE):
-                raise LakeUnavailable("the fake lake was told to fail")
+    def _enter(self, call: str, topic: str) -> None:
+        """Take the table's turn: the real lake has one session for each."""
+        if topic in self._busy:
+            raise RuntimeError(f"{call} while another call for {topic} is under way")
+        self._busy.add(topic)
+        self.calls.append((call, topic))
 
-    async def _write(
-        self, topic: str, rows: Rows, app: str, number: int, stamp: str | None
+    async def _read(self, call: str, topic: str) -> None:
+        self._enter(call, topic)
+        try:
+            await self._answer()
+        finally:
+            self._busy.discard(topic)
+
+    async def _beside(self, call: str, topic: str) -> None:
+        self.calls.append((call, topic))
+        await self._answer()
+
+    async def _answer(self) -> None:
+        await asyncio.sleep(self.latency_s)
+        if self._failure({Failure.UNAVAILABLE}):
+            raise LakeUnavailable("the fake lake was told to fail")
+
+    async def _write(  # noqa: PLR0913, PLR0917 - what a commit is made of
+        self, call: str, topic: str, batch: Batch, app: str, number: int, stamp: str | None
     ) -> int | None:
-        async with self._turn:
-            failure = self._failure(Failure.UNCLEAR_LANDED, Failure.UNCLEAR, Failure.CONFLICT)
-            rows = {partition: tuple(records) for partition, records in rows.items()}
+        self._enter(call, topic)
+        try:
             table = self._storage.table(topic)
-            skipped = number <= table.numbers.get(app, -1)
-            begun = len(table.commits)
-            write = _Write(table, rows, app, number, stamp, failure, begun, skipped)
-            asyncio.get_running_loop().call_later(self.latency_s, write.end)
-            try:
-                async with asyncio.timeout(self.write_timeout_s):
-                    return await write.verdict
-            except TimeoutError as exc:
-                raise WriteUnclear(f"no verdict after {self.write_timeout_s:g} s") from exc
+            if batch.slices and topic in self.refusing:
+                await asyncio.sleep(self.latency_s)
+                raise TableRefused(f"the fake table of {topic} was told to refuse rows")
+            write = _Write(
+                table=table,
+                topic=topic,
+                batch=batch,
+                staging=self._staging,
+                app=app,
+                number=number,
+                stamp=stamp,
+                failure=self._failure(_OF_WRITES),
+                snapshot=len(table.commits),
+                skipped=number <= table.numbers.get(app, -1),
+            )
+            loop = asyncio.get_running_loop()
+            loop.call_later(self.latency_s / 2, write.read)
+            loop.call_later(self.latency_s, write.end)
+            async with asyncio.timeout(self.write_timeout_s):
+                return await write.verdict
+        except TimeoutError as exc:
+            raise WriteUnclear(f"no verdict after {self.write_timeout_s:g} s") from exc
+        finally:
+            self._busy.discard(topic)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Write:
     """A write on its way: it ends when its time comes, whoever still waits for the verdict."""
 
     table: FakeTable
-    rows: Rows
+    topic: str
+    batch: Batch
+    staging: StagedRows
     app: str
     number: int
     stamp: str | None
     failure: Failure | None
     snapshot: int  # versions there were when it began
     skipped: bool  # as high a number stood already
+    found: tuple[Rows, Collection[str]] | None = None  # what was read, and what could not be
     verdict: asyncio.Future[int | None] = field(default_factory=asyncio.Future)
+
+    def read(self) -> None:
+        """Read the staged files; what happens to them afterwards does not matter."""
+        self.found = self.found or self._rows()
 
     def end(self) -> None:
         """Land, be skipped or collide, as Delta would have it."""
@@ -188,13 +291,36 @@ class _Write:
             self.verdict.set_result(outcome)
 
     def _outcome(self) -> int | Exception | None:
-        unclear = WriteUnclear("the fake lake was told to lose the word")
-        if self.failure is Failure.UNCLEAR:
-            return unclear
+        unclear = WriteUnclear("the fake lake was told to lose the answer")
+        match self.failure:
+            case Failure.UNCLEAR:
+                return unclear
+            case Failure.REFUSED:
+                return TableRefused("the fake lake was told to refuse")
+            case Failure.UNREADABLE:
+                return StagedUnreadable("the fake lake was told to read nothing", ())
         if self.skipped:
             return unclear if self.failure is Failure.UNCLEAR_LANDED else None
+        rows, lost = self.found or self._rows()
+        if lost:
+            return StagedUnreadable(f"gone or torn: {sorted(lost)}", lost)
         overtaken = self.table.changed.get(self.app, -1) >= self.snapshot
         if overtaken or self.failure is Failure.CONFLICT:
             return WriteConflict(f"another commit of {self.app} came between")
-        version = self.table.commit(self.app, self.number, self.rows, self.stamp)
+        version = self.table.commit(self.app, self.number, rows, self.stamp)
         return unclear if self.failure is Failure.UNCLEAR_LANDED else version
+
+    def _rows(self) -> tuple[Rows, Collection[str]]:
+        """Return the rows of all slices, and the files that cannot be read."""
+        rows: dict[TopicPartition, list[Record]] = {}
+        lost = []
+        for part in self.batch.slices:
+            staged = self.staging.rows(self.topic, part.file)
+            if staged is None:
+                lost.append(part.file)
+                continue
+            for p, records in staged.items():
+                first, end = part.ranges.get(p.partition, (0, 0))
+                taken = [r for r in records if part.whole or first <= r.offset < end]
+                rows.setdefault(p, []).extend(taken)
+        return rows, lost

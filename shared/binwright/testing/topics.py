@@ -74,6 +74,17 @@ class FakeLog:
         self._begin(_Run(given=records, count=len(records)))
         self._begin(replace(last, since_s=now, carry=carry, count=0))
 
+    def cut(self, now: float, end: int) -> None:
+        """Lose everything from `end` on; it goes on growing from there."""
+        last = replace(self._settled(now), since_s=now, carry=0.0, count=0)
+        del self._runs[self._index(end) + 1 :]
+        run = self._runs[-1]
+        run.count = min(run.count, end - run.base)
+        if run.given is None:
+            kept = [run.record(run.base + index) for index in range(run.count)]
+            self._runs[-1] = replace(run, given=kept)
+        self._begin(last)
+
     def end(self, now: float) -> int:
         """Return the offset of the next record."""
         last = self._settled(now)

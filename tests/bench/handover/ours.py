@@ -19,7 +19,7 @@ from tests.bench.handover.course import (
 )
 from tests.bench.handover.marks import has_read
 
-from binwright.cli.stack import Stack, services, within_embedded
+from binwright.cli.stack import Stack, services
 from binwright.controller.__main__ import process_fleet
 from binwright.core.model import Slot, TopicPartition
 from binwright.lab.picture import Picture
@@ -60,8 +60,11 @@ class Ours:
         await until(lambda: self._held_by(MEMBERS + 1), GROW_S, "one more consumer holds some")
 
     def _held_by(self, consumers: int) -> bool:
-        held = [report.held for report in self.picture.reports.values() if report.held]
-        return len(held) >= consumers and self._partitions == {p for some in held for p in some}
+        """Whether so many read all of it, and the table is written."""
+        reports = self.picture.reports.values()
+        read = [{p for p, at in r.reading.items() if at is not None} for r in reports if r.reading]
+        written = any(t.state == "landing" for r in reports for t in r.writing.values())
+        return written and len(read) >= consumers and self._partitions == set().union(*read)
 
     def _reads_anew(self, slot: Slot, old: int) -> bool:
         return (pid := self._pid(slot)) not in {0, old} and has_read(self.marks, pid)
@@ -74,7 +77,7 @@ class Ours:
 
 def settings(ground: Ground, spark: str, directory: Path) -> Settings:
     """Return a group's settings: four consumers carry the load, and no fewer can."""
-    made = load_settings(
+    return load_settings(
         group="bench",
         topics=(ground.topic,),
         kafka=ground.kafka.model_dump(exclude_none=True),
@@ -88,7 +91,6 @@ def settings(ground: Ground, spark: str, directory: Path) -> Settings:
             "max_slots": 12,
         },
     )
-    return within_embedded(made)
 
 
 @contextlib.asynccontextmanager

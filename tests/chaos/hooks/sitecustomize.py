@@ -1,9 +1,10 @@
 """Imported by Python itself in every service that chaos starts, and in nothing else.
 
-The product has no hooks: here its messages and writes are wrapped from outside, so that a process
-can end or stop itself before, during and after one of them. Chaos and the services talk by files in
-`CHAOS_AIMS`: `aim` (a step, taken by whoever comes to it first, by renaming it to `hit-<pid>`),
-`unseen` (processes out of the fleet's reach), `skew` (seconds that a process's wall clock is off).
+The product has no hooks: here its messages and calls are wrapped from outside, so that a process
+can end or stop itself before, during and after one of them, and behind some log events. Chaos and
+the services talk by files in `CHAOS_AIMS`: `aim` (a step, taken by whoever comes to it first, by
+renaming it to `hit-<pid>`), `unseen` (processes out of the fleet's reach), `skew` (seconds that a
+process's wall clock is off).
 """
 
 import asyncio
@@ -12,14 +13,17 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
+from types import ModuleType
 from typing import Any
+
+from tests.chaos.when_imported import Change, WhenImported
 
 AIMS = Path(os.environ["CHAOS_AIMS"])
 LOOK_S = 0.2
-DEEDS = {"kill": signal.SIGKILL, "hang": signal.SIGSTOP, "zombie": signal.SIGSTOP}
+DEEDS = {"kill": signal.SIGKILL, "hang": signal.SIGSTOP, "zombie": signal.SIGSTOP}  # twin: none
 
 
 def at(whose: str, step: str, moment: str) -> str | None:
@@ -39,22 +43,36 @@ def at(whose: str, step: str, moment: str) -> str | None:
 
 def strike(deed: str | None) -> None:
     """End or stop this process, here."""
-    if deed is not None:
+    if deed in DEEDS:
         os.kill(os.getpid(), DEEDS[deed])
 
 
 def wrap(owner: type, name: str, whose: str, step: Callable[[tuple[Any, ...]], str]) -> None:
-    """Make a method of a class hear the aims."""
+    """Make a coroutine method of a class look at the aims."""
     original = getattr(owner, name)
 
     @wraps(original)
-    async def aimed(*args: Any) -> Any:
+    async def aimed(*args: Any, **more: Any) -> Any:
         named = step(args)
         strike(at(whose, named, "before"))
         if (deed := at(whose, named, "during")) is not None:
             asyncio.get_running_loop().call_later(LOOK_S, strike, deed)
-        given = await original(*args)
+        given = await original(*args, **more)
         strike(at(whose, named, "after"))
+        return given
+
+    setattr(owner, name, aimed)
+
+
+def wrap_logged(owner: type, name: str, whose: str) -> None:
+    """Make the method that carries a writer's effects out look at the aims behind what it logs."""
+    original = getattr(owner, name)
+
+    @wraps(original)
+    def aimed(self: Any, effects: Any, *args: Any) -> Any:
+        given = original(self, effects, *args)
+        for event in [effect.event for effect in effects if hasattr(effect, "event")]:
+            strike(at(whose, event, "after"))
         return given
 
     setattr(owner, name, aimed)
@@ -65,18 +83,36 @@ def kind_of(args: tuple[Any, ...]) -> str:
     return str(json.loads(args[4])["kind"]).partition("/")[0]
 
 
+def _calls(owner: str, names: Sequence[str], prefix: str) -> Change:
+    def made(module: ModuleType) -> None:
+        for name in names:
+            step = f"{prefix}.{name}"
+            wrap(getattr(module, owner), name, "consumer", lambda _, step=step: step)  # type: ignore[misc]
+
+    return made
+
+
+def _bus(whose: str) -> Change:
+    return lambda module: wrap(module.KafkaBus, "publish", whose, kind_of)
+
+
+CONSUMER: dict[str, Change] = {
+    "binwright.consumer.intake": _calls("KafkaIntake", ("commit",), "offsets"),
+    "binwright.consumer.staging": _calls("FileStaging", ("write", "delete"), "staging"),
+    "binwright.consumer.writer.lake": _calls(
+        "SparkLake", ("open", "claim", "history", "append", "compact"), "lake"
+    ),
+    "binwright.consumer.writer.effects": lambda module: wrap_logged(
+        module.Effects, "carry_out", "consumer"
+    ),
+}
+"""What is wrapped once a consumer has imported it: it imports Spark's client late, and so do we."""
+
+
 def hear_aims(whose: str) -> None:
-    """Wrap what this service says and writes."""
-    from binwright.shell.bus import KafkaBus  # noqa: PLC0415 - only where a service runs
-
-    wrap(KafkaBus, "publish", whose, kind_of)
-    if whose == "consumer":
-        from binwright.consumer.intake import KafkaIntake  # noqa: PLC0415
-        from binwright.consumer.table import DeltaLake  # noqa: PLC0415
-
-        for name in ("claim", "append", "history"):
-            wrap(DeltaLake, name, whose, lambda _, n=name: f"lake.{n}")  # type: ignore[misc]
-        wrap(KafkaIntake, "hint", whose, lambda _: "intake.hint")
+    """Wrap what this service publishes and asks."""
+    changes = {"binwright.shell.bus": _bus(whose)} | (CONSUMER if whose == "consumer" else {})
+    sys.meta_path.insert(0, WhenImported(changes))
 
 
 def lose_sight() -> None:

@@ -1,54 +1,50 @@
-"""One consumer at work: obeys, fetches, writes, answers.
+"""One consumer at work: obeys the controller, reads and stages partitions, writes tables.
 
-Four tasks share one `Consumer` state. It changes between awaits only, through `_apply`, and what
-a change asks for is done in that order by one task: answers leave in the order they came about.
+Its tasks share one `Consumer` state (core.consumer.handover). The state changes between awaits
+only, through `_apply`, which also begins what the change asks for. Replies leave by the outbox, in
+the order they came about.
 """
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import structlog
 
-from binwright.consumer.buffer import Buffer, Shelf, size_of
-from binwright.consumer.landing import Tables
+from binwright.consumer.backlog import Backlog, collect
+from binwright.consumer.locator import Locator, Need, Place
 from binwright.consumer.mailbox import Mailbox
-from binwright.consumer.positions import Positions
-from binwright.core import handover
-from binwright.core.batch import BatchRules
-from binwright.core.errors import BrokerUnavailable, Fenced, TopicMissing, TopicRecreated
-from binwright.core.handover import (
-    Active,
-    Ahead,
-    Closing,
+from binwright.consumer.outbox import Outbox
+from binwright.consumer.reading import Reading
+from binwright.consumer.stager import Origin, Stager
+from binwright.core.consumer import handover
+from binwright.core.consumer.batch import BatchRules
+from binwright.core.consumer.buffer import Buffer
+from binwright.core.consumer.handover import (
     Consumer,
-    Deed,
-    Done,
     Exit,
     Fetch,
-    Land,
-    Open,
-    Opening,
-    Quit,
     Reply,
     ReportNow,
+    Step,
+    StopFetching,
+    StopWrite,
+    Write,
 )
-from binwright.core.messages import Goodbye, Report
+from binwright.core.errors import StagingUnavailable, Superseded
+from binwright.core.messages import Report, TableReport
 from binwright.core.model import TopicPartition
-from binwright.core.ports import Intake
+from binwright.core.ports import Intake, Staging
+from binwright.core.writer.chain import same_topic
 from binwright.shell.letters import commands
+from binwright.shell.pauses import Pause
 from binwright.shell.run import endless
 
 log = structlog.get_logger()
 
-FETCH_BYTES = 8 << 20
-FETCH_WAIT_S = 0.5
-RATE_WINDOW_S = 10.0
-IDLE_S, SHORTEST_S = 5.0, 0.01
-RELIEF_S = 3.0
-"""How long who was asked to end waits for a controller's next word before it quits everything."""
-HINT_REFRESH_S = 3600.0  # Kafka forgets an idle group's offsets after days
+DRAIN_AFTER_S = 3.0
+"""How long a consumer that was asked to end waits for a controller's next command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,304 +54,289 @@ class IngestRules:
     batch: BatchRules = field(default_factory=BatchRules)
     from_latest: bool = False
     report_s: float = 1.0
-    relief_s: float = 30.0  # at most from the wish to leave until everything is quit
+    drain_s: float = 30.0  # at most from the wish to leave until everything is stopped
+    staged_bytes: int = 2_000_000_000  # how much may wait in the staging place to be landed
+    staged_keep_s: float = 345_600.0
+
+
+class TableWriters(Protocol):
+    """The tables that this consumer writes; see `consumer.writer.writers.Writers`."""
+
+    def start(self, topics: Collection[str], term: int) -> None:
+        """Be the writer of these tables."""
+
+    def stop(self, topics: Collection[str]) -> None:
+        """Write these no more, once the commit in flight has ended."""
+
+    def reports(self) -> Mapping[str, TableReport]:
+        """Return how each table is."""
+
+    async def run(self) -> None:
+        """Work, for ever."""
 
 
 class _Left(Exception):
-    """The process has said its last word."""
+    """The process has published its last message."""
 
 
 class Ingest:
-    """A consumer process between its Hello and its exit."""
+    """A consumer process between its Hello and its exit.
+
+    Attributes:
+        consumer: What it reads and writes.
+        ready: Set once the staging place can be written.
+    """
 
     def __init__(  # noqa: PLR0913 - its neighbours, its rules, a wall clock
         self,
         *,
         mailbox: Mailbox,
         intake: Intake,
-        tables: Tables,
-        topics: Sequence[str],
+        staging: Staging,
+        landing_topic: str,
         rules: IngestRules,
         wall_ms: Callable[[], int],
         beat: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.consumer = Consumer(mailbox.slot, mailbox.epoch)
-        self._mailbox, self._intake, self._tables = mailbox, intake, tables
-        self._topics, self._rules, self._wall_ms = topics, rules, wall_ms
-        self._positions = Positions(intake, tables, from_latest=rules.from_latest)
-        self._beat = beat  # told each time that a loop has gone round
+        self.ready = asyncio.Event()
+        self._mailbox, self._staging, self._rules = mailbox, staging, rules
+        self._wall_ms, self._beat = wall_ms, beat
+        self._outbox = Outbox(mailbox, self.report)
         self._buffer = Buffer(rules.batch)
-        self._shelf = Shelf(rules.batch.cap_bytes // 2)
-        self._from: dict[TopicPartition, int] = {}  # where the fetch that is ordered last begins
-        self._deeds: asyncio.Queue[Deed] = asyncio.Queue()
-        self._unsaid = 0  # answers among the deeds
-        self._due = False  # a report is among them
-        self._opens: deque[Open] = deque()
+        self._locator = Locator(
+            intake,
+            from_latest=rules.from_latest,
+            on_place=self._found,
+            on_renewed=self._renew,
+        )
+        self._backlog = Backlog(staging, rules.staged_bytes, self._wake)
+        self._stager = Stager(
+            origin=Origin(mailbox.slot, mailbox.epoch, landing_topic),
+            buffer=self._buffer,
+            reader=self,
+            intake=intake,
+            staging=staging,
+            bus=mailbox.bus,
+            backlog=self._backlog,
+            beat=beat,
+        )
+        self._reading = Reading(
+            intake=intake,
+            buffer=self._buffer,
+            locator=self._locator,
+            backlog=self._backlog,
+            in_flight=self._stager.in_flight,
+            on_rows=self._stager.wake,
+            beat=beat,
+        )
+        self._writers: TableWriters | None = None
         self._asked = asyncio.Event()  # to end
-        self._told_at = 0.0  # anything by a controller
-        self._wake = asyncio.Event()  # something to do for Spark, or room to fetch into
-        self._landed: deque[tuple[float, int]] = deque()  # when, bytes
-        self._rows = 0
-        self._holes = 0
+        self._command_at = 0.0  # the last one by any controller
+        self._topics: set[str] = set()  # staged by this process
 
-    async def run(self) -> None:
+    async def run(self, writers: TableWriters) -> None:
         """Work until told to leave, or drained.
 
         Raises:
-            Fenced: A newer process has this slot, or it was declared dead.
-            UserError: A table cannot be had.
+            Superseded: A newer process has this slot, or it was declared dead.
         """
+        self._writers = writers
+        works = (
+            self._listen,
+            self._report_often,
+            self._locator.run,
+            self._reading.run,
+            self._stager.run,
+            self._backlog.run,
+            self._collect,
+            writers.run,
+        )
         try:
             async with asyncio.TaskGroup() as tasks:
-                for work in (self._listen, self._do, self._report, self._fetch, self._write):
+                for work in works:
                     tasks.create_task(endless(work()))
-                tasks.create_task(self._give_up())
+                tasks.create_task(self._prepare())
+                tasks.create_task(self._publish())
+                tasks.create_task(self._drain())
         except* _Left as left:
             log.info("consumer.ended", reason=str(left.exceptions[0]))
 
     def leave(self) -> None:
         """Begin a graceful exit; `run` returns when nothing is held or in flight any more.
 
-        Reading goes on while the controller moves the partitions away. All are quit when it has
-        said nothing for some seconds, or takes too long.
+        Reading and writing go on while the controller moves everything away. All is stopped when
+        it has commanded nothing for some seconds, or takes too long.
         """
-        self._told_at = asyncio.get_running_loop().time()
+        self._command_at = self._now()
         self._asked.set()
         self._apply(handover.leave(self.consumer))
 
-    async def _give_up(self) -> None:
-        await self._asked.wait()
-        now = asyncio.get_running_loop().time
-        last = now() + self._rules.relief_s
-        while (left_s := min(self._told_at + RELIEF_S, last) - now()) > 0:  # noqa: ASYNC110 - each word moves the deadline
-            await asyncio.sleep(left_s)
-        if held := self.consumer.reading():
-            log.warning("relief.missed", held=len(held))
-        self._apply(handover.drain(self.consumer))
+    # --- what the tables' writers tell -----------------------------------------------------------
+
+    def lost(self, topic: str) -> None:
+        """Take that another writer has this table."""
+        self._apply(handover.lost(self.consumer, topic))
+
+    def written(self, topics: Collection[str]) -> None:
+        """Take that these tables are written no more, as was asked."""
+        self._apply(handover.written(self.consumer, topics))
+
+    def gap(self, committed: Mapping[TopicPartition, int]) -> None:
+        """Take that partitions must be read again from these offsets."""
+        self._outbox.gap(committed)
+
+    # --- what the stager tells and asks ----------------------------------------------------------
+
+    def staging(self, ends: Mapping[TopicPartition, int]) -> None:
+        """Take that a file with rows up to these offsets is being written."""
+        self.consumer = handover.staging(self.consumer, ends)
+        self._topics.update(p.topic for p in ends)
+
+    def announced(self, partitions: Collection[TopicPartition]) -> None:
+        """Take that the file with rows of these is announced."""
+        self._apply(handover.announced(self.consumer, partitions))
+
+    def dropped(
+        self, topic: str, topic_id: str | None, partitions: Collection[TopicPartition]
+    ) -> None:
+        """Take that the file is not written: its topic was made anew, and has this id."""
+        self._renew(topic, topic_id)
+        self._apply(handover.dropped(self.consumer, partitions))
+
+    def topic_id(self, topic: str) -> str | None:
+        """Return which topic of this name is read."""
+        return self._locator.ids.get(topic)
 
     # --- the state, and what follows from its changes --------------------------------------------
 
-    def _apply(self, done: Done) -> None:
-        self.consumer, deeds = done
-        for deed in deeds:
-            match deed:
-                case Quit(partition=partition):  # at once: from here on nothing of it may be taken
-                    self._intake.stop(partition)
-                    self._buffer.drop(partition)
-                    self._shelf.take(partition)
-                    self._from.pop(partition, None)
-                case Land(partition=partition):  # at once: what is fetched next comes behind it
-                    self._land_ahead(partition)
-                case Fetch(partition=partition, offset=offset):
-                    self._from[partition] = offset
-                    self._deeds.put_nowait(deed)
+    def _apply(self, step: Step) -> None:
+        self.consumer, actions = step
+        for action in actions:
+            match action:
+                case StopFetching(partition=partition):
+                    self._stop(partition)
+                case Fetch(partition=partition, offset=None):
+                    self._locator.locate(partition)
+                case Fetch(partition=partition, offset=int(offset)):
+                    self._reading.begin(partition, offset)
+                case Write(topics=topics, term=term) if self._writers:
+                    self._writers.start(topics, term)
+                case StopWrite(topics=topics) if self._writers:
+                    self._writers.stop(topics)
                 case ReportNow():
-                    self._tell()
-                case _:
-                    self._unsaid += isinstance(deed, Reply)
-                    self._deeds.put_nowait(deed)
-        self._wake.set()
+                    self._outbox.report()
+                case Reply() | Exit():
+                    self._outbox.reply(action)
+        self._wake()
 
-    def _tell(self) -> None:
-        """Report soon; one waits at most: many would gather before answers while Kafka is away."""
-        if not self._due:
-            self._due = True
-            self._deeds.put_nowait(ReportNow())
+    def _wake(self) -> None:
+        self._reading.wake()
+        self._stager.wake()
 
-    def _land_ahead(self, partition: TopicPartition) -> None:
-        read = self._shelf.take(partition)
-        self._buffer.add(partition, read.records, asyncio.get_running_loop().time())
-        if read.go_on is not None:
-            self._from[partition] = read.go_on
-            self._deeds.put_nowait(Fetch(partition, read.go_on))
+    def _stop(self, partition: TopicPartition) -> None:
+        self._reading.stop(partition)
+        last = all(p.topic != partition.topic for p in self.consumer.parts if p != partition)
+        self._locator.forget(partition, last=last)
+        log.info("partition.stopped", partition=str(partition))
 
-    async def _do(self) -> None:
-        while True:
-            match await self._deeds.get():
-                case Reply(message=message):
-                    await self._mailbox.publish(message)
-                    self._unsaid -= 1
-                    log.debug("answer.sent", kind=message.kind)
-                    if isinstance(message, Goodbye):
-                        log.info("goodbye.said", landed=len(message.landed))
-                case ReportNow() as deed if self._unsaid:
-                    # A report tells what is now: it must not come before the answers to it (†).
-                    self._deeds.put_nowait(deed)
-                case ReportNow():
-                    self._due = False
-                    await self._mailbox.publish(self._state())
-                case Fetch(partition=partition, offset=offset):
-                    await self._begin(partition, offset)
-                case Open() as opening:
-                    self._opens.append(opening)
-                    self._wake.set()
-                case Exit(reason=reason):
-                    self._end(reason)
+    def _found(self, place: Place, need: Need) -> None:
+        """Begin a partition where the locator says."""
+        partition, offset = place.partition, place.offset
+        part = self.consumer.parts.get(partition)
+        if part is None:
+            return
+        if need is Need.BEYOND and not place.cut and self._buffer.next_offset(partition) == offset:
+            self._locator.start(partition, offset)  # it is there after all: a broker lagged behind
+            return
+        if part.next is None:
+            found = Fetch(partition, None, part.revision)
+            self._apply(handover.located(self.consumer, found, offset))
+        else:
+            self.consumer = handover.moved(self.consumer, partition, offset, cut=place.cut)
+        self._reading.begin(partition, offset, cut=place.cut)
 
-    def _end(self, reason: str) -> None:
-        if self.consumer.leaving or not self.consumer.ready:
-            raise _Left(reason)
-        raise Fenced(reason)
-
-    async def _begin(self, partition: TopicPartition, offset: int) -> None:
-        """Fetch, unless a stop came between, or a later order has been or will be carried out."""
-        while self._from.get(partition) == offset and not self.consumer.ended:
-            try:
-                await self._intake.start(partition, offset)
-            except (BrokerUnavailable, TopicMissing) as exc:
-                log.warning("fetch.delayed", partition=str(partition), reason=str(exc))
-                await asyncio.sleep(1.0)
-            else:
-                self._from.pop(partition, None)
-                log.info("partition.started", partition=str(partition), offset=offset)
-                return
+    def _renew(self, topic: str, topic_id: str | None) -> None:
+        """Drop what was read of a topic that is no more, and begin the one that has its name."""
+        if same_topic(topic_id, self._locator.ids.get(topic)):
+            return  # somebody noticed before
+        partitions = [p for p in self.consumer.parts if p.topic == topic]
+        for partition in partitions:
+            self._reading.stop(partition)
+        self._locator.renew(topic, topic_id, partitions)
 
     # --- the tasks -------------------------------------------------------------------------------
 
     async def _listen(self) -> None:
         async for _, command in commands(self._mailbox.reader):
-            self._told_at = asyncio.get_running_loop().time()
+            self._command_at = self._now()
             self._apply(handover.obey(self.consumer, command, self._wall_ms()))
 
-    async def _report(self) -> None:
+    async def _publish(self) -> None:
+        reason = await self._outbox.run()
+        if self.consumer.leaving or not self.consumer.ready:
+            raise _Left(reason)
+        raise Superseded(reason)
+
+    async def _prepare(self) -> None:
+        """Have partitions come once the staging place can be written."""
+        pause = Pause(10.0)
         while True:
-            self._deeds.put_nowait(ReportNow())
+            try:
+                await self._staging.prepare()
+            except StagingUnavailable as exc:
+                log.error("staging.refused", reason=str(exc))  # noqa: TRY400 - expected
+                await asyncio.sleep(pause.next())
+            else:
+                break
+        self._apply(handover.prepared(self.consumer))
+        self.ready.set()
+        log.info("consumer.ready")
+
+    async def _report_often(self) -> None:
+        while True:
+            self._outbox.report()
             self._beat("report")
             await asyncio.sleep(self._rules.report_s)
 
-    def _state(self) -> Report:
-        now = asyncio.get_running_loop().time()
-        while self._landed and self._landed[0][0] < now - RATE_WINDOW_S:
-            self._landed.popleft()
+    def report(self) -> Report:
+        """Return what this process does, as the controller is told."""
+        consumer, now = self.consumer, self._now()
         return Report(
-            slot=self.consumer.slot,
-            epoch=self.consumer.epoch,
-            term=self.consumer.term,
-            ready=self.consumer.ready,
-            held=self.consumer.landed(),
-            opening=self.consumer.among(Opening),
-            ahead=self.consumer.among(Ahead),
-            closing=self.consumer.among(Closing),
-            rate=sum(size for _, size in self._landed) / RATE_WINDOW_S,
-            landed_rows=self._rows,
-            holes=self._holes,
-            writing=bool(self.consumer.flying),
-            leaving=self.consumer.leaving,
+            slot=consumer.slot,
+            epoch=consumer.epoch,
+            term=consumer.term,
+            ready=consumer.ready,
+            reading={p: part.next for p, part in consumer.parts.items()},
+            writing=self._writing(),
+            rate=self._stager.rate.per_s(now),
+            busy=min(self._reading.waiting.per_s(now), 1.0),
+            staged_rows=self._stager.rows,
+            staged_bytes=self._backlog.bytes,
+            lost_offsets=self._reading.lost_offsets,
+            leaving=consumer.leaving,
         )
 
-    async def _fetch(self) -> None:
-        now = asyncio.get_running_loop().time
-        while True:
-            room = min(self._buffer.room - self._shelf.size, FETCH_BYTES)
-            if room <= 0 or self.consumer.ended or not self.consumer.reading():
-                await self._woken(FETCH_WAIT_S)
-                continue
-            try:
-                found = await self._intake.fetch(room, FETCH_WAIT_S)
-            except BrokerUnavailable as exc:
-                log.warning("fetch.failed", reason=str(exc))
-                await asyncio.sleep(1.0)
-                continue
-            for partition, records in found.items():
-                match self.consumer.parts.get(partition):
-                    case Active():
-                        self._buffer.add(partition, records, now())
-                    case Ahead():
-                        self._shelf.add(partition, records)
-                    case _:
-                        pass  # stopped meanwhile
-            for partition in self._shelf.overfull():
-                self._intake.stop(partition)
-            self._count_holes()
-            if found:
-                self._wake.set()
+    def _writing(self) -> dict[str, TableReport]:
+        """Return the tables whose writer this is, also those whose last commit has not ended."""
+        told = self._writers.reports() if self._writers else {}
+        new = TableReport(state="claiming", committed={})
+        here = sorted({*self.consumer.tables, *self.consumer.closing})
+        return {topic: told.get(topic, new) for topic in here}
 
-    def _count_holes(self) -> None:
-        for partition, (wanted, got) in self._intake.lost().items():
-            if got < wanted:
-                raise TopicRecreated(
-                    f"{partition} was made anew: offset {wanted} is wanted, {got} is its first"
-                )
-            self._holes += got - wanted
-            log.error("records.lost", partition=str(partition), wanted=wanted, first=got)
+    async def _collect(self) -> None:
+        await collect(self._staging, lambda: self._topics, self._rules.staged_keep_s)
 
-    async def _write(self) -> None:
-        """Use the one Spark session: claims first, then openings, then batches."""
-        await self._claim_all()
-        refreshed = asyncio.get_running_loop().time()
-        while True:
-            now = asyncio.get_running_loop().time()
-            if self._opens:
-                await self._open(self._opens.popleft())
-            elif (topic := self._buffer.due(now)) is not None and not self.consumer.ended:
-                await self._land(topic)
-            elif now - refreshed > HINT_REFRESH_S:
-                refreshed = now
-                await self._hint_all()
-            else:
-                wait_s = None if self.consumer.ended else self._buffer.due_in(now)
-                await self._woken(IDLE_S if wait_s is None else max(wait_s, SHORTEST_S))
+    async def _drain(self) -> None:
+        """Stop everything when nobody moves it away from a consumer that was asked to end."""
+        await self._asked.wait()
+        last = self._now() + self._rules.drain_s
+        while (left_s := min(self._command_at + DRAIN_AFTER_S, last) - self._now()) > 0:  # noqa: ASYNC110 - each command moves the deadline
+            await asyncio.sleep(max(left_s, 0.01))
+        if self.consumer.busy:
+            log.warning("drain.begun", partitions=len(self.consumer.parts))
+        self._apply(handover.drain(self.consumer))
 
-    async def _claim_all(self) -> None:
-        for topic in self._topics:
-            await self._positions.claim(topic)
-        self._apply(handover.claimed(self.consumer))
-
-    async def _woken(self, timeout_s: float) -> None:
-        """Wait for a change, or so long."""
-        self._wake.clear()
-        try:
-            async with asyncio.timeout(timeout_s):
-                await self._wake.wait()
-        except TimeoutError:
-            return
-
-    async def _open(self, opening: Open) -> None:
-        """Fence, then resolve, then read (†)."""
-        topics = sorted({p.topic for p in opening.partitions})
-        for topic in topics:
-            for fence in opening.fences:
-                await self._tables.fence(topic, fence)
-        try:
-            offsets = await self._positions.offsets(opening.partitions)
-        except (BrokerUnavailable, TopicMissing) as exc:
-            log.warning("opening.delayed", reason=str(exc))
-            await asyncio.sleep(1.0)
-            if any(self._awaits(opening, p) for p in opening.partitions):
-                self._opens.append(opening)  # behind the others: they need not wait for it
-            return
-        self._apply(handover.opened(self.consumer, opening, offsets))
-        for partition in opening.partitions:
-            self._buffer.hurry(partition)
-        for topic in topics:
-            await self._hint(topic)  # so that the next owner need not read the whole history
-
-    def _awaits(self, opening: Open, partition: TopicPartition) -> bool:
-        part = self.consumer.parts.get(partition)
-        return isinstance(part, Opening) and part.revision == opening.revision
-
-    async def _land(self, topic: str) -> None:
-        landed = self._landed_of(topic)
-        rows = self._buffer.take(topic, landed)
-        if not rows:
-            return
-        ends = {p: records[-1].offset + 1 for p, records in rows.items()}
-        self.consumer = handover.handed(self.consumer, ends)
-        await self._positions.check(topic)
-        await self._tables.write(topic, rows, {**landed, **ends})
-        now = asyncio.get_running_loop().time()
-        self._landed.append((now, sum(map(size_of, rows.values()))))
-        self._rows += sum(map(len, rows.values()))
-        self._apply(handover.settled(self.consumer))
-        await self._hint(topic)
-
-    async def _hint_all(self) -> None:
-        for topic in self._topics:
-            await self._hint(topic)
-
-    async def _hint(self, topic: str) -> None:
-        """Name only what is read now (†)."""
-        await self._positions.hint(topic, self._landed_of(topic))
-
-    def _landed_of(self, topic: str) -> dict[TopicPartition, int]:
-        return {p: at for p, at in self.consumer.landed().items() if p.topic == topic}
+    @staticmethod
+    def _now() -> float:
+        return asyncio.get_running_loop().time()

@@ -1,8 +1,4 @@
-"""Data partitions read with aiokafka: assigned by hand, all of them, and paused unless started.
-
-`assign` with a changed list throws away everybody's buffers and requests under way. So the list is
-changed only when the topics grow; starting is to seek and resume, stopping is to pause.
-"""
+"""Data partitions read with aiokafka: what is returned, and what to do where something is wrong."""
 
 import asyncio
 import contextlib
@@ -10,33 +6,27 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Self
 
 import structlog
-from aiokafka import AIOKafkaConsumer, ConsumerRecord
-from aiokafka import TopicPartition as Theirs
-from aiokafka.errors import KafkaError, OffsetOutOfRangeError
+from aiokafka import ConsumerRecord
+from aiokafka.errors import KafkaError, OffsetOutOfRangeError, TopicAuthorizationFailedError
 
-from binwright.consumer.hints import GroupHints
+from binwright.consumer.assigned import Assigned
+from binwright.consumer.offsets import GroupOffsets
 from binwright.consumer.places import DataTopics
+from binwright.consumer.resting import Resting
 from binwright.core.errors import BrokerUnavailable, TopicMissing
 from binwright.core.model import TopicPartition
-from binwright.core.ports import Hint, Record
-from binwright.shell.broker import (
-    Cluster,
-    client_options,
-    stop_client,
-    translated,
-    unreachable,
-)
+from binwright.core.ports import GroupOffset, Record
+from binwright.shell.broker import Cluster, translated
 from binwright.shell.settings import KafkaSettings
 
 log = structlog.get_logger()
 
-FETCH_BYTES = 8 << 20  # of one answer of one broker, compressed: larger ones are no faster
-PARTITION_BYTES = 1 << 20
-FETCH_WAIT_MS = 100
-"""A partition is fetched, once started, when its broker has answered the fetch under way."""
 WARM_S = 2.0  # for connecting to leaders before there is anything to read: a help, no condition
 MOST_RECORDS = 5_000
 """Of one `fetch`: about 20 ms in which the loop does nothing else."""
+TIDY_S = 10.0  # from one look for topics that are gone to the next
+TRIES = 5
+"""How often a batch that cannot be decoded is fetched before it is passed over."""
 
 
 class KafkaIntake:
@@ -44,46 +34,33 @@ class KafkaIntake:
 
     Broker restarts and leader moves pass silently; `fetch` raises once all brokers together have
     been silent for the request timeout, and goes on when called again.
+
+    Attributes:
+        undecodable: How many offsets were passed over, because nobody can decode what is there.
     """
 
-    def __init__(
-        self,
-        kafka: KafkaSettings,
-        group: str,
-        topics: Sequence[str],
-        isolation: str = "read_committed",
-    ) -> None:
-        self._kafka, self._names = kafka, topics
+    def __init__(self, kafka: KafkaSettings, group: str, isolation: str = "read_committed") -> None:
+        self.undecodable = 0
+        self._kafka = kafka
         self._cluster = Cluster(kafka)
         self._topics = DataTopics(self._cluster)
-        self._hints = GroupHints(self._cluster, group, kafka.request_timeout_s)
-        self._consumer = AIOKafkaConsumer(
-            **client_options(kafka),
-            enable_auto_commit=False,
-            auto_offset_reset="none",
-            isolation_level=isolation,
-            fetch_max_bytes=FETCH_BYTES,
-            max_partition_fetch_bytes=PARTITION_BYTES,
-            fetch_max_wait_ms=FETCH_WAIT_MS,
-        )
-        self._assigned: set[TopicPartition] = set()
-        self._next: dict[TopicPartition, int] = {}  # started -> what to return next
+        self._offsets = GroupOffsets(self._cluster, group, kafka.request_timeout_s)
+        self._read = Assigned(kafka, isolation)
+        self._orders: dict[TopicPartition, object] = {}  # the start of each that is to be obeyed
+        self._resting = Resting()
         self._lost: dict[TopicPartition, tuple[int, int]] = {}
+        self._tries: dict[TopicPartition, tuple[int, int]] = {}  # -> offset, how often
         self._record_bytes = 1_000.0  # of late
-        self._silent_s = 0.0
+        self._silent_s, self._tidied_at = 0.0, 0.0
 
     async def __aenter__(self) -> Self:
-        """Connect, and learn the topics' partitions.
+        """Connect.
 
         Raises:
             BrokerUnavailable: Kafka cannot be reached; says why and what to check.
-            TopicMissing: Some of the topics do not exist; names them.
         """
         try:
-            await self._cluster.__aenter__()
-            await self._start_consumer()
-            self._assign(await self._topics.existing(self._names))
-            await self._warm_up()
+            await asyncio.gather(self._cluster.__aenter__(), self._read.open())
         except BaseException:
             await self.__aexit__()
             raise
@@ -91,54 +68,75 @@ class KafkaIntake:
 
     async def __aexit__(self, *_: object) -> None:
         """Let go of connections."""
-        await stop_client(self._consumer)
+        await self._read.close()
         await self._cluster.close()
 
+    async def cluster_id(self) -> str:
+        """Return what tells this Kafka cluster from all others; raise `BrokerUnavailable`."""
+        return await self._cluster.cluster_id()
+
+    async def warm_up(self, topics: Collection[str]) -> None:
+        """Connect to the leaders of topics that will be read: their first fetch need not wait."""
+        with contextlib.suppress(KafkaError, BrokerUnavailable, TimeoutError):
+            async with asyncio.timeout(WARM_S):
+                there = await self._topics.found(topics)
+                self._assign(self._read.partitions | there)
+                await self._read.connect()
+
+    # --- the port --------------------------------------------------------------------------------
+
     async def start(self, partition: TopicPartition, offset: int) -> None:
-        """Fetch from `offset` on; see `Intake.start`.
+        """Fetch from `offset` on; see `Intake.start`. A stop that comes meanwhile wins.
 
         Raises:
             BrokerUnavailable: It is new to us, and Kafka does not say what there is.
             TopicMissing: There is no such partition.
         """
-        if partition not in self._assigned:
+        order = self._orders[partition] = object()
+        if partition not in self._read.partitions:
             existing = await self._topics.existing([partition.topic])
             if partition not in existing:
                 raise TopicMissing(f"no such partition: {partition}")
-            self._assign(self._assigned | existing)
-        self._go(partition, offset)
-        self._consumer.resume(_theirs(partition))
+            if self._orders.get(partition) is not order:
+                return
+            if partition not in self._read.partitions:
+                self._assign(self._read.partitions | existing)
+        self._resting.forget(partition)
+        self._read.start(partition, offset)
 
     def stop(self, partition: TopicPartition) -> None:
-        """Quit fetching at once; nothing of it is returned any more."""
-        if self._next.pop(partition, None) is not None:
-            self._consumer.pause(_theirs(partition))
+        """Stop fetching at once; nothing of it is returned any more."""
+        self._orders.pop(partition, None)
+        self._tries.pop(partition, None)
+        self._resting.forget(partition)
+        self._read.stop(partition)
 
     async def fetch(
         self, max_bytes: int, timeout_s: float
     ) -> Mapping[TopicPartition, Sequence[Record]]:
         """Return what came; see `Intake.fetch`. Cancel it at any time: nothing is lost by that."""
-        loop = asyncio.get_running_loop()
-        begun, answered = loop.time(), self._answered()
-        came: dict[Theirs, list[ConsumerRecord]] = {}
+        begun, answered = self._now(), self._read.answered()
+        await self._look_after()
+        came: Mapping[TopicPartition, Sequence[ConsumerRecord]] = {}
         with translated("fetch"):
             try:
-                # Nothing may wait between the taking of records and their return: a caller that
-                # is cancelled there would lose them.
-                came = await self._consumer.getmany(
-                    timeout_ms=max(round(timeout_s * 1000), 1),
-                    max_records=min(max(round(max_bytes / self._record_bytes), 1), MOST_RECORDS),
-                )
+                most = min(max(round(max_bytes / self._record_bytes), 1), MOST_RECORDS)
+                came = await self._read.records(timeout_s, most)
             except OffsetOutOfRangeError as exc:
-                await self._realign({_ours(theirs) for theirs in exc.args[0]})
+                await self._realign({TopicPartition(*theirs) for theirs in exc.args[0]})
+            except TopicAuthorizationFailedError as exc:
+                self._rest_topic(str(exc.args[0]))
             except KafkaError:
-                self._rewind()
+                self._read.rewind()
                 raise
-        if came or not self._next or self._answered() != answered:
+        if came or not self._read.next or self._read.answered() != answered:
             self._silent_s = 0.0
         else:
-            self._complain(loop.time() - begun)
-        return {_ours(theirs): self._taken(_ours(theirs), some) for theirs, some in came.items()}
+            self._complain(self._now() - begun)
+        for partition in came:
+            self._resting.forget(partition)
+        self._pass_over()
+        return {partition: self._taken(records) for partition, records in came.items()}
 
     async def bounds(
         self, partitions: Collection[TopicPartition]
@@ -149,23 +147,29 @@ class KafkaIntake:
         """
         return await self._topics.bounds(partitions)
 
+    async def partitions(self, topic: str) -> Collection[TopicPartition]:
+        """Return what partitions the topic has; see `Intake.partitions`."""
+        return await self._topics.existing([topic])
+
     async def topic_id(self, topic: str) -> str | None:
         """Return which topic of this name it is; see `Intake.topic_id`."""
-        return await self._cluster.topic_id(topic)
+        return await self._topics.topic_id(topic)
 
-    async def hints(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Hint]:
-        """Return the readable hints among the group's offsets; raise `BrokerUnavailable`."""
+    async def committed(
+        self, partitions: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, GroupOffset]:
+        """Return our own among the group's offsets; raise `BrokerUnavailable`, `TopicMissing`."""
         if not partitions:
             return {}
-        return await self._hints.read(partitions, await self._topics.broker(partitions))
+        return await self._offsets.read(partitions, await self._topics.broker(partitions))
 
-    async def hint(self, hints: Mapping[TopicPartition, Hint]) -> None:
-        """Commit offsets under the group's name; raise `BrokerUnavailable`."""
-        if hints:
-            await self._hints.write(hints, await self._topics.broker(hints))
+    async def commit(self, offsets: Mapping[TopicPartition, GroupOffset]) -> None:
+        """Commit offsets under the group's name; raise `BrokerUnavailable`, `TopicMissing`."""
+        if offsets:
+            await self._offsets.write(offsets, await self._topics.broker(offsets))
 
     def lost(self) -> Mapping[TopicPartition, tuple[int, int]]:
-        """Return holes met since the last call: partition -> (wanted, first offset there was).
+        """Return jumps since the last call: partition -> (wanted, first offset there was).
 
         Where more was wanted than there was, the log was cut, or made anew: the partition is
         stopped, because only a new start can tell where to go on.
@@ -173,70 +177,88 @@ class KafkaIntake:
         lost, self._lost = self._lost, {}
         return lost
 
-    # --- what is assigned, and where we are in it ------------------------------------------------
+    # --- where something is wrong ----------------------------------------------------------------
 
-    async def _start_consumer(self) -> None:
-        try:
-            await self._consumer.start()
-        except (KafkaError, OSError) as exc:
-            raise await unreachable(self._kafka, exc) from exc
+    async def _look_after(self) -> None:
+        """Replace a client that fetches nothing any more, wake who rests, drop topics gone."""
+        if self._read.broken:
+            log.error("fetcher.died", then="another client goes on where it was")
+            await self._read.renew()
+            self._read.pause(self._resting.partitions)
+        self._read.resume([p for p in self._resting.over(self._now()) if p in self._read.next])
+        if self._now() - self._tidied_at > TIDY_S:
+            self._tidied_at = self._now()
+            if gone := self._read.missing():
+                self._assign(self._read.partitions - gone)
 
-    async def _warm_up(self) -> None:
-        """Connect to every leader: the first partition that we are given shall not wait for it."""
-        with contextlib.suppress(KafkaError, TimeoutError):
-            async with asyncio.timeout(WARM_S):
-                await self._consumer.end_offsets([_theirs(p) for p in self._assigned])
+    def _assign(self, partitions: Collection[TopicPartition]) -> None:
+        self._read.assign(partitions)
+        self._read.pause(self._resting.partitions)
 
-    def _assign(self, partitions: set[TopicPartition]) -> None:
-        """Assign these, each at its place; what is not started needs a place, too."""
-        self._assigned = partitions
-        self._consumer.assign([_theirs(p) for p in sorted(partitions)])
-        self._consumer.pause(*[_theirs(p) for p in partitions if p not in self._next])
+    def _rest(self, partitions: Collection[TopicPartition]) -> None:
+        """Leave started partitions alone for a while that grows: others must not wait for them."""
         for partition in partitions:
-            self._consumer.seek(_theirs(partition), self._next.get(partition, 0))
+            self._resting.add(partition, self._now())
+        self._read.pause(partitions)
 
-    def _go(self, partition: TopicPartition, offset: int) -> None:
-        self._next[partition] = offset
-        self._consumer.seek(_theirs(partition), offset)
+    def _rest_topic(self, topic: str) -> None:
+        resting = set(self._resting.partitions)
+        concerned = [p for p in self._read.next if p.topic == topic and p not in resting]
+        if any(self._resting.new(p) for p in concerned):
+            log.error("topic.refused", topic=topic, reason="we may not read it", then="tried again")
+        self._rest(concerned)
 
-    def _taken(self, partition: TopicPartition, came: Sequence[ConsumerRecord]) -> list[Record]:
-        self._next[partition] = came[-1].offset + 1
+    def _pass_over(self) -> None:
+        """Report what could not be decoded; go past a batch that stays so, and its offsets only."""
+        for partition, watch in self._read.faults().items():
+            told = log.bind(partition=str(partition))
+            for offset in watch.escaped:
+                told.warning("record.undecodable", offset=offset, what="header key", then="escaped")
+            watch.escaped.clear()
+            fault, watch.fault = watch.fault, None
+            if fault is None or fault.offset != self._read.next[partition]:
+                continue  # it was stopped, or started elsewhere meanwhile
+            at, tries = self._tries.get(partition, (fault.offset, 0))
+            tries = tries + 1 if at == fault.offset else 1
+            self._tries[partition] = (fault.offset, tries)
+            if tries < TRIES:
+                self._rest([partition])
+                continue
+            self.undecodable += fault.next - fault.offset
+            told.error(
+                "record.undecodable",
+                offset=fault.offset,
+                offsets=fault.next - fault.offset,
+                reason=fault.reason,
+                then="passed over",
+            )
+            self._resting.forget(partition)
+            self._read.start(partition, fault.next)
+
+    async def _realign(self, partitions: Collection[TopicPartition]) -> None:
+        """Go on where there is something: our place is outside of the log."""
+        try:
+            bounds = await self.bounds([p for p in partitions if p in self._read.next])
+        except TopicMissing as exc:
+            raise BrokerUnavailable(str(exc)) from exc  # being made anew, perhaps
+        for partition, (begin, end) in bounds.items():
+            wanted = self._read.next.get(partition)
+            if wanted is None or begin <= wanted <= end:
+                continue  # stopped meanwhile, or started anew, or a broker that lagged behind
+            self._lost[partition] = (wanted, begin)
+            if wanted < begin:
+                self._read.seek(partition, begin)
+            else:
+                self.stop(partition)
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _taken(self, came: Sequence[ConsumerRecord]) -> list[Record]:
         size = sum(len(r.key or b"") + len(r.value or b"") for r in came) / len(came)
         self._record_bytes += (max(size, 1.0) - self._record_bytes) / 4
         return [
             Record(r.offset, r.timestamp, r.key, r.value, r.timestamp_type, r.headers) for r in came
         ]
-
-    def _rewind(self) -> None:
-        """Go back to what was returned last: an error may have swallowed what came with it."""
-        for partition, offset in self._next.items():
-            self._go(partition, offset)
-
-    async def _realign(self, partitions: Collection[TopicPartition]) -> None:
-        """Go on where there is something: our place is outside of the log."""
-        try:
-            bounds = await self.bounds([p for p in partitions if p in self._next])
-        except TopicMissing as exc:
-            raise BrokerUnavailable(str(exc)) from exc  # being made anew, perhaps
-        for partition, (begin, end) in bounds.items():
-            wanted = self._next.get(partition)
-            if wanted is None or begin <= wanted <= end:
-                continue  # stopped meanwhile, or started anew, or a broker that lagged behind
-            self._lost[partition] = (wanted, begin)
-            told = log.bind(partition=str(partition), wanted=wanted, begin=begin, end=end)
-            if wanted < begin:
-                told.error("partition.overtaken", by="retention", records=begin - wanted)
-                self._go(partition, begin)
-            else:
-                told.error("partition.cut", then="stopped, until started anew")
-                self.stop(partition)
-
-    # --- whether anybody is there ----------------------------------------------------------------
-
-    def _answered(self) -> int:
-        """Return when a broker last answered a fetch, ms: they do several times a second."""
-        polls = (self._consumer.last_poll_timestamp(_theirs(p)) for p in self._next)
-        return max((when for when in polls if when is not None), default=0)
 
     def _complain(self, waited_s: float) -> None:
         self._silent_s += waited_s
@@ -244,10 +266,6 @@ class KafkaIntake:
             silent_s, self._silent_s = self._silent_s, 0.0
             raise BrokerUnavailable(f"no broker has answered a fetch for {silent_s:.0f} s")
 
-
-def _theirs(partition: TopicPartition) -> Theirs:
-    return Theirs(*partition)
-
-
-def _ours(theirs: Theirs) -> TopicPartition:
-    return TopicPartition(theirs.topic, theirs.partition)
+    @staticmethod
+    def _now() -> float:
+        return asyncio.get_running_loop().time()

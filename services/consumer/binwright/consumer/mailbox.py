@@ -1,4 +1,4 @@
-"""The consumer's end of the hand-over topic: a Hello, an ear, a voice."""
+"""A consumer's connection to the controllers: its Hello, its commands, its messages."""
 
 import asyncio
 from dataclasses import dataclass
@@ -14,10 +14,12 @@ from binwright.shell.letters import INBOX
 
 log = structlog.get_logger()
 
+LOOK_S, RETRY_S = 0.2, 1.0
+
 
 @dataclass(frozen=True, slots=True)
 class Mailbox:
-    """What one process of a slot hears and says."""
+    """What one process of a slot reads and publishes."""
 
     bus: Bus
     topic: str
@@ -26,34 +28,38 @@ class Mailbox:
     reader: Reader
 
     async def publish(self, message: Inbound) -> None:
-        """Append to partition 0, however long that takes: an answer is owed.
+        """Append to partition 0, however long that takes: an acknowledgement is owed.
 
         One that was sent twice, because its confirmation was lost, changes nothing.
         """
         while True:
             try:
-                await self.bus.publish(self.topic, INBOX, wire.key(message), wire.encode(message))
+                await self.publish_once(message)
             except BrokerUnavailable as exc:
-                log.warning("answer.delayed", kind=message.kind, reason=str(exc))
-                await asyncio.sleep(1.0)
+                log.warning("reply.delayed", kind=message.kind, reason=str(exc))
+                await asyncio.sleep(RETRY_S)
             else:
                 return
+
+    async def publish_once(self, message: Inbound) -> None:
+        """Append to partition 0; raise `BrokerUnavailable` if that is not confirmed in time."""
+        await self.bus.publish(self.topic, INBOX, wire.key(message), wire.encode(message))
 
 
 async def open_mailbox(  # noqa: PLR0913, PLR0917 - who, where and how long
     bus: Bus, topic: str, slot: Slot, process: str, version: str, patience_s: float = 60.0
 ) -> Mailbox:
-    """Say Hello; its offset is the epoch. Commands are heard from before the Hello on.
+    """Send Hello; its offset is the epoch. Commands are read from before the Hello on.
 
     Raises:
         TopicMissing: The slot has no metadata partition: no controller made one in time.
-        BrokerUnavailable: Kafka does not answer; whether Hello was said is not known.
+        BrokerUnavailable: Kafka does not answer; whether Hello was sent is not known.
     """
     mine = metadata_partition(slot)
     try:
         async with asyncio.timeout(patience_s):
             while await bus.partitions(topic) <= mine:  # noqa: ASYNC110 - only asking tells
-                await asyncio.sleep(0.5)
+                await asyncio.sleep(LOOK_S)
     except TimeoutError as exc:
         raise TopicMissing(
             f"slot {slot} needs partition {mine} of {topic}, which is not there after "

@@ -23,6 +23,26 @@ class DataTopics:
         leaders = await self._leaders(topics)
         return {TopicPartition(t, number) for t, numbers in leaders.items() for number in numbers}
 
+    async def found(self, topics: Collection[str]) -> set[TopicPartition]:
+        """Return the partitions of those of these topics that there are, and that we may know."""
+        leaders = (await self._cluster.topics(topics)).leaders
+        return {TopicPartition(t, number) for t, numbers in leaders.items() for number in numbers}
+
+    async def topic_id(self, topic: str) -> str | None:
+        """Return the topic's id, as the leaders of its partitions know it.
+
+        Another broker may lag behind, and tell the id of a topic that is no more while a leader
+        serves records of the one that was made after it.
+        """
+        leaders = (await self._leaders([topic]))[topic]
+        alive = sorted(set(leaders.values()) - {NOBODY})
+        if not alive:
+            raise BrokerUnavailable(f"no partition of topic {topic} has a leader")
+        told = await asyncio.gather(*(self._cluster.topic_id(topic, broker) for broker in alive))
+        if len(set(told)) > 1:
+            raise BrokerUnavailable(f"leaders do not agree which topic {topic} is: {set(told)}")
+        return told[0]
+
     async def broker(self, partitions: Collection[TopicPartition]) -> int:
         """Return a broker that leads some partition of these topics, always the same one."""
         leaders = await self._leaders({p.topic for p in partitions})

@@ -7,6 +7,7 @@ from binwright.controller.fleets.kubernetes import KubernetesFleet
 from binwright.controller.kube.cluster import opened
 from binwright.controller.kube.deployment import Shape
 from binwright.controller.kube.groups import Groups
+from binwright.controller.kube.spec import secrets_in
 from binwright.core.errors import SettingsError
 from binwright.core.ports import Bus
 from binwright.shell.run import endless, meanwhile
@@ -30,10 +31,13 @@ async def kubernetes_groups(settings: Settings, bus: Bus) -> AsyncIterator[Group
     """Give the groups that the namespace's objects describe, and follow them meanwhile.
 
     Raises:
-        SettingsError: The fleet is none of Deployments.
+        SettingsError: The fleet is none of Deployments, or the settings hold a secret that
+            consumers would be told by their Deployments.
     """
     if settings.controller.fleet != "kubernetes":
         raise SettingsError('kubernetes.groups needs controller.fleet = "kubernetes"')
+    if secrets := secrets_in(settings):
+        raise SettingsError(f"kubernetes.groups: {'; '.join(secrets)}")
     async with opened(settings.kubernetes) as cluster:
         groups = Groups(cluster, bus, settings)
         async with meanwhile(endless(groups.objects.run())):

@@ -5,6 +5,7 @@ no harm: the later Claim wins.
 """
 
 import asyncio
+import random
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
@@ -21,7 +22,8 @@ log = structlog.get_logger()
 
 SESSION_S = 6.0  # the shortest that brokers allow by default: a dead leader's partition is free
 POLL_S = 1.0
-RETRY_S = 1.0
+RETRY_S, LONGEST_RETRY_S = 1.0, 60.0  # from the end of a reign to the next
+STEADY_S = 30.0  # a reign that lasted so long ended for a reason of its own
 
 
 class _Mandate(ConsumerRebalanceListener):  # type: ignore[misc]
@@ -98,18 +100,25 @@ async def _poll(member: AIOKafkaConsumer, beat: Callable[[str], None]) -> None:
 
 
 async def _serve(mandate: _Mandate, reign: Callable[[], Awaitable[None]]) -> None:
+    pause_s = RETRY_S
     while True:
         log.info("controller.waiting")
         await mandate.given.wait()
         log.info("controller.leading")
+        began = asyncio.get_running_loop().time()
         ruling = asyncio.ensure_future(reign())
         ended = asyncio.ensure_future(mandate.taken.wait())
         try:
             await asyncio.wait({ruling, ended}, return_when=asyncio.FIRST_COMPLETED)
             if ruling.done():
                 _judge(ruling)
-                await asyncio.sleep(RETRY_S)
+                # Two that both hold the mandate would depose each other again and again: the one
+                # that waits longer lets the other act. Which one, the jitter decides.
+                steady = asyncio.get_running_loop().time() - began > STEADY_S
+                pause_s = RETRY_S if steady else min(2 * pause_s, LONGEST_RETRY_S)
+                await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))
             else:
+                pause_s = RETRY_S
                 log.info("controller.deposed", reason="the controllers' group chose another")
         finally:
             for task in (ruling, ended):

@@ -36,6 +36,7 @@ def realm(settings: Settings) -> Realm:
     return Realm(
         metadata_topic=settings.metadata_topic,
         metrics_topic=settings.monitor.topic,
+        landing_topic=settings.landing_topic,
         rules=rules(settings),
         packing=packing(settings.controller.packing),
         topics=frozenset(settings.topics) or None,

@@ -1,8 +1,8 @@
 """A reign: events into the pure machine, its actions out into the world.
 
 The state changes in `_feed` only, between awaits. What it asks for is done in that order: words to
-one partition by one task each, orders to the fleet by another, so that neither a slow pod nor the
-commands to others delay a command.
+one partition by one task each, orders to the fleet by others, so that neither a slow pod nor the
+commands to others delay a command, and no order that fails delays another.
 """
 
 import asyncio
@@ -14,12 +14,14 @@ from uuid import uuid4
 import structlog
 
 from binwright.controller.ear import Ear
+from binwright.controller.topic_check import check_metadata_topic
 from binwright.controller.voice import Voice
 from binwright.core.errors import WorldError
 from binwright.core.events import (
     Action,
     Broadcast,
     Destroy,
+    Ended,
     Event,
     Heard,
     Measured,
@@ -34,17 +36,26 @@ from binwright.core.events import (
 )
 from binwright.core.machine import State, begin, transition
 from binwright.core.messages import Approved
-from binwright.core.model import Assignment, metadata_partition
+from binwright.core.model import Assignment, Slot, metadata_partition
 from binwright.core.packing.catalogue import Packing
 from binwright.core.ports import Bus, Fleet, Reader
 from binwright.core.rules import Rules
-from binwright.shell.letters import INBOX, METADATA_CONFIG, inbound, measurements
+from binwright.shell.history import History
+from binwright.shell.letters import (
+    INBOX,
+    LANDING_CONFIG,
+    LANDING_PARTITIONS,
+    METADATA_CONFIG,
+    inbound,
+    measurements,
+)
+from binwright.shell.pauses import Pause
 from binwright.shell.run import endless
 
 log = structlog.get_logger()
 
 TICK_S = 1.0
-RETRY_S = 1.0
+RETRY_S, LONGEST_RETRY_S = 1.0, 10.0  # of an order to the fleet
 INLINE_PARTITIONS = 2_000  # above, the packing gets a thread of its own
 
 
@@ -58,6 +69,7 @@ class Realm:
 
     metadata_topic: str
     metrics_topic: str
+    landing_topic: str
     rules: Rules
     packing: Packing
     topics: frozenset[str] | None = None  # None: whatever is measured
@@ -79,6 +91,7 @@ class Controller:
         self._voice = Voice(bus, realm.metadata_topic)
         self._words: asyncio.Queue[Action] = asyncio.Queue()
         self._orders: asyncio.Queue[Reconcile | Destroy] = asyncio.Queue()
+        self._wish, self._wished = Reconcile(frozenset()), asyncio.Event()
         self._state, self._first = begin(realm.rules, str(uuid4()), self._now())
 
     @property
@@ -95,17 +108,26 @@ class Controller:
 
         Raises:
             Deposed: A later claim was read.
+            UserError: The hand-over topic is set up so that it would lose records.
             WorldError: Kafka could not be reached at the start.
         """
         await self._bus.ensure(self._realm.metadata_topic, 1, METADATA_CONFIG)
+        await check_metadata_topic(self._bus, self._realm.metadata_topic)
+        await self._bus.ensure(self._realm.landing_topic, LANDING_PARTITIONS, LANDING_CONFIG)
         end = await self._bus.end(self._realm.metrics_topic, 0)
+        history = await self._bus.end(self._realm.metadata_topic, INBOX)
         reader = await self._bus.reader(self._realm.metadata_topic, INBOX, 0)
         heard = Ear(self._bus, self._realm.metadata_topic, reader)
         measured = await self._bus.reader(self._realm.metrics_topic, 0, end)
         self._act(self._first)
+        self._fleet.watch(lambda slot, process: self._feed(Ended(self._now(), slot, process)))
         try:
             async with asyncio.TaskGroup() as tasks:
-                for work in (self._listen(heard), self._watch(measured), self._tick(heard)):
+                for work in (
+                    self._listen(History(heard, history)),
+                    self._watch(measured),
+                    self._tick(heard),
+                ):
                     tasks.create_task(endless(work))
                 for work in (heard.prove(), self._speak(), self._voice.run(), self._order()):
                     tasks.create_task(endless(work))
@@ -190,24 +212,45 @@ class Controller:
     # --- orders out ------------------------------------------------------------------------------
 
     async def _order(self) -> None:
-        while True:
-            order = await self._orders.get()
+        """Carry out the newest wish of who should run; what is to end waits for no other order."""
+        async with asyncio.TaskGroup() as orders:
+            orders.create_task(endless(self._keep_running()))
             while True:
-                try:
-                    await self._carry_out(order)
-                except WorldError as exc:
-                    log.warning("fleet.failed", reason=str(exc))
-                    await asyncio.sleep(RETRY_S)
-                    if isinstance(order, Reconcile) and not self._orders.empty():
-                        break  # a later order knows better
-                else:
-                    break
+                match await self._orders.get():
+                    case Reconcile() as wish:
+                        self._wish = wish
+                        self._wished.set()
+                    case Destroy(slot=slot):
+                        orders.create_task(self._destroy(slot))
 
-    async def _carry_out(self, order: Reconcile | Destroy) -> None:
-        match order:
-            case Reconcile(slots=slots):
-                needed = 1 + max((metadata_partition(slot) for slot in slots), default=0)
-                await self._bus.ensure(self._realm.metadata_topic, needed, METADATA_CONFIG)
-                await self._fleet.reconcile(slots)
-            case Destroy(slot=slot):
+    async def _keep_running(self) -> None:
+        pause = Pause(LONGEST_RETRY_S, first_s=RETRY_S)
+        while True:
+            await self._wished.wait()
+            self._wished.clear()
+            try:
+                await self._reconcile(self._wish.slots)
+            except WorldError as exc:
+                log.warning("fleet.failed", reason=str(exc))
+                await asyncio.sleep(pause.next())
+                self._wished.set()  # by then a later order may know better
+            else:
+                pause = Pause(LONGEST_RETRY_S, first_s=RETRY_S)
+
+    async def _destroy(self, slot: Slot) -> None:
+        pause = Pause(LONGEST_RETRY_S, first_s=RETRY_S)
+        while True:
+            try:
                 await self._fleet.destroy(slot)
+            except WorldError as exc:
+                log.warning("fleet.failed", slot=slot, reason=str(exc))
+                await asyncio.sleep(pause.next())
+            else:
+                return
+            if self._state.group.member(slot).epoch is not None:
+                return  # it ended by itself, and another process is there
+
+    async def _reconcile(self, slots: Collection[Slot]) -> None:
+        needed = 1 + max((metadata_partition(slot) for slot in slots), default=0)
+        await self._bus.ensure(self._realm.metadata_topic, needed, METADATA_CONFIG)
+        await self._fleet.reconcile(slots)

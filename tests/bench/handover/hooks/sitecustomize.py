@@ -9,9 +9,11 @@ import time
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from tests.bench.handover.marks import Marks
+from tests.chaos.when_imported import WhenImported
 
 
 def note(owner: type, name: str, noted: Callable[[Any, float], None]) -> None:
@@ -19,9 +21,9 @@ def note(owner: type, name: str, noted: Callable[[Any, float], None]) -> None:
     original = getattr(owner, name)
 
     @wraps(original)
-    async def noting(*args: Any) -> Any:
+    async def noting(*args: Any, **more: Any) -> Any:
         began = time.monotonic()
-        given = await original(*args)
+        given = await original(*args, **more)
         noted(given, time.monotonic() - began)
         return given
 
@@ -30,9 +32,6 @@ def note(owner: type, name: str, noted: Callable[[Any, float], None]) -> None:
 
 def note_all(directory: Path) -> None:
     """Note fetches, as they are handed to the consumer's loop, and commits."""
-    from binwright.consumer.intake import KafkaIntake  # noqa: PLC0415 - only where one runs
-    from binwright.consumer.table import DeltaLake  # noqa: PLC0415
-
     marks = Marks(directory, os.getpid())
     writes = (directory / f"{os.getpid()}.writes").open("a", buffering=1)
 
@@ -43,8 +42,11 @@ def note_all(directory: Path) -> None:
     def written(_: Any, took_s: float) -> None:
         writes.write(f"{took_s}\n")
 
-    note(KafkaIntake, "fetch", fetched)
-    note(DeltaLake, "append", written)
+    changes: dict[str, Callable[[ModuleType], None]] = {
+        "binwright.consumer.intake": lambda module: note(module.KafkaIntake, "fetch", fetched),
+        "binwright.consumer.writer.lake": lambda module: note(module.SparkLake, "append", written),
+    }
+    sys.meta_path.insert(0, WhenImported(changes))  # it imports Spark's client late, if at all
 
 
 if "binwright.consumer" in sys.orig_argv:

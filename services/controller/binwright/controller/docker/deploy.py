@@ -23,6 +23,7 @@ TOLD = (
     "LOG_",
     "KAFKA__",
     "CONSUMER__",
+    "STAGING__",
     "LAKE__",
     "HEALTH__",
     "CONTROLLER__MAX_SLOTS",

@@ -8,7 +8,7 @@ hearing the engine's events and to mend what was missed.
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from math import isfinite
@@ -97,6 +97,9 @@ class DockerFleet:
                 self._tell("ConsumerKilled", f"{found.name} was declared dead", slot, warning=True)
         self._known.discard(slot)
         self._changed.set()
+
+    def watch(self, ended: Callable[[Slot, str], None]) -> None:
+        """Fit `Fleet.watch`: the engine starts a container again that looks the same as before."""
 
     def rest(self) -> None:
         """Fit `Fleet.rest`."""

@@ -1,6 +1,6 @@
 """Somebody else starts slots 0 to n - 1; we only use what says Hello."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import structlog
@@ -24,6 +24,9 @@ class FixedFleet:
     async def destroy(self, slot: Slot) -> None:
         """Fit `Fleet.destroy`: whoever runs the slot must end it."""
         log.warning("consumer.hung", slot=slot, remedy="end its process; it was declared dead")
+
+    def watch(self, ended: Callable[[Slot, str], None]) -> None:
+        """Fit `Fleet.watch`: we see nobody end."""
 
     def rest(self) -> None:
         """Fit `Fleet.rest`: there is nothing to leave off."""

@@ -84,6 +84,9 @@ class KubernetesFleet:
             await self._cluster.api.delete(f"{path}/{name_of(pod)}", grace_s=0, uid=uid)
             self._tell("ConsumerKilled", f"{name_of(pod)} was declared dead", slot, warning=True)
 
+    def watch(self, ended: Callable[[Slot, str], None]) -> None:
+        """Fit `Fleet.watch`: a pod's container starts again and looks the same as before."""
+
     def rest(self) -> None:
         """Fit `Fleet.rest`."""
         self._desired = None

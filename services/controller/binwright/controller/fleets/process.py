@@ -7,6 +7,7 @@ Deployment's pod, a process that ends while it is desired is started again, with
 import asyncio
 import contextlib
 import signal
+import socket
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,6 +57,10 @@ class ProcessFleet:
     _pauses: dict[Slot, _Pause] = field(default_factory=dict)
     _started: dict[Slot, float] = field(default_factory=dict)
     _retiring: dict[int, float] = field(default_factory=dict)  # pid -> when grace ends
+    _ended: Callable[[Slot, str], None] | None = None
+    _seen: dict[int, Slot] = field(default_factory=dict)  # at the last look
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)  # a child has ended
+    _waiting: set[asyncio.Task[None]] = field(default_factory=set)
     _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def reconcile(self, desired: Collection[Slot]) -> None:
@@ -70,9 +75,13 @@ class ProcessFleet:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
 
+    def watch(self, ended: Callable[[Slot, str], None]) -> None:
+        """Fit `Fleet.watch`."""
+        self._ended = ended
+
     def rest(self) -> None:
         """Fit `Fleet.rest`."""
-        self._known = False
+        self._known, self._ended = False, None
 
     def running(self) -> dict[Slot, list[psutil.Process]]:
         """Return the living processes of each slot, ours and a former controller's."""
@@ -88,7 +97,10 @@ class ProcessFleet:
     async def run(self) -> None:
         """Keep what is desired running, for ever."""
         while True:
-            await asyncio.sleep(WATCH_S)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(WATCH_S):
+                    await self._changed.wait()
+            self._changed.clear()
             if self._known:
                 await self._look()
 
@@ -111,6 +123,7 @@ class ProcessFleet:
 
     async def _put_right(self) -> None:
         running = self.running()
+        self._tell_of_ends(running)
         for slot in sorted(self._desired - running.keys()):
             await self._start(slot)
         for slot, processes in running.items():
@@ -119,6 +132,13 @@ class ProcessFleet:
                     self._retire(slot, process)
         alive = {process.pid for processes in running.values() for process in processes}
         self._retiring = {p: at for p, at in self._retiring.items() if p in alive}
+
+    def _tell_of_ends(self, running: Mapping[Slot, Sequence[psutil.Process]]) -> None:
+        before = self._seen
+        self._seen = {p.pid: slot for slot, processes in running.items() for p in processes}
+        for pid in sorted(before.keys() - self._seen.keys()):
+            if self._ended is not None:
+                self._ended(before[pid], f"{socket.gethostname()}/{pid}/")
 
     async def _start(self, slot: Slot) -> None:
         pause = self._pauses.setdefault(slot, _Pause())
@@ -140,7 +160,15 @@ class ProcessFleet:
             return
         self._children[slot] = await self._spawn(slot)
         self._started[slot] = self._now()
+        self._seen[self._children[slot].pid] = slot
+        waiting = asyncio.create_task(self._await_end(self._children[slot]))
+        self._waiting.add(waiting)
+        waiting.add_done_callback(self._waiting.discard)
         log.info("process.started", slot=slot, pid=self._children[slot].pid)
+
+    async def _await_end(self, child: asyncio.subprocess.Process) -> None:
+        await child.wait()
+        self._changed.set()
 
     def _log(self, slot: Slot) -> str | None:
         return str(self.logs / f"consumer-{slot}.log") if self.logs else None

@@ -22,7 +22,9 @@ SLOT_VARIABLE = "SLOT"
 TEMPLATE_KEY = "pod.yaml"
 STEADY_S = 3  # a pod that crashes at once must not count as renewed, or recovered
 _NAME_LENGTH = 40  # room for the slot, and for what the ReplicaSet and the pod add: 63 in all
-_KEEPING = ("persistentVolumeClaim", "ephemeral", "hostPath")
+_KEEPING = ("ephemeral", "hostPath")
+"""Volumes that would tie a slot to a node, or to its pod. A claim is one for all consumers: the
+template names it, so they share it, and it may be the staging place that Spark reaches, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,8 @@ def _faults(pod: object) -> list[str]:
     if spec.get("restartPolicy", "Always") != "Always":
         faults.append("spec.restartPolicy: must be Always")
     faults += [
-        f"spec.volumes: {kind}: a consumer keeps nothing on volumes"
+        f"spec.volumes: {kind}: a consumer keeps nothing of its own on volumes; to stage "
+        "on one, name a persistentVolumeClaim that all consumers and Spark mount"
         for volume in spec.get("volumes") or ()
         for kind in _KEEPING
         if isinstance(volume, dict) and kind in volume

@@ -32,6 +32,7 @@ from binwright.shell.settings import Settings
 log = structlog.get_logger()
 
 RETRY_S = 1.0
+REFUSED_S = 30.0
 STATUS_S = 2.0
 GATHER_S = 0.1
 
@@ -139,7 +140,11 @@ class Groups:
             async with meanwhile(endless(fleet.run())):
                 while True:
                     controller = Controller(self.bus, fleet, ruled, observe)
-                    await self._reign(controller, fleet, owner, writer)
+                    try:
+                        await self._reign(controller, fleet, owner, writer)
+                    except UserError as exc:
+                        await self._refuse(obj, "TopicRefused", str(exc))
+                        await asyncio.sleep(REFUSED_S)  # it may have been put right
                     fleet.rest()
                     await asyncio.sleep(RETRY_S)
         finally:
@@ -149,12 +154,14 @@ class Groups:
     async def _reign(
         self, controller: Controller, fleet: KubernetesFleet, owner: Owner, writer: StatusWriter
     ) -> None:
-        """Reign once; tell why it ended unless it is our own fault."""
+        """Reign once; tell why it ended unless it is our own fault, or a person's."""
         try:
             async with meanwhile(endless(self._tell(controller, fleet, owner, writer))):
                 await controller.reign()
         except Exception as exc:
             cause = first_cause(exc)
+            if isinstance(cause, UserError):
+                raise cause from exc
             if not isinstance(cause, Deposed | WorldError):
                 raise
             log.warning("reign.ended", path=writer.path, reason=str(cause))

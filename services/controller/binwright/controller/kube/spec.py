@@ -2,25 +2,32 @@
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
 from binwright.controller.kube.api import Obj
 from binwright.controller.kube.mirror import name_of
 from binwright.core.errors import SettingsError
+from binwright.shell.connect import has_token
 from binwright.shell.settings import Section, Settings, settings_environment
 
 API_VERSION, KIND = "binwright.dev/v1alpha1", "ConsumerGroup"
 PLURAL = "consumergroups"
-# What a group's consumers must be told beside the settings that all services share.
+# What a group's consumers must be told beside the settings that all services share: what an object
+# may say, no more. The rest is theirs, by the template and the settings that it mounts.
 _TOLD = (
     "BINWRIGHT_GROUP",
     "BINWRIGHT_TOPICS",
     "BINWRIGHT_LAKE__PATH",
     "BINWRIGHT_LAKE__SPARK",
+    "BINWRIGHT_LAKE__FRESHNESS_S",
+    "BINWRIGHT_STAGING__PATH",
     "BINWRIGHT_CONSUMER__START",
     "BINWRIGHT_CONTROLLER__MAX_SLOTS",
 )
+_LAKE = {"path": "path", "spark": "spark", "freshnessSeconds": "freshness_s"}
+_STAGING = {"staging": "path"}
 _CONTROLLER = {
     "limitBytesPerSecond": "limit_bytes_per_s",
     "capacityBytesPerSecond": "capacity_bytes_per_s",
@@ -57,27 +64,56 @@ def settings_of(obj: Obj, base: Settings) -> Settings:
         chosen["mode"] = "observe"
     if "limit_bytes_per_s" in chosen:  # those of the settings belong to their limit
         chosen |= {"capacity_bytes_per_s": None, "slot_limits": {}} | chosen
-    sink = {name: spec["sink"][name] for name in ("path", "spark") if name in spec.get("sink", {})}
+    sink = spec.get("sink", {})
     start = {"start": spec["start"]} if "start" in spec else {}
     try:
-        return base.model_copy(
+        found = base.model_copy(
             update={
                 "group": group_name(obj),
                 "topics": tuple(spec["topics"]),
                 "controller": _changed(base.controller, chosen),
-                "lake": _changed(base.lake, sink),
+                "lake": _changed(base.lake, _renamed(sink, _LAKE)),
+                "staging": _changed(base.staging, _renamed(sink, _STAGING)),
                 "consumer": _changed(base.consumer, start),
             }
         )
     except ValidationError as exc:
         faults = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in exc.errors()]
         raise SettingsError(f"the spec does not hold: {'; '.join(faults)}") from exc
+    if secrets := secrets_in(found):
+        raise SettingsError(f"the spec does not hold: {'; '.join(secrets)}")
+    return found
+
+
+def secrets_in(settings: Settings) -> list[str]:
+    """Return what of these settings no Deployment may hold, and what to do about it.
+
+    Consumers are told by variables, which everybody reads who may read Deployments.
+    """
+    found = []
+    if any(map(has_token, settings.lake.servers)):
+        found.append(
+            "lake.spark (sink.spark): holds a token; put it into a Secret, mount that into the "
+            "consumers' pods (their template), and set lake.token_file to the file"
+        )
+    if (path := settings.staging.path) and "@" in urlsplit(path).netloc:
+        found.append(
+            "staging.path (sink.staging): holds keys; give consumers a Secret with "
+            "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY as variables (their template's envFrom)"
+        )
+    return found
 
 
 def environment(settings: Settings) -> dict[str, str]:
-    """Return what the consumers of the group are told by variables."""
+    """Return what the consumers of the group are told by variables; never a secret.
+
+    Raises:
+        SettingsError: The settings hold one.
+    """
+    if secrets := secrets_in(settings):
+        raise SettingsError("; ".join(secrets))
     every = settings_environment(settings)
-    return {name: every[name] for name in _TOLD}
+    return {name: every[name] for name in _TOLD if name in every}
 
 
 def _renamed(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:

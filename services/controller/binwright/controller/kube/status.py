@@ -27,17 +27,17 @@ def described(state: State, time: float) -> tuple[Obj, Condition, Condition]:
     group = state.group
     loads = group.loads()
     living = [slot for slot, member in group.members.items() if member.epoch is not None]
-    unread = sum(place.slot is None for place in group.places.values())
+    unread = sum(at.slot is None for at in group.partitions.values())
     unready = [slot for slot in living if not group.members[slot].usable]
     fresh = group.measured_at is not None and time - group.measured_at <= group.rules.stale_s
     numbers = {
         "state": type(state).__name__,
         "consumers": len(living),
-        "partitions": len(group.places),
+        "partitions": len(group.partitions),
         "bytesPerSecond": rounded(sum(loads.values())),
     }
-    if unread or not group.places:
-        told = f"{unread} of {len(group.places)} partitions are read by nobody"
+    if unread or not group.partitions:
+        told = f"{unread} of {len(group.partitions)} partitions are read by nobody"
         ready = Condition("Ready", holds=False, reason="PartitionsUnread", message=told)
     elif unready:
         told = f"consumers {', '.join(map(str, sorted(unready)))} are not ready yet"

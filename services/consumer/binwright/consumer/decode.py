@@ -1,0 +1,189 @@
+"""Record batches that aiokafka cannot decode: one such record must not stop a consumer.
+
+aiokafka takes header keys for UTF-8, and librdkafka lets anybody send others; its decoder then
+raises in the middle of `getmany`, and what it had taken from other partitions is lost with it. It
+has no hook for decoding, so `install` puts two classes of ours in the place of two names of its
+fetcher. They decode like aiokafka's own, except that
+
+- of a header key that is not UTF-8 the bytes are escaped: nothing of the record is lost;
+- in partitions that are watched a batch that cannot be decoded ends the round of its partition
+  with a `Fault` instead of an error for all.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiokafka import TopicPartition as Theirs
+from aiokafka.consumer import fetcher
+from aiokafka.record.default_records import (
+    DefaultRecordBatch,
+    _DefaultRecordBatchPy,
+    _DefaultRecordPy,
+)
+from aiokafka.record.legacy_records import LegacyRecordBatch
+from aiokafka.record.util import decode_varint
+
+_OVERHEAD, _MAGIC_AT = 12, 16  # bytes, of a batch as Kafka stores it
+_MOST_OFFSETS = 1 << 20  # of one batch, if its own word for it can be believed
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A batch that cannot be decoded."""
+
+    offset: int  # at which decoding ended: everything before was returned
+    next: int  # behind the batch
+    reason: str
+
+
+@dataclass(slots=True)
+class Watch:
+    """What was met in a partition since somebody looked."""
+
+    fault: Fault | None = None
+    escaped: list[int] = field(default_factory=list)  # offsets of records with escaped headers
+
+
+_watched: dict[Theirs, Watch] = {}  # by all clients of the process: decoding has no other owner
+
+
+def watch(partition: Theirs) -> Watch:
+    """Have faults of this partition noted, instead of raised."""
+    return _watched.setdefault(partition, Watch())
+
+
+def unwatch(partition: Theirs) -> None:
+    """Have them raised again."""
+    _watched.pop(partition, None)
+
+
+class Batch:
+    """A batch of format 2; see aiokafka's `DefaultRecordBatch`, which cannot be subclassed."""
+
+    def __init__(self, stored: bytes, escaped: list[int]) -> None:
+        """Take a batch as stored; offsets of records with escaped headers go to `escaped`."""
+        self._stored, self._batch, self._escaped = stored, DefaultRecordBatch(stored), escaped
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._batch, name)
+
+    def __next__(self) -> Any:
+        return next(self._batch)  # of a control batch
+
+    def __iter__(self) -> Iterator[Any]:
+        """Decode the whole batch."""
+        try:
+            return iter(list(self._batch))
+        except UnicodeDecodeError:
+            return iter(list(_TolerantBatch(self._stored, self._escaped)))
+
+
+class _TolerantBatch(_DefaultRecordBatchPy):  # type: ignore[misc]  # aiokafka has no types
+    """A batch decoded in Python, whatever its header keys are."""
+
+    def __init__(self, stored: bytes, escaped: list[int]) -> None:
+        super().__init__(stored)
+        self._pos: int
+        self._escaped = escaped
+
+    def _read_msg(self) -> Any:
+        length, start = decode_varint(self._buffer, self._pos)
+        _attributes, at = decode_varint(self._buffer, start)
+        since_first_ms, at = decode_varint(self._buffer, at)
+        delta, at = decode_varint(self._buffer, at)
+        key, at = self._bytes(at)
+        value, at = self._bytes(at)
+        count, at = decode_varint(self._buffer, at)
+        headers: list[tuple[str, bytes | None]] = []
+        for _ in range(count):
+            name, at = self._bytes(at)
+            content, at = self._bytes(at)
+            headers.append((self._text(name or b"", self.base_offset + delta), content))
+        if at - start != length:
+            raise ValueError(f"a record of {length} bytes was read as {at - start}")
+        self._pos = at
+        appended = self.timestamp_type == self.LOG_APPEND_TIME
+        timestamp = self.max_timestamp if appended else self.first_timestamp + since_first_ms
+        offset = self.base_offset + delta
+        return _DefaultRecordPy(offset, timestamp, self.timestamp_type, key, value, headers)
+
+    def _bytes(self, at: int) -> tuple[bytes | None, int]:
+        size, at = decode_varint(self._buffer, at)
+        return (None, at) if size < 0 else (bytes(self._buffer[at : at + size]), at + size)
+
+    def _text(self, name: bytes, offset: int) -> str:
+        try:
+            return name.decode()
+        except UnicodeDecodeError:
+            if offset not in self._escaped[-1:]:
+                self._escaped.append(offset)
+            return name.decode(errors="backslashreplace")
+
+
+class Batches:
+    """What a broker sent of a partition; see aiokafka's `MemoryRecords`."""
+
+    def __init__(self, stored: bytes) -> None:
+        self._stored, self._at = stored or b"", 0
+        self._end = self._ends()
+        self.escaped: list[int] = []
+        self.behind = 0  # the offset behind the batch that was returned last
+
+    def _ends(self) -> int | None:
+        """Return where the next batch ends; None if it is not here as a whole."""
+        if len(self._stored) < self._at + _OVERHEAD:
+            return None
+        length = int.from_bytes(self._stored[self._at + 8 : self._at + _OVERHEAD], signed=True)
+        end = self._at + _OVERHEAD + length
+        return end if self._at + _OVERHEAD < end <= len(self._stored) else None
+
+    def size_in_bytes(self) -> int:
+        """Return what was sent."""
+        return len(self._stored)
+
+    def has_next(self) -> bool:
+        """Tell whether another whole batch is here."""
+        return self._end is not None
+
+    def next_batch(self) -> Any:
+        """Return it."""
+        begin, self._at = self._at, self._end or len(self._stored)
+        stored = self._stored[begin : self._at]
+        self._end = self._ends()
+        self.behind = int.from_bytes(stored[:8]) + 1
+        magic = stored[_MAGIC_AT]
+        if magic < 2:  # noqa: PLR2004 - Kafka's number for the format
+            return LegacyRecordBatch(stored, magic)
+        batch = Batch(stored, self.escaped)
+        self.behind = batch.next_offset
+        return batch
+
+
+class PartitionRecords(fetcher.PartitionRecords):  # type: ignore[misc]  # aiokafka has no types
+    """A partition's records, up to what cannot be decoded."""
+
+    def __init__(self, partition: Theirs, records: Batches, *rest: Any) -> None:
+        super().__init__(partition, records, *rest)
+        self._watch = _watched.get(partition)
+        if self._watch is not None:
+            records.escaped = self._watch.escaped
+
+    def _unpack_records(self) -> Iterator[Any]:
+        try:
+            yield from super()._unpack_records()
+        except Exception as exc:
+            if self._watch is None:
+                raise
+            self._watch.fault = self._fault(exc)
+
+    def _fault(self, exc: Exception) -> Fault:
+        at, behind = self.next_fetch_offset, self._records.behind
+        believed = behind if at < behind <= at + _MOST_OFFSETS else at + 1
+        return Fault(at, believed, f"{type(exc).__name__}: {exc}")
+
+
+def install() -> None:
+    """Have aiokafka's fetchers decode by these, from now on."""
+    fetcher.MemoryRecords = Batches
+    fetcher.PartitionRecords = PartitionRecords

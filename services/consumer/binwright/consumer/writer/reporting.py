@@ -1,0 +1,32 @@
+"""What the controller is told of a table by its writer."""
+
+from binwright.core.messages import TableReport
+from binwright.core.model import TopicPartition
+from binwright.core.writer.landing import Landing
+from binwright.core.writer.machine import Writer
+
+
+def report_of(writer: Writer, fault: str, now: float, *, refused: bool) -> TableReport:
+    """Return the report.
+
+    Args:
+        writer: The machine's state.
+        fault: Why nothing goes on, where only the shell knows.
+        now: Seconds, monotonic.
+        refused: Whether that is for a person to mend.
+    """
+    phase = writer.phase
+    if not isinstance(phase, Landing):
+        state = "refused" if refused else "claiming"
+        return TableReport(state=state, committed={}, fault=fault)  # type: ignore[arg-type]
+    chain, topic = phase.chain, writer.rules.table.topic
+    oldest = chain.oldest_at
+    return TableReport(
+        state="refused" if phase.fault else "landing",
+        committed={TopicPartition(topic, p): o for p, o in sorted(chain.committed.items())},
+        age_s=0.0 if oldest is None else max(now - oldest, 0.0),
+        pending_bytes=chain.pending_bytes,
+        rows=phase.rows,
+        commits=phase.commits,
+        fault=phase.fault or fault,
+    )

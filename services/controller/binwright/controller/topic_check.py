@@ -1,0 +1,40 @@
+"""Whether the hand-over topic of a group is set up so that nothing in it is lost."""
+
+import structlog
+
+from binwright.core.errors import UserError
+from binwright.core.ports import Bus
+from binwright.shell.topics import REPLICAS
+
+log = structlog.get_logger()
+
+POLICY, UNCLEAN = "cleanup.policy", "unclean.leader.election.enable"
+
+
+async def check_metadata_topic(bus: Bus, topic: str) -> None:
+    """Refuse a topic whose records are deleted by age; warn where a crash may lose some.
+
+    Somebody else may have made the topic, with Kafka's own defaults.
+
+    Raises:
+        UserError: Kafka would delete the Hello of a consumer that has lived for long.
+        BrokerUnavailable: Nobody answers.
+    """
+    facts = await bus.describe(topic, [POLICY, UNCLEAN])
+    policy = facts.config.get(POLICY, "")
+    if "delete" in policy:
+        raise UserError(
+            f"topic {topic} has {POLICY}={policy}: Kafka would delete records that tell which "
+            f"consumers live. Set it to compact: kafka-configs.sh --alter --entity-type topics "
+            f"--entity-name {topic} --add-config {POLICY}=compact"
+        )
+    if facts.config.get(UNCLEAN) == "true":
+        log.warning(
+            "topic.unsafe", topic=topic, reason=f"{UNCLEAN}=true: a failed broker may lose records"
+        )
+    if facts.replicas < min(REPLICAS, facts.brokers):
+        log.warning(
+            "topic.unsafe",
+            topic=topic,
+            reason=f"{facts.replicas} replicas on {facts.brokers} brokers: want {REPLICAS}",
+        )

@@ -1,0 +1,118 @@
+"""A staging place made of dictionaries: it can refuse, be full or slow, lose and tear files."""
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from binwright.core.errors import StagingUnavailable
+from binwright.core.model import TopicPartition
+from binwright.core.ports import Record
+
+Rows = Mapping[TopicPartition, Sequence[Record]]
+ROW_OVERHEAD = 16  # bytes of each row in a file, beside its key and value
+
+
+@dataclass(slots=True)
+class StagedFile:
+    """One file."""
+
+    rows: Rows
+    bytes: int
+    at: float  # when it was written, on the loop's clock
+    torn: bool = False
+
+
+class FakeStaging:
+    """A `Staging` that all consumers and writers of a test share.
+
+    Attributes:
+        files: Topic -> name -> file.
+        latency_s: How long a write takes.
+        refuses: While set, why nothing can be written.
+        capacity: How many bytes there is room for; None: enough.
+        written: How many files there ever were.
+    """
+
+    def __init__(self, *, latency_s: float = 0.0) -> None:
+        self.files: dict[str, dict[str, StagedFile]] = {}
+        self.latency_s = latency_s
+        self.refuses = ""
+        self.capacity: int | None = None
+        self.written = 0
+
+    # --- the port --------------------------------------------------------------------------------
+
+    async def prepare(self) -> None:
+        """Fit `Staging.prepare`."""
+        await asyncio.sleep(0)
+        self._refuse()
+
+    async def write(self, topic: str, name: str, rows: Rows) -> int:
+        """Fit `Staging.write`."""
+        await asyncio.sleep(self.latency_s)
+        self._refuse()
+        size = sum(
+            len(r.key or b"") + len(r.value or b"") + ROW_OVERHEAD
+            for records in rows.values()
+            for r in records
+        )
+        if self.capacity is not None and self.bytes + size > self.capacity:
+            raise StagingUnavailable("told to be full: No space left on device")
+        kept = {partition: tuple(records) for partition, records in rows.items()}
+        now = asyncio.get_running_loop().time()
+        self.files.setdefault(topic, {})[name] = StagedFile(kept, size, now)
+        self.written += 1
+        return size
+
+    async def delete(self, topic: str, names: Collection[str]) -> None:
+        """Fit `Staging.delete`."""
+        await asyncio.sleep(0)
+        for name in names:
+            self.files.get(topic, {}).pop(name, None)
+
+    async def present(self, topic: str, names: Collection[str]) -> Collection[str]:
+        """Fit `Staging.present`."""
+        await asyncio.sleep(0)
+        return {name for name in names if self.rows(topic, name) is not None}
+
+    async def existing(self, topic: str, names: Collection[str]) -> Collection[str]:
+        """Fit `Staging.existing`."""
+        await asyncio.sleep(0)
+        return {name for name in names if name in self.files.get(topic, {})}
+
+    async def collect(self, topic: str, older_than_s: float) -> int:
+        """Fit `Staging.collect`."""
+        await asyncio.sleep(0)
+        before = asyncio.get_running_loop().time() - older_than_s
+        files = self.files.get(topic, {})
+        old = [name for name, file in files.items() if file.at < before]
+        for name in old:
+            del files[name]
+        return len(old)
+
+    # --- for the fake Spark, and what tests do to it ---------------------------------------------
+
+    def rows(self, topic: str, file: str) -> Rows | None:
+        """Return what is in a file; None if it is lost or torn."""
+        found = self.files.get(topic, {}).get(file)
+        return None if found is None or found.torn else found.rows
+
+    @property
+    def bytes(self) -> int:
+        """Return how large all files are together."""
+        return sum(file.bytes for files in self.files.values() for file in files.values())
+
+    def lose(self, topic: str) -> int:
+        """Lose all files of a topic; return how many."""
+        return len(self.files.pop(topic, {}))
+
+    def tear(self, topic: str) -> int:
+        """Leave all files of a topic where they are, but unreadable; return how many."""
+        files = self.files.get(topic, {})
+        for file in files.values():
+            file.torn = True
+        return len(files)
+
+    def _refuse(self) -> None:
+        if self.refuses:
+            raise StagingUnavailable(f"told to refuse: {self.refuses}")

@@ -1,0 +1,82 @@
+"""`make bench-landing`: binwright beside Structured Streaming, in one run, on one broker.
+
+A backlog (MB/s, MB per CPU-second of all processes but the broker), a live load (age of rows, cost,
+commits and files), many tables, and what a commit costs in a table that is old. Each side has a
+Spark of its own with the same settings, warmed up before it is measured. Tables on standard error,
+JSON on standard output.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from tests.bench.landing import scenarios
+from tests.bench.landing.ground import Ground
+from tests.bench.landing.growth import growth
+
+from binwright.core.errors import BinwrightError
+from binwright.embedded.broker import run_broker
+from binwright.shell.logs import configure
+from binwright.shell.run import first_cause
+from binwright.shell.settings import KafkaSettings
+
+SCENARIOS = ("backlog", "live", "tables", "growth")
+
+
+async def measure(only: Sequence[str], megabytes: int, directory: Path) -> dict[str, Any]:
+    """Run the scenarios one after the other; return what was seen."""
+    say = Console(stderr=True).print
+    found: dict[str, Any] = {}
+    async with run_broker(directory / "kafka", say=say) as broker:
+        ground = Ground(KafkaSettings(bootstrap_servers=broker.bootstrap_servers))
+        if "backlog" in only:
+            found["backlog"] = await scenarios.backlog(ground, directory, megabytes, say)
+        if "live" in only:
+            found["live"] = await scenarios.live(ground, directory, say)
+        if "tables" in only:
+            found["tables"] = await scenarios.tables(ground, directory, say)
+    if "growth" in only:
+        found["growth"] = await growth(directory, say)
+    return found
+
+
+def show(name: str, rows: Sequence[dict[str, Any]]) -> None:
+    """Print a scenario as a table, a side or a setting each row."""
+    table = Table(title=name)
+    for column in rows[0]:
+        table.add_column(column, justify="left" if column == "side" else "right")
+    for row in rows:
+        table.add_row(*(f"{v:,.2f}" if isinstance(v, float) else str(v) for v in row.values()))
+    Console(stderr=True).print(table)
+
+
+def main() -> int:
+    """Measure, print, and return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=SCENARIOS, default=SCENARIOS)
+    parser.add_argument("--megabytes", type=int, default=1_000, help="of the backlog")
+    parser.add_argument("--keep", type=Path, help="keep tables and logs here")
+    given = parser.parse_args()
+    configure("error", "console")
+    with tempfile.TemporaryDirectory(prefix="bench-landing-") as scratch:
+        try:
+            work = measure(given.only, given.megabytes, given.keep or Path(scratch))
+            found = asyncio.run(work)
+        except (BinwrightError, BaseExceptionGroup) as exc:
+            sys.stderr.write(f"bench-landing: {first_cause(exc)}\n")
+            return 1
+    for name, rows in found.items():
+        show(name, rows)
+    print(json.dumps(found, indent=2))  # noqa: T201 - that is its answer
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,197 @@
+"""Writers of a group's tables on fakes: what consumers would stage, and what became of it."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from itertools import count
+
+from binwright.consumer.writer.asking import landing_partition
+from binwright.consumer.writer.housekeeping import HousekeepingRules
+from binwright.consumer.writer.writers import Writers
+from binwright.core import wire
+from binwright.core.messages import OffsetRange, Staged, TableReport
+from binwright.core.model import Slot, TopicPartition
+from binwright.core.ports import Lake, Table
+from binwright.core.writer.requests import WriterRules
+from binwright.shell.letters import LANDING_PARTITIONS
+from binwright.testing.bus import FakeBus
+from binwright.testing.intake import FakeIntake, FakeTopics
+from binwright.testing.lake import FakeLake, FakeStorage
+from binwright.testing.staging import FakeStaging
+
+GROUP, CLUSTER, LANDING = "g", "cluster-a", "g.landing"
+P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
+KEEP_NOTHING = HousekeepingRules()
+
+
+class Scene:
+    """One group on one cluster; it outlives its processes."""
+
+    def __init__(self, partitions: Mapping[str, int] | None = None) -> None:
+        self.topics = FakeTopics(partitions or {"orders": 2})
+        self.bus = FakeBus()
+        self.storage = FakeStorage()
+        self.staging = FakeStaging()
+        self._numbers = count(1)
+
+    async def prepare(self) -> "Scene":
+        """Make the landing topic."""
+        await self.bus.ensure(LANDING, LANDING_PARTITIONS, {})
+        return self
+
+    def produce(self, partition: TopicPartition, records: int) -> int:
+        """Append records to a data topic; return its end."""
+        return self.topics.produce(partition, *[b"x" * 10] * records) + records
+
+    async def stage(
+        self,
+        ranges: Mapping[TopicPartition, tuple[int, int]],
+        *,
+        announce: bool = True,
+        cut: bool = False,
+    ) -> str:
+        """Stage these ranges of the data topics as one file; return its name."""
+        staged = await self.write(ranges, cut=cut)
+        if announce:
+            await self.announce(staged)
+        return staged.file
+
+    async def write(
+        self, ranges: Mapping[TopicPartition, tuple[int, int]], *, cut: bool = False
+    ) -> Staged:
+        """Write a file; return what is to be announced."""
+        topic = next(iter(ranges)).topic
+        file = f"{next(self._numbers):06}.parquet"
+        now = asyncio.get_running_loop().time()
+        rows = {
+            p: [r for o, r in self.topics.log(p).read(now, first) if o < end and r is not None]
+            for p, (first, end) in ranges.items()
+        }
+        size = await self.staging.write(topic, file, rows)
+        return Staged(
+            topic=topic,
+            topic_id=self.topics.topic_id(topic),
+            file=file,
+            rows=sum(map(len, rows.values())),
+            bytes=size,
+            ranges={p: OffsetRange(*found) for p, found in ranges.items()},
+            slot=Slot(0),
+            epoch=1,
+            cut=tuple(ranges) if cut else (),
+        )
+
+    async def announce(self, staged: Staged) -> None:
+        partition = landing_partition(staged.topic)
+        await self.bus.publish(LANDING, partition, wire.key(staged), wire.encode(staged))
+
+    async def land(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> str:
+        """Produce what these ranges hold, and stage it."""
+        for partition, (_, end) in ranges.items():
+            if (missing := end - self.topics.bounds(partition)[1]) > 0:
+                self.produce(partition, missing)
+        return await self.stage(ranges)
+
+    def files(self, topic: str = "orders") -> set[str]:
+        """Return the staged files that are there."""
+        return set(self.staging.files.get(topic, {}))
+
+    def landed(self, partition: TopicPartition = P) -> Counter[int]:
+        return Counter(self.storage.landed().get(partition, Counter()))
+
+
+def once(end: int, first: int = 0) -> Counter[int]:
+    """Every offset from `first` up to `end`, once."""
+    return Counter(range(first, end))
+
+
+class Process:
+    """One consumer that has the role of a writer."""
+
+    def __init__(  # noqa: PLR0913 - its settings
+        self,
+        scene: Scene,
+        name: str,
+        *,
+        housekeeping: HousekeepingRules = KEEP_NOTHING,
+        freshness_s: float = 1.0,
+        from_latest: bool = False,
+        batch_bytes: int = 1 << 30,
+        idle_stamp_s: float = 43_200.0,
+    ) -> None:
+        self.lake = FakeLake(scene.storage, scene.staging)
+        self.intake = FakeIntake(scene.topics, GROUP)
+        self.opened = 0
+        self.gaps: list[dict[TopicPartition, int]] = []
+        self.lost: list[str] = []
+        self.written: list[tuple[str, float]] = []
+        self._name, self._attempts = name, count(1)
+        self._rules = {
+            "freshness_s": freshness_s,
+            "from_latest": from_latest,
+            "batch_bytes": batch_bytes,
+            "idle_stamp_s": idle_stamp_s,
+        }
+        self.writers = Writers(
+            open_lake=self._open_lake,
+            bus=scene.bus,
+            landing_topic=LANDING,
+            intake=self.intake,
+            staging=scene.staging,
+            rules=self._rules_of,
+            housekeeping=housekeeping,
+            on_lost=self.lost.append,
+            on_written=self._note_written,
+            on_gap=lambda gap: self.gaps.append(dict(gap)),
+        )
+        self.running: asyncio.Task[None] | None = None
+
+    async def _open_lake(self) -> Lake:
+        self.opened += 1
+        return self.lake
+
+    def _rules_of(self, topic: str, term: int) -> WriterRules:
+        writer = f"{self._name}/{next(self._attempts)}"
+        table = Table(topic, GROUP, CLUSTER)
+        return WriterRules(table=table, writer=writer, term=term, **self._rules)  # type: ignore[arg-type]
+
+    def _note_written(self, topics: frozenset[str]) -> None:
+        now = asyncio.get_running_loop().time()
+        self.written += [(topic, now) for topic in topics]
+
+    def report(self, topic: str = "orders") -> TableReport:
+        return self.writers.reports()[topic]
+
+    @property
+    def claims(self) -> int:
+        """How often it claimed, or shut out consumers of version 0.1."""
+        return sum(name == "claim" for name, _ in self.lake.calls)
+
+    def appending(self, topic: str) -> bool:
+        """Whether an append is under way."""
+        last = [name for name, table in self.lake.calls if table == topic][-1]
+        return last == "append" and self.writers._writing[topic][0].committing
+
+    def kill(self) -> None:
+        """End it without grace: what is in flight goes on."""
+        if self.running:
+            self.running.cancel()
+
+
+@asynccontextmanager
+async def process(
+    scene: Scene, *topics: str, name: str = "w1", term: int = 1_000, **options: object
+) -> AsyncIterator[Process]:
+    """Run a consumer that writes these tables."""
+    found = Process(scene, name, **options)  # type: ignore[arg-type]
+    found.running = asyncio.create_task(found.writers.run())
+    found.writers.start(topics, term)
+    try:
+        yield found
+    finally:
+        found.kill()
+        await asyncio.wait({found.running})
+
+
+async def seconds(duration_s: float) -> None:
+    await asyncio.sleep(duration_s)

@@ -1,0 +1,262 @@
+"""Staging is a cache: what is lost of it is read again. Topics are cut and made anew."""
+
+import pytest
+
+from binwright.consumer.writer.asking import landing_partition
+from binwright.shell.letters import LANDING_PARTITIONS
+from binwright.testing.lake import Failure
+
+from .scene import LANDING, P, Q, Scene, once, process, seconds
+
+pytestmark = pytest.mark.looptime
+
+
+@pytest.mark.parametrize("harm", ["lost", "torn"])
+async def test_a_staged_file_that_is_lost_or_torn_is_read_again(harm: str) -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders") as writer:
+        await seconds(5)
+        bad = await scene.land({P: (0, 10)})
+        if harm == "lost":
+            del scene.staging.files["orders"][bad]
+        else:
+            scene.staging.files["orders"][bad].torn = True
+        await scene.land({P: (10, 20), Q: (0, 10)})
+        await seconds(3)
+        assert writer.gaps[0] == {P: 0}
+        assert scene.landed(Q) == once(10), "another partition does not wait"
+        await scene.stage({P: (0, 10)})
+        await seconds(5)
+
+        assert scene.landed() == once(20)
+        assert bad not in scene.files()
+        assert writer.report().state == "landing"
+
+
+async def test_all_files_of_a_table_lost_at_once_are_read_again() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders") as writer:
+        await seconds(5)
+        for n in range(5):
+            await scene.land({P: (n * 10, n * 10 + 10)})
+        scene.staging.lose("orders")
+        await seconds(3)
+        await scene.stage({P: (writer.gaps[0][P], 50)})
+        await seconds(5)
+
+    assert scene.landed() == once(50)
+
+
+async def test_a_file_lost_while_a_commit_of_it_is_without_a_verdict_lands_once() -> None:
+    """The commit has read it, and lands when it was announced anew."""
+    scene = await Scene().prepare()
+    async with process(scene, "orders") as writer:
+        await seconds(5)
+        writer.lake.write_timeout_s, writer.lake.latency_s = 4.5, 8.0
+        file = await scene.land({P: (0, 10)})
+        await seconds(5)
+        writer.lake.latency_s = 0.1
+        del scene.staging.files["orders"][file]
+        await seconds(5)
+        await scene.stage({P: (0, 10)})
+        await seconds(30)
+
+    assert scene.landed() == once(10)
+
+
+async def test_a_read_failure_for_which_no_file_is_to_blame_is_a_refusal() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders") as writer:
+        await seconds(5)
+        writer.lake.fail_next(Failure.UNREADABLE)
+        await scene.land({P: (0, 10)})
+        await seconds(3)
+        assert writer.report().state == "refused"
+        assert not writer.gaps
+        await seconds(15)
+
+        assert writer.report().state == "landing"
+    assert scene.landed() == once(10)
+
+
+async def test_an_announcement_that_was_lost_is_noticed_by_what_follows_it() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders") as writer:
+        await seconds(5)
+        scene.produce(P, 20)
+        await scene.stage({P: (0, 10)}, announce=False)
+        await scene.stage({P: (10, 20)})
+        await seconds(8)
+        assert writer.gaps == [{P: 0}]
+        await scene.stage({P: (0, 10)})
+        await seconds(5)
+
+    assert scene.landed() == once(20)
+
+
+async def test_the_last_announcement_that_was_lost_is_noticed_by_kafkas_end() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders") as writer:
+        await seconds(5)
+        scene.produce(P, 10)
+        await seconds(50)
+
+        assert {P: 0} in writer.gaps
+
+
+async def test_a_landing_topic_that_was_made_anew_is_read_from_its_beginning() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders") as writer:
+        for n in range(3):
+            await scene.land({P: (n * 10, n * 10 + 10)})
+            await seconds(3)
+        scene.bus.delete(LANDING)
+        await scene.bus.ensure(LANDING, LANDING_PARTITIONS, {})
+        await scene.land({P: (30, 40)})
+        await seconds(60)
+
+        assert writer.claims == 2
+        assert not writer.lost
+    assert scene.landed() == once(40)
+
+
+async def test_a_landing_topic_made_anew_that_has_outgrown_the_old_is_known_by_its_id() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders") as writer:
+        await scene.land({P: (0, 10)})
+        await seconds(7)
+        scene.bus.delete(LANDING)
+        await scene.bus.ensure(LANDING, LANDING_PARTITIONS, {})
+        for n in range(1, 6):
+            await scene.land({P: (n * 10, n * 10 + 10)})
+        await seconds(60)
+
+        assert writer.claims == 2
+    assert scene.landed() == once(60)
+
+
+async def test_a_landing_topic_that_is_missing_for_a_while_stops_nothing_for_good() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders") as writer:
+        await scene.land({P: (0, 10)})
+        await seconds(3)
+        scene.bus.delete(LANDING)
+        await seconds(120)
+        assert "landing" in writer.report().fault
+        await scene.bus.ensure(LANDING, LANDING_PARTITIONS, {})
+        await scene.land({P: (10, 20)})
+        await seconds(30)
+
+        assert writer.report().fault == ""
+    assert scene.landed() == once(20)
+
+
+async def test_a_landing_topic_that_was_cut_is_read_on_from_its_end() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders") as writer:
+        for n in range(3):
+            await scene.land({P: (n * 10, n * 10 + 10)})
+            await seconds(3)
+        scene.bus.cut(LANDING, landing_partition("orders"), 1)
+        await seconds(20)
+        await scene.land({P: (30, 40)})
+        await seconds(20)
+
+        assert scene.landed() == once(40)
+        assert writer.report().committed[P] == 40
+
+
+async def test_a_topic_made_anew_lands_from_its_own_beginning() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders") as writer:
+        await scene.land({P: (0, 30), Q: (0, 5)})
+        await seconds(5)
+        late = await scene.land({P: (40, 50)})  # of the old topic: nothing joins it any more
+        scene.topics.delete("orders")
+        scene.topics.create("orders", 1)
+        scene.storage.tables["orders"].rows.clear()  # so that the new topic's rows can be told
+        await scene.land({P: (0, 20)})
+        await seconds(60)
+
+        assert writer.report().committed == {P: 20}
+        assert scene.landed() == once(20)
+        assert late not in scene.files()
+        assert scene.topics.offsets["g"][P].topic_id == "orders-2"
+    async with process(scene, "orders", name="w2") as heir:
+        await seconds(5)
+        assert heir.report().committed == {P: 20}
+
+
+async def test_a_log_that_was_cut_goes_on_at_its_end_and_lands_nothing_again() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders") as writer:
+        await scene.land({P: (0, 30)})
+        await seconds(5)
+        scene.topics.cut(P, 20)
+        scene.produce(P, 15)
+        await scene.stage({P: (20, 35)}, cut=True)
+        await seconds(5)
+
+        assert writer.report().committed[P] == 35
+        assert scene.landed() == once(35) + once(30, first=20)  # other records of these offsets
+    async with process(scene, "orders", name="w2") as heir:
+        await seconds(5)
+        assert heir.report().committed[P] == 35
+        assert scene.landed() == once(35) + once(30, first=20)
+
+
+async def test_a_cut_counts_once_though_its_announcement_is_read_again() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders") as writer:
+        await scene.land({P: (0, 30)})
+        await seconds(5)
+        scene.topics.cut(P, 20)
+        scene.produce(P, 15)
+        await scene.land({Q: (50, 60)})  # keeps the announcements from here on needed
+        await scene.stage({P: (20, 35)}, cut=True)
+        await seconds(5)
+        await scene.land({P: (35, 40)})
+        await seconds(5)
+        assert writer.report().committed[P] == 40
+    async with process(scene, "orders", name="w2") as heir:
+        await seconds(10)
+        assert heir.report().committed[P] == 40
+
+    assert scene.landed() == once(40) + once(30, first=20)
+
+
+# --- histories that were cleaned up -------------------------------------------------------------
+
+
+async def test_a_table_whose_history_is_gone_goes_on_behind_its_rows() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders"):
+        await scene.land({P: (0, 30), Q: (0, 5)})
+        await seconds(5)
+    table = scene.storage.table("orders")
+    table.note("another writer's")
+    scene.storage.forget("orders", before=len(table.commits) - 1)
+    scene.topics.offsets["g"].clear()
+    await scene.stage({P: (0, 30)})
+    async with process(scene, "orders", name="w2") as heir:
+        await scene.land({P: (30, 40)})
+        await seconds(30)
+        assert heir.report().committed == {P: 40, Q: 5}
+
+    assert scene.landed() == once(40)
+
+
+async def test_without_a_history_rows_of_a_topic_before_it_was_made_anew_do_not_count() -> None:
+    """The group's offsets tell of which topic they, and so the rows, are."""
+    scene = await Scene().prepare()
+    async with process(scene, "orders"):
+        await scene.land({P: (0, 30)})
+        await seconds(5)
+    scene.topics.delete("orders")
+    scene.topics.create("orders", 1)
+    table = scene.storage.table("orders")
+    table.note("another writer's")
+    scene.storage.forget("orders", before=len(table.commits) - 1)
+    async with process(scene, "orders", name="w2") as heir:
+        await seconds(10)
+        assert heir.report().committed == {P: 0}

@@ -1,0 +1,159 @@
+"""A table's writer that stops, starts, dies or loses the role."""
+
+import asyncio
+
+import pytest
+
+from binwright.testing.lake import Failure
+
+from .scene import P, Scene, once, process, seconds
+
+pytestmark = pytest.mark.looptime
+
+
+async def test_a_stop_waits_for_the_commit_in_flight() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders") as writer:
+        await seconds(5)
+        writer.lake.latency_s = 4.0
+        await scene.land({P: (0, 10)})
+        await seconds(1)
+        begun = asyncio.get_running_loop().time()
+        writer.writers.stop(["orders"])
+        await seconds(1)
+        assert not writer.written
+        assert not scene.landed()
+        await seconds(10)
+
+        assert scene.landed() == once(10)
+        (topic, at), *more = writer.written
+        assert (topic, more) == ("orders", [])
+        assert 2.5 <= at - begun <= 4.1
+        assert not scene.files(), "what landed is deleted before it lets go"
+        assert writer.writers.reports() == {}
+
+
+async def test_a_stop_without_a_commit_in_flight_is_done_at_once() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders", freshness_s=60.0) as writer:
+        await scene.land({P: (0, 10)})
+        await seconds(5)
+        begun = asyncio.get_running_loop().time()
+        writer.writers.stop(["orders", "never-written"])
+        await seconds(1)
+
+        assert {topic for topic, _ in writer.written} == {"orders", "never-written"}
+        assert all(at - begun < 0.1 for _, at in writer.written)
+
+
+async def test_a_commit_that_does_not_end_is_abandoned_after_some_seconds() -> None:
+    """It lands later all the same, or the next writer's claim shuts it out: never twice."""
+    scene = await Scene().prepare()
+    async with process(scene, "orders") as writer, process(scene, name="heir") as heir:
+        await seconds(5)
+        writer.lake.latency_s = 40.0
+        await scene.land({P: (0, 10)})
+        await seconds(1)
+        begun = asyncio.get_running_loop().time()
+        writer.writers.stop(["orders"])
+        await seconds(6)
+        ((_, at),) = writer.written
+        assert at - begun == pytest.approx(5.0, abs=0.1)
+        heir.writers.start(["orders"], 1)
+        await seconds(60)
+
+        assert heir.report().committed[P] == 10
+    assert scene.landed() == once(10)
+
+
+async def test_the_next_writer_goes_on_while_the_last_ones_commit_is_in_flight() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders", name="a") as one, process(scene, name="b") as other:
+        for n in range(20):
+            await scene.land({P: (n * 10, n * 10 + 10)})
+            one.lake.latency_s = other.lake.latency_s = 0.3 * (n % 5)
+            writer, heir = (one, other) if n % 2 else (other, one)
+            writer.writers.stop(["orders"])
+            heir.writers.start(["orders"], n)
+            await seconds(2.0)
+        one.lake.latency_s = other.lake.latency_s = 0.1
+        one.writers.stop(["orders"])
+        other.writers.stop(["orders"])
+        other.writers.start(["orders"], 99)
+        await seconds(30)
+
+        assert other.report().committed[P] == 200
+    assert scene.landed() == once(200)
+
+
+async def test_a_start_right_behind_a_stop_waits_for_the_stop() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders") as writer:
+        await seconds(5)
+        writer.lake.latency_s = 2.0
+        await scene.land({P: (0, 10)})
+        await seconds(1)
+        writer.writers.stop(["orders"])
+        writer.writers.start(["orders"], 2)
+        writer.writers.start(["orders"], 2)
+        await scene.land({P: (10, 20)})
+        await seconds(30)
+
+        assert [topic for topic, _ in writer.written] == ["orders"]
+        assert writer.report().committed[P] == 20
+        assert writer.claims == 2
+    assert scene.landed() == once(20)
+
+
+async def test_a_table_lost_to_another_writer_is_told_and_reported_no_more() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders", name="a") as one:
+        await seconds(5)
+        async with process(scene, "orders", name="b") as other:
+            await seconds(5)
+            await scene.land({P: (0, 10)})
+            await seconds(5)
+
+            assert one.lost == ["orders"]
+            assert one.writers.reports() == {}
+            assert other.report().committed[P] == 10
+            one.writers.start(["orders"], 3)  # the controller decides who tries next
+            await seconds(5)
+            await scene.land({P: (10, 20)})
+            await seconds(20)
+            assert other.lost == ["orders"]
+    assert scene.landed() == once(20)
+
+
+async def test_two_that_both_believe_to_be_the_writer_land_each_row_once() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders", name="a") as one:
+        await seconds(3)
+        async with process(scene, "orders", name="b") as other:
+            for n in range(30):
+                one.lake.latency_s, other.lake.latency_s = 0.1 * (n % 7), 0.1 * (n % 4)
+                await scene.land({P: (n * 10, n * 10 + 10)})
+                for each in (one, other):
+                    each.writers.start(["orders"], n)  # whoever lost it gets it again
+                await seconds(1.5)
+            await seconds(30)
+    assert scene.landed() == once(300)
+
+
+async def test_spark_away_for_long_costs_nothing_but_age() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders") as writer:
+        await scene.land({P: (0, 10)})
+        await seconds(5)
+        writer.lake.fail_next(*[Failure.UNCLEAR] * 60)
+        for n in range(1, 10):
+            await scene.land({P: (n * 10, n * 10 + 10)})
+            await seconds(5)
+        report = writer.report()
+        assert report.age_s > 40
+        assert report.pending_bytes > 0
+        assert "lose the answer" in report.fault
+        await seconds(60)
+
+        assert writer.report().fault == ""
+    assert scene.landed() == once(100)

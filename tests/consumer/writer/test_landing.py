@@ -1,0 +1,138 @@
+"""What a table's writer does on an ordinary day."""
+
+import subprocess
+import sys
+
+import pytest
+
+from binwright.core.model import TopicPartition
+from binwright.core.ports import GroupOffset
+
+from .scene import P, Q, Scene, once, process, seconds
+
+pytestmark = pytest.mark.looptime
+
+
+async def test_staged_rows_land_within_the_freshness_and_their_file_is_deleted() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders", freshness_s=5.0) as writer:
+        await seconds(30)
+        await scene.land({P: (0, 100), Q: (0, 50)})
+        await seconds(3)
+        assert not scene.landed(), "it waits for more rows, as long as it may"
+        await seconds(2)
+
+        assert scene.landed(P) == once(100)
+        assert scene.landed(Q) == once(50)
+        assert not scene.files()
+        report = writer.report()
+        assert report.state == "landing"
+        assert report.committed == {P: 100, Q: 50}
+        assert (report.rows, report.pending_bytes, report.fault) == (150, 0, "")
+
+
+async def test_many_files_are_one_commit() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders", freshness_s=5.0):
+        await seconds(10)
+        before = len(scene.storage.table("orders").commits)
+        for n in range(20):
+            await scene.land({P: (n * 10, n * 10 + 10)})
+        await seconds(10)
+
+        assert scene.landed() == once(200)
+        assert len(scene.storage.table("orders").commits) == before + 1
+
+
+async def test_announcements_of_before_it_was_the_writer_land() -> None:
+    scene = await Scene().prepare()
+    for n in range(3):
+        await scene.land({P: (n * 10, n * 10 + 10)})
+    async with process(scene, "orders"):
+        await seconds(10)
+
+    assert scene.landed() == once(30)
+
+
+async def test_committed_offsets_are_told_to_kafka_with_the_topics_id() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders"):
+        await scene.land({P: (0, 100)})
+        await seconds(10)
+
+    assert scene.topics.offsets["g"] == {
+        P: GroupOffset(100, "orders-1"),
+        Q: GroupOffset(0, "orders-1"),
+    }
+
+
+async def test_a_group_that_may_not_commit_offsets_lands_all_the_same() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders") as writer:
+        await seconds(5)
+        writer.intake.fail_next(3)
+        await scene.land({P: (0, 100)})
+        await seconds(3)
+        assert scene.landed() == once(100)
+        await seconds(60)
+
+    assert scene.topics.offsets["g"][P].offset == 100
+
+
+async def test_offsets_of_an_idle_table_are_committed_again() -> None:
+    """Kafka forgets them after some days."""
+    scene = await Scene().prepare()
+    async with process(scene, "orders"):
+        await scene.land({P: (0, 100)})
+        await seconds(10)
+        scene.topics.offsets["g"].clear()
+        await seconds(3_700)
+
+    assert scene.topics.offsets["g"][P].offset == 100
+
+
+async def test_the_lake_is_opened_once_and_only_for_the_first_table() -> None:
+    scene = await Scene({"orders": 1, "clicks": 1}).prepare()
+    async with process(scene) as writer:
+        await seconds(5)
+        assert writer.opened == 0
+        writer.writers.start(["orders", "clicks"], 1)
+        await seconds(5)
+        assert writer.opened == 1
+
+
+def test_a_consumer_without_the_role_loads_no_pyspark() -> None:
+    code = (
+        "import sys, binwright.consumer.writer.writers, binwright.consumer.writer.opening\n"
+        "print(sorted({'pyspark', 'pandas', 'grpc', 'pyarrow'} & set(sys.modules)))"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "[]"
+
+
+async def test_with_latest_only_what_was_there_at_the_first_start_begins_at_its_end() -> None:
+    scene = await Scene({"orders": 1}).prepare()
+    scene.produce(P, 100)
+    async with process(scene, "orders", from_latest=True) as writer:
+        await seconds(5)
+        assert writer.report().committed == {P: 100}
+        scene.topics.create("orders", 2)
+        scene.produce(Q, 7)
+        await scene.stage({Q: (0, 7)})
+        await seconds(40)
+        assert scene.landed(Q) == once(7)
+    scene.topics.create("orders", 3)
+    scene.produce(TopicPartition("orders", 2), 5)
+    async with process(scene, "orders", from_latest=True, name="w2") as writer:
+        await seconds(5)
+        assert writer.report().committed == {P: 100, Q: 7, TopicPartition("orders", 2): 0}
+
+
+async def test_an_idle_table_is_stamped_before_its_history_is_cleaned_up() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders", idle_stamp_s=600.0):
+        await seconds(10)
+        before = len(scene.storage.table("orders").commits)
+        await seconds(2 * 600)
+
+    assert len(scene.storage.table("orders").commits) == before + 2

@@ -1,0 +1,59 @@
+"""A consumer is killed: where the fleet can tell, nobody waits for its silence."""
+
+import asyncio
+
+import pytest
+
+from binwright.core.messages import Dead
+from binwright.core.ownership import Owned
+
+from .world import P, World, until, world
+
+pytestmark = pytest.mark.looptime(noop_cycles=1)
+
+
+async def killed(w: World, away_s: float = 60.0) -> Owned:
+    """Kill one of two consumers; the fleet lets it be for so long. Return who it was."""
+    w.load(dict.fromkeys(P, 40_000.0))
+    await until(lambda: len(w.fleet.running) == 2 and w.steady())
+    victim = max(w.fleet.running)
+    epoch = w.group().member(victim).epoch
+    w.fleet.restart_s = away_s
+    w.fleet.kill(victim)
+    return Owned(victim, epoch or 0)
+
+
+def all_read_without(w: World, victim: Owned) -> bool:
+    states = w.group().partitions.values()
+    return all(isinstance(at, Owned) and at != victim for at in states)
+
+
+async def test_what_it_read_is_read_again_within_two_seconds() -> None:
+    async with world({"orders": 4}) as w:
+        w.fleet.sees_ends = True
+        victim = await killed(w)
+        await until(lambda: all_read_without(w, victim), 2)
+        (death,) = w.sent(Dead)
+        assert (death.slot, death.epoch) == (victim.slot, victim.epoch)
+        await until(w.steady, 300)
+        await w.settled(300)
+
+
+async def test_a_fleet_that_cannot_tell_leaves_it_to_the_silence() -> None:
+    async with world({"orders": 4}) as w:
+        victim = await killed(w)
+        await asyncio.sleep(2)
+        assert not all_read_without(w, victim)
+        await until(lambda: all_read_without(w, victim), 30)
+        await until(w.steady, 300)
+        await w.settled(300)
+
+
+async def test_an_end_that_fails_for_ever_delays_no_other_order() -> None:
+    """B8: nothing could be started or retired any more by this leader."""
+    async with world({"orders": 4}) as w:
+        victim = await killed(w, away_s=3600.0)
+        w.fleet.stuck, born = {victim.slot}, w.fleet.born[victim.slot]
+        await until(lambda: w.fleet.born[victim.slot] > born, 60)
+        await until(w.steady, 300)
+        await w.settled(300)

@@ -1,0 +1,147 @@
+"""Tables change writers, and what is staged gets lost: each row lands once all the same."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from binwright.core.messages import Gap
+from binwright.core.model import Slot, TopicPartition
+from binwright.core.writer.stamp import app_id, txn_version
+
+from .world import LANDING, TABLE, P, World, until, world
+
+pytestmark = pytest.mark.looptime(noop_cycles=1)
+
+WRITE_S = 4.0
+
+
+async def two_at_work(w: World) -> None:
+    w.load(dict.fromkeys(P, 40_000.0))
+    await until(lambda: len(w.fleet.running) == 2 and w.steady())
+    await until(lambda: w.landed() > 0)
+
+
+@pytest.mark.parametrize("after_s", [0.5, 1.5, 2.5, 3.5])
+async def test_the_writers_pod_stays_away_and_its_last_commit_lands_late(after_s: float) -> None:
+    """No claim of a process in its place shuts it out: the next writer's has to."""
+    async with world({"orders": 4}) as w:
+        w.write_s = WRITE_S
+        await two_at_work(w)
+        writer = w.writer("orders")
+        w.process(writer).lake.latency_s = 60.0  # what is under way lands long after
+        await asyncio.sleep(5 + after_s)
+        w.fleet.restart_s = 1e6
+        w.fleet.kill(writer)
+        w.fleet.restart_s = 1.0
+        await until(lambda: w.steady() and w.writer("orders") != writer)
+        await asyncio.sleep(120)
+        await w.settled()
+
+
+@pytest.mark.parametrize("for_s", [15.0, 40.0])
+async def test_a_writer_that_was_suspended_wakes_up_after_another_claimed(for_s: float) -> None:
+    async with world({"orders": 4}) as w:
+        await two_at_work(w)
+        writer = w.writer("orders")
+        zombie = w.process(writer)
+        zombie.gate.suspend()
+        await until(lambda: w.steady() and w.writer("orders") != writer)
+        before = w.landed()
+        await asyncio.sleep(for_s)
+        assert w.landed() > before
+        zombie.gate.resume()
+        await asyncio.sleep(30)
+        await until(w.steady)
+        await w.settled()
+
+
+async def test_a_reader_that_was_suspended_wakes_up_after_its_partitions_moved() -> None:
+    async with world({"orders": 4}) as w:
+        await two_at_work(w)
+        reader = next(s for s in sorted(w.fleet.running) if s != w.writer("orders"))
+        zombie = w.process(reader)
+        zombie.gate.suspend()
+        await asyncio.sleep(40)
+        zombie.gate.resume()
+        await until(w.steady)
+        await w.settled()
+
+
+async def test_a_commit_that_is_skipped_makes_its_writer_claim_anew() -> None:
+    """Somebody else claimed: nothing of the old claim lands, and nothing is missing afterwards."""
+    async with world({"orders": 4}) as w:
+        await two_at_work(w)
+        table = w.storage.tables["orders"]
+        app = app_id(replace(TABLE, topic="orders"))
+        epoch = table.numbers[app] // txn_version(1)
+        table.commit(app, txn_version(epoch + 1), {}, None)
+        await asyncio.sleep(30)
+        assert table.numbers[app] > txn_version(epoch + 2)
+        await w.settled()
+
+
+@pytest.mark.parametrize("harm", ["lose", "tear"])
+async def test_staged_files_that_are_lost_are_read_again(harm: str) -> None:
+    async with world({"orders": 4}) as w:
+        await two_at_work(w)
+        for _ in range(3):
+            await until(lambda: len(w.staging.files.get("orders", {})) > 1)
+            assert getattr(w.staging, harm)("orders")
+            await asyncio.sleep(7)
+        await until(lambda: bool(w.sent(Gap)))
+        await w.settled()
+
+
+async def test_a_landing_topic_made_anew_loses_and_doubles_nothing() -> None:
+    async with world({"orders": 4}) as w:
+        await two_at_work(w)
+        for _ in range(2):
+            w.bus.delete(LANDING)
+            await asyncio.sleep(30)
+        await until(w.steady)
+        await w.settled()
+
+
+async def test_announcements_that_were_lost_are_made_again() -> None:
+    """An unclean election of the landing topic, while the writer did not look."""
+    async with world({"orders": 4}) as w:
+        await two_at_work(w)
+        writer = w.process(w.writer("orders"))
+        writer.gate.suspend()
+        await asyncio.sleep(5)
+        for partition in range(8):
+            end = await w.bus.end(LANDING, partition)
+            w.bus.cut(LANDING, partition, max(end - 6, 0))
+        writer.gate.resume()
+        await asyncio.sleep(30)
+        await until(w.steady)
+        await w.settled()
+
+
+async def test_one_table_that_refuses_every_row_stops_no_other() -> None:
+    """B3: a constraint, a lost right, a dropped column; it is said, and tried again."""
+    clicks = [TopicPartition("clicks", i) for i in range(2)]
+    async with world({"orders": 4, "clicks": 2}) as w:
+        w.load(dict.fromkeys([*P, *clicks], 15_000.0))
+        await until(w.steady)
+        w.refusing.add("orders")
+        await asyncio.sleep(10)
+        before = len(w.values(P[0])), len(w.values(clicks[0]))
+        await asyncio.sleep(120)
+        assert len(w.values(P[0])) == before[0]
+        assert len(w.values(clicks[0])) > before[1] + 110 * 15
+        assert w.report(w.writer("orders")).writing["orders"].state == "refused"
+        assert w.fleet.born == {Slot(0): 1}
+        w.refusing.clear()
+        await w.settled(300.0)
+
+
+async def test_a_table_is_written_on_when_its_writer_says_goodbye() -> None:
+    async with world({"orders": 4}) as w:
+        await two_at_work(w)
+        for slot in sorted(w.fleet.running):
+            born = w.fleet.born[slot]
+            w.fleet.worker(slot).drain()
+            await until(lambda slot=slot, born=born: w.fleet.born[slot] > born and w.steady())  # type: ignore[misc]
+        await w.settled()

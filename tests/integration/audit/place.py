@@ -1,0 +1,138 @@
+"""A topic, and a lake to land it in."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from aiokafka import AIOKafkaProducer
+from aiokafka import TopicPartition as KafkaPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic, RecordsToDelete
+
+from binwright.core.writer.stamp import Stamp
+from binwright.lab.audit import AuditResult, audit
+from binwright.shell.broker import Cluster
+from binwright.shell.settings import KafkaSettings, LakeSettings
+
+RECORDS = 50
+# The table lacks nothing of the first; what is wrong with the others, their names say.
+WHOLE, HOLES, TAIL, DOUBLES, RETENTION, TRANSACTIONS, BEYOND, EMPTY, STRANGE = range(9)
+EARLIER = datetime(2024, 5, 1, tzinfo=UTC)
+HEADER = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
+FIELDS: "list[pa.Field[Any]]" = [
+    pa.field("topic", pa.string()),
+    pa.field("partition", pa.int32()),
+    pa.field("offset", pa.int64()),
+    pa.field("timestamp", pa.timestamp("us", "UTC")),
+    pa.field("timestamp_type", pa.int32()),
+    pa.field("key", pa.binary()),
+    pa.field("value", pa.binary()),
+    pa.field("headers", pa.list_(HEADER)),
+]
+COLUMNS = pa.schema(FIELDS)
+
+
+class Place:
+    """A topic, and a lake to land it in."""
+
+    def __init__(self, broker: str, spark: Any, url: str, lake: Path, topic: str) -> None:
+        self.kafka = KafkaSettings(bootstrap_servers=broker)
+        self.lake = LakeSettings(path=str(lake), spark=url)
+        self.topic, self._spark = topic, spark
+
+    @property
+    def table(self) -> str:
+        return f"{self.lake.path}/{self.topic}"
+
+    def land(
+        self, offsets: Mapping[int, Sequence[int]], at: datetime = EARLIER, stamp: str = ""
+    ) -> None:
+        same = {"topic": self.topic, "timestamp": at, "timestamp_type": 0, "value": b"x"}
+        rows = [
+            {**same, "partition": partition, "offset": offset, "headers": []}
+            for partition, landed in offsets.items()
+            for offset in landed
+        ]
+        none = [{**same, "partition": 0, "offset": 0, "headers": []}]  # Spark takes no empty one
+        frame = self._spark.createDataFrame(pa.Table.from_pylist(rows or none, COLUMNS))
+        frame = frame if rows else frame.where("false")
+        writer = frame.coalesce(1).write.format("delta").mode("append")
+        writer.option("userMetadata", stamp).save(self.table)
+
+    async def stamp(self, committed: Mapping[int, int], **more: Any) -> str:
+        """Return what the table's writer says of a commit about the topic as it is now."""
+        async with Cluster(self.kafka) as cluster:
+            topic_id = await cluster.topic_id(self.topic)
+        return Stamp(
+            group="g",
+            cluster="c",
+            writer="w",
+            epoch=1,
+            sequence=1,
+            topic_id=topic_id,
+            landing_id="l",
+            committed=committed,
+            **more,
+        ).encode()
+
+    def sql(self, statement: str) -> None:
+        self._spark.sql(statement.format(f"delta.`{self.table}`")).collect()
+
+    def files(self) -> list[Path]:
+        return list(Path(self.table).glob("*.parquet"))
+
+    async def create(self, partitions: int, **config: str) -> None:
+        """Create the topic; once Kafka has deleted one of this name, if it is just doing so."""
+        topic = NewTopic(self.topic, partitions, 1, topic_configs=config)
+        async with admin_of(self.kafka.bootstrap_servers) as admin, asyncio.timeout(60):
+            while (await admin.create_topics([topic])).topic_errors[0][1]:  # noqa: ASYNC110 - only asking tells
+                await asyncio.sleep(0.05)
+
+    async def delete(self) -> None:
+        async with admin_of(self.kafka.bootstrap_servers) as admin:
+            await admin.delete_topics([self.topic])
+
+    async def fill(self, partitions: int) -> None:
+        """Create the topic and produce to every partition but `EMPTY`."""
+        await self.create(partitions)
+        await self.produce(*({*range(partitions)} - {EMPTY}))
+
+    async def produce(self, *partitions: int, records: int = RECORDS) -> None:
+        servers = self.kafka.bootstrap_servers
+        async with AIOKafkaProducer(bootstrap_servers=servers) as producer:
+            for partition in partitions:
+                for _ in range(records):
+                    await producer.send(self.topic, b"x", partition=partition)
+
+    async def forget(self, partition: int, before: int) -> None:
+        """Do what retention does."""
+        gone = {KafkaPartition(self.topic, partition): RecordsToDelete(before_offset=before)}
+        async with admin_of(self.kafka.bootstrap_servers) as admin:
+            await admin.delete_records(gone)
+
+    async def transact(self, partition: int) -> None:
+        """Append five records and a marker, five aborted ones and a marker, five and a marker."""
+        async with AIOKafkaProducer(
+            bootstrap_servers=self.kafka.bootstrap_servers, transactional_id=self.topic
+        ) as producer:
+            for commits in (True, False, True):
+                await producer.begin_transaction()
+                for _ in range(5):
+                    await producer.send(self.topic, b"x", partition=partition)
+                await (producer.commit_transaction() if commits else producer.abort_transaction())
+
+    async def audit(self, **options: Any) -> AuditResult:
+        return await audit([self.topic], self.kafka, self.lake, **options)
+
+
+@asynccontextmanager
+async def admin_of(servers: str) -> AsyncIterator[AIOKafkaAdminClient]:
+    admin = AIOKafkaAdminClient(bootstrap_servers=servers)
+    await admin.start()
+    try:
+        yield admin
+    finally:
+        await admin.close()

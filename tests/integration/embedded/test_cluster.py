@@ -1,0 +1,61 @@
+"""Tables are written by executors of a standalone cluster, and nothing of it is left behind."""
+
+import asyncio
+from pathlib import Path
+
+import psutil
+import pytest
+from pyspark.sql import SparkSession
+
+from binwright.embedded.cluster import run_cluster
+from binwright.embedded.spark import run_spark
+
+pytestmark = pytest.mark.integration
+
+ROWS, FILES = 1_000, 8
+SOON_S = 60.0
+BACKEND = "CoarseGrainedExecutorBackend"
+
+
+def executors(directory: Path) -> dict[str, psutil.Process]:
+    """Return the executors that run below `directory`, by the name of their worker."""
+    found = {}
+    for process in psutil.process_iter(["cmdline", "cwd"]):
+        line, home = " ".join(process.info["cmdline"] or ()), Path(process.info["cwd"] or "/")
+        if BACKEND in line and home.is_relative_to(directory):
+            found[home.relative_to(directory).parts[0]] = process
+    return found
+
+
+def write(url: str, table: Path) -> tuple[set[int], set[Path]]:
+    """Write a table in several tasks; return its ids, and where the writing processes ran."""
+    home = "reflect('java.lang.System', 'getProperty', 'user.dir') AS home"
+    spark = SparkSession.builder.remote(url).create()
+    try:
+        frame = spark.range(0, ROWS, numPartitions=FILES).selectExpr("id", home)
+        frame.write.format("delta").save(str(table))
+        rows = spark.read.format("delta").load(str(table)).collect()
+    finally:
+        spark.stop()
+    return {row[0] for row in rows}, {Path(row[1]) for row in rows}
+
+
+async def both(home: Path) -> dict[str, psutil.Process]:
+    """Wait until each of two workers has an executor, and return these."""
+    async with asyncio.timeout(SOON_S):
+        while len(found := executors(home)) < 2:  # noqa: ASYNC110 - processes send no events
+            await asyncio.sleep(0.2)
+    return found
+
+
+async def test_a_table_is_written_by_executors_of_both_workers(tmp_path: Path) -> None:
+    home = tmp_path / "a b" / "cluster"
+    async with (
+        run_cluster(home, workers=2, cores_each=1) as master,
+        run_spark(tmp_path / "server", master=master) as server,
+    ):
+        running = await both(home)
+        ids, homes = await asyncio.to_thread(write, server.url, tmp_path / "table")
+        assert ids == set(range(ROWS))
+        assert {where.relative_to(home).parts[0] for where in homes} == set(running)
+    assert not executors(home)

@@ -1,0 +1,39 @@
+"""A lake on the real Spark, and somebody else who looks at its tables."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql.connect.client import DefaultChannelBuilder
+from pyspark.sql.connect.session import SparkSession
+from tests.integration.lake.tables import (
+    TABLE,
+    opened,
+)
+
+from binwright.consumer.staging import FileStaging
+from binwright.consumer.writer.lake import SparkLake
+
+
+@pytest.fixture
+async def tables(lake: Path, spark_url: str) -> AsyncIterator[SparkLake]:
+    """The lake under test; its table of `orders` is open."""
+    async with opened(lake, spark_url) as tables:
+        await tables.open(TABLE)
+        yield tables
+
+
+@pytest.fixture
+async def staging(lake: Path) -> AsyncIterator[FileStaging]:
+    """Where the tests stage what the tables take."""
+    async with FileStaging(str(lake / "_staging")) as staging:
+        yield staging
+
+
+@pytest.fixture(scope="module")
+def spark(spark_url: str) -> Iterator[SparkSession]:
+    """Somebody else who looks at the tables."""
+    session = SparkSession(DefaultChannelBuilder(spark_url))
+    yield session
+    session.client.release_session()
+    session.client.close()

@@ -1,0 +1,77 @@
+"""Tables of the tests of the lake, and what is staged for them."""
+
+import asyncio
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pyspark.sql.connect.session import SparkSession
+
+from binwright.consumer.staging import FileStaging
+from binwright.consumer.writer.lake import SparkLake
+from binwright.core.model import TopicPartition
+from binwright.core.ports import Record, Table
+from binwright.core.writer.batch import Batch, FileSlice, Ranges
+from binwright.shell.settings import LakeSettings
+
+DEADLINE_S = 300.0
+TABLE, CLICKS = Table("orders", "g", "cluster-a"), Table("clicks", "g", "cluster-a")
+P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
+APP = "binwright/g/orders"
+
+Rows = Mapping[TopicPartition, Sequence[Record]]
+
+
+def records(count: int, first: int = 0, size: int = 10) -> list[Record]:
+    return [Record(first + i, 1_700_000_000_000, None, os.urandom(size)) for i in range(count)]
+
+
+ROWS: Rows = {P: records(3), Q: records(2, first=7)}
+ONCE = Counter([(0, 0), (0, 1), (0, 2), (1, 7), (1, 8)])
+
+
+def opened(lake: Path, url: str, *, write_timeout_s: float = 60.0, **settings: float) -> SparkLake:
+    return SparkLake(
+        LakeSettings(path=str(lake), spark=url, **settings),  # type: ignore[arg-type]
+        str(lake / "_staging"),
+        write_timeout_s,
+    )
+
+
+def whole(file: str, rows: Rows) -> FileSlice:
+    """Everything of a file."""
+    ends = {p.partition: (r[0].offset, r[-1].offset + 1) for p, r in rows.items()}
+    return FileSlice(file, ends, whole=True, bytes=1_000)
+
+
+def part(file: str, ranges: Ranges) -> FileSlice:
+    return FileSlice(file, ranges, whole=False, bytes=1_000)
+
+
+async def staged(staging: FileStaging, rows: Rows, name: str = "a.parquet") -> Batch:
+    """Write a file; return the batch that is all of it."""
+    size = await staging.write(next(iter(rows)).topic, name, rows)
+    found = whole(name, rows)
+    return Batch((found,), {p: end for p, (_, end) in found.ranges.items()}, 0, size)
+
+
+def landed(spark: SparkSession, lake: Path, topic: str = "orders") -> Counter[tuple[int, int]]:
+    rows = spark.read.format("delta").load(f"{lake}/{topic}").select("partition", "offset")
+    return Counter((partition, offset) for partition, offset in rows.collect())
+
+
+def sql(spark: SparkSession, statement: str) -> None:
+    spark.sql(statement).collect()
+
+
+def files(lake: Path) -> int:
+    return len(list((lake / "orders").glob("*.parquet")))
+
+
+async def begun(write: asyncio.Task[int | None], lake: Path, before: int) -> None:
+    """Wait until it writes its file: by then it has taken its snapshot."""
+    while True:
+        if files(lake) > before or write.done():
+            return
+        await asyncio.sleep(0.01)

@@ -1,0 +1,270 @@
+"""Whose a table is, what it takes, and its house: against a real Spark with Delta."""
+
+import asyncio
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from pyspark.sql.connect.session import SparkSession
+from tests.integration.lake.tables import (
+    APP,
+    CLICKS,
+    ONCE,
+    ROWS,
+    TABLE,
+    P,
+    files,
+    landed,
+    opened,
+    records,
+    sql,
+    staged,
+)
+
+from binwright.consumer.staging import FileStaging
+from binwright.consumer.writer.lake import SparkLake
+from binwright.core.errors import (
+    TableRefused,
+)
+from binwright.core.model import TopicPartition
+from binwright.core.ports import Compaction, Table
+from binwright.core.writer.batch import Batch
+from binwright.shell.settings import LakeSettings
+
+pytestmark = pytest.mark.integration
+
+
+# --- tables that refuse ------------------------------------------------------------------------
+
+
+async def test_rows_that_break_a_constraint_are_refused_while_another_table_takes_its_own(
+    tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession
+) -> None:
+    await tables.open(CLICKS)
+    sql(spark, f"ALTER TABLE delta.`{lake}/orders` ADD CONSTRAINT small CHECK (offset < 8)")
+    refused = await staged(staging, ROWS)
+    clicks = {TopicPartition("clicks", 0): records(2)}
+    taken = await staged(staging, clicks)
+    outcome, version = await asyncio.gather(
+        tables.append("orders", refused, APP, 1, "stamp"),
+        tables.append("clicks", taken, APP, 1, "stamp"),
+        return_exceptions=True,
+    )
+
+    assert isinstance(outcome, TableRefused)
+    assert "CHECK constraint small" in str(outcome)
+    assert version == 1
+    assert not landed(spark, lake)
+    assert landed(spark, lake, "clicks") == Counter([(0, 0), (0, 1)])
+
+
+async def test_a_column_that_somebody_renamed_is_refused(
+    tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession
+) -> None:
+    table = f"ALTER TABLE delta.`{lake}/orders`"
+    sql(spark, f"{table} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
+    sql(spark, f"{table} RENAME COLUMN value TO payload")
+    with pytest.raises(TableRefused, match="orders does not take these rows"):
+        await tables.append("orders", await staged(staging, ROWS), APP, 1, "stamp")
+
+
+async def test_a_table_that_was_taken_away_is_not_made_anew_by_a_write(
+    tables: SparkLake, staging: FileStaging, lake: Path
+) -> None:
+    shutil.rmtree(lake / "orders")
+    with pytest.raises(TableRefused):
+        await tables.append("orders", await staged(staging, ROWS), APP, 1, "stamp")
+    with pytest.raises(TableRefused, match="orders is not a table of ours"):
+        await tables.history("orders", 1)
+
+    assert not (lake / "orders").exists()
+
+
+async def test_a_path_that_cannot_be_written_is_refused_with_what_to_do(spark_url: str) -> None:
+    async with opened(Path("/proc/lake"), spark_url) as tables:
+        with pytest.raises(TableRefused, match=r"/proc/lake/orders.*lake\.path must be"):
+            await tables.open(TABLE)
+
+
+async def test_an_unknown_store_is_refused_with_what_to_do(spark_url: str) -> None:
+    settings = LakeSettings(path="nostore://bucket/x", spark=spark_url)
+    async with SparkLake(settings, "nostore://bucket/x/_staging", 60.0) as tables:
+        with pytest.raises(TableRefused, match="nostore://bucket/x/orders"):
+            await tables.open(TABLE)
+
+
+async def test_a_directory_with_other_things_in_it_is_not_taken(lake: Path, spark_url: str) -> None:
+    (lake / "orders").mkdir()
+    (lake / "orders" / "thesis.txt").write_text("the only copy")
+    async with opened(lake, spark_url) as tables:
+        with pytest.raises(TableRefused, match="orders is not a table of ours"):
+            await tables.open(TABLE)
+
+
+async def test_a_table_with_other_columns_is_not_taken(
+    lake: Path, spark_url: str, spark: SparkSession
+) -> None:
+    sql(spark, f"CREATE TABLE delta.`{lake}/orders` (topic string, offset int) USING delta")
+    async with opened(lake, spark_url) as tables:
+        with pytest.raises(TableRefused, match=r"offset bigint \(there: int\)"):
+            await tables.open(TABLE)
+
+
+async def test_a_table_may_have_more_columns_than_ours(
+    tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession
+) -> None:
+    sql(spark, f"ALTER TABLE delta.`{lake}/orders` ADD COLUMN note string")
+    await tables.open(TABLE)
+
+    assert await tables.append("orders", await staged(staging, ROWS), APP, 1, "stamp") == 2
+    assert landed(spark, lake) == ONCE
+
+
+# --- whose table it is -------------------------------------------------------------------------
+
+
+async def test_another_group_or_cluster_is_refused_with_both_names(tables: SparkLake) -> None:
+    with pytest.raises(TableRefused, match=r"group g of .* cluster-a; this is group h of cluster"):
+        await tables.open(Table("orders", "h", "cluster-a"))
+    with pytest.raises(TableRefused, match=r"cluster cluster-a; this is group g of .* cluster-b"):
+        await tables.open(Table("orders", "g", "cluster-b"))
+    await tables.open(TABLE)
+
+
+async def test_a_table_that_is_nobodys_is_taken(
+    tables: SparkLake, lake: Path, spark: SparkSession
+) -> None:
+    names = "('binwright.group', 'binwright.cluster')"
+    sql(spark, f"ALTER TABLE delta.`{lake}/orders` UNSET TBLPROPERTIES {names}")
+    await tables.open(TABLE)
+    told = spark.sql(f"DESCRIBE DETAIL delta.`{lake}/orders`").collect()[0]
+
+    assert told.properties["binwright.group"] == "g"
+    assert told.properties["binwright.cluster"] == "cluster-a"
+    assert told.properties["delta.dataSkippingNumIndexedCols"] == "4"
+    assert "orders" in told.description
+
+
+async def test_a_table_that_forgets_its_writers_is_refused_with_what_to_do(
+    tables: SparkLake, lake: Path, spark: SparkSession
+) -> None:
+    name = "delta.setTransactionRetentionDuration"
+    table = f"ALTER TABLE delta.`{lake}/orders`"
+    sql(spark, f"{table} SET TBLPROPERTIES ('{name}' = 'interval 30 days')")
+    with pytest.raises(TableRefused, match=rf"UNSET TBLPROPERTIES \('{name}'\)"):
+        await tables.open(TABLE)
+    sql(spark, f"{table} UNSET TBLPROPERTIES ('{name}')")
+    await tables.open(TABLE)
+
+
+async def test_many_open_a_table_at_once(lake: Path, spark_url: str) -> None:
+    each = [opened(lake, spark_url) for _ in range(4)]
+    outcomes = await asyncio.gather(*(tables.open(TABLE) for tables in each))
+    for tables in each:
+        await tables.__aexit__()
+
+    assert outcomes == [None] * 4
+
+
+# --- what is in a table ------------------------------------------------------------------------
+
+
+async def test_history_tells_the_stamps_newest_first(tables: SparkLake) -> None:
+    await tables.claim("orders", APP, 1, "claim")
+    await tables.append("orders", Batch(), APP, 2, '{"x": "y\'z"}')
+    everything, some = await tables.history("orders", 3), await tables.history("orders", 2)
+
+    assert everything.complete
+    assert [(c.version, c.metadata) for c in everything.commits] == [
+        (2, '{"x": "y\'z"}'),
+        (1, "claim"),
+        (0, None),
+    ]
+    assert not some.complete
+    assert list(some.commits) == list(everything.commits[:2])
+
+
+async def test_history_is_complete_where_older_versions_were_cleaned_up(
+    tables: SparkLake, lake: Path, spark: SparkSession
+) -> None:
+    """Log retention takes the files before a checkpoint; here we are retention."""
+    for number in range(1, 4):
+        await tables.claim("orders", APP, number, None)
+    properties = "SET TBLPROPERTIES ('delta.checkpointInterval' = '1')"
+    sql(spark, f"ALTER TABLE delta.`{lake}/orders` {properties}")
+    await tables.claim("orders", APP, 9, None)
+    for version in range(3):
+        (lake / "orders" / "_delta_log" / f"{version:020}.json").unlink()
+    history = await tables.history("orders", 100)
+
+    assert history.complete
+    assert [c.version for c in history.commits] == [5, 4, 3]
+
+
+async def test_newest_tells_the_highest_offset_of_each_partition(
+    tables: SparkLake, staging: FileStaging
+) -> None:
+    assert await tables.newest("orders") == {}
+    await tables.append("orders", await staged(staging, ROWS), APP, 1, "stamp")
+    later = await staged(staging, {P: records(5, first=50)}, "b.parquet")
+    await tables.append("orders", later, APP, 2, "stamp")
+
+    assert await tables.newest("orders") == {0: 54, 1: 8}
+
+
+# --- housekeeping ------------------------------------------------------------------------------
+
+
+async def test_a_compaction_during_appends_leaves_each_row_once(
+    tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession
+) -> None:
+    async def append(number: int) -> None:
+        rows = {P: records(100, first=100 * number)}
+        batch = await staged(staging, rows, f"{number}.parquet")
+        assert await tables.append("orders", batch, APP, number + 1, f"{number}") is not None
+
+    for number in range(5):
+        await append(number)
+    compacting = asyncio.create_task(tables.compact("orders"))
+    number = 5
+    while not compacting.done():
+        await append(number)
+        number += 1
+    done = await compacting
+
+    assert done.removed >= 5
+    assert done.added == 1
+    assert (await tables.files("orders")).count == number + 1 - done.removed
+    assert landed(spark, lake) == Counter((0, offset) for offset in range(100 * number))
+    assert await tables.compact("orders") in {Compaction(0, 0), Compaction(number - 4, 1)}
+
+
+async def test_large_files_are_not_compacted(
+    lake: Path, spark_url: str, staging: FileStaging
+) -> None:
+    async with opened(lake, spark_url, compact_below_bytes=1_000) as tables:
+        await tables.open(TABLE)
+        for number in range(2):
+            rows = {P: records(100, first=100 * number)}
+            batch = await staged(staging, rows, f"{number}.parquet")
+            await tables.append("orders", batch, APP, number + 1, "stamp")
+
+        assert await tables.compact("orders") == Compaction(0, 0)
+
+
+async def test_a_vacuum_deletes_what_was_compacted_and_keeps_every_row(
+    lake: Path, spark_url: str, spark: SparkSession, staging: FileStaging
+) -> None:
+    async with opened(lake, spark_url, vacuum_retention_s=0.001) as tables:
+        await tables.open(TABLE)
+        for number in range(3):
+            rows = {P: records(10, first=10 * number)}
+            batch = await staged(staging, rows, f"{number}.parquet")
+            await tables.append("orders", batch, APP, number + 1, "stamp")
+        await tables.compact("orders")
+        assert files(lake) == 4
+        await tables.vacuum("orders")
+
+    assert files(lake) == 1
+    assert landed(spark, lake) == Counter((0, offset) for offset in range(30))

@@ -1,0 +1,236 @@
+"""Staging and tables in an object store: S3 as moto's server has it, Spark by s3a://.
+
+Messages and topics are fakes; staging, writers, Spark and Delta are the real ones.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+
+import pytest
+from pyspark.sql.connect.client import DefaultChannelBuilder
+from pyspark.sql.connect.session import SparkSession
+from tests.consumer.writer.scene import CLUSTER, GROUP, LANDING, Scene
+from tests.integration.conftest import Backstage
+from tests.integration.object_store import BUCKET, ObjectStore, missing, run_object_store
+
+from binwright.consumer.staging import FileStaging
+from binwright.consumer.writer.housekeeping import HousekeepingRules
+from binwright.consumer.writer.lake import SparkLake
+from binwright.consumer.writer.writers import Writers
+from binwright.core.model import TopicPartition
+from binwright.core.ports import Lake, Record, Staging, Table
+from binwright.core.writer.batch import Batch, FileSlice
+from binwright.core.writer.requests import WriterRules
+from binwright.core.writer.stamp import app_id, txn_version
+from binwright.embedded.java import find_java
+from binwright.embedded.server import silent
+from binwright.embedded.spark import Spark, run_spark
+from binwright.embedded.spark_jvm import s3_jars
+from binwright.shell.settings import LakeSettings
+from binwright.testing.intake import FakeIntake
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif(
+        bool(missing()), reason=f"not installed: {missing()} (pip install -e '.[dev]')"
+    ),
+]
+
+DEADLINE_S = 300.0
+P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
+
+
+@asynccontextmanager
+async def _spark(directory: "pytest.TempPathFactory", store: ObjectStore) -> AsyncIterator[Spark]:
+    jars = await s3_jars(await find_java(), silent)
+    home = directory.mktemp("spark-s3")
+    async with run_spark(home, settings=store.spark_settings(), jars=jars) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def store(backstage: Backstage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    """An S3 with a bucket."""
+    with backstage.entered(run_object_store(tmp_path_factory.mktemp("moto"))) as running:
+        running.make_bucket()
+        yield running
+
+
+@pytest.fixture(scope="module")
+def url(
+    backstage: Backstage, tmp_path_factory: pytest.TempPathFactory, store: ObjectStore
+) -> Iterator[str]:
+    """A Spark Connect server that reaches it."""
+    with backstage.entered(_spark(tmp_path_factory, store)) as running:
+        yield running.url
+
+
+@pytest.fixture(scope="module")
+def spark(url: str) -> Iterator[SparkSession]:
+    """Somebody else who looks at the tables."""
+    session = SparkSession(DefaultChannelBuilder(url))
+    yield session
+    session.client.release_session()
+    session.client.close()
+
+
+class Bucket:
+    """One test's prefix: a scene whose staged files are objects, and its table."""
+
+    def __init__(self, store: ObjectStore, url: str, name: str, staging: FileStaging) -> None:
+        self.store, self.name, self.staging = store, name, staging
+        self.scene = Scene()
+        self.scene.staging = staging  # type: ignore[assignment]
+        self.lake = LakeSettings(path=f"s3a://{BUCKET}/{name}", spark=url)
+        self.lost: list[str] = []
+        self.gaps: list[dict[TopicPartition, int]] = []
+
+    def staged(self) -> set[str]:
+        """Return the names of the staged files that are there."""
+        return {key.rpartition("/")[2] for key in self.store.keys(f"{self.name}/_staging/")}
+
+    async def until_staged(self, wanted: set[str]) -> None:
+        """Wait until these staged files are there, and no others."""
+        async with asyncio.timeout(DEADLINE_S):
+            while await asyncio.to_thread(self.staged) != wanted:  # noqa: ASYNC110 - it tells nobody
+                await asyncio.sleep(0.2)
+
+    def tables(self) -> SparkLake:
+        """Return the lake on this prefix."""
+        return SparkLake(self.lake, self.store.staging(f"{self.name}/_staging"), 60.0)
+
+    @asynccontextmanager
+    async def writer(self, name: str, term: int) -> AsyncIterator[Writers]:
+        """Run a consumer that writes the table of `orders`."""
+        tables = self.tables()
+
+        async def open_lake() -> Lake:
+            return tables
+
+        def rules(topic: str, term: int) -> WriterRules:
+            table = Table(topic, GROUP, CLUSTER)
+            return WriterRules(
+                table=table, writer=name, term=term, from_latest=False, freshness_s=1.0
+            )
+
+        writers = Writers(
+            open_lake=open_lake,
+            bus=self.scene.bus,
+            landing_topic=LANDING,
+            intake=FakeIntake(self.scene.topics, GROUP),
+            staging=self.staging,
+            rules=rules,
+            housekeeping=HousekeepingRules(),
+            on_lost=lambda _: self.lost.append(name),
+            on_written=lambda _: None,
+            on_gap=lambda gap: self.gaps.append(dict(gap)),
+        )
+        async with tables:
+            running = asyncio.create_task(writers.run())
+            writers.start(["orders"], term)
+            try:
+                yield writers
+            finally:
+                running.cancel()
+                await asyncio.wait({running})
+
+    def landed(self, spark: SparkSession) -> Counter[tuple[int, int]]:
+        rows = spark.read.format("delta").load(f"{self.lake.path}/orders")
+        return Counter(tuple(row) for row in rows.select("partition", "offset").collect())
+
+
+@pytest.fixture
+async def bucket(
+    store: ObjectStore, url: str, request: pytest.FixtureRequest
+) -> AsyncIterator[Bucket]:
+    """This test's prefix in the store."""
+    name = request.node.name.replace("_", "-")
+    async with FileStaging(store.staging(f"{name}/_staging")) as staging:
+        await staging.prepare()
+        found = Bucket(store, url, name, staging)
+        await found.scene.prepare()
+        yield found
+
+
+def once(**ends: int) -> Counter[tuple[int, int]]:
+    """Every offset of p0, p1... up to the end, once."""
+    return Counter((int(name[1:]), o) for name, end in ends.items() for o in range(end))
+
+
+async def test_staged_objects_land_once_and_are_deleted(
+    bucket: Bucket, spark: SparkSession
+) -> None:
+    await bucket.scene.land({P: (0, 5), Q: (0, 3)})
+    await bucket.scene.land({P: (3, 8)})  # begins earlier than what is committed: it is cut
+    async with bucket.writer("w1", term=1_000):
+        await bucket.until_staged(set())
+
+    assert await asyncio.to_thread(bucket.landed, spark) == once(p0=8, p1=3)
+
+
+async def test_a_later_writer_shuts_the_earlier_one_out(
+    bucket: Bucket, spark: SparkSession
+) -> None:
+    """What the earlier one still had in flight is skipped."""
+    await bucket.scene.land({P: (0, 5)})
+    async with bucket.writer("w1", term=1_000):
+        await bucket.until_staged(set())
+    async with bucket.writer("w2", term=2_000):
+        await bucket.scene.land({P: (5, 9)})
+        await bucket.until_staged(set())
+    late = await bucket.scene.write({P: (5, 9)})
+    part = FileSlice(late.file, {0: (5, 9)}, whole=True, bytes=late.bytes)
+    table = Table("orders", GROUP, CLUSTER)
+    async with bucket.tables() as tables:
+        batch = Batch((part,), {0: 9}, late.rows, late.bytes)
+        for epoch, committed in ((1, False), (3, True)):
+            number = txn_version(epoch, 9)
+            found = await tables.append("orders", batch, app_id(table), number, "stamp")
+            assert (found is not None) == committed
+
+    twice = once(p0=9) + Counter((0, offset) for offset in range(5, 9))
+    assert await asyncio.to_thread(bucket.landed, spark) == twice, "epoch 3 was none of theirs"
+
+
+async def test_a_new_writer_goes_on_where_the_table_ends(
+    bucket: Bucket, spark: SparkSession
+) -> None:
+    """What was announced before is announced still: only the stamp in the table tells."""
+    await bucket.scene.land({P: (0, 5)})
+    async with bucket.writer("w1", term=1_000):
+        await bucket.until_staged(set())
+    await bucket.scene.land({P: (0, 7)})  # read again, as after a death
+    async with bucket.writer("w2", term=2_000):
+        await bucket.until_staged(set())
+
+    assert await asyncio.to_thread(bucket.landed, spark) == once(p0=7)
+
+
+async def test_a_lost_object_is_a_gap(bucket: Bucket) -> None:
+    await bucket.staging.delete("orders", [await bucket.scene.land({P: (0, 5)})])
+    async with bucket.writer("w1", term=1_000), asyncio.timeout(DEADLINE_S):
+        while not bucket.gaps:  # noqa: ASYNC110 - it tells nobody
+            await asyncio.sleep(0.2)
+
+    assert bucket.gaps[0] == {P: 0}
+
+
+async def test_an_object_that_is_gone_is_not_present(bucket: Bucket) -> None:
+    staging: Staging = bucket.staging
+    await staging.write("orders", "a.parquet", {P: [Record(0, 0, None, b"x")]})
+
+    assert set(await staging.present("orders", ["a.parquet", "b.parquet"])) == {"a.parquet"}
+    assert set(await staging.existing("orders", ["a.parquet", "b.parquet"])) == {"a.parquet"}
+    await staging.delete("orders", ["a.parquet", "b.parquet"])
+    assert not await asyncio.to_thread(bucket.staged)
+
+
+async def test_objects_are_collected_by_age(bucket: Bucket) -> None:
+    staging: Staging = bucket.staging
+    await staging.write("orders", "a.parquet", {P: [Record(0, 0, None, b"x")]})
+
+    assert await staging.collect("orders", older_than_s=3_600) == 0
+    assert await staging.collect("orders", older_than_s=-3_600) == 1
+    assert not await asyncio.to_thread(bucket.staged)

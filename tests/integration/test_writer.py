@@ -1,0 +1,169 @@
+"""Tables' writers, whole, against a real Spark and real files; only Kafka is a fake."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+import pytest
+from pyspark.sql.connect.client import DefaultChannelBuilder
+from pyspark.sql.connect.session import SparkSession
+from tests.consumer.writer.scene import CLUSTER, GROUP, LANDING, P, Q, Scene, once
+
+from binwright.consumer.staging import FileStaging
+from binwright.consumer.writer.housekeeping import HousekeepingRules
+from binwright.consumer.writer.opening import lake_opener
+from binwright.consumer.writer.writers import Writers
+from binwright.core.model import TopicPartition
+from binwright.core.ports import Table
+from binwright.core.writer.requests import WriterRules
+from binwright.shell.settings import LakeSettings
+from binwright.testing.intake import FakeIntake
+
+pytestmark = pytest.mark.integration
+
+DEADLINE_S = 400.0
+CLICKS = TopicPartition("clicks", 0)
+
+
+@dataclass
+class Ground:
+    """A scene whose files and tables are real."""
+
+    scene: Scene
+    lake: Path
+    spark_url: str
+    spark: SparkSession
+    writers: "count[int]" = field(default_factory=lambda: count(1))
+    gaps: list[dict[TopicPartition, int]] = field(default_factory=list)
+
+    def landed(self, partition: TopicPartition) -> Counter[int]:
+        rows = self.spark.read.format("delta").load(f"{self.lake}/{partition.topic}")
+        found = rows.where(f"partition = {partition.partition}").select("offset").collect()
+        return Counter(row[0] for row in found)
+
+    async def until(self, true: Callable[[], bool]) -> None:
+        """Wait until it is true, or the test's time is over."""
+        while not true():  # noqa: ASYNC110 - it is seen from outside only
+            await asyncio.sleep(0.2)
+
+    async def until_landed(self, expected: Mapping[TopicPartition, int], writers: Writers) -> None:
+        """Wait until a writer says so."""
+
+        def landed() -> bool:
+            told = {p: o for r in writers.reports().values() for p, o in r.committed.items()}
+            return all(told.get(p, 0) >= end for p, end in expected.items())
+
+        await self.until(landed)
+
+    @asynccontextmanager
+    async def writing(
+        self, *topics: str, housekeeping: HousekeepingRules | None = None
+    ) -> AsyncIterator[Writers]:
+        """Run a process that writes these tables."""
+        settings = LakeSettings(path=str(self.lake), spark=self.spark_url)
+        async with AsyncExitStack() as stack:
+            writers = Writers(
+                open_lake=lake_opener(stack, settings, str(self.lake / "_staging"), 60.0),
+                bus=self.scene.bus,
+                landing_topic=LANDING,
+                intake=FakeIntake(self.scene.topics, GROUP),
+                staging=self.scene.staging,
+                rules=self._rules,
+                housekeeping=housekeeping or HousekeepingRules(),
+                on_lost=lambda _: None,
+                on_written=lambda _: None,
+                on_gap=lambda gap: self.gaps.append(dict(gap)),
+            )
+            running = asyncio.create_task(writers.run())
+            writers.start(topics, 1_000)
+            try:
+                yield writers
+            finally:
+                running.cancel()
+                await asyncio.wait({running})
+
+    def _rules(self, topic: str, term: int) -> WriterRules:
+        return WriterRules(
+            table=Table(topic, GROUP, CLUSTER),
+            writer=f"w{next(self.writers)}",
+            term=term,
+            freshness_s=1.0,
+        )
+
+
+@pytest.fixture
+async def ground(lake: Path, spark_url: str) -> AsyncIterator[Ground]:
+    scene = await Scene({"orders": 2, "clicks": 1}).prepare()
+    spark = SparkSession(DefaultChannelBuilder(spark_url))
+    async with FileStaging(str(lake / "_staging")) as staging, asyncio.timeout(DEADLINE_S):
+        scene.staging = staging  # type: ignore[assignment]
+        yield Ground(scene, lake, spark_url, spark)
+    spark.client.release_session()
+    spark.client.close()
+
+
+async def test_rows_of_two_tables_land_once_through_writers_that_die_at_any_moment(
+    ground: Ground,
+) -> None:
+    scene = ground.scene
+    for turn in range(4):
+        first, end = turn * 200, turn * 200 + 200
+        await scene.land({P: (first, end), Q: (first, end)})
+        await scene.land({CLICKS: (first, end)})
+        async with ground.writing("orders", "clicks") as writers:
+            await scene.stage({P: (max(first - 50, 0), end)})  # a second reader's
+            await asyncio.sleep(0.5 + 1.5 * turn)
+            if turn == 3:
+                await ground.until_landed({P: 800, Q: 800, CLICKS: 800}, writers)
+
+    assert ground.landed(P) == ground.landed(Q) == ground.landed(CLICKS) == once(800)
+
+
+async def test_a_file_that_lost_its_content_is_read_again(ground: Ground) -> None:
+    """Spark passes over an empty file without a word."""
+    scene = ground.scene
+    async with ground.writing("orders") as writers:
+        await scene.land({P: (0, 10)})
+        await ground.until_landed({P: 10}, writers)
+        scene.produce(P, 20)
+        staged = await scene.write({P: (10, 20)})
+        (ground.lake / "_staging" / "orders" / staged.file).write_bytes(b"")
+        await scene.announce(staged)
+        await scene.stage({P: (20, 30)})
+        await ground.until(lambda: bool(ground.gaps))
+        assert ground.gaps[0] == {P: 10}
+        await scene.stage({P: (10, 20)})
+        await ground.until_landed({P: 30}, writers)
+
+    assert ground.landed(P) == once(30)
+
+
+async def test_a_table_that_refuses_and_one_that_is_compacted_both_come_right(
+    ground: Ground,
+) -> None:
+    scene = ground.scene
+    async with ground.writing(
+        "orders", "clicks", housekeeping=HousekeepingRules(compact_files=3)
+    ) as writers:
+        await scene.land({P: (0, 10)})
+        await scene.land({CLICKS: (0, 10)})
+        await ground.until_landed({P: 10, CLICKS: 10}, writers)
+        table = f"delta.`{ground.lake}/orders`"
+        ground.spark.sql(f"ALTER TABLE {table} ADD CONSTRAINT small CHECK (offset < 10)").collect()
+        await scene.land({P: (10, 20)})
+        for n in range(1, 6):
+            await scene.land({CLICKS: (n * 10, n * 10 + 10)})
+            await ground.until_landed({CLICKS: n * 10 + 10}, writers)
+        await ground.until(lambda: writers.reports()["orders"].state == "refused")
+        assert "CHECK constraint small" in writers.reports()["orders"].fault
+        ground.spark.sql(f"ALTER TABLE {table} DROP CONSTRAINT small").collect()
+        await ground.until_landed({P: 20}, writers)
+
+    assert ground.landed(P) == once(20)
+    assert ground.landed(CLICKS) == once(60)
+    history = ground.spark.sql(f"DESCRIBE HISTORY delta.`{ground.lake}/clicks`")
+    assert history.where("operation = 'OPTIMIZE'").count() >= 1

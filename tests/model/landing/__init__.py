@@ -1,0 +1,1 @@
+"""Landing: what a table's writers and the readers before them make of every order of events."""

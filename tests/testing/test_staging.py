@@ -1,0 +1,58 @@
+"""The fake staging place keeps what it was given, until it is told not to."""
+
+import asyncio
+
+import pytest
+
+from binwright.core.errors import StagingUnavailable
+from binwright.core.model import TopicPartition
+from binwright.core.ports import Record, Staging
+from binwright.testing.staging import FakeStaging
+
+P = TopicPartition("orders", 0)
+ROWS = {P: [Record(0, 0, None, b"x" * 100)]}
+pytestmark = pytest.mark.looptime
+
+
+async def test_it_fits_the_port_and_gives_back_what_was_written() -> None:
+    fake = FakeStaging(latency_s=2.0)
+    staging: Staging = fake
+    await staging.prepare()
+
+    assert await staging.write("orders", "a", ROWS) == fake.bytes > 100
+    assert asyncio.get_running_loop().time() == 2.0
+    assert fake.rows("orders", "a") == {P: tuple(ROWS[P])}
+    assert await staging.existing("orders", ["a", "b"]) == {"a"}
+    await staging.delete("orders", ["a", "b"])
+    assert fake.rows("orders", "a") is None
+
+
+async def test_a_torn_file_is_there_and_cannot_be_read() -> None:
+    staging = FakeStaging()
+    await staging.write("orders", "a", ROWS)
+    assert staging.tear("orders") == 1
+
+    assert await staging.existing("orders", ["a"]) == {"a"}
+    assert await staging.present("orders", ["a"]) == set()
+    assert staging.rows("orders", "a") is None
+
+
+async def test_it_refuses_and_is_full_as_told() -> None:
+    staging = FakeStaging()
+    staging.capacity = 50
+    with pytest.raises(StagingUnavailable, match="No space left"):
+        await staging.write("orders", "a", ROWS)
+    staging.refuses = "no right"
+    with pytest.raises(StagingUnavailable, match="no right"):
+        await staging.prepare()
+    assert not staging.files
+
+
+async def test_old_files_are_collected() -> None:
+    staging = FakeStaging()
+    await staging.write("orders", "old", ROWS)
+    await asyncio.sleep(100)
+    await staging.write("orders", "new", ROWS)
+
+    assert await staging.collect("orders", 50.0) == 1
+    assert list(staging.files["orders"]) == ["new"]
