@@ -10,9 +10,10 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 import structlog
-from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
-from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
+from aiokafka.errors import CommitFailedError, IllegalStateError
 
+from binwright.controller.assignor import CountingSticky
 from binwright.controller.steer import Deposed
 from binwright.core.errors import WorldError
 from binwright.shell.broker import stop_client, translated
@@ -76,7 +77,7 @@ async def lead(
         heartbeat_interval_ms=int(SESSION_S * 1000 / 4),
         enable_auto_commit=False,
         # Who leads goes on leading when others come. It keeps its memory in the class: one of ours.
-        partition_assignment_strategy=[type("Sticky", (StickyPartitionAssignor,), {})],
+        partition_assignment_strategy=[type("Sticky", (CountingSticky,), {})],
     )
     member.subscribe([topic], listener=mandate)
     try:
@@ -84,7 +85,7 @@ async def lead(
             await member.start()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(endless(_poll(member, beat)))
-            tasks.create_task(endless(_serve(mandate, reign)))
+            tasks.create_task(endless(_serve(mandate, reign, lambda: _confirmed(member, topic))))
     finally:
         await stop_client(member)
 
@@ -99,11 +100,33 @@ async def _poll(member: AIOKafkaConsumer, beat: Callable[[str], None]) -> None:
         await asyncio.sleep(0)  # getmany may return without having waited
 
 
-async def _serve(mandate: _Mandate, reign: Callable[[], Awaitable[None]]) -> None:
+async def _confirmed(member: AIOKafkaConsumer, topic: str) -> bool:
+    """Whether partition 0 is this member's in the eyes of Kafka: a commit of its offset tells.
+
+    Who slept through its session learns of it by a heartbeat, and that may come late. The commit is
+    refused, and aiokafka joins anew.
+    """
+    with translated("asking whether this controller leads"):
+        try:
+            async with asyncio.timeout(SESSION_S):
+                await member.commit({TopicPartition(topic, 0): 0})
+        except (CommitFailedError, IllegalStateError, TimeoutError):
+            return False
+    return True
+
+
+async def _serve(
+    mandate: _Mandate,
+    reign: Callable[[], Awaitable[None]],
+    confirmed: Callable[[], Awaitable[bool]],
+) -> None:
     pause_s = RETRY_S
     while True:
         log.info("controller.waiting")
         await mandate.given.wait()
+        while not await confirmed():
+            await asyncio.sleep(RETRY_S)
+            await mandate.given.wait()
         log.info("controller.leading")
         began = asyncio.get_running_loop().time()
         ruling = asyncio.ensure_future(reign())
