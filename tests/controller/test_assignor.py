@@ -17,7 +17,7 @@ class Member:
     """A controller's side of the group: what it brings, and what it was given."""
 
     def __init__(self) -> None:
-        self.assignor = type("Sticky", (CountingSticky,), {})
+        self.assignor: type[CountingSticky] = type("Sticky", (CountingSticky,), {})
 
     @property
     def leads(self) -> bool:
