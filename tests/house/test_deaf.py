@@ -49,6 +49,10 @@ class Cut:
     def __init__(self, line: Line, reader: Any) -> None:
         self.line, self.reader = line, reader
 
+    @property
+    def position(self) -> int:
+        return int(self.reader.position)
+
     async def read(self, timeout_s: float) -> Any:
         await self.line.whole.wait()
         return await self.reader.read(timeout_s)

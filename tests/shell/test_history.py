@@ -17,7 +17,11 @@ class Given:
 
     def __init__(self, keys: Sequence[bytes | None], at_once: int) -> None:
         self._records = [Record(offset, 0, key, b"") for offset, key in enumerate(keys)]
-        self._at_once = at_once
+        self._at_once, self._end = at_once, len(keys)
+
+    @property
+    def position(self) -> int:
+        return self._records[0].offset if self._records else self._end
 
     async def read(self, timeout_s: float) -> Sequence[Record]:
         del timeout_s

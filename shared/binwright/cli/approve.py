@@ -13,11 +13,12 @@ from binwright.cli.options import Bootstrap, settings_at
 from binwright.core import wire
 from binwright.core.errors import TopicMissing, UserError, WorldError
 from binwright.core.messages import Accepted, Approved, Withdrawn
+from binwright.core.ports import Reader
 from binwright.lab.picture import Picture, Waiting
 from binwright.shell.bus import KafkaBus
-from binwright.shell.letters import INBOX, readable
+from binwright.shell.history import History
+from binwright.shell.letters import INBOX, Decoder, post
 from binwright.shell.logs import configure
-from binwright.shell.reader import KafkaReader
 from binwright.shell.run import run
 from binwright.shell.settings import METADATA_SUFFIX, Settings
 
@@ -37,13 +38,13 @@ async def approve(settings: Settings, group: str, number: int, patience_s: float
         if not await bus.partitions(topic):
             raise TopicMissing(f"there is no group {group} here: no topic {topic}")
         end = await bus.end(topic, INBOX)
-        reader = await bus.reader(topic, INBOX, 0)
+        reader = History(await bus.reader(topic, INBOX, 0), end)
         stack.push_async_callback(reader.close)
         try:
             async with asyncio.timeout(patience_s):
                 _judge(group, number, await _waiting(reader, end))
                 said = Approved(plan=number, by=_who())
-                await bus.publish(topic, INBOX, wire.key(said), wire.encode(said))
+                await post(bus, topic, INBOX, said)
                 await _taken_up(reader, number)
         except TimeoutError as exc:
             raise WorldError(
@@ -57,11 +58,11 @@ def _who() -> str:
     return f"{os.environ.get('USER') or os.getuid()}@{socket.gethostname()}"
 
 
-async def _waiting(reader: KafkaReader, end: int) -> Waiting | None:
+async def _waiting(reader: Reader, end: int) -> Waiting | None:
     """Return what waits at the end of what was there when we came."""
-    picture, told = Picture(), set[str]()
+    picture, decoder = Picture(), Decoder(wire.decode_inbound)
     while reader.position < end:
-        for record, message in readable(await reader.read(READ_S), wire.decode_inbound, told):
+        for record, message in decoder.readable(await reader.read(READ_S)):
             picture.heard(record.offset, record.timestamp_ms, message)
     return picture.waiting
 
@@ -75,10 +76,10 @@ def _judge(group: str, number: int, waiting: Waiting | None) -> None:
         raise UserError(f"group {group} only observes: its controller's mode is not `approve`")
 
 
-async def _taken_up(reader: KafkaReader, number: int) -> None:
-    told: set[str] = set()
+async def _taken_up(reader: Reader, number: int) -> None:
+    decoder = Decoder(wire.decode_inbound)
     while True:
-        for _, message in readable(await reader.read(READ_S), wire.decode_inbound, told):
+        for _, message in decoder.readable(await reader.read(READ_S)):
             match message:
                 case Accepted(plan=plan) if plan == number:
                     return

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console, Group, RenderableType
@@ -19,14 +19,15 @@ from binwright.cli.options import Bootstrap, settings_at
 from binwright.cli.screen import TABLE_COLOURS, megabytes
 from binwright.core import wire
 from binwright.core.errors import TopicMissing, WorldError
-from binwright.core.ports import Record
+from binwright.core.messages import Inbound, Measurement
+from binwright.core.ports import Reader, Record
 from binwright.lab.picture import Picture
 from binwright.lab.status import ProposalStatus, Status, status
 from binwright.shell.broker import Cluster
 from binwright.shell.bus import KafkaBus
-from binwright.shell.letters import INBOX, readable
+from binwright.shell.history import History
+from binwright.shell.letters import INBOX, Decoder
 from binwright.shell.logs import configure
-from binwright.shell.reader import KafkaReader
 from binwright.shell.run import run
 from binwright.shell.settings import METADATA_SUFFIX, Settings
 
@@ -51,16 +52,22 @@ Show = Callable[[Sequence[Status]], None]
 class Followed:
     """One group, or (without a name) what the monitors say, up to where it was read."""
 
-    reader: KafkaReader
+    reader: Reader
     end: int  # of the topic, when we came
+    decoder: Decoder[Any]
     picture: Picture = field(default_factory=Picture)
 
-    async def read(self, take: Callable[[Sequence[Record]], None], *, whole: bool) -> None:
+    async def read(self, take: Callable[[Record, Any], None], *, whole: bool) -> None:
         """Take what is new; with `whole`, go on until all is read that was there when we came."""
         while True:
-            take(await self.reader.read(READ_S))
+            for record, said in self.decoder.readable(await self.reader.read(READ_S)):
+                take(record, said)
             if not whole or self.reader.position >= self.end:
                 return
+
+    def heard(self, at: Record, said: Inbound) -> None:
+        """Take one message of the group."""
+        self.picture.heard(at.offset, at.timestamp_ms, said)
 
 
 @dataclass
@@ -71,7 +78,6 @@ class Look:
     groups: Collection[str]  # empty: whichever there are
     known: dict[str, Followed] = field(default_factory=dict)
     metrics: Followed | None = None
-    told: set[str] = field(default_factory=set)  # messages of a kind that is not known here
 
     async def run(self, show: Show, *, watch: bool) -> None:
         """Show every group once, or again and again until cancelled.
@@ -98,30 +104,22 @@ class Look:
             topic = f"{group}{METADATA_SUFFIX}"
             if not await bus.partitions(topic):
                 raise TopicMissing(f"there is no group {group} here: no topic {topic}")
-            self.known[group] = await _follow(bus, stack, topic, 0)
+            self.known[group] = await _follow_group(bus, stack, topic)
         if not self.known:
             raise TopicMissing(f"there is no group here: no topic named GROUP{METADATA_SUFFIX}")
         topic = self.settings.monitor.topic
         if await bus.partitions(topic):  # without a monitor there are no loads
-            self.metrics = await _follow(bus, stack, topic, RECENT)
+            self.metrics = await _follow_metrics(bus, stack, topic)
 
     async def _read(self, *, whole: bool) -> None:
-        reads = [f.read(self._heard(f.picture), whole=whole) for f in self.known.values()]
+        reads = [f.read(f.heard, whole=whole) for f in self.known.values()]
         if self.metrics:
             reads.append(self.metrics.read(self._measured, whole=whole))
         await asyncio.gather(*reads)
 
-    def _measured(self, records: Sequence[Record]) -> None:
-        for _, said in readable(records, wire.decode_measurement, self.told):
-            for followed in self.known.values():
-                followed.picture.measured(said)
-
-    def _heard(self, picture: Picture) -> Callable[[Sequence[Record]], None]:
-        def take(records: Sequence[Record]) -> None:
-            for at, said in readable(records, wire.decode_inbound, self.told):
-                picture.heard(at.offset, at.timestamp_ms, said)
-
-        return take
+    def _measured(self, _: Record, said: Measurement) -> None:
+        for followed in self.known.values():
+            followed.picture.measured(said)
 
     def _found(self) -> list[Status]:
         now_ms = time.time_ns() // 1_000_000
@@ -140,11 +138,18 @@ async def _there(settings: Settings) -> list[str]:
     return sorted(name.removesuffix(METADATA_SUFFIX) for name in ours)
 
 
-async def _follow(bus: KafkaBus, stack: AsyncExitStack, topic: str, recent: int) -> Followed:
+async def _follow_group(bus: KafkaBus, stack: AsyncExitStack, topic: str) -> Followed:
     end = await bus.end(topic, INBOX)
-    reader = await bus.reader(topic, INBOX, max(0, end - recent) if recent else 0)
+    reader = History(await bus.reader(topic, INBOX, 0), end)
     stack.push_async_callback(reader.close)
-    return Followed(reader, end)
+    return Followed(reader, end, Decoder(wire.decode_inbound))
+
+
+async def _follow_metrics(bus: KafkaBus, stack: AsyncExitStack, topic: str) -> Followed:
+    end = await bus.end(topic, INBOX)
+    reader = await bus.reader(topic, INBOX, max(0, end - RECENT))
+    stack.push_async_callback(reader.close)
+    return Followed(reader, end, Decoder(wire.decode_measurement))
 
 
 def draw(found: Sequence[Status]) -> RenderableType:

@@ -47,6 +47,10 @@ class TopicMissing(WorldError):
     """A topic that should be there is not."""
 
 
+class RecordTooLarge(WorldError):
+    """A topic does not take a record of this size."""
+
+
 class LakeUnavailable(WorldError):
     """Spark does not answer, or the lake cannot be read or written."""
 

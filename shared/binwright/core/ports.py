@@ -24,6 +24,10 @@ class Record:
 class Reader(Protocol):
     """One partition read in order, each record once, however long that takes."""
 
+    @property
+    def position(self) -> int:
+        """The offset of the record to be read next; of one that is not there any more, or later."""
+
     async def read(self, timeout_s: float) -> Sequence[Record]:
         """Return the next records, or none after `timeout_s`; raise `BrokerUnavailable`."""
 
@@ -49,6 +53,7 @@ class Bus(Protocol):
         Raises:
             BrokerUnavailable: Not confirmed in time; it may or may not be there.
             TopicMissing: The topic or partition does not exist.
+            RecordTooLarge: The topic does not take it.
         """
 
     async def end(self, topic: str, partition: int) -> int:

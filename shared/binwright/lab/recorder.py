@@ -17,7 +17,7 @@ from binwright.core.model import BytesPerSecond
 from binwright.core.ports import Reader
 from binwright.lab import recording
 from binwright.lab.spark import LakeReader, missing, quoted
-from binwright.shell.letters import readable
+from binwright.shell.letters import Decoder
 
 READ_S = 1.0
 _TYPES: dict[str, pa.DataType] = {
@@ -160,10 +160,11 @@ async def record(
         StreamError, LakeUnavailable: It cannot be kept.
     """
     now = asyncio.get_running_loop().time
-    kept, pending, due, told = 0, list[Said](), now() + every_s, set[str]()
+    kept, pending, due = 0, list[Said](), now() + every_s
+    decoder = Decoder(wire.decode_measurement)
     while not stop.is_set():
         records = await reader.read(min(READ_S, every_s))
-        said = readable(records, wire.decode_measurement, told)
+        said = decoder.readable(records)
         pending += [Said(at.offset, measurement) for at, measurement in said]
         if now() >= due or stop.is_set():
             await keeper.keep(pending)

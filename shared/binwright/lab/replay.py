@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from uuid import uuid4
 
-from binwright.core import wire
 from binwright.core.messages import Measurement
 from binwright.core.monitors import Monitors, take
 from binwright.core.ports import Bus
-from binwright.shell.letters import METRICS_CONFIG
+from binwright.shell.letters import METRICS_CONFIG, post
 
 PARTITION = 0
 
@@ -55,7 +54,7 @@ async def replay(
             number=count,
             interval_s=said.interval_s / speed,
         )
-        await bus.publish(topic, PARTITION, wire.key(again), wire.encode(again))
+        await post(bus, topic, PARTITION, again)
         told(again)
         count += 1
     return count

@@ -18,14 +18,16 @@ from aiokafka.errors import (
     IncompatibleBrokerVersion,
     KafkaError,
     LeaderNotAvailableError,
+    MessageSizeTooLargeError,
     NoError,
+    RecordListTooLargeError,
     UnknownTopicOrPartitionError,
     for_code,
 )
 from aiokafka.protocol.api import Request, Response
 from aiokafka.protocol.metadata import MetadataRequest
 
-from binwright.core.errors import BrokerUnavailable, SettingsError, TopicMissing
+from binwright.core.errors import BrokerUnavailable, RecordTooLarge, SettingsError, TopicMissing
 from binwright.shell.frames import ListOffsets, Metadata
 from binwright.shell.settings import KafkaSettings
 from binwright.shell.topic_id import TopicId, topic_id
@@ -81,11 +83,13 @@ def _ssl_context(kafka: KafkaSettings) -> ssl.SSLContext | None:
 
 @contextmanager
 def translated(doing: str) -> Iterator[None]:
-    """Turn what aiokafka raises inside into `BrokerUnavailable` or `TopicMissing`, with a cause."""
+    """Turn what aiokafka raises inside into our own errors, with a cause."""
     try:
         yield
     except UnknownTopicOrPartitionError as exc:
         raise TopicMissing(f"{doing}: there is no such topic or partition") from exc
+    except (MessageSizeTooLargeError, RecordListTooLargeError) as exc:
+        raise RecordTooLarge(f"{doing}: the record is too large (max.message.bytes)") from exc
     except (KafkaError, OSError) as exc:  # a time-out is an OSError
         raise BrokerUnavailable(f"{doing}: {_reason(exc)}") from exc
 

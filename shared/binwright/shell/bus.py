@@ -29,10 +29,8 @@ from binwright.shell.topics import describe_topic, ensure_topic
 
 log = structlog.get_logger()
 
-LARGEST_RECORD = 32 << 20
-"""Before compression; the measurement of a topic with 100,000 partitions takes a third of it.
-
-The broker's own limit (1 MiB, unless set) is on what compression leaves."""
+LARGEST_RECORD = 1 << 20
+"""Before compression. What is larger is cut into parts (`core.parts`) before it comes here."""
 RETRY_S = 0.1
 
 

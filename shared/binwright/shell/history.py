@@ -1,11 +1,13 @@
 """Metadata partition 0 from its beginning, without the reports that a later one makes old.
 
 A consumer reports each second, and Kafka compacts late. Of reports of one slot with nothing else of
-that slot between them only the last says anything; the others need not even be decoded.
+that slot between them only the last says anything; the others need not even be decoded. A report in
+parts is passed on whole.
 """
 
 from collections.abc import Sequence
 
+from binwright.core.parts import is_part, whole_key
 from binwright.core.ports import Reader, Record
 
 _REPORT = b"report"
@@ -23,6 +25,11 @@ class History:
         self._reader, self._end = reader, end
         self._held: dict[bytes, Record] = {}  # slot -> its last report
 
+    @property
+    def position(self) -> int:
+        """Fit `Reader.position`."""
+        return self._reader.position
+
     async def read(self, timeout_s: float) -> Sequence[Record]:
         """Fit `Reader.read`; nothing does not mean that there is nothing yet."""
         records = await self._reader.read(timeout_s)
@@ -31,7 +38,7 @@ class History:
             if record.offset >= self._end:
                 passed += self._released()
             passed += self._take(record)
-        if not records or records[-1].offset + 1 >= self._end:
+        if not records or self._reader.position >= self._end:
             passed += self._released()
         return passed
 
@@ -40,8 +47,8 @@ class History:
         await self._reader.close()
 
     def _take(self, record: Record) -> list[Record]:
-        name, _, slot = (record.key or b"").partition(b"/")
-        if record.offset < self._end and name == _REPORT:
+        name, _, slot = (whole_key(record.key) or b"").partition(b"/")
+        if record.offset < self._end and name == _REPORT and not is_part(record.key):
             self._held[slot] = record
             return []
         held = self._held.pop(slot, None)

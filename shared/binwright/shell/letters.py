@@ -1,15 +1,16 @@
-"""Reading control topics: records to messages, and what is none never stops a loop."""
+"""Messages on control topics: to records and back, and what is none never stops a loop."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import structlog
 
 from binwright.core import wire
-from binwright.core.errors import BrokerUnavailable, MalformedMessage, UnknownKind
-from binwright.core.messages import Command, Inbound, Measurement
-from binwright.core.ports import Reader, Record
+from binwright.core.errors import BrokerUnavailable, MalformedMessage, RecordTooLarge, UnknownKind
+from binwright.core.messages import Command, Inbound, Measurement, Message
+from binwright.core.parts import RECORD_BYTES, Parts, cut, is_part
+from binwright.core.ports import Bus, Reader, Record
 
 log = structlog.get_logger()
 
@@ -36,36 +37,72 @@ LANDING_CONFIG = {"cleanup.policy": "delete", "retention.ms": str(4 * 24 * 3600 
 METRICS_CONFIG = {"retention.ms": str(7 * 24 * 3600 * 1000)}
 """Of the metrics topic: a week of it is the recorded stream that replay reads."""
 
+SMALLEST_RECORD_BYTES = 10_000
+"""A topic that takes not even these is set up wrongly: its max.message.bytes."""
+
 T = TypeVar("T")
 
 
-def readable(
-    records: Iterable[Record], decode: Callable[[bytes | None], T], told: set[str]
-) -> Iterator[tuple[Record, T]]:
-    """Yield what can be read of `records`, in order; say what cannot, and pass over it.
+class Decoder(Generic[T]):
+    """What one reader of one partition understands of what stands there."""
 
-    Args:
-        records: Of one partition.
-        decode: One of `wire`'s.
-        told: The kinds that are unknown to us and have been told of: once is enough. It grows.
+    def __init__(self, decode: Callable[[bytes | None], T]) -> None:
+        """Read by `decode`, one of `wire`'s."""
+        self._decode = decode
+        self._parts = Parts()
+        self._told: set[str] = set()  # unknown kinds that have been told of: once is enough
+
+    def readable(self, records: Iterable[Record]) -> Iterator[tuple[Record, T]]:
+        """Yield what can be read of `records`, in order; say what cannot, and pass over it.
+
+        A message in parts comes with its last part.
+        """
+        for record in records:
+            try:
+                value = record.value
+                if is_part(record.key):
+                    value = self._parts.join(record.key or b"", value)
+                    if value is None:
+                        continue
+                message = self._decode(value)
+            except UnknownKind as exc:
+                if exc.reason not in self._told:
+                    log.warning("message.unknown", offset=record.offset, reason=exc.reason)
+                self._told.add(exc.reason)
+            except MalformedMessage as exc:
+                log.warning("message.malformed", offset=record.offset, reason=exc.reason)
+            else:
+                yield record, message
+
+
+async def post(bus: Bus, topic: str, partition: int, message: Message) -> int:
+    """Append a message durably, in parts if need be; return its offset, that of its last record.
+
+    Raises:
+        BrokerUnavailable: Not confirmed in time; all, parts or nothing may be there. A message
+            that stands there twice changes nothing.
+        TopicMissing: The topic or partition does not exist.
+        RecordTooLarge: The topic takes not even small records.
     """
-    for record in records:
+    key, value = wire.key(message), wire.encode(message)
+    limit = RECORD_BYTES
+    while True:
         try:
-            message = decode(record.value)
-        except UnknownKind as exc:
-            if exc.reason not in told:
-                log.warning("message.unknown", offset=record.offset, reason=exc.reason)
-            told.add(exc.reason)
-        except MalformedMessage as exc:
-            log.warning("message.malformed", offset=record.offset, reason=exc.reason)
+            for part in cut(key, value, limit):
+                offset = await bus.publish(topic, partition, *part)
+        except RecordTooLarge as exc:
+            limit = min(limit, len(value)) // 2
+            if limit < SMALLEST_RECORD_BYTES:
+                raise
+            log.warning("message.cut", topic=topic, reason=str(exc), then=f"parts of {limit} bytes")
         else:
-            yield record, message
+            return offset
 
 
 async def _decoded(
     reader: Reader, decode: Callable[[bytes | None], T]
 ) -> AsyncIterator[tuple[Record, T]]:
-    told: set[str] = set()
+    decoder = Decoder(decode)
     while True:
         try:
             records = await reader.read(timeout_s=5.0)
@@ -73,7 +110,7 @@ async def _decoded(
             log.warning("mailbox.unreachable", reason=str(exc))
             await asyncio.sleep(1.0)
             continue
-        for said in readable(records, decode, told):
+        for said in decoder.readable(records):
             yield said
 
 

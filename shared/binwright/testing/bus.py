@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from binwright.core.errors import BrokerUnavailable, TopicMissing
+from binwright.core.errors import BrokerUnavailable, RecordTooLarge, TopicMissing
 from binwright.core.ports import Record, TopicFacts
 
 READ_RECORDS = 500
@@ -33,6 +33,7 @@ class FakeBus:
         configs: What `ensure` was told for each topic it created; tests may set others.
         replicas: Of every topic.
         brokers: That are alive.
+        largest_record: Bytes of key and value that a record may have.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class FakeBus:
         self.patience_s = patience_s
         self.configs: dict[str, dict[str, str]] = {}
         self.replicas = self.brokers = 3
+        self.largest_record = 1 << 20
         self._topics = {
             name: [_Log() for _ in range(count)] for name, count in (topics or {}).items()
         }
@@ -64,6 +66,8 @@ class FakeBus:
             await self._until_up()
             await asyncio.sleep(self.latency_s)
             log = self._log(topic, partition)
+            if len(key) + len(value) > self.largest_record:
+                raise RecordTooLarge(f"publish to {topic}-{partition}: {len(value)} bytes")
             landed = self._failures.pop(0) if self._failures else None
             if landed is False:
                 raise BrokerUnavailable("told to fail: the record was lost")
@@ -220,6 +224,11 @@ class FakeReader:
         self._next = offset
         self._silent_s = 0.0
         self._closed = False
+
+    @property
+    def position(self) -> int:
+        """The offset of the record to be read next."""
+        return self._next
 
     async def read(self, timeout_s: float) -> Sequence[Record]:
         """Return the next records, or none after `timeout_s`; see `Reader.read`."""

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 import structlog
 
-from binwright.core import wire
 from binwright.core.errors import BrokerUnavailable, TopicMissing
 from binwright.core.messages import Hello, Inbound
 from binwright.core.model import Slot, metadata_partition
 from binwright.core.ports import Bus, Reader
-from binwright.shell.letters import INBOX
+from binwright.shell.letters import INBOX, post
 
 log = structlog.get_logger()
 
@@ -43,7 +42,7 @@ class Mailbox:
 
     async def publish_once(self, message: Inbound) -> None:
         """Append to partition 0; raise `BrokerUnavailable` if that is not confirmed in time."""
-        await self.bus.publish(self.topic, INBOX, wire.key(message), wire.encode(message))
+        await post(self.bus, self.topic, INBOX, message)
 
 
 async def open_mailbox(  # noqa: PLR0913, PLR0917 - who, where and how long
@@ -67,5 +66,5 @@ async def open_mailbox(  # noqa: PLR0913, PLR0917 - who, where and how long
         ) from exc
     end = await bus.end(topic, mine)
     hello = Hello(slot=slot, process=process, version=version)
-    epoch = await bus.publish(topic, INBOX, wire.key(hello), wire.encode(hello))
+    epoch = await post(bus, topic, INBOX, hello)
     return Mailbox(bus, topic, slot, epoch, await bus.reader(topic, mine, end))

@@ -11,14 +11,13 @@ import structlog
 from binwright.consumer.backlog import Backlog, StagedFile
 from binwright.consumer.meters import Meter
 from binwright.consumer.writer.asking import landing_partition
-from binwright.core import wire
 from binwright.core.consumer.buffer import Buffer, Stretch, size_of
 from binwright.core.errors import BrokerUnavailable, StagingUnavailable, TopicMissing, WorldError
 from binwright.core.messages import Staged
 from binwright.core.model import Slot, TopicPartition
 from binwright.core.ports import Bus, Intake, Staging
 from binwright.core.writer.chain import same_topic
-from binwright.shell.letters import LANDING_CONFIG, LANDING_PARTITIONS
+from binwright.shell.letters import LANDING_CONFIG, LANDING_PARTITIONS, post
 from binwright.shell.pauses import Pause
 
 log = structlog.get_logger()
@@ -213,7 +212,7 @@ class Stager:
         landing = self._origin.landing_topic
         partition = landing_partition(staged.topic)
         try:
-            await self._bus.publish(landing, partition, wire.key(staged), wire.encode(staged))
+            await post(self._bus, landing, partition, staged)
         except TopicMissing:
             # Somebody deleted it. All that stood there can be read again from the data topics.
             log.warning("landing.missing", topic=landing, then="made anew")

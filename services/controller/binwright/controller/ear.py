@@ -31,6 +31,11 @@ class Ear:
     def _now() -> float:
         return asyncio.get_running_loop().time()
 
+    @property
+    def position(self) -> int:
+        """Fit `Reader.position`."""
+        return self._reader.position
+
     async def read(self, timeout_s: float) -> Sequence[Record]:
         """Fit `Reader.read`."""
         records = await self._reader.read(timeout_s)

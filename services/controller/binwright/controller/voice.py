@@ -7,10 +7,10 @@ import asyncio
 
 import structlog
 
-from binwright.core import wire
-from binwright.core.errors import BrokerUnavailable, TopicMissing
+from binwright.core.errors import BrokerUnavailable, RecordTooLarge, TopicMissing
 from binwright.core.messages import Message
 from binwright.core.ports import Bus
+from binwright.shell.letters import post
 from binwright.shell.run import endless
 
 log = structlog.get_logger()
@@ -51,14 +51,14 @@ class Voice:
 
     async def _append(self, partition: int, message: Message) -> None:
         """Append, however long that takes: one that stands there twice changes nothing."""
-        key, value = wire.key(message), wire.encode(message)
         while True:
             try:
-                await self._bus.publish(self._topic, partition, key, value)
+                await post(self._bus, self._topic, partition, message)
             except BrokerUnavailable as exc:
                 log.warning("message.delayed", kind=message.kind, reason=str(exc))
                 await asyncio.sleep(RETRY_S)
-            except TopicMissing as exc:  # a slot that never was can't be waiting
+            except (TopicMissing, RecordTooLarge) as exc:
+                # A slot that never was can't be waiting, and what comes next need not wait either.
                 log.error("message.undeliverable", kind=message.kind, reason=str(exc))  # noqa: TRY400 - expected
                 return
             else:

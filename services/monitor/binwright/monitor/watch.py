@@ -9,12 +9,11 @@ from uuid import uuid4
 
 import structlog
 
-from binwright.core import wire
 from binwright.core.errors import WorldError
 from binwright.core.messages import Measurement, PartitionRate
 from binwright.core.ports import Bus, Logs, LogSample, Selection
 from binwright.core.rate import TopicRates
-from binwright.shell.letters import METRICS_CONFIG
+from binwright.shell.letters import METRICS_CONFIG, post
 from binwright.shell.settings import MonitorSettings
 
 log = structlog.get_logger()
@@ -155,5 +154,4 @@ class Watch:
             )
 
     async def _publish(self, measurement: Measurement) -> None:
-        key, value = wire.key(measurement), wire.encode(measurement)
-        await self._bus.publish(self._how.topic, PARTITION, key, value)
+        await post(self._bus, self._how.topic, PARTITION, measurement)

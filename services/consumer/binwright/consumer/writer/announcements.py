@@ -9,8 +9,9 @@ from binwright.consumer.writer.asking import landing_partition
 from binwright.core import wire
 from binwright.core.errors import BrokerUnavailable, TopicMissing
 from binwright.core.messages import Staged
+from binwright.core.parts import whole_key
 from binwright.core.ports import Bus, Reader
-from binwright.shell.letters import readable
+from binwright.shell.letters import Decoder
 
 log = structlog.get_logger()
 
@@ -80,7 +81,7 @@ class Announcements:
                 await self._rest(exc)
 
     async def _pass_on(self, reader: Reader) -> None:
-        key, told = self._topic.encode(), set[str]()
+        key, decoder = self._topic.encode(), Decoder(wire.decode_staged)
         while True:
             try:
                 records = await reader.read(READ_S)
@@ -88,8 +89,8 @@ class Announcements:
                 await self._rest(exc)
                 continue
             # Others' announcements are not even decoded.
-            own = (record for record in records if record.key == key)
-            read = readable(own, wire.decode_staged, told)
+            own = (record for record in records if whole_key(record.key) == key)
+            read = decoder.readable(own)
             if found := [(record.offset, staged) for record, staged in read]:
                 await self._take(found)
 
