@@ -8,6 +8,7 @@ import yaml
 from binwright.controller.deploy import kubernetes_groups
 from binwright.controller.kube.api import Obj
 from binwright.controller.kube.spec import environment, settings_of
+from binwright.controller.measurements import Measurements
 from binwright.core.errors import SettingsError
 from binwright.shell.settings import load_settings
 from binwright.testing.bus import FakeBus
@@ -95,7 +96,7 @@ async def test_groups_do_not_begin_with_a_token_in_the_settings() -> None:
         lake={"spark": "sc://spark:443/;token=s3cret"},
     )
     with pytest.raises(SettingsError, match=r"kubernetes\.groups: .*lake\.token_file"):
-        async with kubernetes_groups(base, FakeBus()):
+        async with kubernetes_groups(base, FakeBus(), Measurements(FakeBus(), "metrics")):
             pass
 
 

@@ -6,6 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from binwright.controller.fleets.fixed import FixedFleet
+from binwright.controller.measurements import Measurements
 from binwright.controller.steer import Controller, Realm
 from binwright.controller.topic_check import check_metadata_topic
 from binwright.core.errors import UserError
@@ -63,16 +64,16 @@ async def test_a_leadership_over_such_a_topic_ends_at_once() -> None:
     rules = Rules(limit=BytesPerSecond(2.0), capacity=BytesPerSecond(1.0))
     realm = Realm(
         metadata_topic=TOPIC,
-        metrics_topic="metrics",
         landing_topic="g.landing",
         rules=rules,
         packing=algorithm("sticky"),
     )
+    measurements = Measurements(world, "metrics")
     with pytest.raises(UserError):
-        await Controller(world, FixedFleet(4), realm).reign()
+        await Controller(world, FixedFleet(4), realm, measurements).reign()
     assert world.records(TOPIC) == ()
     world.configs[TOPIC] = METADATA_CONFIG
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(1):
-            await Controller(world, FixedFleet(4), realm).reign()
+            await Controller(world, FixedFleet(4), realm, measurements).reign()
     assert await world.partitions("g.landing") == LANDING_PARTITIONS

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from binwright.controller.measurements import measuring
 from binwright.controller.steer import Controller, Deposed, Realm
 from binwright.core.messages import Dead
 from binwright.core.model import Slot
@@ -81,15 +82,16 @@ async def test_a_leader_cut_off_and_back_takes_no_consumer_with_it() -> None:
         w.load(dict.fromkeys(P, 20_000.0))
         await until(w.steady)
         line = Line(w.bus)
-        realm = Realm(METADATA, METRICS, LANDING, RULES, algorithm("sticky"))
-        first = asyncio.create_task(Controller(line, w.fleet, realm).reign())
-        await asyncio.sleep(5)
-        line.whole.clear()
-        w.start_controller()
-        await asyncio.sleep(25)
-        line.whole.set()
-        with pytest.raises(Deposed):
-            await asyncio.wait_for(first, 60)
+        realm = Realm(METADATA, LANDING, RULES, algorithm("sticky"))
+        async with measuring(line, METRICS) as measurements:
+            first = asyncio.create_task(Controller(line, w.fleet, realm, measurements).reign())
+            await asyncio.sleep(5)
+            line.whole.clear()
+            w.start_controller()
+            await asyncio.sleep(25)
+            line.whole.set()
+            with pytest.raises(Deposed):
+                await asyncio.wait_for(first, 60)
         await until(w.steady)
         assert not dead(w)
         await w.settled()

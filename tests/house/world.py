@@ -11,6 +11,7 @@ from binwright.consumer.ingest import Ingest, IngestRules
 from binwright.consumer.mailbox import open_mailbox
 from binwright.consumer.writer.housekeeping import HousekeepingRules
 from binwright.consumer.writer.writers import Writers
+from binwright.controller.measurements import Measurements
 from binwright.controller.steer import Controller, Deposed, Realm
 from binwright.core import wire
 from binwright.core.consumer.batch import BatchRules
@@ -25,6 +26,7 @@ from binwright.core.ports import Bus, Selection, Table
 from binwright.core.rules import Rules
 from binwright.core.writer.requests import WriterRules
 from binwright.monitor.watch import Watch
+from binwright.shell.run import endless, meanwhile
 from binwright.shell.settings import MonitorSettings
 from binwright.testing.bus import FakeBus
 from binwright.testing.fleet import FakeFleet
@@ -163,22 +165,21 @@ class World:
 
     def start_controller(self, words: int | None = None) -> asyncio.Task[None]:
         """Let another controller rule; it dies after so many words, if that is said."""
-        realm = Realm(
-            METADATA, METRICS, LANDING, self.rules, algorithm("sticky"), frozenset(self.names)
-        )
+        realm = Realm(METADATA, LANDING, self.rules, algorithm("sticky"), frozenset(self.names))
         bus: Bus = self.bus if words is None else Mortal(self.bus, words)
-        controller = Controller(bus, self.fleet, realm)
+        measurements = Measurements(bus, METRICS)
+        controller = Controller(bus, self.fleet, realm, measurements)
         self.controllers.append(controller)
-        self.tasks.append(asyncio.create_task(self._reign(controller)))
+        self.tasks.append(asyncio.create_task(self._reign(controller, measurements)))
         return self.tasks[-1]
 
     @staticmethod
-    async def _reign(controller: Controller) -> None:
-        with contextlib.suppress(Deposed):
-            try:
+    async def _reign(controller: Controller, measurements: Measurements) -> None:
+        try:
+            async with meanwhile(endless(measurements.run())):
                 await controller.reign()
-            except* Died:
-                pass
+        except* (Deposed, Died):
+            pass
 
     def kill_controller(self) -> None:
         self.tasks[-1].cancel()

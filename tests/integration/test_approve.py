@@ -9,6 +9,7 @@ import pytest
 from tests.core.builders import measurement
 
 from binwright.controller.fleets.fixed import FixedFleet
+from binwright.controller.measurements import Measurements
 from binwright.controller.realm import realm
 from binwright.controller.steer import Controller
 from binwright.core import wire
@@ -77,8 +78,9 @@ async def test_a_plan_goes_ahead_when_a_person_approves_exactly_it(broker: str) 
     chosen = settings(broker)
     async with KafkaBus(chosen.kafka) as bus:
         await bus.ensure(METRICS, 1, METRICS_CONFIG)
-        controller = Controller(bus, FixedFleet(4), realm(chosen))
-        async with meanwhile(endless(controller.reign()), endless(measure(bus))):
+        measurements = Measurements(bus, METRICS)
+        controller = Controller(bus, FixedFleet(4), realm(chosen), measurements)
+        async with meanwhile(*map(endless, (controller.reign(), measurements.run(), measure(bus)))):
             async with asyncio.timeout(DEADLINE_S):
                 while not await bus.partitions(chosen.metadata_topic):  # noqa: ASYNC110 - only asking tells
                     await asyncio.sleep(0.1)

@@ -135,7 +135,7 @@ async def test_a_reader_that_retention_overtook_skips_what_is_gone(
     async with administered(broker) as admin:
         await admin.delete_records({TopicPartition(topic, 0): RecordsToDelete(before_offset=2)})
     reader._next = 0  # as if it had been away since the beginning
-    reader._consumer.seek(TopicPartition(topic, 0), 0)
+    reader._shared.seek(TopicPartition(topic, 0), 0)
     assert [r.offset for r in await read(reader, 1)] == [2]
     await reader.close()
 
@@ -338,3 +338,69 @@ async def there_and_back(bus: Bus, topic: str, message: Inbound) -> bool:
     await reader.close()
     found = list(Decoder(wire.decode_inbound).readable(records))
     return [(record.offset, said) for record, said in found] == [(last, message)]
+
+
+async def test_many_readers_have_one_client_and_each_its_own_place(bus: KafkaBus) -> None:
+    """Readers come and go while others read; nobody misses a record or gets one twice."""
+    random, topics = Random(7), [f"shared-{n}" for n in range(8)]
+    await asyncio.gather(*(bus.ensure(name, 2, {}) for name in topics))
+    places = [(name, partition) for name in topics for partition in range(2)]
+    written = dict.fromkeys(places, 0)
+
+    async def write() -> None:
+        for _ in range(1_500):
+            name, partition = random.choice(places)
+            number = written[name, partition]
+            written[name, partition] += 1
+            await bus.publish(name, partition, b"k", b"%d" % number)
+
+    async def follow(name: str, partition: int) -> int:
+        """Read in several turns; return where it got to."""
+        offset = 0
+        while not writing.done() or offset < written[name, partition]:
+            reader = await bus.reader(name, partition, offset)
+            for _ in range(random.randrange(1, 6)):
+                for record in await reader.read(0.1):
+                    assert (record.offset, record.value) == (offset, b"%d" % offset)
+                    offset += 1
+            await reader.close()
+        return offset
+
+    writing = asyncio.create_task(write())
+    twice = [*places, places[0]]  # two readers of one partition, too
+    found = await asyncio.gather(*(follow(*place) for place in twice))
+    assert found == [written[place] for place in twice]
+    assert bus.clients == 0
+
+
+async def test_a_topic_that_is_deleted_stops_only_its_own_reader(
+    broker: str, bus: KafkaBus, topic: str
+) -> None:
+    await asyncio.gather(bus.ensure(topic, 1, {}), bus.ensure(f"{topic}-2", 1, {}))
+    gone, well = await bus.reader(topic, 0, 0), await bus.reader(f"{topic}-2", 0, 0)
+    assert bus.clients == 1
+    async with administered(broker) as admin:
+        await admin.delete_topics([topic])
+    gone._patience_s = 2.0
+    with pytest.raises(TopicMissing, match=topic):
+        await read(gone, 1)
+    await bus.publish(f"{topic}-2", 0, b"k", b"v")
+    assert [record.value for record in await read(well, 1)] == [b"v"]
+    await gone.close()
+    await well.close()
+
+
+async def test_end_offsets_of_many_partitions_are_asked_for_together(bus: KafkaBus) -> None:
+    topics = [f"ends-{n}" for n in range(40)]
+    await asyncio.gather(*(bus.ensure(name, 1, {}) for name in topics))
+    for number, name in enumerate(topics[:3]):
+        for _ in range(number):
+            await bus.publish(name, 0, b"k", b"v")
+    ends = [bus.end(name, 0) for name in topics]
+    found = await asyncio.gather(*ends, bus.end("nowhere", 0), return_exceptions=True)
+    assert found[:4] == [0, 1, 2, 0]
+    assert isinstance(found[-1], TopicMissing)
+    with pytest.raises(TopicMissing):
+        await bus.end(topics[0], 1)
+    await bus.ensure(topics[0], 2, {})  # what grew is asked about anew
+    assert await bus.end(topics[0], 1) == 0

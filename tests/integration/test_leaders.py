@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 from aiokafka import AIOKafkaProducer
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from tests.integration.topics import created
 
 from binwright.consumer.intake import KafkaIntake
 from binwright.core.errors import BrokerUnavailable
@@ -51,14 +51,7 @@ async def without_leader(
 
 
 async def make(kafka: KafkaSettings, topic: str) -> None:
-    admin = AIOKafkaAdminClient(**client_options(kafka))
-    await admin.start()
-    try:
-        config = {"min.insync.replicas": "2"}
-        made = await admin.create_topics([NewTopic(topic, 1, 3, topic_configs=config)])
-        assert made.topic_errors[0][1] == 0
-    finally:
-        await admin.close()
+    await created(kafka, topic, 1, 3, {"min.insync.replicas": "2"})
 
 
 async def test_a_leader_that_dies_costs_a_reader_nothing(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as KafkaPartition
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from tests.integration.topics import created
 
 from binwright.core.errors import BrokerUnavailable, TopicMissing
 from binwright.core.model import TopicPartition
@@ -22,13 +22,8 @@ pytestmark = pytest.mark.integration
 LOAD = Load(row_s=0.5, bytes_per_per_cent=10_000, record_bytes=500)
 
 
-async def created(broker: str, topic: str, partitions: int) -> str:
-    admin = AIOKafkaAdminClient(bootstrap_servers=broker)
-    await admin.start()
-    try:
-        await admin.create_topics([NewTopic(topic, partitions, 1)])
-    finally:
-        await admin.close()
+async def made(broker: str, topic: str, partitions: int) -> str:
+    await created(KafkaSettings(bootstrap_servers=broker), topic, partitions)
     return topic
 
 
@@ -44,7 +39,7 @@ def records(played: Played) -> dict[TopicPartition, int]:
 
 
 async def test_every_row_becomes_records_that_the_broker_has(broker: str) -> None:
-    topic = await created(broker, "load.rows", 2)
+    topic = await made(broker, "load.rows", 2)
     one, two = TopicPartition(topic, 0), TopicPartition(topic, 1)
     stream = [{one: PerCent(40), two: PerCent(10)}, {one: PerCent(20)}]
     begun: list[tuple[int, Measurement]] = []
@@ -67,7 +62,7 @@ async def test_every_row_becomes_records_that_the_broker_has(broker: str) -> Non
 
 
 async def test_records_are_what_they_say(broker: str) -> None:
-    topic = await created(broker, "load.records", 1)
+    topic = await made(broker, "load.records", 1)
     partition = TopicPartition(topic, 0)
     await play([{partition: PerCent(20)}], KafkaSettings(bootstrap_servers=broker), LOAD)
 
@@ -82,7 +77,7 @@ async def test_records_are_what_they_say(broker: str) -> None:
 
 
 async def test_it_ends_when_told_and_has_confirmed_what_it_sent(broker: str) -> None:
-    topic = await created(broker, "load.stopped", 1)
+    topic = await made(broker, "load.stopped", 1)
     stop = asyncio.Event()
 
     played = await play(
@@ -98,7 +93,7 @@ async def test_it_ends_when_told_and_has_confirmed_what_it_sent(broker: str) -> 
 
 
 async def test_cancelled_it_has_stopped_sending(broker: str) -> None:
-    topic = await created(broker, "load.cancelled", 1)
+    topic = await made(broker, "load.cancelled", 1)
     partition = TopicPartition(topic, 0)
     begun = asyncio.Event()
     load = Load(row_s=0.2, bytes_per_per_cent=10_000, duration_s=600)
@@ -121,7 +116,7 @@ async def test_cancelled_it_has_stopped_sending(broker: str) -> None:
 
 
 async def test_a_partition_that_is_not_there_is_named(broker: str) -> None:
-    topic = await created(broker, "load.short", 1)
+    topic = await made(broker, "load.short", 1)
     kafka = KafkaSettings(bootstrap_servers=broker, request_timeout_s=1)
     stream = [{TopicPartition(topic, n): PerCent(1) for n in range(2)}]
 
@@ -131,7 +126,7 @@ async def test_a_partition_that_is_not_there_is_named(broker: str) -> None:
 
 async def test_records_that_nobody_confirmed_are_counted(tmp_path: Path) -> None:
     async with run_broker(tmp_path / "broker") as running:
-        topic = await created(running.bootstrap_servers, "load.lost", 1)
+        topic = await made(running.bootstrap_servers, "load.lost", 1)
         begun = asyncio.Event()
         task = asyncio.create_task(
             play(

@@ -13,7 +13,10 @@ from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin import AIOKafkaAdminClient
+from tests.integration.topics import created
+
+from binwright.shell.settings import KafkaSettings
 
 pytestmark = pytest.mark.integration
 
@@ -42,11 +45,9 @@ async def make_anew(bootstrap: str) -> None:
     await admin.start()
     try:
         await admin.delete_topics(["mine"])
-        async with asyncio.timeout(60):
-            while (await admin.create_topics([NewTopic("mine", 4, 1)])).topic_errors[0][1]:  # noqa: ASYNC110 - only asking tells
-                await asyncio.sleep(0.05)
     finally:
         await admin.close()
+    await created(KafkaSettings(bootstrap_servers=bootstrap), "mine", 4)
 
 
 async def audited(bootstrap: str, lake: Path, enough: Callable[[Report], bool]) -> Report:

@@ -14,6 +14,7 @@ import yaml
 
 from binwright.controller.kube.api import Obj
 from binwright.controller.kube.groups import Groups
+from binwright.controller.measurements import measuring
 from binwright.core import wire
 from binwright.core.messages import Measurement, PartitionRate
 from binwright.core.model import BytesPerSecond, Slot
@@ -105,9 +106,10 @@ async def board(site: Site) -> AsyncIterator[Board]:
     await site.plane.kubectl("wait", "--for=condition=Established", name)
     bus = FakeBus()
     await bus.ensure("binwright.metrics", 1, METRICS_CONFIG)
-    groups = Groups(await site.cluster(), bus, settings_for(site))
-    async with meanwhile(groups.objects.run()), meanwhile(groups.rule()):
-        yield Board(site, bus, groups)
+    async with measuring(bus, "binwright.metrics") as measurements:
+        groups = Groups(await site.cluster(), bus, measurements, settings_for(site))
+        async with meanwhile(groups.objects.run()), meanwhile(groups.rule()):
+            yield Board(site, bus, groups)
 
 
 async def test_an_object_becomes_a_plan_and_its_consumers_belong_to_it(board: Board) -> None:

@@ -1,4 +1,4 @@
-"""The `Bus` over Kafka: one idempotent producer, one consumer per partition read."""
+"""The `Bus` over Kafka: one idempotent producer, one consumer for all partitions read."""
 
 import asyncio
 from collections import defaultdict
@@ -16,15 +16,16 @@ from binwright.shell.broker import (
     CLOSE_S,
     EARLIEST,
     LATEST,
-    NOBODY,
     Cluster,
     client_options,
     stop_client,
     translated,
     unreachable,
 )
-from binwright.shell.reader import KafkaReader
+from binwright.shell.log_offsets import LogOffsets
+from binwright.shell.reader import KafkaReader, check_within
 from binwright.shell.settings import KafkaSettings
+from binwright.shell.shared_consumer import SharedConsumer
 from binwright.shell.topics import describe_topic, ensure_topic
 
 log = structlog.get_logger()
@@ -32,6 +33,9 @@ log = structlog.get_logger()
 LARGEST_RECORD = 1 << 20
 """Before compression. What is larger is cut into parts (`core.parts`) before it comes here."""
 RETRY_S = 0.1
+FETCH_WAIT_MS = 100
+"""So long a new reader may wait: what is being fetched for the others ends first."""
+MANY_BYTES = 1 << 20
 
 
 class KafkaBus:
@@ -42,13 +46,24 @@ class KafkaBus:
     the brokers forgot who it is) cost a new producer, and then even that order.
     """
 
-    def __init__(self, kafka: KafkaSettings) -> None:
+    def __init__(self, kafka: KafkaSettings, *, many: bool = False) -> None:
+        """Use these connection settings.
+
+        Args:
+            kafka: Where and how.
+            many: Hundreds of partitions will be read: a fetch waits `FETCH_WAIT_MS` for more,
+                because each names them all.
+        """
         self._kafka = kafka
+        self._fetch_bytes = MANY_BYTES if many else 1
         self._options = client_options(kafka)
         self._cluster = Cluster(kafka)
+        self._offsets = LogOffsets(self._cluster, kafka.request_timeout_s)
         self._producer: AIOKafkaProducer | None = None
         self._broken: AIOKafkaProducer | None = None
         self._opening = asyncio.Lock()
+        self._shared: list[SharedConsumer] = []
+        self._sharing = asyncio.Lock()
         self._turns: defaultdict[tuple[str, int], asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def __aenter__(self) -> Self:
@@ -66,6 +81,9 @@ class KafkaBus:
 
     async def __aexit__(self, *_: object) -> None:
         """Send what is pending, for some seconds at most, and let go of connections."""
+        for shared in self._shared:
+            await shared.close()
+        self._shared.clear()
         if self._producer:
             await _let_go(self._producer)
         await self._cluster.close()
@@ -124,20 +142,7 @@ class KafkaBus:
 
     async def end(self, topic: str, partition: int) -> int:
         """Return the offset of the next record; see `Bus.end`."""
-        return await self._offset(topic, partition, LATEST)
-
-    async def _offset(self, topic: str, partition: int, when: int) -> int:
-        with translated(f"look up the offsets of {topic}-{partition}"):
-            async with asyncio.timeout(self._kafka.request_timeout_s):
-                while True:
-                    leader = (await self._cluster.leaders(topic)).get(partition)
-                    if leader is None:
-                        raise TopicMissing(f"there is no partition {topic}-{partition}")
-                    if leader != NOBODY:
-                        found = await self._cluster.offsets(leader, {topic: [partition]}, when)
-                        if (offset := found.get((topic, partition))) is not None:
-                            return offset
-                    await asyncio.sleep(RETRY_S)  # a leader is being elected
+        return await self._offsets.look_up(topic, partition, LATEST)
 
     async def reader(self, topic: str, partition: int, offset: int) -> KafkaReader:
         """Read on from `offset`, or from the oldest record if that is later; see `Bus.reader`.
@@ -148,22 +153,44 @@ class KafkaBus:
         """
 
         async def bounds() -> tuple[int, int]:
-            first = await self._offset(topic, partition, EARLIEST)
-            return first, await self._offset(topic, partition, LATEST)
+            return (
+                await self._offsets.look_up(topic, partition, EARLIEST),
+                await self._offsets.look_up(topic, partition, LATEST),
+            )
 
+        first, end = await bounds()
+        theirs = TopicPartition(topic, partition)
+        check_within(theirs, offset, end)
+        async with self._sharing:
+            shared = next((each for each in self._shared if theirs not in each), None)
+            if shared is None:
+                shared = SharedConsumer(self._started_consumer)
+                await shared.open()
+                self._shared.append(shared)
+            place = shared.add(theirs, max(first, offset))
+        patience_s = self._kafka.request_timeout_s
+        return KafkaReader(shared, theirs, place, bounds, patience_s, self._unused)
+
+    @property
+    def clients(self) -> int:
+        """How many clients read: one, unless a partition has two readers."""
+        return len(self._shared)
+
+    async def _started_consumer(self) -> AIOKafkaConsumer:
         consumer = AIOKafkaConsumer(
-            **self._options, enable_auto_commit=False, auto_offset_reset="none"
-        )
-        reader = KafkaReader(
-            consumer, TopicPartition(topic, partition), bounds, self._kafka.request_timeout_s
+            **self._options,
+            enable_auto_commit=False,
+            auto_offset_reset="none",
+            fetch_max_wait_ms=FETCH_WAIT_MS,
+            fetch_min_bytes=self._fetch_bytes,
         )
         await _start(consumer, self._kafka)
-        try:
-            await reader.seek(offset)
-        except BaseException:
-            await reader.close()
-            raise
-        return reader
+        return consumer
+
+    async def _unused(self, shared: SharedConsumer) -> None:
+        if not shared and shared in self._shared:
+            self._shared.remove(shared)
+            await shared.close()
 
     async def partitions(self, topic: str) -> int:
         """Return how many partitions the topic has, 0 without a topic; see `Bus.partitions`."""

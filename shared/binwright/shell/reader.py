@@ -4,16 +4,26 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import TopicPartition
 from aiokafka.errors import OffsetOutOfRangeError
 
 from binwright.core.errors import BrokerUnavailable, TopicMissing
 from binwright.core.ports import Record
-from binwright.shell.broker import stop_client, translated
+from binwright.shell.broker import translated
+from binwright.shell.shared_consumer import Place, SharedConsumer
 
 log = structlog.get_logger()
 
 READ_RECORDS = 1000
+
+
+def check_within(partition: TopicPartition, offset: int, end: int) -> None:
+    """Raise `TopicMissing` if the partition ends before `offset`."""
+    if offset > end:
+        raise TopicMissing(
+            f"{partition.topic}-{partition.partition} ends at {end}, before offset {offset}: "
+            "it was cut, or made anew"
+        )
 
 
 class KafkaReader:
@@ -24,17 +34,19 @@ class KafkaReader:
     again and it goes on where it was. Records that retention took first are skipped and logged.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - what the bus knows
         self,
-        consumer: AIOKafkaConsumer,
+        shared: SharedConsumer,
         partition: TopicPartition,
+        place: Place,
         bounds: Callable[[], Awaitable[tuple[int, int]]],
         patience_s: float,
+        closed: Callable[[SharedConsumer], Awaitable[None]],
     ) -> None:
-        """Own `consumer`; `bounds` tells the first offset kept and the end."""
-        self._consumer, self._partition, self._bounds = consumer, partition, bounds
-        self._patience_s = patience_s
-        self._next = 0
+        """Read `place`, which is in `shared`; `bounds` tells the first offset kept and the end."""
+        self._shared, self._partition, self._place = shared, partition, place
+        self._bounds, self._patience_s, self._closed = bounds, patience_s, closed
+        self._next = place.next
         self._silent_s = 0.0
 
     def __str__(self) -> str:
@@ -45,23 +57,6 @@ class KafkaReader:
     def position(self) -> int:
         """The offset of the record to be read next; of one that is not there any more, or later."""
         return self._next
-
-    async def seek(self, offset: int) -> None:
-        """Go to `offset`, or to the oldest record if that is later.
-
-        Raises:
-            BrokerUnavailable: Nobody tells what there is.
-            TopicMissing: There is no such partition, or it ends before `offset`.
-        """
-        first, end = await self._bounds()
-        if offset > end:
-            raise TopicMissing(
-                f"{self} ends at {end}, before offset {offset}: it was cut, or made anew"
-            )
-        if self._partition not in self._consumer.assignment():
-            self._consumer.assign([self._partition])
-        self._next = max(first, offset)
-        self._consumer.seek(self._partition, self._next)
 
     async def read(self, timeout_s: float) -> Sequence[Record]:
         """Return the next records, or none after `timeout_s`.
@@ -76,8 +71,12 @@ class KafkaReader:
         with translated(f"read {self}"):
             try:
                 records = await self._fetched(timeout_s)
-            except OffsetOutOfRangeError:
-                await self._skip()
+            except OffsetOutOfRangeError as exc:
+                try:
+                    await self._skip()
+                except BrokerUnavailable:
+                    self._place.fail(exc)  # to be looked at again
+                    raise
         if records or self._answered() != answered:
             self._silent_s = 0.0
         else:
@@ -87,26 +86,22 @@ class KafkaReader:
 
     def _answered(self) -> int | None:
         """Return when a broker last answered a fetch; they do at least twice a second."""
-        when: int | None = self._consumer.last_poll_timestamp(self._partition)
-        return when
+        return self._shared.answered(self._partition)
 
     async def _fetched(self, timeout_s: float) -> Sequence[Record]:
-        found = await self._consumer.getmany(
-            timeout_ms=round(timeout_s * 1000), max_records=READ_RECORDS
-        )
-        records = [
-            Record(r.offset, r.timestamp, r.key, r.value, r.timestamp_type, r.headers)
-            for r in found.get(self._partition, ())
-        ]
+        records = await self._place.take(READ_RECORDS, timeout_s)
         if records:
             self._next = records[-1].offset + 1
+            self._shared.taken(self._partition)
         return records
 
     async def _skip(self) -> None:
-        wanted = self._next
-        await self.seek(wanted)
-        if wanted < self._next:
-            log.warning("records.missed", partition=str(self), wanted=wanted, first=self._next)
+        first, end = await self._bounds()
+        check_within(self._partition, self._next, end)
+        if self._next < first:
+            log.warning("records.missed", partition=str(self), wanted=self._next, first=first)
+        self._next = max(first, self._next)
+        self._shared.seek(self._partition, self._next)
 
     async def _complain(self) -> None:
         if self._silent_s < self._patience_s:
@@ -117,4 +112,5 @@ class KafkaReader:
 
     async def close(self) -> None:
         """Let go of connections."""
-        await stop_client(self._consumer)
+        self._shared.drop(self._partition, self._place)
+        await self._closed(self._shared)

@@ -53,6 +53,7 @@ class FakeBus:
             name: [_Log() for _ in range(count)] for name, count in (topics or {}).items()
         }
         self._made: Counter[str] = Counter()
+        self._reading: Counter[str] = Counter()
         self._changed = asyncio.Condition()
         self._turns: defaultdict[tuple[str, int], asyncio.Lock] = defaultdict(asyncio.Lock)
         self._down = False
@@ -87,6 +88,7 @@ class FakeBus:
         log = self._log(topic, partition)
         if offset > log.end:
             raise TopicMissing(f"{topic}-{partition} ends at {log.end}, before offset {offset}")
+        self._reading[topic] += 1
         return FakeReader(self, topic, partition, max(offset, log.start))
 
     async def partitions(self, topic: str) -> int:
@@ -119,6 +121,14 @@ class FakeBus:
         return TopicFacts(config, self.replicas, self.brokers)
 
     # --- what tests do to it ---------------------------------------------------------------------
+
+    def readers(self, topic: str) -> int:
+        """Return how many readers of the topic are open."""
+        return self._reading[topic]
+
+    def read_no_more(self, topic: str) -> None:
+        """Take note that one of its readers was closed."""
+        self._reading[topic] -= 1
 
     def fail_next(self, times: int = 1, *, landed: bool = False) -> None:
         """Make the next publishes raise `BrokerUnavailable`; if `landed` the record is there."""
@@ -245,4 +255,6 @@ class FakeReader:
 
     async def close(self) -> None:
         """Read no more."""
+        if not self._closed:
+            self._bus.read_no_more(self._topic)
         self._closed = True

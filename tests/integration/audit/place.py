@@ -1,6 +1,5 @@
 """A topic, and a lake to land it in."""
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -10,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 from aiokafka import AIOKafkaProducer
 from aiokafka import TopicPartition as KafkaPartition
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic, RecordsToDelete
+from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
+from tests.integration.topics import created
 
 from binwright.core.writer.stamp import Stamp
 from binwright.lab.audit import AuditResult, audit
@@ -86,10 +86,7 @@ class Place:
 
     async def create(self, partitions: int, **config: str) -> None:
         """Create the topic; once Kafka has deleted one of this name, if it is just doing so."""
-        topic = NewTopic(self.topic, partitions, 1, topic_configs=config)
-        async with admin_of(self.kafka.bootstrap_servers) as admin, asyncio.timeout(60):
-            while (await admin.create_topics([topic])).topic_errors[0][1]:  # noqa: ASYNC110 - only asking tells
-                await asyncio.sleep(0.05)
+        await created(self.kafka, self.topic, partitions, config=config)
 
     async def delete(self) -> None:
         async with admin_of(self.kafka.bootstrap_servers) as admin:

@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 
 from aiokafka import AIOKafkaProducer
 from aiokafka import TopicPartition as Theirs
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic, RecordsToDelete
+from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
+from tests.integration.topics import created
 
 from binwright.consumer.intake import KafkaIntake
 from binwright.core.model import TopicPartition
@@ -28,8 +29,7 @@ class Hands:
         return TopicPartition(self.topic, number)
 
     async def make(self, partitions: int) -> None:
-        made = await self.admin.create_topics([NewTopic(self.topic, partitions, 1)])
-        assert all(error[1] == 0 for error in made.topic_errors)
+        await created(KafkaSettings(bootstrap_servers=self.address), self.topic, partitions)
 
     async def produce(self, number: int, *values: bytes) -> None:
         for value in values:

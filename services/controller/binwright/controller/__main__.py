@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from binwright.controller.fleets.fixed import FixedFleet
 from binwright.controller.fleets.process import ProcessFleet
 from binwright.controller.lead import lead
+from binwright.controller.measurements import Measurements, measuring
 from binwright.controller.realm import realm
 from binwright.controller.steer import Controller, Realm
 from binwright.core.model import Slot
@@ -64,13 +65,13 @@ async def _fleet(settings: Settings, health: Health) -> AsyncIterator[Fleet]:
 
 @contextlib.asynccontextmanager
 async def _ruler(
-    settings: Settings, ruled: Realm, bus: Bus, health: Health
+    settings: Settings, ruled: Realm, bus: Bus, measurements: Measurements, health: Health
 ) -> AsyncIterator[Callable[[], Awaitable[None]]]:
     """Give what leading means: a reign over the settings' group, or over all group objects."""
     if settings.kubernetes.groups:
         from binwright.controller.deploy import kubernetes_groups  # noqa: PLC0415 - as above
 
-        async with kubernetes_groups(settings, bus) as groups:
+        async with kubernetes_groups(settings, bus, measurements) as groups:
             health.measures.append(groups.samples)
             yield groups.rule
         return
@@ -78,7 +79,7 @@ async def _ruler(
 
         async def reign() -> None:
             try:
-                await Controller(bus, fleet, ruled).reign()
+                await Controller(bus, fleet, ruled, measurements).reign()
             finally:
                 fleet.rest()  # or we would go on repairing what our successor retires
 
@@ -96,7 +97,8 @@ async def control(settings: Settings) -> None:
     async with (
         served(settings.health) as health,
         KafkaBus(settings.kafka) as bus,
-        _ruler(settings, ruled, bus, health) as reign,
+        measuring(bus, settings.monitor.topic) as measurements,
+        _ruler(settings, ruled, bus, measurements, health) as reign,
     ):
         health.ready = lambda: "" if health.began("membership") else "has not joined the others"
         await bus.ensure(settings.monitor.topic, 1, METRICS_CONFIG)

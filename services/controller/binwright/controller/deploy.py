@@ -8,6 +8,7 @@ from binwright.controller.kube.cluster import opened
 from binwright.controller.kube.deployment import Shape
 from binwright.controller.kube.groups import Groups
 from binwright.controller.kube.spec import secrets_in
+from binwright.controller.measurements import Measurements
 from binwright.core.errors import SettingsError
 from binwright.core.ports import Bus
 from binwright.shell.run import endless, meanwhile
@@ -27,7 +28,9 @@ async def kubernetes_fleet(settings: Settings) -> AsyncIterator[KubernetesFleet]
 
 
 @contextlib.asynccontextmanager
-async def kubernetes_groups(settings: Settings, bus: Bus) -> AsyncIterator[Groups]:
+async def kubernetes_groups(
+    settings: Settings, bus: Bus, measurements: Measurements
+) -> AsyncIterator[Groups]:
     """Give the groups that the namespace's objects describe, and follow them meanwhile.
 
     Raises:
@@ -39,6 +42,6 @@ async def kubernetes_groups(settings: Settings, bus: Bus) -> AsyncIterator[Group
     if secrets := secrets_in(settings):
         raise SettingsError(f"kubernetes.groups: {'; '.join(secrets)}")
     async with opened(settings.kubernetes) as cluster:
-        groups = Groups(cluster, bus, settings)
+        groups = Groups(cluster, bus, measurements, settings)
         async with meanwhile(endless(groups.objects.run())):
             yield groups

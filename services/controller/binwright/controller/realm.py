@@ -35,7 +35,6 @@ def realm(settings: Settings) -> Realm:
     """
     return Realm(
         metadata_topic=settings.metadata_topic,
-        metrics_topic=settings.monitor.topic,
         landing_topic=settings.landing_topic,
         rules=rules(settings),
         packing=packing(settings.controller.packing),

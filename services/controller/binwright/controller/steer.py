@@ -14,6 +14,7 @@ from uuid import uuid4
 import structlog
 
 from binwright.controller.ear import Ear
+from binwright.controller.measurements import Measurements
 from binwright.controller.topic_check import check_metadata_topic
 from binwright.controller.voice import Voice
 from binwright.core.errors import WorldError
@@ -47,7 +48,6 @@ from binwright.shell.letters import (
     LANDING_PARTITIONS,
     METADATA_CONFIG,
     inbound,
-    measurements,
 )
 from binwright.shell.pauses import Pause
 from binwright.shell.run import endless
@@ -68,7 +68,6 @@ class Realm:
     """What is ruled, and by which rules."""
 
     metadata_topic: str
-    metrics_topic: str
     landing_topic: str
     rules: Rules
     packing: Packing
@@ -83,10 +82,11 @@ class Controller:
         bus: Bus,
         fleet: Fleet,
         realm: Realm,
+        measurements: Measurements,
         observe: Callable[[Action], None] = lambda _: None,
     ) -> None:
         """Rule `realm`; `observe` is told of everything that the machine asks for."""
-        self._observe = observe
+        self._observe, self._measurements = observe, measurements
         self._bus, self._fleet, self._realm = bus, fleet, realm
         self._voice = Voice(bus, realm.metadata_topic)
         self._words: asyncio.Queue[Action] = asyncio.Queue()
@@ -114,18 +114,16 @@ class Controller:
         await self._bus.ensure(self._realm.metadata_topic, 1, METADATA_CONFIG)
         await check_metadata_topic(self._bus, self._realm.metadata_topic)
         await self._bus.ensure(self._realm.landing_topic, LANDING_PARTITIONS, LANDING_CONFIG)
-        end = await self._bus.end(self._realm.metrics_topic, 0)
         history = await self._bus.end(self._realm.metadata_topic, INBOX)
         reader = await self._bus.reader(self._realm.metadata_topic, INBOX, 0)
         heard = Ear(self._bus, self._realm.metadata_topic, reader)
-        measured = await self._bus.reader(self._realm.metrics_topic, 0, end)
         self._act(self._first)
         self._fleet.watch(lambda slot, process: self._feed(Ended(self._now(), slot, process)))
         try:
             async with asyncio.TaskGroup() as tasks:
                 for work in (
                     self._listen(History(heard, history)),
-                    self._watch(measured),
+                    self._watch(),
                     self._tick(heard),
                 ):
                     tasks.create_task(endless(work))
@@ -135,7 +133,6 @@ class Controller:
             raise Deposed(str(deposed.exceptions[0])) from None
         finally:
             await heard.close()
-            await measured.close()
 
     @staticmethod
     def _now() -> float:
@@ -169,11 +166,10 @@ class Controller:
         async for record, message in inbound(reader):
             self._feed(Heard(self._now(), record.offset, message))
 
-    async def _watch(self, reader: Reader) -> None:
-        ours = self._realm.topics
-        async for _, measurement in measurements(reader):
-            # Monitors may measure for other groups too, and by pattern.
-            if ours is None or measurement.topic in ours:
+    async def _watch(self) -> None:
+        with self._measurements.heard(self._realm.topics) as heard:
+            while True:
+                measurement = await heard.get()
                 self._feed(Measured(self._now(), measurement))
 
     async def _tick(self, ear: Ear) -> None:

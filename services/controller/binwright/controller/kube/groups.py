@@ -21,6 +21,7 @@ from binwright.controller.kube.spec import (
     settings_of,
 )
 from binwright.controller.kube.status import Condition, StatusWriter, described, healthy
+from binwright.controller.measurements import Measurements
 from binwright.controller.realm import realm
 from binwright.controller.steer import Controller, Deposed
 from binwright.core.errors import BinwrightError, ClusterRefused, UserError, WorldError
@@ -51,6 +52,7 @@ class Groups:
 
     cluster: Cluster
     bus: Bus
+    measurements: Measurements
     base: Settings
     _ruled: dict[str, _Ruled] = field(default_factory=dict)
     _fleets: list[KubernetesFleet] = field(default_factory=list)
@@ -139,7 +141,7 @@ class Groups:
         try:
             async with meanwhile(endless(fleet.run())):
                 while True:
-                    controller = Controller(self.bus, fleet, ruled, observe)
+                    controller = Controller(self.bus, fleet, ruled, self.measurements, observe)
                     try:
                         await self._reign(controller, fleet, owner, writer)
                     except UserError as exc:

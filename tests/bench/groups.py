@@ -1,0 +1,247 @@
+"""`make bench-groups`: one controller process over many small groups, on a real broker.
+
+Each group has ten partitions, a topic of its own and two consumers, which are played: they speak
+the real messages. The controller is a process of its own with the product's reigns in it, over
+fleets that order nothing. Told are its CPU seconds per second in steady state, its memory, how long
+it took until all groups were synchronized, and how long after the first measurement of an overload
+the plan against it stood in the group's topic.
+"""
+
+import argparse
+import asyncio
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+from tests.bench.played import PlayedConsumer
+
+from binwright.controller.fleets.fixed import FixedFleet
+from binwright.controller.measurements import measuring
+from binwright.controller.realm import realm
+from binwright.controller.steer import Controller
+from binwright.core.messages import Measurement, PartitionRate, Planned
+from binwright.core.model import BytesPerSecond, Slot
+from binwright.embedded.broker import run_broker
+from binwright.embedded.process import Child, Command, clean_environment
+from binwright.shell.bus import KafkaBus
+from binwright.shell.letters import (
+    INBOX,
+    LANDING_CONFIG,
+    LANDING_PARTITIONS,
+    METADATA_CONFIG,
+    METRICS_CONFIG,
+    inbound,
+    post,
+)
+from binwright.shell.run import endless, meanwhile
+from binwright.shell.serve import serve
+from binwright.shell.settings import Settings, load_settings
+
+PARTITIONS, CONSUMERS = 10, 2
+RATE, LIMIT = 1_000.0, 7_500.0
+METRICS = "bench.metrics"
+SETTLED_S, SETTLE_MOST_S, MEASURED_S, REACTIONS = 10.0, 600.0, 60.0, 5
+AT_ONCE = 50  # topics that are made, consumers that begin
+
+
+def settings_of(bootstrap: str, number: int) -> Settings:
+    """Return a group's settings."""
+    return load_settings(
+        group=f"group-{number:04}",
+        topics=[f"topic-{number:04}"],
+        kafka={"bootstrap_servers": bootstrap, "request_timeout_s": 60.0},
+        controller={
+            "fleet": "fixed",
+            "max_slots": CONSUMERS + 1,
+            "limit_bytes_per_s": LIMIT,
+            "look_again_s": 1.0,
+        },
+        monitor={"topic": METRICS},
+    )
+
+
+async def control(bootstrap: str, groups: int) -> None:
+    """Rule all groups, for ever."""
+    base = settings_of(bootstrap, 0).kafka
+    async with (
+        KafkaBus(base, many=True) as bus,
+        measuring(bus, METRICS) as measurements,
+        asyncio.TaskGroup() as reigns,
+    ):
+        for number in range(groups):
+            ruled = realm(settings_of(bootstrap, number))
+            reign = Controller(bus, FixedFleet(CONSUMERS + 1), ruled, measurements).reign()
+            reigns.create_task(endless(reign))
+
+
+def measurement(number: int, at: int, rates: Sequence[float]) -> Measurement:
+    """Return what a monitor says of a group's topic."""
+    rows = (
+        PartitionRate(n, BytesPerSecond(rate), 30.0, at * 100, 0, 100.0, 10.0, 1_000_000)
+        for n, rate in enumerate(rates)
+    )
+    return Measurement(
+        topic=f"topic-{number:04}",
+        at_ms=time.time_ns() // 1_000_000,
+        monitor="bench",
+        number=at,
+        interval_s=1.0,
+        count=PARTITIONS,
+        partitions=tuple(rows),
+    )
+
+
+class Played:
+    """The monitor and the consumers of all groups."""
+
+    def __init__(self, bus: KafkaBus, groups: int) -> None:
+        self._bus, self._groups = bus, groups
+        self.rates = [[RATE] * PARTITIONS for _ in range(groups)]
+        self.consumers: list[PlayedConsumer] = []
+
+    async def prepare(self) -> None:
+        """Make the topics: neither their making nor their growth is what is measured."""
+        await self._bus.ensure(METRICS, 1, METRICS_CONFIG)
+        for first in range(0, self._groups, AT_ONCE):
+            numbers = range(first, min(first + AT_ONCE, self._groups))
+            await asyncio.gather(*(self._topics(f"group-{n:04}") for n in numbers))
+
+    async def _topics(self, group: str) -> None:
+        await self._bus.ensure(f"{group}.metadata", CONSUMERS + 2, METADATA_CONFIG)
+        await self._bus.ensure(f"{group}.landing", LANDING_PARTITIONS, LANDING_CONFIG)
+
+    async def begin(self) -> None:
+        """Have all consumers say Hello."""
+        for first in range(0, self._groups, AT_ONCE):
+            fresh = [
+                PlayedConsumer(self._bus, f"group-{n:04}.metadata", Slot(slot))
+                for n in range(first, min(first + AT_ONCE, self._groups))
+                for slot in range(CONSUMERS)
+            ]
+            await asyncio.gather(*(consumer.begin() for consumer in fresh))
+            self.consumers += fresh
+
+    async def run(self) -> None:
+        """Measure and report each second, spread over it, and obey."""
+        async with asyncio.TaskGroup() as tasks:
+            for consumer in self.consumers:
+                tasks.create_task(endless(consumer.obey()))
+            tasks.create_task(endless(self._each_second()))
+
+    async def _each_second(self) -> None:
+        loop, number = asyncio.get_running_loop(), 0
+        share = max(1, self._groups // 20)
+        while True:
+            began, number = loop.time(), number + 1
+            for first in range(0, self._groups, share):
+                numbers = range(first, min(first + share, self._groups))
+                await asyncio.gather(*(self._second(n, number) for n in numbers))
+                due = began + (first + share) / self._groups
+                await asyncio.sleep(max(0.0, due - loop.time()))
+
+    async def _second(self, group: int, number: int) -> None:
+        said = measurement(group, number, self.rates[group])
+        own = self.consumers[group * CONSUMERS : (group + 1) * CONSUMERS]
+        await asyncio.gather(post(self._bus, METRICS, 0, said), *(each.report() for each in own))
+
+    def settled(self) -> int:
+        """Return how many groups read all their partitions."""
+        reading = (
+            sum(len(c.reading) for c in self.consumers[n * CONSUMERS : (n + 1) * CONSUMERS])
+            for n in range(self._groups)
+        )
+        return sum(count == PARTITIONS for count in reading)
+
+
+async def reaction(bus: KafkaBus, played: Played, group: int) -> float:
+    """Overload one group; return the seconds until its plan stands."""
+    topic = f"group-{group:04}.metadata"
+    reader = await bus.reader(topic, INBOX, await bus.end(topic, INBOX))
+    try:
+        began = time.monotonic()
+        played.rates[group] = [2 * RATE] * PARTITIONS
+        async with asyncio.timeout(60):
+            async for _, message in inbound(reader):
+                if isinstance(message, Planned):
+                    return time.monotonic() - began
+    finally:
+        played.rates[group] = [RATE] * PARTITIONS
+        await reader.close()
+    raise AssertionError("inbound ends only by an error")
+
+
+async def bench(groups: int, directory: Path) -> dict[str, Any]:
+    """Return the figures for so many groups."""
+    many = {"num.io.threads": "2", "log.cleaner.threads": "1"}
+    async with run_broker(directory / "broker", settings=many, heap="2g") as broker:
+        bootstrap = broker.bootstrap_servers
+        async with KafkaBus(settings_of(bootstrap, 0).kafka, many=True) as bus:
+            played = Played(bus, groups)
+            await played.prepare()
+            child = Child(
+                Command(
+                    title="the controller",
+                    argv=(sys.executable, "-m", __spec__.name, "--rule", bootstrap, str(groups)),
+                    directory=directory,
+                    log=directory / "controller.log",
+                    environment=clean_environment({}),
+                )
+            )
+            began = time.monotonic()
+            try:
+                await played.begin()
+                async with meanwhile(endless(played.run())):
+                    async with asyncio.timeout(SETTLE_MOST_S):
+                        while played.settled() < groups:  # noqa: ASYNC110 - only looking tells
+                            await asyncio.sleep(0.5)
+                    settled_s = time.monotonic() - began
+                    await asyncio.sleep(SETTLED_S)
+                    process = psutil.Process(child.pid)
+                    before, at = process.cpu_times(), time.monotonic()
+                    reports = sum(c.reports for c in played.consumers)
+                    await asyncio.sleep(MEASURED_S)
+                    after, passed = process.cpu_times(), time.monotonic() - at
+                    reports = sum(c.reports for c in played.consumers) - reports
+                    memory = process.memory_info().rss
+                    chosen = [n * groups // REACTIONS for n in range(REACTIONS)]
+                    reactions = [await reaction(bus, played, n) for n in chosen]
+            finally:
+                await child.kill()
+    spent = (after.user + after.system) - (before.user + before.system)
+    return {
+        "groups": groups,
+        "core": spent / passed,
+        "MB": memory / 1e6,
+        "reports/s": reports / passed,
+        "all read after s": settled_s,
+        "reaction s, median": statistics.median(reactions),
+        "reaction s, longest": max(reactions),
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--groups", type=int, nargs="*", default=[100, 1_000])
+    parser.add_argument("--rule", nargs=2, metavar=("BOOTSTRAP", "GROUPS"), help=argparse.SUPPRESS)
+    chosen = parser.parse_args(arguments)
+    if chosen.rule:
+        bootstrap, groups = chosen.rule
+        return serve(lambda _: control(bootstrap, int(groups)))
+    rows = []
+    for groups in chosen.groups:
+        with tempfile.TemporaryDirectory(prefix="binwright-bench-") as directory:
+            rows.append(asyncio.run(bench(groups, Path(directory))))
+        sys.stderr.write(f"{rows[-1]}\n")
+    sys.stdout.write(json.dumps(rows, indent=2) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""A consumer that speaks the real messages, and reads nothing."""
+
+from binwright.core.messages import (
+    Hello,
+    Leave,
+    Report,
+    Started,
+    StartReading,
+    StartWriting,
+    StateQuery,
+    Stopped,
+    StopReading,
+    StopWriting,
+    TableReport,
+)
+from binwright.core.model import Slot, TopicPartition, metadata_partition
+from binwright.core.ports import Bus, Reader
+from binwright.shell.letters import INBOX, commands, post
+
+
+class PlayedConsumer:
+    """One process of a slot."""
+
+    def __init__(self, bus: Bus, topic: str, slot: Slot) -> None:
+        self._bus, self._topic, self._slot = bus, topic, slot
+        self._reader: Reader | None = None
+        self._epoch, self._term = -1, 0
+        self.reading: dict[TopicPartition, int] = {}
+        self._writing: set[str] = set()
+        self.reports = 0
+
+    async def begin(self) -> None:
+        """Say Hello, and listen from before it on."""
+        mine = metadata_partition(self._slot)
+        self._reader = await self._bus.reader(
+            self._topic, mine, await self._bus.end(self._topic, mine)
+        )
+        hello = Hello(slot=self._slot, process=f"played-{self._slot}", version="0")
+        self._epoch = await post(self._bus, self._topic, INBOX, hello)
+
+    async def report(self) -> None:
+        """Say how it is."""
+        self.reading = {p: offset + 100 for p, offset in self.reading.items()}
+        table = TableReport(state="landing", committed=self.reading, age_s=1.0)
+        said = Report(
+            slot=self._slot,
+            epoch=self._epoch,
+            term=self._term,
+            ready=True,
+            reading=self.reading,
+            writing=dict.fromkeys(self._writing, table),
+        )
+        self.reports += 1
+        await post(self._bus, self._topic, INBOX, said)
+
+    async def obey(self) -> None:
+        """Answer what it is told, until it is told to leave."""
+        if self._reader is None:
+            raise RuntimeError("it has not begun")
+        async for _, command in commands(self._reader):
+            self._term = max(self._term, command.term)
+            match command:
+                case StateQuery():
+                    await self.report()
+                case Leave(epoch=epoch) if epoch == self._epoch:
+                    raise RuntimeError(f"slot {self._slot} of {self._topic} is to leave")
+                case StartReading(epoch=epoch, revision=revision) if epoch == self._epoch:
+                    began = {p: offset or 0 for p, offset in command.offsets.items()}
+                    self.reading |= began
+                    await self._started(revision, began, ())
+                case StartWriting(epoch=epoch, revision=revision) if epoch == self._epoch:
+                    self._writing.update(command.tables)
+                    await self._started(revision, {}, command.tables)
+                case StopReading(epoch=epoch, revision=revision) if epoch == self._epoch:
+                    left = {p: self.reading.pop(p, None) for p in command.partitions}
+                    await self._stopped(revision, left, ())
+                case StopWriting(epoch=epoch, revision=revision) if epoch == self._epoch:
+                    self._writing.difference_update(command.tables)
+                    await self._stopped(revision, {}, command.tables)
+                case _:
+                    pass  # to a process before this one
+
+    async def _started(
+        self, revision: int, offsets: dict[TopicPartition, int], tables: tuple[str, ...]
+    ) -> None:
+        said = Started(
+            slot=self._slot, epoch=self._epoch, revision=revision, offsets=offsets, tables=tables
+        )
+        await post(self._bus, self._topic, INBOX, said)
+
+    async def _stopped(
+        self, revision: int, left: dict[TopicPartition, int | None], tables: tuple[str, ...]
+    ) -> None:
+        said = Stopped(
+            slot=self._slot, epoch=self._epoch, revision=revision, next=left, tables=tables
+        )
+        await post(self._bus, self._topic, INBOX, said)
