@@ -10,7 +10,7 @@ FAULTS ?= 10
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kubernetes test-compose test-images test-node check model chaos bench bench-handover bench-landing bench-controller bench-packing bench-monitor bench-kubernetes clean
+.PHONY: help demo test test-kubernetes test-compose test-images test-node check model chaos bench bench-handover bench-landing bench-controller bench-groups bench-packing bench-monitor bench-kubernetes clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -68,6 +68,9 @@ bench-landing: $(VENV)/.dev ## A backlog, a live load, many and old tables besid
 
 bench-controller: $(VENV)/.dev ## What a controller's machine costs, from 1,000 to 100,000 partitions (a minute)
 	@$(BIN)/python -m tests.bench.controller $(ARGS)
+
+bench-groups: $(VENV)/.dev ## What a controller of many small groups costs, on a real broker (ten minutes)
+	@$(BIN)/python -m tests.bench.groups $(ARGS)
 
 bench-packing: $(VENV)/.dev ## What a decision takes, from 32 to a million partitions (five minutes)
 	@$(BIN)/python -m tests.bench.packing $(ARGS)

@@ -21,6 +21,7 @@ from typing import Any
 import psutil
 from tests.bench.played import PlayedConsumer
 
+from binwright.controller.__main__ import GATHER_MS
 from binwright.controller.fleets.fixed import FixedFleet
 from binwright.controller.measurements import measuring
 from binwright.controller.realm import realm
@@ -39,6 +40,7 @@ from binwright.shell.letters import (
     inbound,
     post,
 )
+from binwright.shell.logs import configure
 from binwright.shell.run import endless, meanwhile
 from binwright.shell.serve import serve
 from binwright.shell.settings import Settings, load_settings
@@ -46,6 +48,13 @@ from binwright.shell.settings import Settings, load_settings
 PARTITIONS, CONSUMERS = 10, 2
 RATE, LIMIT = 1_000.0, 7_500.0
 METRICS = "bench.metrics"
+PLAYED_GATHER_MS = 500  # the players must leave the machine to who is measured
+BROKER = {
+    # Thousands of partitions whose first index entry is due at the same moment: 10 ms each here.
+    "log.index.interval.bytes": str(1 << 30),
+    "log.index.size.max.bytes": str(64 << 10),
+}
+ROOT = Path(__file__).parents[2]
 SETTLED_S, SETTLE_MOST_S, MEASURED_S, REACTIONS = 10.0, 600.0, 60.0, 5
 AT_ONCE = 50  # topics that are made, consumers that begin
 
@@ -60,7 +69,6 @@ def settings_of(bootstrap: str, number: int) -> Settings:
             "fleet": "fixed",
             "max_slots": CONSUMERS + 1,
             "limit_bytes_per_s": LIMIT,
-            "look_again_s": 1.0,
         },
         monitor={"topic": METRICS},
     )
@@ -70,7 +78,7 @@ async def control(bootstrap: str, groups: int) -> None:
     """Rule all groups, for ever."""
     base = settings_of(bootstrap, 0).kafka
     async with (
-        KafkaBus(base, many=True) as bus,
+        KafkaBus(base, gather_ms=GATHER_MS) as bus,
         measuring(bus, METRICS) as measurements,
         asyncio.TaskGroup() as reigns,
     ):
@@ -104,6 +112,7 @@ class Played:
         self._bus, self._groups = bus, groups
         self.rates = [[RATE] * PARTITIONS for _ in range(groups)]
         self.consumers: list[PlayedConsumer] = []
+        self.begun = asyncio.Event()
 
     async def prepare(self) -> None:
         """Make the topics: neither their making nor their growth is what is measured."""
@@ -116,8 +125,13 @@ class Played:
         await self._bus.ensure(f"{group}.metadata", CONSUMERS + 2, METADATA_CONFIG)
         await self._bus.ensure(f"{group}.landing", LANDING_PARTITIONS, LANDING_CONFIG)
 
-    async def begin(self) -> None:
-        """Have all consumers say Hello."""
+    async def run(self) -> None:
+        """Begin; then measure and report each second, spread over it, and obey."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(endless(self._each_second()))
+            await self._begin(tasks)
+
+    async def _begin(self, tasks: asyncio.TaskGroup) -> None:
         for first in range(0, self._groups, AT_ONCE):
             fresh = [
                 PlayedConsumer(self._bus, f"group-{n:04}.metadata", Slot(slot))
@@ -126,21 +140,18 @@ class Played:
             ]
             await asyncio.gather(*(consumer.begin() for consumer in fresh))
             self.consumers += fresh
-
-    async def run(self) -> None:
-        """Measure and report each second, spread over it, and obey."""
-        async with asyncio.TaskGroup() as tasks:
-            for consumer in self.consumers:
+            for consumer in fresh:
                 tasks.create_task(endless(consumer.obey()))
-            tasks.create_task(endless(self._each_second()))
+        self.begun.set()
 
     async def _each_second(self) -> None:
         loop, number = asyncio.get_running_loop(), 0
         share = max(1, self._groups // 20)
         while True:
             began, number = loop.time(), number + 1
+            begun = len(self.consumers) // CONSUMERS
             for first in range(0, self._groups, share):
-                numbers = range(first, min(first + share, self._groups))
+                numbers = range(first, min(first + share, begun))
                 await asyncio.gather(*(self._second(n, number) for n in numbers))
                 due = began + (first + share) / self._groups
                 await asyncio.sleep(max(0.0, due - loop.time()))
@@ -178,41 +189,49 @@ async def reaction(bus: KafkaBus, played: Played, group: int) -> float:
 
 async def bench(groups: int, directory: Path) -> dict[str, Any]:
     """Return the figures for so many groups."""
-    many = {"num.io.threads": "2", "log.cleaner.threads": "1"}
-    async with run_broker(directory / "broker", settings=many, heap="2g") as broker:
+    async with run_broker(directory / "broker", settings=BROKER, heap="2g") as broker:
         bootstrap = broker.bootstrap_servers
-        async with KafkaBus(settings_of(bootstrap, 0).kafka, many=True) as bus:
+        async with KafkaBus(settings_of(bootstrap, 0).kafka, gather_ms=PLAYED_GATHER_MS) as bus:
             played = Played(bus, groups)
             await played.prepare()
-            child = Child(
-                Command(
-                    title="the controller",
-                    argv=(sys.executable, "-m", __spec__.name, "--rule", bootstrap, str(groups)),
-                    directory=directory,
-                    log=directory / "controller.log",
-                    environment=clean_environment({}),
-                )
-            )
-            began = time.monotonic()
-            try:
-                await played.begin()
-                async with meanwhile(endless(played.run())):
-                    async with asyncio.timeout(SETTLE_MOST_S):
-                        while played.settled() < groups:  # noqa: ASYNC110 - only looking tells
-                            await asyncio.sleep(0.5)
-                    settled_s = time.monotonic() - began
-                    await asyncio.sleep(SETTLED_S)
-                    process = psutil.Process(child.pid)
-                    before, at = process.cpu_times(), time.monotonic()
-                    reports = sum(c.reports for c in played.consumers)
-                    await asyncio.sleep(MEASURED_S)
-                    after, passed = process.cpu_times(), time.monotonic() - at
-                    reports = sum(c.reports for c in played.consumers) - reports
-                    memory = process.memory_info().rss
-                    chosen = [n * groups // REACTIONS for n in range(REACTIONS)]
-                    reactions = [await reaction(bus, played, n) for n in chosen]
-            finally:
-                await child.kill()
+            async with meanwhile(endless(played.run())):
+                await played.begun.wait()
+                return await measured(bus, played, groups, bootstrap, directory)
+
+
+async def measured(
+    bus: KafkaBus, played: Played, groups: int, servers: str, directory: Path
+) -> dict[str, Any]:
+    """Start the controller, and return its figures."""
+    child = Child(
+        Command(
+            title="the controller",
+            argv=(sys.executable, "-m", __spec__.name, "--rule", servers, str(groups)),
+            directory=directory,
+            log=directory / "controller.log",
+            environment=clean_environment({"PYTHONPATH": str(ROOT)}),
+        )
+    )
+    began = time.monotonic()
+    try:
+        async with asyncio.timeout(SETTLE_MOST_S):
+            while played.settled() < groups:
+                if child.returncode is not None:
+                    raise SystemExit(f"the controller ended: {child.tail()}")
+                await asyncio.sleep(0.5)
+        settled_s = time.monotonic() - began
+        await asyncio.sleep(SETTLED_S)
+        process = psutil.Process(child.pid)
+        before, at = process.cpu_times(), time.monotonic()
+        reports = sum(c.reports for c in played.consumers)
+        await asyncio.sleep(MEASURED_S)
+        after, passed = process.cpu_times(), time.monotonic() - at
+        reports = sum(c.reports for c in played.consumers) - reports
+        memory = process.memory_info().rss
+        chosen = [n * groups // REACTIONS for n in range(REACTIONS)]
+        reactions = [await reaction(bus, played, n) for n in chosen]
+    finally:
+        await child.kill()
     spent = (after.user + after.system) - (before.user + before.system)
     return {
         "groups": groups,
@@ -230,14 +249,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--groups", type=int, nargs="*", default=[100, 1_000])
     parser.add_argument("--rule", nargs=2, metavar=("BOOTSTRAP", "GROUPS"), help=argparse.SUPPRESS)
+    parser.add_argument("--keep", type=Path, help="for data and logs; else a temporary directory")
     chosen = parser.parse_args(arguments)
     if chosen.rule:
         bootstrap, groups = chosen.rule
         return serve(lambda _: control(bootstrap, int(groups)))
+    configure("warning", "console")
     rows = []
     for groups in chosen.groups:
         with tempfile.TemporaryDirectory(prefix="binwright-bench-") as directory:
-            rows.append(asyncio.run(bench(groups, Path(directory))))
+            place = (chosen.keep or Path(directory)) / str(groups)
+            place.mkdir(parents=True)
+            rows.append(asyncio.run(bench(groups, place)))
         sys.stderr.write(f"{rows[-1]}\n")
     sys.stdout.write(json.dumps(rows, indent=2) + "\n")
     return 0

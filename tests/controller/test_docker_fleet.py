@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -39,12 +39,24 @@ def names(*numbers: int) -> list[str]:
 class Site:
     fake: FakeEngine
     engine: Engine
+    mute: set[str] = field(default_factory=set)  # ids of containers that never say Hello
 
     @asynccontextmanager
     async def fleet(self, shape: Shape = SHAPE, pace: Pace = PACE) -> AsyncIterator[DockerFleet]:
         made = DockerFleet(self.engine, shape, SLOTS, pace)
-        async with meanwhile(made.run()):
+        async with meanwhile(made.run(), self._hear(made)):
             yield made
+
+    async def _hear(self, fleet: DockerFleet) -> None:
+        """Play the controller, to whom every process says that it is ready, but the mute."""
+        since: dict[tuple[Slot, str], float] = {}
+        while True:
+            there = [(slot, self.of(slot)) for slot in range(SLOTS) if not self.gone(slot)]
+            now = asyncio.get_running_loop().time()
+            running = [(Slot(slot), c.id) for slot, c in there if c.state == "running"]
+            since = {each: since.get(each, now) for each in running if each[1] not in self.mute}
+            fleet.notice({slot: at for (slot, _), at in since.items()})
+            await asyncio.sleep(0.01)
 
     def of(self, slot: int) -> FakeContainer:
         found = self.fake.named(names(slot)[0])
@@ -178,6 +190,25 @@ async def test_changed_settings_renew_containers_one_by_one(site: Site) -> None:
         assert len(second._leaving) == 1
         site.fake.obedient = True
         await until(lambda: not old & site.ids() and site.fake.running() == names(0, 1))
+
+
+async def test_a_renewal_stops_at_an_image_that_runs_and_never_says_hello(site: Site) -> None:
+    async with site.fleet() as first:
+        await grown(first, site, [0, 1, 2])
+    old = site.ids()
+
+    def silenced() -> bool:
+        site.mute.update(site.ids() - old)
+        return bool(site.mute)
+
+    async with site.fleet(replace(SHAPE, environment={"A": "2"})) as second:
+        await second.reconcile(slots(0, 1, 2))
+        await until(silenced)
+        await asyncio.sleep(1.0)  # ten times what a container needs to count as steady
+        assert len(site.ids() & old) == 2
+        assert len(site.fake.running()) == 3
+        site.mute.clear()  # it was only slow
+        await until(lambda: not old & site.ids() and site.fake.running() == names(0, 1, 2))
 
 
 async def test_a_newer_image_of_the_same_name_renews_containers(site: Site) -> None:

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from binwright.core.messages import Dead
+from binwright.core.model import Slot
 from binwright.core.ownership import Owned
 
 from .world import P, World, until, world
@@ -57,3 +58,17 @@ async def test_an_end_that_fails_for_ever_delays_no_other_order() -> None:
         await until(lambda: w.fleet.born[victim.slot] > born, 60)
         await until(w.steady, 300)
         await w.settled(300)
+
+
+async def test_the_fleet_learns_who_is_ready_and_that_a_new_process_is_not_yet() -> None:
+    """Who renews consumers one by one goes by it."""
+    async with world({"orders": 4}) as w:
+        w.load(dict.fromkeys(P, 40_000.0))
+        await until(lambda: w.fleet.ready.keys() == {0, 1})
+        before = dict(w.fleet.ready)
+        w.fleet.restart_s = 5
+        w.fleet.kill(Slot(1))
+        await until(lambda: w.fleet.ready.keys() == {0}, 30)
+        await until(lambda: w.fleet.ready.keys() == {0, 1}, 60)
+        assert w.fleet.ready[Slot(0)] == before[Slot(0)]
+        assert w.fleet.ready[Slot(1)] > before[Slot(1)]

@@ -82,6 +82,7 @@ class Site:
     stack: AsyncExitStack
     owner: Owner
     clusters: list[Cluster] = field(default_factory=list)
+    mute: set[str] = field(default_factory=set)  # images whose processes never say Hello
 
     def path(self, plural: str) -> str:
         root = "/apis/apps/v1" if plural in ("deployments", "replicasets") else "/api/v1"
@@ -113,9 +114,24 @@ class Site:
         cluster = cluster or await self.cluster()
         shape = Shape(group, self.namespace, self.owner, {"BINWRIGHT_GROUP": group})
         fleet = KubernetesFleet(cluster, shape, max_slots=60)
-        keeping = asyncio.create_task(fleet.run())
-        self.stack.push_async_callback(_ended, keeping)
+        for work in (fleet.run(), self._hear(fleet)):
+            self.stack.push_async_callback(_ended, asyncio.create_task(work))
         return fleet
+
+    async def _hear(self, fleet: KubernetesFleet) -> None:
+        """Play the controller, to whom every process says that it is ready, but the mute."""
+        since: dict[tuple[Slot, int], float] = {}
+        while True:
+            pods = {slot: pod for slot, pod in (await self.pods()).items() if is_ready(pod)}
+            now = asyncio.get_running_loop().time()
+            since = {
+                (slot, pid): since.get((slot, pid), now)
+                for slot, pod in pods.items()
+                if pod["spec"]["containers"][0]["image"] not in self.mute
+                for pid in [pid_of(pod)]
+            }
+            fleet.notice({slot: at for (slot, _), at in since.items()})
+            await asyncio.sleep(0.5)
 
     async def deployments(self) -> dict[Slot, Obj]:
         found = (await self.api.get(self.path("deployments")))["items"]

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from binwright.controller.kube.api import Obj
-from binwright.controller.kube.deployment import checked, is_available
+from binwright.controller.kube.deployment import STEADY_S, checked, is_available
 from binwright.core.errors import ClusterRefused, TemplateRefused, WorldError
 from binwright.core.model import Slot
 from binwright.shell.gauges import Sample
@@ -162,6 +162,17 @@ async def test_a_changed_template_goes_from_pod_to_pod_and_stops_at_a_broken_one
     assert len(await site.running()) >= 2
     await site.give(template("sleeper:2"))
     await until(renewed)
+
+    site.mute.add("sleeper:3")  # an image that runs well, and is no consumer
+    await site.give(template("sleeper:3"))
+
+    async def first_runs() -> bool:
+        found = await site.deployments()
+        return any(is_available(found[s]) for s in found if "sleeper:3" in str(found[s]["spec"]))
+
+    await until(first_runs)
+    await asyncio.sleep(3 * STEADY_S)
+    assert sorted(await images()) == ["sleeper:2", "sleeper:2", "sleeper:3"]
 
 
 @pytest.mark.parametrize(

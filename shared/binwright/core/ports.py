@@ -338,5 +338,12 @@ class Fleet(Protocol):
         another tells nothing: then a death is known by its silence, or by the next Hello.
         """
 
+    def notice(self, ready: Mapping[Slot, float]) -> None:
+        """Learn which slots' processes say that they are ready, and since when, each second.
+
+        In seconds of the loop's clock, of the process that is there now. Who renews consumers one
+        by one goes on when the renewed one is ready, and has stayed so.
+        """
+
     def rest(self) -> None:
         """Leave everything as it is, and keep nothing up: another controller orders from now on."""

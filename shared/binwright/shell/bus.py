@@ -35,7 +35,7 @@ LARGEST_RECORD = 1 << 20
 RETRY_S = 0.1
 FETCH_WAIT_MS = 100
 """So long a new reader may wait: what is being fetched for the others ends first."""
-MANY_BYTES = 1 << 20
+GATHERED_BYTES = 1 << 20  # enough to answer a fetch that gathers
 
 
 class KafkaBus:
@@ -46,16 +46,16 @@ class KafkaBus:
     the brokers forgot who it is) cost a new producer, and then even that order.
     """
 
-    def __init__(self, kafka: KafkaSettings, *, many: bool = False) -> None:
+    def __init__(self, kafka: KafkaSettings, *, gather_ms: int = 0) -> None:
         """Use these connection settings.
 
         Args:
             kafka: Where and how.
-            many: Hundreds of partitions will be read: a fetch waits `FETCH_WAIT_MS` for more,
-                because each names them all.
+            gather_ms: How long a fetch waits for more than it has. For who reads hundreds of
+                partitions: each fetch names them all.
         """
         self._kafka = kafka
-        self._fetch_bytes = MANY_BYTES if many else 1
+        self._gather_ms = gather_ms
         self._options = client_options(kafka)
         self._cluster = Cluster(kafka)
         self._offsets = LogOffsets(self._cluster, kafka.request_timeout_s)
@@ -162,7 +162,7 @@ class KafkaBus:
         theirs = TopicPartition(topic, partition)
         check_within(theirs, offset, end)
         async with self._sharing:
-            shared = next((each for each in self._shared if theirs not in each), None)
+            shared = next((each for each in self._shared if each.takes(theirs)), None)
             if shared is None:
                 shared = SharedConsumer(self._started_consumer)
                 await shared.open()
@@ -173,7 +173,7 @@ class KafkaBus:
 
     @property
     def clients(self) -> int:
-        """How many clients read: one, unless a partition has two readers."""
+        """How many clients read: one, unless they are many or a partition has two readers."""
         return len(self._shared)
 
     async def _started_consumer(self) -> AIOKafkaConsumer:
@@ -181,8 +181,8 @@ class KafkaBus:
             **self._options,
             enable_auto_commit=False,
             auto_offset_reset="none",
-            fetch_max_wait_ms=FETCH_WAIT_MS,
-            fetch_min_bytes=self._fetch_bytes,
+            fetch_max_wait_ms=self._gather_ms or FETCH_WAIT_MS,
+            fetch_min_bytes=GATHERED_BYTES if self._gather_ms else 1,
         )
         await _start(consumer, self._kafka)
         return consumer

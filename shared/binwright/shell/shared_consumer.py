@@ -25,7 +25,12 @@ from binwright.shell.broker import stop_client
 
 log = structlog.get_logger()
 
-GATHER_S = 0.02  # changes of what is assigned
+GATHER_S, SPACING_S = 0.02, 0.3
+"""Changes of what is assigned are gathered, and followed by some fetches, or nobody would read on
+while many readers come."""
+MOST_PARTITIONS = 64
+"""Of one client. While a fetch waits for more, its broker goes through all of its partitions for
+each record that any of them gets: one fetch of a thousand partitions keeps a broker busy."""
 POLL_S = 1.0
 REST_S = 0.5  # after a fault
 MOST_FETCHED = 1_000  # records of one turn
@@ -82,11 +87,12 @@ class SharedConsumer:
         self._places: dict[Theirs, Place] = {}
         self._paused: set[Theirs] = set()
         self._due: asyncio.TimerHandle | None = None
+        self._assigned_at = -SPACING_S
         self._fetching: asyncio.Task[None] | None = None
 
-    def __contains__(self, partition: object) -> bool:
-        """Whether the partition has a place here: there is no second one for it."""
-        return partition in self._places
+    def takes(self, partition: Theirs) -> bool:
+        """Whether there is room here for this partition: it can't have two places."""
+        return len(self._places) < MOST_PARTITIONS and partition not in self._places
 
     def __bool__(self) -> bool:
         """Whether anything is read here."""
@@ -161,10 +167,12 @@ class SharedConsumer:
 
     def _change(self) -> None:
         if self._due is None:
-            self._due = asyncio.get_running_loop().call_later(GATHER_S, self._assign)
+            loop = asyncio.get_running_loop()
+            at = max(loop.time() + GATHER_S, self._assigned_at + SPACING_S)
+            self._due = loop.call_at(at, self._assign)
 
     def _assign(self) -> None:
-        self._due = None
+        self._due, self._assigned_at = None, asyncio.get_running_loop().time()
         if not self._places or self._client is None:
             return
         self._client.assign(list(self._places))

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 from binwright.core.errors import WorldError
@@ -30,6 +30,7 @@ class FakeFleet:
         restart_s: How long after its end a desired slot runs again.
         stuck: Slots that cannot be destroyed.
         sees_ends: Whether the controller is told at once of what was killed.
+        ready: Whom the controller called ready last, and since when.
     """
 
     def __init__(self, make: Callable[[Slot], Worker], *, restart_s: float = 1.0) -> None:
@@ -37,6 +38,7 @@ class FakeFleet:
         self.born: dict[Slot, int] = {}
         self.restart_s = restart_s
         self.sees_ends = False
+        self.ready: dict[Slot, float] = {}
         self.stuck: set[Slot] = set()
         self._ended: Callable[[Slot, str], None] = lambda *_: None
         self._make = make
@@ -70,6 +72,10 @@ class FakeFleet:
     def watch(self, ended: Callable[[Slot, str], None]) -> None:
         """Fit `Fleet.watch`; of what `kill` ends, and only if it is to be seen."""
         self._ended = ended
+
+    def notice(self, ready: Mapping[Slot, float]) -> None:
+        """Fit `Fleet.notice`: it is kept for tests to look at."""
+        self.ready = dict(ready)
 
     def rest(self) -> None:
         """Fit `Fleet.rest`: what runs goes on, what ends stays ended."""

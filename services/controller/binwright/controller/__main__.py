@@ -21,6 +21,9 @@ from binwright.shell.run import endless, meanwhile
 from binwright.shell.serve import parse, serve
 from binwright.shell.settings import Settings
 
+GATHER_MS = 200
+"""Of a controller of many groups: what it hears comes so much later, and costs it a fraction."""
+
 
 def consumer_command(settings: Settings, slot: Slot) -> tuple[str, ...]:
     """Return what runs as a slot; the realm tells our processes from another group's."""
@@ -96,7 +99,7 @@ async def control(settings: Settings) -> None:
     ruled = realm(settings)  # a packing that does not exist is told before anybody is asked
     async with (
         served(settings.health) as health,
-        KafkaBus(settings.kafka) as bus,
+        KafkaBus(settings.kafka, gather_ms=GATHER_MS * settings.kubernetes.groups) as bus,
         measuring(bus, settings.monitor.topic) as measurements,
         _ruler(settings, ruled, bus, measurements, health) as reign,
     ):

@@ -92,6 +92,7 @@ class Controller:
         self._words: asyncio.Queue[Action] = asyncio.Queue()
         self._orders: asyncio.Queue[Reconcile | Destroy] = asyncio.Queue()
         self._wish, self._wished = Reconcile(frozenset()), asyncio.Event()
+        self._ready_since: dict[tuple[Slot, int | None], float] = {}
         self._state, self._first = begin(realm.rules, str(uuid4()), self._now())
 
     @property
@@ -177,6 +178,17 @@ class Controller:
             await asyncio.sleep(TICK_S)
             if ear.hears():  # else the silence of others proves nothing: time stands still
                 self._feed(Tick(self._now()))
+                self._notice()
+
+    def _notice(self) -> None:
+        """Tell the fleet who is ready, and since when."""
+        now, known = self._now(), self._ready_since
+        self._ready_since = {
+            (slot, member.hello): known.get((slot, member.hello), now)
+            for slot, member in self._state.group.members.items()
+            if member.epoch is not None and member.ready
+        }
+        self._fleet.notice({slot: since for (slot, _), since in self._ready_since.items()})
 
     # --- words out -------------------------------------------------------------------------------
 

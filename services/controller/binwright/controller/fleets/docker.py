@@ -18,7 +18,15 @@ import structlog
 from binwright.controller.docker.engine import Engine
 from binwright.controller.docker.shape import GROUP_LABEL, REALM_LABEL, Found, Shape, last_words
 from binwright.controller.docker.survey import Survey
-from binwright.controller.fleets.keeping import Order, Refusals, all_of, keep, samples, within
+from binwright.controller.fleets.keeping import (
+    Order,
+    Readiness,
+    Refusals,
+    all_of,
+    keep,
+    samples,
+    within,
+)
 from binwright.core.errors import EngineRefused, WorldError
 from binwright.core.model import Slot
 from binwright.shell.gauges import Sample
@@ -74,10 +82,12 @@ class DockerFleet:
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _refused: Refusals = field(init=False)  # of no slot: the image
     _survey: Survey = field(init=False)
+    _readiness: Readiness = field(init=False)
 
     def __post_init__(self) -> None:
         self._refused = Refusals(partial(self._tell, warning=True))
         self._survey = Survey(self.engine, self.shape)
+        self._readiness = Readiness(self.pace.steady_s)
 
     # --- the port ----------------------------------------------------------------------------
 
@@ -101,9 +111,15 @@ class DockerFleet:
     def watch(self, ended: Callable[[Slot, str], None]) -> None:
         """Fit `Fleet.watch`: the engine starts a container again that looks the same as before."""
 
+    def notice(self, ready: Mapping[Slot, float]) -> None:
+        """Fit `Fleet.notice`."""
+        if self._readiness.notice(ready):
+            self._changed.set()
+
     def rest(self) -> None:
         """Fit `Fleet.rest`."""
         self._desired = None
+        self._readiness.forget()
         for memory in (self._known, self._leaving, self._running):
             memory.clear()
         self._survey.forget()
@@ -204,14 +220,17 @@ class DockerFleet:
         """Return who is made anew now.
 
         What does not run anyway goes at once. The rest goes one by one, each after all the others
-        run: a shape whose containers fail stops at the first. Without an image nobody goes.
+        run and say so themselves: a shape whose containers fail, or an image that is something
+        else, stops at the first. Without an image nobody goes.
         """
         if self._survey.image is None:
             return []
         stale = [found for found in kept.values() if self._survey.stale(found)]
         down = [found for found in stale if found.state not in {"running", "paused"}]
         fresh = [found for found in kept.values() if found not in stale]
-        settled = set(kept) == desired and all(map(self._steady, fresh))
+        settled = set(kept) == desired and all(
+            self._steady(found) and self._readiness.steady(found.slot) for found in fresh
+        )
         chosen = down or (stale[:1] if settled else [])
         for found in chosen:
             if found.id not in self._leaving:
@@ -257,6 +276,7 @@ class DockerFleet:
         except EngineRefused as exc:
             self._refused.note("ContainerRefused", f"{name}: {exc}", slot)
             raise
+        self._readiness.begun(slot)
         await self._begun(made, slot)
         restored = slot in self._known
         self._known.add(slot)

@@ -1,6 +1,6 @@
 """Somebody else starts slots 0 to n - 1; we only use what says Hello."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import structlog
@@ -27,6 +27,9 @@ class FixedFleet:
 
     def watch(self, ended: Callable[[Slot, str], None]) -> None:
         """Fit `Fleet.watch`: we see nobody end."""
+
+    def notice(self, ready: Mapping[Slot, float]) -> None:
+        """Fit `Fleet.notice`: nothing is renewed here."""
 
     def rest(self) -> None:
         """Fit `Fleet.rest`: there is nothing to leave off."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import math
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -100,6 +101,45 @@ class Refusals:
     def reasons(self) -> list[str]:
         """Return the reasons, in words, each once."""
         return sorted(set(self._reasons.values()))
+
+
+class Readiness:
+    """Whose processes are ready, by their own word, and have stayed so.
+
+    That a container runs says little: its image may be one that never says Hello.
+    """
+
+    def __init__(self, steady_s: float) -> None:
+        """Take for steady who has been ready for `steady_s` seconds."""
+        self._steady_s = steady_s
+        self._since: Mapping[Slot, float] = {}
+        self._begun: dict[Slot, float] = {}  # when we began a slot anew: older words do not count
+        self._steady: frozenset[Slot] = frozenset()
+
+    def begun(self, slot: Slot) -> None:
+        """Take note that the slot's process is being replaced."""
+        self._begun[slot] = self._now()
+
+    def notice(self, ready: Mapping[Slot, float]) -> bool:
+        """Fit `Fleet.notice`; return whether others are steady now."""
+        self._since = dict(ready)
+        before, self._steady = self._steady, frozenset(filter(self.steady, ready))
+        return before != self._steady
+
+    def steady(self, slot: Slot) -> bool:
+        """Whether the slot's process has been ready for long enough."""
+        since = self._since.get(slot)
+        if since is None or since <= self._begun.get(slot, -math.inf):
+            return False
+        return self._now() - since >= self._steady_s
+
+    def forget(self) -> None:
+        """Know nothing any more."""
+        self._since, self._begun, self._steady = {}, {}, frozenset()
+
+    @staticmethod
+    def _now() -> float:
+        return asyncio.get_running_loop().time()
 
 
 def samples(

@@ -11,12 +11,21 @@ from functools import partial
 
 import structlog
 
-from binwright.controller.fleets.keeping import Order, Refusals, all_of, keep, samples, within
+from binwright.controller.fleets.keeping import (
+    Order,
+    Readiness,
+    Refusals,
+    all_of,
+    keep,
+    samples,
+    within,
+)
 from binwright.controller.kube.api import Obj
 from binwright.controller.kube.cluster import Cluster
 from binwright.controller.kube.deployment import (
     GROUP_LABEL,
     SLOT_LABEL,
+    STEADY_S,
     TEMPLATE_NOTE,
     Shape,
     Template,
@@ -54,6 +63,7 @@ class KubernetesFleet:
         self._applied: dict[Slot, tuple[str, int]] = {}  # -> uid and generation as we left it
         self._troubles: dict[Slot, Trouble] = {}
         self._refused = Refusals(partial(self._tell, warning=True))  # of no slot: the template
+        self._readiness = Readiness(STEADY_S)
         self._changed = asyncio.Event()
         self._turn = asyncio.Lock()
         for mirror in (cluster.deployments, cluster.pods, cluster.templates):
@@ -87,9 +97,15 @@ class KubernetesFleet:
     def watch(self, ended: Callable[[Slot, str], None]) -> None:
         """Fit `Fleet.watch`: a pod's container starts again and looks the same as before."""
 
+    def notice(self, ready: Mapping[Slot, float]) -> None:
+        """Fit `Fleet.notice`."""
+        if self._readiness.notice(ready):
+            self._changed.set()
+
     def rest(self) -> None:
         """Fit `Fleet.rest`."""
         self._desired = None
+        self._readiness.forget()
         self._applied.clear()
 
     def close(self) -> None:
@@ -160,7 +176,7 @@ class KubernetesFleet:
             if template is not None:
                 missing = sorted(self._desired - there.keys())
                 made = [self._apply(slot, template, None) for slot in missing]
-                made += [self._apply(s, template, kept[s]) for s in _next(kept, template)]
+                made += [self._apply(s, template, kept[s]) for s in self._next(kept, template)]
             await all_of([*made, *retired, *repaired])
             if template is None:  # what need not be is gone, what is there is kept
                 raise TemplateRefused(self._refused.why(None))
@@ -175,6 +191,21 @@ class KubernetesFleet:
         self._templates[template.digest] = template
         return template
 
+    def _next(self, kept: Mapping[Slot, Obj], template: Template) -> list[Slot]:
+        """Return who gets a changed template now.
+
+        What does not run anyway goes at once. The rest goes one by one, each after all that have
+        the new template run, and say so themselves: a template whose pods fail, or whose image is
+        something else, stops at the first.
+        """
+        stale = [slot for slot, found in kept.items() if _digest(found) != template.digest]
+        down = [s for s in stale if not kept[s].get("status", {}).get("readyReplicas")]
+        if down:
+            return down
+        fresh = kept.keys() - set(stale)
+        steady = all(is_available(kept[slot]) and self._readiness.steady(slot) for slot in fresh)
+        return stale[:1] if steady else []
+
     async def _apply(self, slot: Slot, template: Template, found: Obj | None) -> None:
         path = f"{self._cluster.path('deployments')}/{self._shape.name(slot)}"
         try:
@@ -184,6 +215,8 @@ class KubernetesFleet:
             raise
         self._refused.clear(slot)
         known, self._applied[slot] = self._applied.get(slot), _generation(obj)
+        if found is None or _digest(found) != template.digest:
+            self._readiness.begun(slot)
         self._cluster.deployments.put(obj)
         match found:
             case None if known is None:
@@ -252,16 +285,3 @@ def _generation(deployment: Obj) -> tuple[str, int]:
 def _digest(deployment: Obj) -> str:
     digest: str = deployment["metadata"].get("annotations", {}).get(TEMPLATE_NOTE, "")
     return digest
-
-
-def _next(kept: Mapping[Slot, Obj], template: Template) -> list[Slot]:
-    """Return who gets a changed template now.
-
-    What does not run anyway goes at once. The rest goes one by one, each after all that have the
-    new template run: a template whose pods fail stops at the first.
-    """
-    stale = [slot for slot, found in kept.items() if _digest(found) != template.digest]
-    if down := [slot for slot in stale if not kept[slot].get("status", {}).get("readyReplicas")]:
-        return down
-    fresh = kept.keys() - set(stale)
-    return stale[:1] if all(is_available(kept[slot]) for slot in fresh) else []

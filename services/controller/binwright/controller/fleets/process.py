@@ -79,6 +79,9 @@ class ProcessFleet:
         """Fit `Fleet.watch`."""
         self._ended = ended
 
+    def notice(self, ready: Mapping[Slot, float]) -> None:
+        """Fit `Fleet.notice`: nothing is renewed here."""
+
     def rest(self) -> None:
         """Fit `Fleet.rest`."""
         self._known, self._ended = False, None
