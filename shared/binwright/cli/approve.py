@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from binwright.cli.options import Bootstrap, settings_at
+from binwright.cli.work import run
 from binwright.core import wire
 from binwright.core.errors import TopicMissing, UserError, WorldError
 from binwright.core.messages import Accepted, Approved, Withdrawn
@@ -19,7 +20,6 @@ from binwright.shell.bus import KafkaBus
 from binwright.shell.history import History
 from binwright.shell.letters import INBOX, Decoder, post
 from binwright.shell.logs import configure
-from binwright.shell.run import run
 from binwright.shell.settings import METADATA_SUFFIX, Settings
 
 READ_S = 0.5

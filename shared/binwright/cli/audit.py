@@ -1,16 +1,24 @@
 """`binwright audit`: are all records in the tables, each once?"""
 
+import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from binwright.cli.options import Bootstrap, Json, Spark, Topics
 from binwright.cli.stack import servers
+from binwright.cli.work import result, split, workplace
 from binwright.core.errors import SettingsError
 from binwright.lab.audit import AuditResult, PartitionAudit, TableAudit
 from binwright.lab.audit import audit as compare
+from binwright.shell.logs import configure
+from binwright.shell.run import EXIT_FAILED, EXIT_OK
 from binwright.shell.settings import Settings, load_settings
 
 
@@ -74,3 +82,31 @@ def _verdict(table: TableAudit, part: PartitionAudit) -> str:
     if not part.clean:
         return "[red]NOT CLEAN"
     return "[yellow]UNCHECKED" if table.unchecked else "[green]clean"
+
+
+def command(  # noqa: PLR0913 - one parameter for each option
+    *,
+    topics: Topics = "",
+    bootstrap_servers: Bootstrap = None,
+    spark: Spark = None,
+    lake: Annotated[str | None, typer.Option(help="Where the tables are.")] = None,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Take every offset that has no row and that the topic no longer keeps for lost.",
+        ),
+    ] = False,
+    json_: Json = False,
+) -> None:
+    """Compare the tables with the topics: every offset exactly once? Exit code 1 if not."""
+    configure("error", "console")
+    console = Console(stderr=json_, log_path=False, soft_wrap=True)
+    with workplace(None) as place:
+        wanted = Audit(console, place, split(topics), bootstrap_servers, spark, lake, strict)
+        found = result(wanted.run)
+    if json_:
+        sys.stdout.write(json.dumps(found.to_json(), indent=2) + "\n")
+    else:
+        console.print(table(found))
+    raise typer.Exit(EXIT_OK if found.clean else EXIT_FAILED)

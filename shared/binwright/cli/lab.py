@@ -30,7 +30,7 @@ from binwright.lab.paper import report
 from binwright.lab.spread import Told, spread
 from binwright.lab.trials import Outcome, Score, Source, Trial, compare
 
-app = typer.Typer(no_args_is_help=True, help="Compare packings offline.")
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Compare packings offline.")
 
 EMBEDDED = "embedded"
 FOUR = ("mwf", "mbf", "mwfp", "mbfp")

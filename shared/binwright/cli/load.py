@@ -7,13 +7,13 @@ import typer
 from rich.console import Console
 
 from binwright.cli.options import Bootstrap, settings_at
+from binwright.cli.work import run
 from binwright.core.errors import SettingsError
 from binwright.lab.load import Played, play
 from binwright.lab.pacing import Load
 from binwright.lab.streams import Walk, generate
 from binwright.shell.bus import KafkaBus
 from binwright.shell.logs import configure
-from binwright.shell.run import run
 from binwright.shell.settings import Settings
 
 FOR_EVER_S = 1e9

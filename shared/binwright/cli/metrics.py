@@ -14,10 +14,10 @@ from rich.console import Console
 from binwright.cli.options import Bootstrap, settings_at
 from binwright.cli.record import Place, Recorder, Replayer
 from binwright.cli.top import Top, Wish, draw
+from binwright.cli.work import run
 from binwright.core.errors import SettingsError
 from binwright.lab.board import Board, Key
 from binwright.shell.logs import configure
-from binwright.shell.run import run
 
 Spark = Annotated[
     str | None, typer.Option(help="A Spark Connect server, sc://HOST:PORT; else one is embedded.")

@@ -6,6 +6,9 @@ import typer
 
 from binwright.shell.settings import Settings, load_settings
 
+Topics = Annotated[str, typer.Option(help="Topics, separated by commas.")]
+Spark = Annotated[str | None, typer.Option(help="A Spark Connect server, sc://HOST:PORT.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Bootstrap = Annotated[str | None, typer.Option(help="Kafka's address, HOST:PORT.")]
 
 

@@ -16,6 +16,7 @@ from rich.markup import escape
 
 from binwright.cli.options import Bootstrap, settings_at
 from binwright.cli.screen import draw
+from binwright.cli.work import run
 from binwright.core.errors import WorldError
 from binwright.core.ports import Bus
 from binwright.lab.picture import Picture
@@ -26,7 +27,7 @@ from binwright.shell.bus import KafkaBus
 from binwright.shell.gauges import CONTENT_TYPE, exposition
 from binwright.shell.http import Answer, answering
 from binwright.shell.logs import configure
-from binwright.shell.run import endless, first_cause, meanwhile, run
+from binwright.shell.run import endless, first_cause, meanwhile
 from binwright.shell.settings import Settings
 
 WIDTH = 130  # characters

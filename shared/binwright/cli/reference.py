@@ -1,5 +1,7 @@
 """`binwright settings`: every setting there is, as a page."""
 
+import sys
+
 from pydantic.fields import FieldInfo
 
 from binwright.shell.settings import Section, Settings
@@ -41,3 +43,8 @@ def _table(fields: dict[str, FieldInfo]) -> str:
 
 def _default(value: object) -> str:
     return "" if value in (None, (), {}) else f"`{value}`"
+
+
+def command() -> None:
+    """Print every setting there is, with its default."""
+    sys.stdout.write(page())

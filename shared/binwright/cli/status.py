@@ -17,6 +17,7 @@ from rich.text import Text
 
 from binwright.cli.options import Bootstrap, settings_at
 from binwright.cli.screen import TABLE_COLOURS, megabytes
+from binwright.cli.work import run
 from binwright.core import wire
 from binwright.core.errors import TopicMissing, WorldError
 from binwright.core.messages import Inbound, Measurement
@@ -28,7 +29,6 @@ from binwright.shell.bus import KafkaBus
 from binwright.shell.history import History
 from binwright.shell.letters import INBOX, Decoder
 from binwright.shell.logs import configure
-from binwright.shell.run import run
 from binwright.shell.settings import METADATA_SUFFIX, Settings
 
 RECENT = 500  # measurements: what was said lately of all topics

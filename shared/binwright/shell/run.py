@@ -80,10 +80,22 @@ def complain(error: UserError) -> int:
     return EXIT_USAGE
 
 
-def run(main: Callable[[], Awaitable[None]]) -> int:
+def plainly(error: BinwrightError) -> None:
+    """Tell in a sentence what failed: to who typed a command."""
+    sys.stderr.write(f"binwright: {error}\n")
+
+
+def _logged(error: BinwrightError) -> None:
+    log.error("service.failed", error=type(error).__name__, reason=str(error))
+
+
+def run(
+    main: Callable[[], Awaitable[None]], tell: Callable[[BinwrightError], None] = _logged
+) -> int:
     """Run `main` until it ends or SIGTERM or SIGINT cancels it; return the exit code.
 
-    0: ended or was asked to; 1: failed; 2: a person has to change something.
+    0: ended or was asked to; 1: failed, and `tell` is told why; 2: a person has to change
+    something.
     """
     try:
         uvloop.run(_until_signalled(main))
@@ -93,7 +105,7 @@ def run(main: Callable[[], Awaitable[None]]) -> int:
             case UserError():
                 return complain(cause)
             case BinwrightError():
-                log.error("service.failed", error=type(cause).__name__, reason=str(cause))  # noqa: TRY400 - expected
+                tell(cause)
                 return EXIT_FAILED
             case _:
                 raise

@@ -1,0 +1,29 @@
+"""`binwright generate`: a measurement stream by the paper's rule."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from binwright.cli.options import Topics
+from binwright.cli.work import split
+from binwright.lab import streams
+
+
+def command(  # noqa: PLR0913 - one parameter for each option
+    file: Annotated[Path, typer.Argument(help="Where to write the stream (JSON).")],
+    *,
+    topics: Topics = "orders,clicks",
+    partitions: Annotated[int, typer.Option(min=1, help="Of each topic.")] = 16,
+    rows: Annotated[int, typer.Option(min=1, help="Measurements.")] = 100,
+    delta: Annotated[int, typer.Option(min=0, help="Largest step, per cent of capacity.")] = 5,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same stream.")] = 0,
+    start: Annotated[
+        int | None, typer.Option(min=0, max=100, help="Every rate at first; else drawn evenly.")
+    ] = None,
+) -> None:
+    """Make a measurement stream by the paper's rule (a random walk of every rate)."""
+    walk = streams.Walk(
+        topics=split(topics), partitions=partitions, rows=rows, delta=delta, seed=seed, start=start
+    )
+    streams.write(file, list(streams.generate(walk)))

@@ -1,0 +1,28 @@
+"""`binwright monitor`, `controller` and `consumer`: one service alone, as a process."""
+
+from importlib import import_module
+from typing import Annotated
+
+import typer
+
+
+def monitor() -> None:
+    """Run the monitor alone, with the settings of the file and the environment."""
+    _serve("monitor")
+
+
+def controller() -> None:
+    """Run a controller alone, with the settings of the file and the environment."""
+    _serve("controller")
+
+
+def consumer(
+    slot: Annotated[int, typer.Option(help="The consumer's number, 0 or more.")],
+) -> None:
+    """Run one consumer alone, with the settings of the file and the environment."""
+    _serve("consumer", "--slot", str(slot))
+
+
+def _serve(service: str, *arguments: str) -> None:
+    """Import only this one: each has libraries that the others do without."""
+    raise typer.Exit(import_module(f"binwright.{service}.__main__").main(list(arguments)))
