@@ -48,6 +48,16 @@ def test_a_capacity_of_the_settings_belongs_to_their_limit() -> None:
     assert found.capacity == 50.0
 
 
+def test_slots_may_have_limits_of_their_own() -> None:
+    base = load_settings(controller={"slot_limits": {"1": 5.0}})
+    found = settings_of(made(slotLimits={"0": 80, "12": 20.5}), base).controller
+    assert found.slot_limits == {0: 80.0, 12: 20.5}
+    assert settings_of(made(), base).controller.slot_limits == {1: 5.0}
+    assert settings_of(made(limitBytesPerSecond=60), base).controller.slot_limits == {}
+    with pytest.raises(SettingsError, match="no slots \\[4\\], max_slots is 3"):
+        settings_of(made(slotLimits={"4": 80}, maxConsumers=3), base)
+
+
 def test_all_that_does_not_hold_is_named() -> None:
     with pytest.raises(SettingsError, match=r"max_slots: .*; mode: "):
         settings_of(made(mode="perhaps", maxConsumers=0), load_settings())

@@ -236,6 +236,7 @@ async def test_the_api_server_refuses_what_cannot_be(board: Board) -> None:
         "bad", topics=["a"], limitBytesPerSecond=10, capacityBytesPerSecond=20
     )
     assert "Unsupported value" in await board.refused("bad", topics=["a"], mode="perhaps")
+    assert "slots are numbers" in await board.refused("bad", topics=["a"], slotLimits={"one": 5})
     assert "unknown field" in await board.refused("bad", topics=["a"], topic="b")
-    await board.make("good", topics=["a"], group="g")
+    await board.make("good", topics=["a"], group="g", slotLimits={"0": 5, "1": 10.5})
     assert "group cannot be changed" in await board.refused("good", topics=["a"], group="h")

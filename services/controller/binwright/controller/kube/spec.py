@@ -31,6 +31,7 @@ _STAGING = {"staging": "path"}
 _CONTROLLER = {
     "limitBytesPerSecond": "limit_bytes_per_s",
     "capacityBytesPerSecond": "capacity_bytes_per_s",
+    "slotLimits": "slot_limits",
     "packing": "packing",
     "maxConsumers": "max_slots",
     "mode": "mode",
