@@ -9,6 +9,7 @@ from binwright.controller.deploy import kubernetes_groups
 from binwright.controller.kube.api import Obj
 from binwright.controller.kube.spec import environment, settings_of
 from binwright.controller.measurements import Measurements
+from binwright.controller.realm import realm
 from binwright.core.errors import SettingsError
 from binwright.shell.settings import load_settings
 from binwright.testing.bus import FakeBus
@@ -56,6 +57,13 @@ def test_slots_may_have_limits_of_their_own() -> None:
     assert settings_of(made(limitBytesPerSecond=60), base).controller.slot_limits == {}
     with pytest.raises(SettingsError, match="no slots \\[4\\], max_slots is 3"):
         settings_of(made(slotLimits={"4": 80}, maxConsumers=3), base)
+
+
+def test_a_group_may_have_a_least_number_of_consumers() -> None:
+    found = settings_of(made(minConsumers=2, maxConsumers=3), load_settings())
+    assert realm(found).rules.min_slots == 2
+    with pytest.raises(SettingsError, match=r"min_slots \(4\) must not exceed max_slots \(3\)"):
+        settings_of(made(minConsumers=4, maxConsumers=3), load_settings())
 
 
 def test_all_that_does_not_hold_is_named() -> None:

@@ -128,6 +128,16 @@ def test_a_plan_is_told_with_its_reasons() -> None:
     assert (plan.consumers, plan.targets) == (1, {P: A, Q: A})
 
 
+def test_fewer_consumers_than_wanted_force_a_plan_that_has_them() -> None:
+    reign = holding(RATES, {P: A, Q: A})
+    reign.state = replace(
+        reign.state, group=replace(reign.state.group, rules=replace(RULES, min_slots=2))
+    )
+    (plan,) = [m for m in published(reign.pack({P: A, Q: A})) if isinstance(m, Planned)]
+    assert plan.reasons[0] == "1 of at least 2 consumers read"
+    assert set(plan.targets.values()) == {A, B}
+
+
 def test_no_more_consumers_than_allowed() -> None:
     reign = Reign(rules=replace(RULES, max_slots=1))
     reign.claim()

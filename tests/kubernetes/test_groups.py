@@ -236,6 +236,9 @@ async def test_the_api_server_refuses_what_cannot_be(board: Board) -> None:
         "bad", topics=["a"], limitBytesPerSecond=10, capacityBytesPerSecond=20
     )
     assert "Unsupported value" in await board.refused("bad", topics=["a"], mode="perhaps")
+    assert "minConsumers must not exceed" in await board.refused(
+        "bad", topics=["a"], minConsumers=3, maxConsumers=2
+    )
     assert "slots are numbers" in await board.refused("bad", topics=["a"], slotLimits={"one": 5})
     assert "unknown field" in await board.refused("bad", topics=["a"], topic="b")
     await board.make("good", topics=["a"], group="g", slotLimits={"0": 5, "1": 10.5})

@@ -11,6 +11,9 @@ def forces(group: Group) -> tuple[str, ...]:
         limit = group.rules.limit_of(slot)
         if load > limit and len(group.partitions.of(slot)) > 1:
             found.append(f"consumer {slot} carries {load:,.0f} B/s, limit {limit:,.0f}")
+    wanted = min(group.rules.min_slots, len(group.partitions))
+    if 0 < (reading := len(group.loads())) < wanted:  # of none the next line tells
+        found.append(f"{reading} of at least {wanted} consumers read")
     if unread := len(group.unread()):
         found.append(f"{unread} without a reader")
     if gone := len(group.all_gone()):

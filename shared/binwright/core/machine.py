@@ -44,6 +44,7 @@ from binwright.core.monitors import listen
 from binwright.core.moving import Goal, advance, arrived, goal, started_elsewhere
 from binwright.core.packing.cap import relieves, within
 from binwright.core.packing.capacity import per_slot
+from binwright.core.packing.floor import at_least
 from binwright.core.plan import Plan, Rejected, weigh
 from binwright.core.present import by_those_present
 from binwright.core.relief import comfort, last_slots, leavers, reader_plan, relief, relieved
@@ -301,6 +302,7 @@ def _reassign_packed(state: Reassign, event: Packed) -> Step:
     target = within(event.target, rates, capacities, group.rules.max_slots)
     if target != event.target and not relieves(rates, capacities, current, target):
         return _rejected(group, event.now, f"all {group.rules.max_slots} consumers are full")
+    target = at_least(target, rates, capacities, current, group.rules.min_slots)
     target = by_those_present(group, target)
     plan = weigh(rates, group.rules.capacity, current, target, state.forced_by)
     if isinstance(plan, Rejected):

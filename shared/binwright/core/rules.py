@@ -24,6 +24,7 @@ class Rules:
     repeat_s: float = 10.0
     stale_s: float = 90.0
     max_slots: int = 100
+    min_slots: int = 1
     mode: Mode = "act"
     limits: Mapping[Slot, BytesPerSecond] = field(default_factory=dict)  # that differ from `limit`
 

@@ -22,6 +22,7 @@ def rules(settings: Settings) -> Rules:
         repeat_s=chosen.repeat_s,
         stale_s=STALE_WINDOWS * settings.monitor.window_s,
         max_slots=chosen.max_slots,
+        min_slots=chosen.min_slots,
         mode=chosen.mode,
         limits={Slot(s): BytesPerSecond(limit) for s, limit in chosen.slot_limits.items()},
     )

@@ -21,6 +21,8 @@ class ControllerSettings(Section):
     """Who reads what: sticky or sticky:PRICE, exact, or one of the paper's (docs/packing.md)."""
     max_slots: Annotated[int, Field(ge=1, le=10_000)] = 100
     """No more consumers than this, whatever the load."""
+    min_slots: Annotated[int, Field(ge=1, le=10_000)] = 1
+    """No fewer consumers than this, or than there are partitions, however little the load."""
     fleet: Literal["process", "docker", "kubernetes", "fixed"] = "process"
     """Where consumers run: our processes, containers, Deployments, or slots that others run."""
     mode: Literal["observe", "approve", "act"] = "act"
@@ -49,6 +51,10 @@ class ControllerSettings(Section):
             raise ValueError(
                 f"capacity_bytes_per_s ({self.capacity:g}) must not exceed "
                 f"limit_bytes_per_s ({self.limit_bytes_per_s:g})"
+            )
+        if self.min_slots > self.max_slots:
+            raise ValueError(
+                f"min_slots ({self.min_slots}) must not exceed max_slots ({self.max_slots})"
             )
         if beyond := sorted(slot for slot in self.slot_limits if slot >= self.max_slots):
             raise ValueError(f"slot_limits: no slots {beyond}, max_slots is {self.max_slots}")

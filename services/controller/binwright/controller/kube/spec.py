@@ -34,6 +34,7 @@ _CONTROLLER = {
     "slotLimits": "slot_limits",
     "packing": "packing",
     "maxConsumers": "max_slots",
+    "minConsumers": "min_slots",
     "mode": "mode",
 }
 _BUDGETS = {
