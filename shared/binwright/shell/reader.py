@@ -89,10 +89,10 @@ class KafkaReader:
         return self._shared.answered(self._partition)
 
     async def _fetched(self, timeout_s: float) -> Sequence[Record]:
+        self._shared.wanted(self._partition)
         records = await self._place.take(READ_RECORDS, timeout_s)
         if records:
             self._next = records[-1].offset + 1
-            self._shared.taken(self._partition)
         return records
 
     async def _skip(self) -> None:

@@ -67,14 +67,14 @@ class Place:
             async with asyncio.timeout(timeout_s):
                 await self.news.wait()
         found = [self.waiting.popleft() for _ in range(min(most, len(self.waiting)))]
-        fault = self.fault
-        if not self.waiting and (found or not fault):
+        fault = None
+        if not found:
+            fault, self.fault = self.fault, None
+        if not self.waiting and not self.fault:
             self.news.clear()
-        if found or not fault:
-            return found
-        self.fault = None
-        self.news.clear()
-        raise fault
+        if fault:
+            raise fault
+        return found
 
 
 class SharedConsumer:
@@ -134,9 +134,10 @@ class SharedConsumer:
             self._paused.discard(partition)
             self._change()
 
-    def taken(self, partition: Theirs) -> None:
-        """Fetch on if this partition was let wait."""
-        if partition in self._paused and len(self._places[partition].waiting) < MOST_FETCHED:
+    def wanted(self, partition: Theirs) -> None:
+        """Fetch on if this partition was let wait, and its reader has seen to what was wrong."""
+        place = self._places[partition]
+        if partition in self._paused and not place.fault and len(place.waiting) < MOST_FETCHED:
             self._resume(partition)
 
     def answered(self, partition: Theirs) -> int | None:
@@ -157,7 +158,8 @@ class SharedConsumer:
     def _pause(self, partitions: Iterable[Theirs]) -> None:
         for partition in self._places.keys() & set(partitions) - self._paused:
             self._paused.add(partition)
-            self._client.pause(partition)
+            with contextlib.suppress(IllegalStateError):  # not assigned any more, or not yet
+                self._client.pause(partition)
 
     def _resume(self, partition: Theirs) -> None:
         if partition in self._paused:
@@ -187,10 +189,8 @@ class SharedConsumer:
                 await self._turn()
             except OffsetOutOfRangeError as exc:
                 self._tell(exc, set(exc.args[0]))
-                self._pause(exc.args[0])  # until its reader has looked where to go on
             except TopicAuthorizationFailedError as exc:
                 self._tell(exc, {p for p in self._places if p.topic in exc.args})
-                await asyncio.sleep(REST_S)
             except KafkaError as exc:
                 self._tell(exc, set(self._places))
                 await asyncio.sleep(REST_S)
@@ -221,6 +221,8 @@ class SharedConsumer:
         await asyncio.sleep(0)  # getmany may return without having waited
 
     def _tell(self, fault: KafkaError, partitions: set[Theirs]) -> None:
+        """Let these wait until their readers have seen the fault; the others go on."""
+        self._pause(partitions)
         for partition in partitions:
             if place := self._places.get(partition):
                 place.fail(fault)
