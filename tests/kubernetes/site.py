@@ -1,6 +1,7 @@
 """A test's own namespace, with the shipped rights and a template of its own."""
 
 import asyncio
+import contextlib
 import re
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -16,6 +17,7 @@ from binwright.controller.fleets.kubernetes import KubernetesFleet
 from binwright.controller.kube.api import Api, Obj, configured
 from binwright.controller.kube.cluster import Cluster, opened
 from binwright.controller.kube.deployment import Owner, Shape, slot_of
+from binwright.core.errors import WorldError
 from binwright.core.model import Slot
 from binwright.shell.settings import KubernetesSettings
 
@@ -122,15 +124,16 @@ class Site:
         """Play the controller, to whom every process says that it is ready, but the mute."""
         since: dict[tuple[Slot, int], float] = {}
         while True:
-            pods = {slot: pod for slot, pod in (await self.pods()).items() if is_ready(pod)}
-            now = asyncio.get_running_loop().time()
-            since = {
-                (slot, pid): since.get((slot, pid), now)
-                for slot, pod in pods.items()
-                if pod["spec"]["containers"][0]["image"] not in self.mute
-                for pid in [pid_of(pod)]
-            }
-            fleet.notice({slot: at for (slot, _), at in since.items()})
+            with contextlib.suppress(WorldError):  # some tests take the API server away
+                pods = {slot: pod for slot, pod in (await self.pods()).items() if is_ready(pod)}
+                now = asyncio.get_running_loop().time()
+                since = {
+                    (slot, pid): since.get((slot, pid), now)
+                    for slot, pod in pods.items()
+                    if pod["spec"]["containers"][0]["image"] not in self.mute
+                    for pid in [pid_of(pod)]
+                }
+                fleet.notice({slot: at for (slot, _), at in since.items()})
             await asyncio.sleep(0.5)
 
     async def deployments(self) -> dict[Slot, Obj]:
