@@ -1,0 +1,31 @@
+"""What tests of the bus do to a broker and its readers."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from aiokafka.admin import AIOKafkaAdminClient
+
+from binwright.core.ports import Reader, Record
+from binwright.shell.broker import client_options
+from binwright.shell.settings import KafkaSettings
+
+DEADLINE_S = 60.0
+
+
+def settings(bootstrap: str, patience_s: float = 30.0) -> KafkaSettings:
+    return KafkaSettings(bootstrap_servers=bootstrap, request_timeout_s=patience_s)
+
+
+@asynccontextmanager
+async def administered(broker: str) -> AsyncIterator[AIOKafkaAdminClient]:
+    admin = AIOKafkaAdminClient(**client_options(settings(broker)))
+    await admin.start()
+    yield admin
+    await admin.close()
+
+
+async def read(reader: Reader, count: int) -> list[Record]:
+    records: list[Record] = []
+    while len(records) < count:
+        records += await reader.read(1.0)
+    return records
