@@ -19,12 +19,12 @@ from binwright.lab.recorder import FileKeeper, Keeper, TableKeeper, read_table, 
 from binwright.lab.replay import replay
 from binwright.lab.spark import LakeReader, lake_reader
 from binwright.shell.bus import KafkaBus
+from binwright.shell.letters import METRICS_PARTITION
 from binwright.shell.settings import Settings
 
 TABLE = "delta://"
 FILE_PORTION_S = 1.0
 TABLE_PORTION_S = 30.0
-METRICS_PARTITION = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from binwright.lab.status import ProposalStatus, Status, status
 from binwright.shell.broker import Cluster
 from binwright.shell.bus import KafkaBus
 from binwright.shell.history import History
-from binwright.shell.letters import INBOX, Decoder
+from binwright.shell.letters import INBOX, METRICS_PARTITION, Decoder
 from binwright.shell.logs import configure
 from binwright.shell.settings import METADATA_SUFFIX, Settings
 
@@ -146,8 +146,8 @@ async def _follow_group(bus: KafkaBus, stack: AsyncExitStack, topic: str) -> Fol
 
 
 async def _follow_metrics(bus: KafkaBus, stack: AsyncExitStack, topic: str) -> Followed:
-    end = await bus.end(topic, INBOX)
-    reader = await bus.reader(topic, INBOX, max(0, end - RECENT))
+    end = await bus.end(topic, METRICS_PARTITION)
+    reader = await bus.reader(topic, METRICS_PARTITION, max(0, end - RECENT))
     stack.push_async_callback(reader.close)
     return Followed(reader, end, Decoder(wire.decode_measurement))
 

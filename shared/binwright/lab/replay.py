@@ -9,9 +9,7 @@ from uuid import uuid4
 from binwright.core.messages import Measurement
 from binwright.core.monitors import Monitors, take
 from binwright.core.ports import Bus
-from binwright.shell.letters import METRICS_CONFIG, post
-
-PARTITION = 0
+from binwright.shell.letters import METRICS_CONFIG, METRICS_PARTITION, post
 
 
 async def replay(
@@ -54,7 +52,7 @@ async def replay(
             number=count,
             interval_s=said.interval_s / speed,
         )
-        await post(bus, topic, PARTITION, again)
+        await post(bus, topic, METRICS_PARTITION, again)
         told(again)
         count += 1
     return count

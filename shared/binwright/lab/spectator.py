@@ -4,7 +4,7 @@ import asyncio
 
 from binwright.core.ports import Bus, Reader
 from binwright.lab.picture import Picture
-from binwright.shell.letters import INBOX, inbound, measurements
+from binwright.shell.letters import INBOX, METRICS_PARTITION, inbound, measurements
 
 
 async def spectate(bus: Bus, metadata_topic: str, metrics_topic: str, picture: Picture) -> None:
@@ -15,7 +15,7 @@ async def spectate(bus: Bus, metadata_topic: str, metrics_topic: str, picture: P
         BrokerUnavailable: Kafka does not answer.
     """
     heard = await bus.reader(metadata_topic, INBOX, 0)
-    measured = await bus.reader(metrics_topic, 0, 0)
+    measured = await bus.reader(metrics_topic, METRICS_PARTITION, 0)
     try:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(_hear(heard, picture))

@@ -17,6 +17,9 @@ log = structlog.get_logger()
 INBOX = 0
 """The controllers' own partition of the metadata topic."""
 
+METRICS_PARTITION = 0
+"""Of the metrics topic: all that is measured, in order."""
+
 LANDING_PARTITIONS = 8
 """Of a group's landing topic; a table's announcements are all in one of them."""
 

@@ -12,14 +12,11 @@ from binwright.core.errors import BrokerUnavailable, WorldError
 from binwright.core.messages import Measurement
 from binwright.core.parts import whole_key
 from binwright.core.ports import Bus, Reader
-from binwright.shell.letters import Decoder
+from binwright.shell.letters import METRICS_PARTITION, Decoder
 from binwright.shell.pauses import Pause
 from binwright.shell.run import endless, meanwhile
 
 log = structlog.get_logger()
-
-PARTITION = 0
-"""Of the metrics topic: all that is measured, in order."""
 
 READ_S, RETRY_S, LONGEST_RETRY_S = 5.0, 1.0, 10.0
 
@@ -58,8 +55,8 @@ class Measurements:
         while True:
             await self._wanted.wait()
             try:
-                end = await self._bus.end(self._topic, PARTITION)
-                reader = await self._bus.reader(self._topic, PARTITION, end)
+                end = await self._bus.end(self._topic, METRICS_PARTITION)
+                reader = await self._bus.reader(self._topic, METRICS_PARTITION, end)
                 pause = Pause(LONGEST_RETRY_S, first_s=RETRY_S)
                 try:
                     await self._pass_on(reader)

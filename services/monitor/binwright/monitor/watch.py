@@ -13,13 +13,11 @@ from binwright.core.errors import WorldError
 from binwright.core.messages import Measurement, PartitionRate
 from binwright.core.ports import Bus, Logs, LogSample, Selection
 from binwright.core.rate import TopicRates
-from binwright.shell.letters import METRICS_CONFIG, post
+from binwright.shell.letters import METRICS_CONFIG, METRICS_PARTITION, post
 from binwright.shell.settings import MonitorSettings
 
 log = structlog.get_logger()
 
-PARTITION = 0
-"""Of the metrics topic: all that is measured, in order."""
 LONGEST_REST_S = 30.0
 LARGEST_PART = 4_000
 """Partitions in one message: of at most 160 bytes each, well below a broker's limit of 1 MiB."""
@@ -154,4 +152,4 @@ class Watch:
             )
 
     async def _publish(self, measurement: Measurement) -> None:
-        await post(self._bus, self._how.topic, PARTITION, measurement)
+        await post(self._bus, self._how.topic, METRICS_PARTITION, measurement)
