@@ -1,4 +1,6 @@
-"""Waiting longer and longer for what does not come."""
+"""Waiting: for what comes, and longer and longer for what does not."""
+
+import asyncio
 
 FIRST_S, LONGEST_S = 0.5, 30.0
 
@@ -14,3 +16,12 @@ class Pause:
         """Return how long to wait now."""
         now_s, self._next_s = self._next_s, min(2 * self._next_s, self._longest_s)
         return now_s
+
+
+async def until_set(event: asyncio.Event, timeout_s: float) -> None:
+    """Wait for the event, and no longer than `timeout_s`."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            await event.wait()
+    except TimeoutError:
+        return

@@ -22,6 +22,7 @@ from aiokafka.errors import (
 from binwright.core.errors import WorldError
 from binwright.core.ports import Record
 from binwright.shell.broker import stop_client
+from binwright.shell.pauses import until_set
 
 log = structlog.get_logger()
 
@@ -63,9 +64,7 @@ class Place:
 
     async def take(self, most: int, timeout_s: float) -> list[Record]:
         """Return what comes next, or nothing after `timeout_s`; raise what went wrong."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(timeout_s):
-                await self.news.wait()
+        await until_set(self.news, timeout_s)
         found = [self.waiting.popleft() for _ in range(min(most, len(self.waiting)))]
         fault = None
         if not found:

@@ -14,6 +14,7 @@ from binwright.core.consumer.buffer import Buffer
 from binwright.core.errors import BrokerUnavailable, TopicMissing
 from binwright.core.model import TopicPartition
 from binwright.core.ports import Intake
+from binwright.shell.pauses import until_set
 
 log = structlog.get_logger()
 
@@ -95,11 +96,7 @@ class Reading:
 
     async def _woken(self, timeout_s: float) -> None:
         self._wake.clear()
-        try:
-            async with asyncio.timeout(timeout_s):
-                await self._wake.wait()
-        except TimeoutError:
-            return
+        await until_set(self._wake, timeout_s)
 
     async def _fetch(self, most: int) -> None:
         try:

@@ -18,7 +18,7 @@ from binwright.core.model import Slot, TopicPartition
 from binwright.core.ports import Bus, Intake, Staging
 from binwright.core.writer.chain import same_topic
 from binwright.shell.letters import LANDING_CONFIG, LANDING_PARTITIONS, post
-from binwright.shell.pauses import Pause
+from binwright.shell.pauses import Pause, until_set
 
 log = structlog.get_logger()
 
@@ -100,11 +100,7 @@ class Stager:
 
     async def _woken(self, timeout_s: float) -> None:
         self._wake.clear()
-        try:
-            async with asyncio.timeout(timeout_s):
-                await self._wake.wait()
-        except TimeoutError:
-            return
+        await until_set(self._wake, timeout_s)
 
     def _take(self, files: asyncio.TaskGroup, topic: str) -> None:
         oldest = self._buffer.oldest_at(topic)

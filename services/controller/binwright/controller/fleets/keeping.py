@@ -1,7 +1,6 @@
 """What the fleets that keep looking have in common, wherever their consumers run."""
 
 import asyncio
-import contextlib
 import math
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ import structlog
 from binwright.core.errors import WorldError
 from binwright.core.model import Slot
 from binwright.shell.gauges import Sample
+from binwright.shell.pauses import until_set
 
 log = structlog.get_logger()
 
@@ -46,9 +46,7 @@ async def keep(
     """
     rest_s = FIRST_REST_S
     while True:
-        with contextlib.suppress(TimeoutError):  # then look although nothing is known to change
-            async with asyncio.timeout(every_s):
-                await changed.wait()
+        await until_set(changed, every_s)  # then look although nothing is known to change
         await asyncio.sleep(gather_s)
         changed.clear()
         try:
