@@ -193,5 +193,14 @@ async def process(
         await asyncio.wait({found.running})
 
 
+@asynccontextmanager
+async def writing() -> AsyncIterator[tuple[Scene, Process]]:
+    """Run a writer of `orders` in a scene of its own, from when its claim is done."""
+    scene = await Scene().prepare()
+    async with process(scene, "orders") as writer:
+        await seconds(5)
+        yield scene, writer
+
+
 async def seconds(duration_s: float) -> None:
     await asyncio.sleep(duration_s)

@@ -6,7 +6,7 @@ import pytest
 
 from binwright.testing.lake import Failure
 
-from .scene import P, Q, Scene, once, process, seconds
+from .scene import P, Q, Scene, once, process, seconds, writing
 
 pytestmark = pytest.mark.looptime
 
@@ -92,9 +92,7 @@ async def test_of_two_that_claim_at_once_one_gives_up_the_role() -> None:
 @pytest.mark.parametrize("failure", [Failure.UNCLEAR_LANDED, Failure.UNCLEAR, Failure.CONFLICT])
 async def test_a_commit_without_a_verdict_is_sent_again_as_it_was(failure: Failure) -> None:
     """The same batch under the same version, though more was staged meanwhile."""
-    scene = await Scene().prepare()
-    async with process(scene, "orders") as writer:
-        await seconds(5)
+    async with writing() as (scene, writer):
         writer.lake.fail_next(failure)
         await scene.land({P: (0, 10)})
         await seconds(1)
@@ -108,9 +106,7 @@ async def test_a_commit_without_a_verdict_is_sent_again_as_it_was(failure: Failu
 
 
 async def test_a_commit_that_overran_its_time_and_landed_later_lands_once() -> None:
-    scene = await Scene().prepare()
-    async with process(scene, "orders") as writer:
-        await seconds(5)
+    async with writing() as (scene, writer):
         writer.lake.write_timeout_s, writer.lake.latency_s = 2.0, 9.0
         await scene.land({P: (0, 10)})
         await seconds(2.5)
@@ -123,9 +119,7 @@ async def test_a_commit_that_overran_its_time_and_landed_later_lands_once() -> N
 
 async def test_a_refusal_says_nothing_of_what_was_sent_before_without_a_verdict() -> None:
     """The first attempt lands while the table is waited for: only a new claim shuts it out."""
-    scene = await Scene().prepare()
-    async with process(scene, "orders") as writer:
-        await seconds(5)
+    async with writing() as (scene, writer):
         writer.lake.write_timeout_s, writer.lake.latency_s = 4.5, 8.0
         await scene.land({P: (0, 10)})
         await seconds(5)
@@ -170,9 +164,7 @@ async def test_a_commit_that_is_skipped_at_once_was_shut_out() -> None:
 
 
 async def test_a_staged_file_is_deleted_only_when_a_commit_with_a_verdict_holds_all_of_it() -> None:
-    scene = await Scene().prepare()
-    async with process(scene, "orders") as writer:
-        await seconds(5)
+    async with writing() as (scene, writer):
         writer.lake.fail_next(*[Failure.UNCLEAR] * 5, Failure.UNCLEAR_LANDED)
         file = await scene.land({P: (0, 10)})
         for _ in range(40):
@@ -234,9 +226,7 @@ async def test_a_range_that_begins_later_than_what_is_committed_waits() -> None:
 
 async def test_a_verdict_is_looked_for_as_far_back_as_others_commits_need() -> None:
     """Hundreds of commits of somebody else's came between."""
-    scene = await Scene().prepare()
-    async with process(scene, "orders") as writer:
-        await seconds(5)
+    async with writing() as (scene, writer):
         writer.lake.fail_next(Failure.UNCLEAR_LANDED)
         await scene.land({P: (0, 10)})
         await seconds(1.2)

@@ -6,16 +6,14 @@ from binwright.consumer.writer.asking import landing_partition
 from binwright.shell.letters import LANDING_PARTITIONS
 from binwright.testing.lake import Failure
 
-from .scene import LANDING, P, Q, Scene, once, process, seconds
+from .scene import LANDING, P, Q, Scene, once, process, seconds, writing
 
 pytestmark = pytest.mark.looptime
 
 
 @pytest.mark.parametrize("harm", ["lost", "torn"])
 async def test_a_staged_file_that_is_lost_or_torn_is_read_again(harm: str) -> None:
-    scene = await Scene().prepare()
-    async with process(scene, "orders") as writer:
-        await seconds(5)
+    async with writing() as (scene, writer):
         bad = await scene.land({P: (0, 10)})
         if harm == "lost":
             del scene.staging.files["orders"][bad]
@@ -34,9 +32,7 @@ async def test_a_staged_file_that_is_lost_or_torn_is_read_again(harm: str) -> No
 
 
 async def test_all_files_of_a_table_lost_at_once_are_read_again() -> None:
-    scene = await Scene().prepare()
-    async with process(scene, "orders") as writer:
-        await seconds(5)
+    async with writing() as (scene, writer):
         for n in range(5):
             await scene.land({P: (n * 10, n * 10 + 10)})
         scene.staging.lose("orders")
@@ -49,9 +45,7 @@ async def test_all_files_of_a_table_lost_at_once_are_read_again() -> None:
 
 async def test_a_file_lost_while_a_commit_of_it_is_without_a_verdict_lands_once() -> None:
     """The commit has read it, and lands when it was announced anew."""
-    scene = await Scene().prepare()
-    async with process(scene, "orders") as writer:
-        await seconds(5)
+    async with writing() as (scene, writer):
         writer.lake.write_timeout_s, writer.lake.latency_s = 4.5, 8.0
         file = await scene.land({P: (0, 10)})
         await seconds(5)
@@ -65,9 +59,7 @@ async def test_a_file_lost_while_a_commit_of_it_is_without_a_verdict_lands_once(
 
 
 async def test_a_read_failure_for_which_no_file_is_to_blame_is_a_refusal() -> None:
-    scene = await Scene().prepare()
-    async with process(scene, "orders") as writer:
-        await seconds(5)
+    async with writing() as (scene, writer):
         writer.lake.fail_next(Failure.UNREADABLE)
         await scene.land({P: (0, 10)})
         await seconds(3)
@@ -80,9 +72,7 @@ async def test_a_read_failure_for_which_no_file_is_to_blame_is_a_refusal() -> No
 
 
 async def test_an_announcement_that_was_lost_is_noticed_by_what_follows_it() -> None:
-    scene = await Scene().prepare()
-    async with process(scene, "orders") as writer:
-        await seconds(5)
+    async with writing() as (scene, writer):
         scene.produce(P, 20)
         await scene.stage({P: (0, 10)}, announce=False)
         await scene.stage({P: (10, 20)})
@@ -95,9 +85,7 @@ async def test_an_announcement_that_was_lost_is_noticed_by_what_follows_it() -> 
 
 
 async def test_the_last_announcement_that_was_lost_is_noticed_by_kafkas_end() -> None:
-    scene = await Scene().prepare()
-    async with process(scene, "orders") as writer:
-        await seconds(5)
+    async with writing() as (scene, writer):
         scene.produce(P, 10)
         await seconds(50)
 

@@ -6,15 +6,13 @@ import pytest
 
 from binwright.testing.lake import Failure
 
-from .scene import P, Scene, once, process, seconds
+from .scene import P, Scene, once, process, seconds, writing
 
 pytestmark = pytest.mark.looptime
 
 
 async def test_a_stop_waits_for_the_commit_in_flight() -> None:
-    scene = await Scene().prepare()
-    async with process(scene, "orders") as writer:
-        await seconds(5)
+    async with writing() as (scene, writer):
         writer.lake.latency_s = 4.0
         await scene.land({P: (0, 10)})
         await seconds(1)
@@ -87,9 +85,7 @@ async def test_the_next_writer_goes_on_while_the_last_ones_commit_is_in_flight()
 
 
 async def test_a_start_right_behind_a_stop_waits_for_the_stop() -> None:
-    scene = await Scene().prepare()
-    async with process(scene, "orders") as writer:
-        await seconds(5)
+    async with writing() as (scene, writer):
         writer.lake.latency_s = 2.0
         await scene.land({P: (0, 10)})
         await seconds(1)

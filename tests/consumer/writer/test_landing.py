@@ -8,7 +8,7 @@ import pytest
 from binwright.core.model import TopicPartition
 from binwright.core.ports import GroupOffset
 
-from .scene import P, Q, Scene, once, process, seconds
+from .scene import P, Q, Scene, once, process, seconds, writing
 
 pytestmark = pytest.mark.looptime
 
@@ -67,9 +67,7 @@ async def test_committed_offsets_are_told_to_kafka_with_the_topics_id() -> None:
 
 
 async def test_a_group_that_may_not_commit_offsets_lands_all_the_same() -> None:
-    scene = await Scene().prepare()
-    async with process(scene, "orders") as writer:
-        await seconds(5)
+    async with writing() as (scene, writer):
         writer.intake.fail_next(3)
         await scene.land({P: (0, 100)})
         await seconds(3)

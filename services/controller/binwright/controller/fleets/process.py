@@ -18,6 +18,7 @@ import structlog
 from binwright.controller.fleets.keeping import within
 from binwright.core.errors import WorldError
 from binwright.core.model import Slot
+from binwright.shell.pauses import until_set
 
 log = structlog.get_logger()
 
@@ -100,9 +101,7 @@ class ProcessFleet:
     async def run(self) -> None:
         """Keep what is desired running, for ever."""
         while True:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(WATCH_S):
-                    await self._changed.wait()
+            await until_set(self._changed, WATCH_S)
             self._changed.clear()
             if self._known:
                 await self._look()
