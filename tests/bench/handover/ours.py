@@ -60,11 +60,11 @@ class Ours:
         await until(lambda: self._held_by(MEMBERS + 1), GROW_S, "one more consumer holds some")
 
     def _held_by(self, consumers: int) -> bool:
-        """Whether so many read all of it, and the table is written."""
+        """Whether so many, and no more, read all of it, and the table is written."""
         reports = self.picture.reports.values()
         read = [{p for p, at in r.reading.items() if at is not None} for r in reports if r.reading]
         written = any(t.state == "landing" for r in reports for t in r.writing.values())
-        return written and len(read) >= consumers and self._partitions == set().union(*read)
+        return written and len(read) == consumers and self._partitions == set().union(*read)
 
     def _reads_anew(self, slot: Slot, old: int) -> bool:
         return (pid := self._pid(slot)) not in {0, old} and has_read(self.marks, pid)

@@ -21,8 +21,14 @@ from binwright.shell.settings import KafkaSettings
 
 FETCH_BYTES = 8 << 20  # of one answer of one broker, compressed: larger ones are no faster
 PARTITION_BYTES = 1 << 20
-FETCH_WAIT_MS = 100
-"""A partition is fetched, once started, when its broker has answered the fetch under way."""
+GATHERED_BYTES = 1 << 16
+FETCH_WAIT_MS = 75
+"""A broker answers a fetch when it has so many bytes, or after so long.
+
+Answers with a record or two each made sixteen consumers of 110 kB/s cost three times as much. Longer
+waits would save more, but a partition is fetched, once started, only when its broker has answered
+the fetch under way: this is the longest pause that it adds to a hand-over.
+"""
 
 
 class _Metadata(MetadataRequest):  # type: ignore[misc]  # aiokafka has no types
@@ -59,6 +65,7 @@ class Assigned:
             fetch_max_bytes=FETCH_BYTES,
             max_partition_fetch_bytes=PARTITION_BYTES,
             fetch_max_wait_ms=FETCH_WAIT_MS,
+            fetch_min_bytes=GATHERED_BYTES,
         )
         try:
             await self._consumer.start()
