@@ -32,7 +32,7 @@ SCENARIOS = ("backlog", "live", "tables", "growth")
 
 async def measure(only: Sequence[str], megabytes: int, directory: Path) -> dict[str, Any]:
     """Run the scenarios one after the other; return what was seen."""
-    say = Console(stderr=True).print
+    say = Console(stderr=True, width=160).print
     found: dict[str, Any] = {}
     async with run_broker(directory / "kafka", say=say) as broker:
         ground = Ground(KafkaSettings(bootstrap_servers=broker.bootstrap_servers))
@@ -54,7 +54,7 @@ def show(name: str, rows: Sequence[dict[str, Any]]) -> None:
         table.add_column(column, justify="left" if column == "side" else "right")
     for row in rows:
         table.add_row(*(f"{v:,.2f}" if isinstance(v, float) else str(v) for v in row.values()))
-    Console(stderr=True).print(table)
+    Console(stderr=True, width=160).print(table)
 
 
 def main() -> int:
