@@ -1,6 +1,7 @@
 """One reading of the metrics topic serves all reigns of a process."""
 
 import asyncio
+import re
 
 import pytest
 
@@ -8,6 +9,7 @@ from binwright.controller.measurements import Heard, measuring
 from binwright.core import wire
 from binwright.core.messages import Measurement, PartitionRate
 from binwright.core.model import BytesPerSecond
+from binwright.core.selection import Selection
 from binwright.shell.letters import post
 from binwright.testing.bus import FakeBus
 
@@ -29,6 +31,10 @@ def said(topic: str, number: int, partitions: int = 1) -> Measurement:
     )
 
 
+def named(*topics: str) -> Selection:
+    return Selection(frozenset(topics))
+
+
 def all_of(heard: Heard) -> list[tuple[str, int]]:
     found = []
     while not heard.empty():
@@ -41,8 +47,8 @@ async def test_each_reign_hears_of_its_own_topics_and_all_by_one_reader() -> Non
     bus = FakeBus({TOPIC: 1})
     async with measuring(bus, TOPIC) as measurements:
         with (
-            measurements.heard(["orders", "clicks"]) as one,
-            measurements.heard(["orders"]) as two,
+            measurements.heard(named("orders", "clicks")) as one,
+            measurements.heard(named("orders")) as two,
             measurements.heard(None) as three,
         ):
             await asyncio.sleep(1)
@@ -66,7 +72,7 @@ async def test_what_nobody_here_rules_is_not_decoded(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(wire, "decode_measurement", counted)
     bus = FakeBus({TOPIC: 1})
     async with measuring(bus, TOPIC) as measurements:
-        with measurements.heard(["orders"]) as heard:
+        with measurements.heard(named("orders")) as heard:
             await asyncio.sleep(1)
             for topic in ("others", "orders", "others"):
                 await post(bus, TOPIC, 0, said(topic, 1))
@@ -75,11 +81,63 @@ async def test_what_nobody_here_rules_is_not_decoded(monkeypatch: pytest.MonkeyP
     assert len(decoded) == 1
 
 
+async def test_a_pattern_is_tried_once_for_each_topic_whoever_comes_and_goes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A thousand groups must not try a thousand patterns for every record."""
+    tried: list[str] = []
+    whole = Selection.fits
+
+    def counted(self: Selection, topic: str) -> bool:
+        tried.append(topic)
+        return whole(self, topic)
+
+    monkeypatch.setattr(Selection, "fits", counted)
+    clicks, teas = (Selection(patterns=(re.compile(p),)) for p in ("cl.*", "tea.*"))
+    bus = FakeBus({TOPIC: 1})
+
+    async def measured(number: int) -> None:
+        await asyncio.sleep(1)
+        for topic in ("clicks", "tea", "others"):
+            await post(bus, TOPIC, 0, said(topic, number))
+        await asyncio.sleep(1)
+
+    async with measuring(bus, TOPIC) as measurements:
+        with measurements.heard(clicks) as one:
+            for number in range(3):
+                await measured(number)
+            assert tried == ["clicks", "tea", "others"]
+            with measurements.heard(teas) as two:
+                await measured(3)
+                assert tried == 2 * ["clicks", "tea", "others"]
+                assert all_of(two) == [("tea", 3)]
+            await measured(4)
+            assert len(tried) == 6
+            assert all_of(one) == [("clicks", number) for number in range(5)]
+            assert two.empty()
+
+
+async def test_topics_that_came_and_went_are_not_remembered_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("binwright.controller.measurements.REMEMBERED", 3)
+    bus = FakeBus({TOPIC: 1})
+    async with measuring(bus, TOPIC) as measurements:
+        with measurements.heard(Selection(patterns=(re.compile("day-.*"),))) as heard:
+            await asyncio.sleep(1)
+            for day in range(10):
+                await post(bus, TOPIC, 0, said(f"day-{day}", 1))
+            await asyncio.sleep(1)
+            assert all_of(heard) == [(f"day-{day}", 1) for day in range(10)]
+            assert len(measurements._routes) <= 3
+        assert not any(measurements._routes.values())
+
+
 async def test_a_measurement_in_parts_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("binwright.shell.letters.RECORD_BYTES", 1_000)
     bus = FakeBus({TOPIC: 1})
     async with measuring(bus, TOPIC) as measurements:
-        with measurements.heard(["orders"]) as heard:
+        with measurements.heard(named("orders")) as heard:
             await asyncio.sleep(1)
             await post(bus, TOPIC, 0, said("orders", 1, partitions=500))
             await asyncio.sleep(1)

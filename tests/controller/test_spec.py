@@ -1,5 +1,6 @@
 """A ConsumerGroup object as settings."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from binwright.controller.kube.spec import environment, settings_of
 from binwright.controller.measurements import Measurements
 from binwright.controller.realm import realm
 from binwright.core.errors import SettingsError
+from binwright.core.selection import Selection
 from binwright.shell.settings import load_settings
 from binwright.testing.bus import FakeBus
 
@@ -64,6 +66,32 @@ def test_a_group_may_have_a_least_number_of_consumers() -> None:
     assert realm(found).rules.min_slots == 2
     with pytest.raises(SettingsError, match=r"min_slots \(4\) must not exceed max_slots \(3\)"):
         settings_of(made(minConsumers=4, maxConsumers=3), load_settings())
+
+
+def test_topics_may_be_given_by_patterns_and_those_of_the_settings_do_not_count() -> None:
+    base = load_settings(topics=["base"], topic_patterns=["b.*"])
+    both = realm(settings_of(made(topicPatterns=["cl.*", "tea"]), base)).rules
+    assert [t for t in ("orders", "clicks", "tea", "base") if both.takes(t)] == [
+        "orders",
+        "clicks",
+        "tea",
+    ]
+    only: Obj = {"metadata": {"name": "x"}, "spec": {"topicPatterns": ["cl.*"]}}
+    assert realm(settings_of(only, base)).rules.topics == Selection(
+        frozenset(), (re.compile("cl.*"),), frozenset({"binwright.metrics"})
+    )
+    assert not realm(settings_of(made(), base)).rules.takes("base")
+
+
+def test_a_pattern_that_is_none_is_named_with_its_place() -> None:
+    with pytest.raises(SettingsError, match=r"topicPatterns\.1: .*not a regular expression: '\('"):
+        settings_of(made(topicPatterns=["cl.*", "("]), load_settings())
+
+
+def test_a_group_of_no_topics_does_not_take_what_others_measure() -> None:
+    nothing: Obj = {"metadata": {"name": "x"}, "spec": {}}
+    with pytest.raises(SettingsError, match="neither topics nor topicPatterns"):
+        settings_of(nothing, load_settings())
 
 
 def test_all_that_does_not_hold_is_named() -> None:

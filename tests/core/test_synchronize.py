@@ -1,14 +1,19 @@
 """From everybody's reports to who reads and writes what."""
 
+import re
+from dataclasses import replace
+
 import pytest
 
-from binwright.core.events import Broadcast, Reconcile, Tell
+from binwright.core.events import Broadcast, Reconcile, Say, Tell
 from binwright.core.group import Group, Member
 from binwright.core.messages import Report, StateQuery, StopReading, StopWriting
-from binwright.core.model import Slot
+from binwright.core.model import Slot, TopicPartition
+from binwright.core.selection import Selection
 from binwright.core.synchronize import ask, awaited, collect, concluded
 
 from .builders import (
+    RULES,
     S0,
     S1,
     S2,
@@ -105,6 +110,25 @@ def test_of_two_writers_of_one_table_one_is_stopped() -> None:
     ((slot, stop),) = stops(group(BOTH), *answers)
     assert isinstance(stop, StopWriting)
     assert (slot, stop.epoch, stop.tables) == (S1, 2, ("orders",))
+
+
+@pytest.mark.parametrize(
+    ("topics", "gone"),
+    [
+        (None, []),
+        (Selection(frozenset({"orders", "clicks"})), []),
+        (Selection(frozenset({"orders"})), [C]),
+        (Selection(patterns=(re.compile("cl.*"),)), [P]),
+    ],
+)
+def test_a_topic_that_is_not_selected_any_more_counts_as_deleted(
+    topics: Selection | None, gone: list[TopicPartition]
+) -> None:
+    known = group(BOTH, counts={"orders": 1}, rules=replace(RULES, topics=topics))
+    after, actions = concluded(known, {S0: report(S0, 1, reading=[P, C])})
+    assert after.all_gone() == gone
+    told = [a.facts["topic"] for a in actions if isinstance(a, Say) and a.event == "topic.left"]
+    assert told == [p.topic for p in gone]
 
 
 def test_nothing_of_an_earlier_term_is_believed() -> None:

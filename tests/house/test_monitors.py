@@ -7,7 +7,7 @@ import pytest
 
 from binwright.core.messages import Planned
 from binwright.core.model import TopicPartition
-from binwright.core.ports import Selection
+from binwright.core.selection import Selection
 from binwright.monitor.watch import Watch
 from binwright.shell.settings import MonitorSettings
 
@@ -60,7 +60,7 @@ async def test_without_any_monitor_the_last_assignment_is_held() -> None:
 async def test_topics_of_other_groups_are_none_of_ours() -> None:
     async with world({"orders": 4}) as w:
         w.topics.create("others", 2)
-        everything = Selection(pattern=re.compile(".*"), never=frozenset({METRICS}))
+        everything = Selection(patterns=(re.compile(".*"),), never=frozenset({METRICS}))
         how = MonitorSettings(interval_s=1, window_s=5, topic=METRICS)
         w.tasks.append(asyncio.create_task(Watch(w.topics, w.bus, everything, how).run()))
         w.load({**dict.fromkeys(P, 20_000.0), TopicPartition("others", 0): 50_000.0})

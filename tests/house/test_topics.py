@@ -64,6 +64,38 @@ async def test_a_topic_that_is_added_needs_no_restart_of_any_consumer() -> None:
         await w.settled()
 
 
+async def test_a_later_topic_that_fits_a_pattern_is_landed_without_any_restart() -> None:
+    async with world({"orders": 4}, patterns=["cl.*"]) as w:
+        w.load(dict.fromkeys(P, 15_000.0))
+        await until(w.steady)
+        w.topics.create("clicks", 2)
+        w.load(dict.fromkeys(CLICKS, 10_000.0))
+        await until(lambda: bool(w.values(CLICKS[0])) and w.steady())
+        assert w.fleet.born == {Slot(0): 1}
+        assert len(w.controllers) == 1
+        w.topics.delete("clicks")
+        await until(lambda: w.group().partitions.keys() == set(P) and w.steady())
+        await w.settled()
+
+
+async def test_a_topic_that_is_selected_no_more_is_given_back_and_others_flow() -> None:
+    async with world({"orders": 4, "clicks": 2}) as w:
+        await two_topics(w)
+        w.names = ("orders",)
+        w.kill_controller()
+        w.start_controller()
+        await until(lambda: w.group().partitions.keys() == set(P))
+        await until(lambda: w.group().writers.keys() == {"orders"})
+        assert set(w.report(0).reading) == set(P)
+        before = len(w.values(P[0]))
+        await asyncio.sleep(30)
+        assert len(w.values(P[0])) > before + 20 * 15
+        w.names = ("orders", "clicks")  # and is taken up again, from where it had landed
+        w.kill_controller()
+        w.start_controller()
+        await w.settled()
+
+
 async def test_without_a_monitor_the_dead_are_replaced_all_the_same() -> None:
     """B1: a crashed monitor and one death must not stop the data for good."""
     async with world({"orders": 4}) as w:

@@ -2,8 +2,9 @@
 
 import asyncio
 import contextlib
+import re
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -22,8 +23,9 @@ from binwright.core.messages import Inbound, Measurement, Report, Staged
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
 from binwright.core.ownership import Owned
 from binwright.core.packing.catalogue import algorithm
-from binwright.core.ports import Bus, Selection, Table
+from binwright.core.ports import Bus, Table
 from binwright.core.rules import Rules
+from binwright.core.selection import Selection
 from binwright.core.writer.requests import WriterRules
 from binwright.monitor.watch import Watch
 from binwright.shell.run import endless, meanwhile
@@ -149,6 +151,7 @@ class World:
 
     topics: FakeTopics
     names: tuple[str, ...]
+    patterns: tuple[re.Pattern[str], ...] = ()
     bus: FakeBus = field(default_factory=lambda: FakeBus({METRICS: 1}, latency_s=0.002))
     storage: FakeStorage = field(default_factory=FakeStorage)
     staging: FakeStaging = field(default_factory=FakeStaging)
@@ -165,7 +168,8 @@ class World:
 
     def start_controller(self, words: int | None = None) -> asyncio.Task[None]:
         """Let another controller rule; it dies after so many words, if that is said."""
-        realm = Realm(METADATA, LANDING, self.rules, algorithm("sticky"), frozenset(self.names))
+        rules = replace(self.rules, topics=Selection(frozenset(self.names), self.patterns))
+        realm = Realm(METADATA, LANDING, rules, algorithm("sticky"))
         bus: Bus = self.bus if words is None else Mortal(self.bus, words)
         measurements = Measurements(bus, METRICS)
         controller = Controller(bus, self.fleet, realm, measurements)
@@ -241,7 +245,7 @@ class World:
 
     def start_monitor(self) -> None:
         how = MonitorSettings(interval_s=1.0, window_s=5.0, topic=METRICS)
-        work = Watch(self.topics, self.bus, Selection(frozenset(self.names)), how)
+        work = Watch(self.topics, self.bus, Selection(frozenset(self.names), self.patterns), how)
         self.tasks.append(asyncio.create_task(work.run()))
 
     def heard(self) -> list[Inbound]:
@@ -283,9 +287,12 @@ class World:
 
 
 @contextlib.asynccontextmanager
-async def world(partitions: Mapping[str, int], rules: Rules = RULES) -> AsyncIterator[World]:
+async def world(
+    partitions: Mapping[str, int], rules: Rules = RULES, patterns: Sequence[str] = ()
+) -> AsyncIterator[World]:
     """Run monitor and controller; end everything, and tell of every failure, at the end."""
-    made = World(FakeTopics(partitions), tuple(partitions), rules=rules)
+    fitting = tuple(map(re.compile, patterns))
+    made = World(FakeTopics(partitions), tuple(partitions), fitting, rules=rules)
     made.start_monitor()
     made.start_controller()
     try:

@@ -12,8 +12,8 @@ from typing import Any
 from aiokafka import AIOKafkaProducer
 
 from binwright.core.messages import PartitionRate
-from binwright.core.ports import Selection
 from binwright.core.rate import TopicRates
+from binwright.core.selection import Selection
 from binwright.monitor.sizes import KafkaLogs
 
 PASS_S = 0.1

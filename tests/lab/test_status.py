@@ -20,6 +20,7 @@ from binwright.core.messages import (
     Withdrawn,
 )
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+from binwright.core.selection import Selection
 from binwright.lab.picture import Picture
 from binwright.lab.status import SILENT_MS, Change, Status, status
 
@@ -94,7 +95,7 @@ def test_topics_that_are_known_count_before_anybody_reads_them() -> None:
     picture.heard(0, 0, Claim(controller="c"))
     picture.heard(1, NOW, Hello(slot=A, process="a", version="1"))
     picture.measured(measured())
-    found = status("g", picture, NOW, ["orders"])
+    found = status("g", picture, NOW, Selection(frozenset({"orders"})))
     assert (found.state, found.unread, found.lag) == ("unread", (P, Q), 100)
     assert found.consumers[0].state == "starting"
 
@@ -204,7 +205,7 @@ def test_a_table_whose_writer_is_silent_is_told() -> None:
 def test_topics_that_nobody_writes_yet_have_a_line() -> None:
     picture = Picture()
     picture.measured(measured())
-    found = status("g", picture, NOW, ["orders"])
+    found = status("g", picture, NOW, Selection(frozenset({"orders"})))
     assert [(t.topic, t.state, t.lag) for t in found.tables] == [("orders", "unwritten", 100)]
 
 

@@ -51,6 +51,7 @@ def test_all_faults_are_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         ("controller", {"capacity_bytes_per_s": -1}, "greater than 0"),
         ("controller", {"capacity_bytes_per_s": "fast"}, "valid number"),
         ("monitor", {"window_s": 1.5}, "at least twice interval_s"),
+        ("monitor", {"pattern": "("}, r"pattern: not a regular expression: '\(': missing \)"),
         ("consumer", {"batch_cap_bytes": 1}, "at least batch_bytes"),
         ("kafka", {"security_protocol": "SASL_SSL"}, "needs sasl_username and sasl_password"),
         ("lake", {"spark": "http://there:1"}, "expected a Spark Connect address"),
@@ -95,6 +96,26 @@ def test_a_file_that_is_not_toml_is_told(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setenv("BINWRIGHT_SETTINGS", str(file))
     with pytest.raises(SettingsError, match="settings cannot be read"):
         load_settings()
+
+
+def test_a_pattern_that_is_none_is_told_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BINWRIGHT_TOPIC_PATTERNS", '["cl.*", "a["]')
+    told = r"topic_patterns\.1: not a regular expression: 'a\[': unterminated character set"
+    with pytest.raises(SettingsError, match=told):
+        load_settings()
+
+
+def test_topics_may_be_named_fitted_or_left_to_the_monitor() -> None:
+    assert load_settings().landed is None
+    found = load_settings(topics=["orders"], topic_patterns=["cl.*"]).landed
+    assert found is not None
+    assert [t for t in ("orders", "clicks", "tea", "cl.landing") if found.takes(t)] == [
+        "orders",
+        "clicks",
+    ]
+    everything = load_settings(topic_patterns=[".*"], monitor={"topic": "rates"}).landed
+    assert everything is not None
+    assert not everything.takes("rates")
 
 
 def test_a_secret_prints_as_stars() -> None:

@@ -15,12 +15,13 @@ from binwright.core import wire
 from binwright.core.errors import TopicMissing, UserError, WorldError
 from binwright.core.messages import Accepted, Approved, Withdrawn
 from binwright.core.ports import Reader
+from binwright.core.selection import METADATA_SUFFIX
 from binwright.lab.picture import Picture, Waiting
 from binwright.shell.bus import KafkaBus
 from binwright.shell.history import History
 from binwright.shell.letters import INBOX, Decoder, post
 from binwright.shell.logs import configure
-from binwright.shell.settings import METADATA_SUFFIX, Settings
+from binwright.shell.settings import Settings
 
 READ_S = 0.5
 

@@ -20,6 +20,7 @@ from binwright.lab.audit import audit as compare
 from binwright.shell.logs import configure
 from binwright.shell.run import EXIT_FAILED, EXIT_OK
 from binwright.shell.settings import Settings, load_settings
+from binwright.shell.topics import selected_topics
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +39,13 @@ class Audit:
         """Compare tables and topics.
 
         Raises:
-            SettingsError: No topic is named.
+            SettingsError: No topic is named, and there is none that fits.
             WorldError: Kafka or Spark does not answer.
         """
         settings = self._settings()
-        if not settings.topics:
+        if settings.landed is None:
             raise SettingsError("no topics: name them with --topics, or topics = […] in the file")
+        topics = await selected_topics(settings.kafka, settings.landed)
         async with servers(
             self.directory,
             self.console.log,
@@ -53,11 +55,12 @@ class Audit:
             lake = settings.lake.model_copy(update={"spark": found.spark})
             isolation = settings.consumer.isolation
             return await compare(
-                settings.topics, settings.kafka, lake, isolation=isolation, strict=self.strict
+                topics, settings.kafka, lake, isolation=isolation, strict=self.strict
             )
 
     def _settings(self) -> Settings:
-        read = load_settings(**({"topics": self.topics} if self.topics else {}))
+        given = {"topics": self.topics, "topic_patterns": ()} if self.topics else {}
+        read = load_settings(**given)
         kafka, lake = read.kafka, read.lake
         if self.bootstrap_servers is not None:
             kafka = kafka.model_copy(update={"bootstrap_servers": self.bootstrap_servers})

@@ -98,7 +98,7 @@ class Page:
 
     def _status(self) -> Status:
         now_ms = time.time_ns() // 1_000_000
-        return status(self.settings.group, self.picture, now_ms, self.settings.topics)
+        return status(self.settings.group, self.picture, now_ms, self.settings.landed)
 
     async def serve(self, address: str, port: int) -> None:
         """Follow the group and answer browsers, until cancelled.

@@ -22,6 +22,7 @@ from binwright.core import wire
 from binwright.core.errors import TopicMissing, WorldError
 from binwright.core.messages import Inbound, Measurement
 from binwright.core.ports import Reader, Record
+from binwright.core.selection import METADATA_SUFFIX
 from binwright.lab.picture import Picture
 from binwright.lab.status import ProposalStatus, Status, status
 from binwright.shell.broker import Cluster
@@ -29,7 +30,7 @@ from binwright.shell.bus import KafkaBus
 from binwright.shell.history import History
 from binwright.shell.letters import INBOX, METRICS_PARTITION, Decoder
 from binwright.shell.logs import configure
-from binwright.shell.settings import METADATA_SUFFIX, Settings
+from binwright.shell.settings import Settings
 
 RECENT = 500  # measurements: what was said lately of all topics
 READ_S, REFRESH_S, CATCH_UP_S = 0.2, 1.0, 30.0
@@ -125,7 +126,7 @@ class Look:
         now_ms = time.time_ns() // 1_000_000
         found = []
         for group, followed in sorted(self.known.items()):
-            own = self.settings.topics if group == self.settings.group else ()
+            own = self.settings.landed if group == self.settings.group else None
             found.append(status(group, followed.picture, now_ms, own))
         # Somebody else's topic may end in the same word.
         return [each for each in found if self.groups or each.state != "empty"]

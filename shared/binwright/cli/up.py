@@ -42,7 +42,7 @@ class Up:
             WorldError: A part could not be had.
         """
         wanted = self._settings({})
-        if not wanted.topics:
+        if wanted.landed is None:
             raise SettingsError("no topics: name them with --topics, or topics = […] in the file")
         if self.spark is None:
             self.embedded.check(wanted)
@@ -75,7 +75,7 @@ class Up:
         """Read the settings; what was asked for wins, then the file and the environment."""
         given: dict[str, Any] = {}
         if self.topics:
-            given["topics"] = self.topics
+            given |= {"topics": self.topics, "topic_patterns": ()}
         read = load_settings(**given)
         kafka = {"bootstrap_servers": addresses.get("kafka")}
         lake = {"path": self.lake, "spark": addresses.get("spark")}

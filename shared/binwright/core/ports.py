@@ -1,11 +1,11 @@
 """What the services need from the world. Adapters give it; so do the fakes in `testing`."""
 
-import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from binwright.core.model import Slot, TopicPartition
+from binwright.core.selection import Selection
 from binwright.core.writer.batch import Batch
 
 
@@ -95,25 +95,6 @@ class LogSample:
     size: int | None  # bytes of the log as stored; None: the leader did not say
     at: float | None = field(default=None, compare=False)  # s, monotonic; None: just now
     batch_bytes_per_record: float | None = None  # of a batch written lately, where asked for
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Which topics are measured: those named, and those whose whole name fits a pattern."""
-
-    topics: frozenset[str] = frozenset()
-    pattern: re.Pattern[str] | None = None
-    never: frozenset[str] = frozenset()  # not by pattern, as Kafka's own are not
-
-    def fits(self, topic: str) -> bool:
-        """Whether the pattern takes this topic, which is not one of Kafka's internal ones."""
-        if self.pattern is None or topic in self.never or topic.startswith("__"):
-            return False
-        return self.pattern.fullmatch(topic) is not None
-
-    def including(self, topics: Iterable[str]) -> "Selection":
-        """Return this selection with more topics named."""
-        return replace(self, topics=self.topics.union(topics))
 
 
 class Logs(Protocol):

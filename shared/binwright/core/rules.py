@@ -6,6 +6,7 @@ from typing import Literal
 
 from binwright.core.model import BytesPerSecond, Slot
 from binwright.core.packing.capacity import Capacity, PerSlot
+from binwright.core.selection import Selection
 
 Mode = Literal["observe", "approve", "act"]
 """observe: plans are only told. approve: each waits for a person. act: they are carried out."""
@@ -27,10 +28,15 @@ class Rules:
     min_slots: int = 1
     mode: Mode = "act"
     limits: Mapping[Slot, BytesPerSecond] = field(default_factory=dict)  # that differ from `limit`
+    topics: Selection | None = None  # None: whatever is measured
 
     def limit_of(self, slot: Slot) -> BytesPerSecond:
         """Return what a slot's consumer sustains."""
         return self.limits.get(slot, self.limit)
+
+    def takes(self, topic: str) -> bool:
+        """Whether the group reads this topic."""
+        return self.topics is None or self.topics.takes(topic)
 
     @property
     def largest(self) -> BytesPerSecond:

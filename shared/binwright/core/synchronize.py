@@ -42,7 +42,8 @@ def collect(
 def concluded(group: Group, answers: Mapping[Slot, Report]) -> Sent:
     """Take what is read and written as the reports say; of two that have the same, stop one.
 
-    What nobody answers for is released at the offset last known of it.
+    What nobody answers for is released at the offset last known of it. A topic that the group reads
+    no more counts as deleted: its partitions are given back.
     """
     reports = [report for _, report in sorted(answers.items())]
     free = {p: Released(_last_known(group, p)) for p in _partitions(group)}
@@ -51,7 +52,7 @@ def concluded(group: Group, answers: Mapping[Slot, Report]) -> Sent:
         partitions=Partitions(_owned(free, ((report, report.reading) for report in reports))),
         writers=Ownership(_owned({}, ((report, report.writing) for report in reports))),
     )
-    actions: list[Action] = []
+    group, actions = _without_others(group)
     for report in reports:
         partitions = report.reading.keys() - group.partitions.of(report.slot)
         tables = report.writing.keys() - group.writers.of(report.slot)
@@ -59,6 +60,16 @@ def concluded(group: Group, answers: Mapping[Slot, Report]) -> Sent:
         actions += sent
     owned = sum(at.slot is not None for at in group.partitions.values())
     return group, (*actions, Say("group.synchronized", {"owned": owned}))
+
+
+def _without_others(group: Group) -> tuple[Group, list[Action]]:
+    """Take topics for gone that somebody reads and the group's settings name no more."""
+    rates, actions = group.rates, list[Action]()
+    for topic in sorted(group.partitions.topics):
+        if not group.rules.takes(topic):
+            rates = rates.told(topic, 0, {})
+            actions.append(Say("topic.left", {"topic": topic, "reason": "it is not selected"}))
+    return replace(group, rates=rates), actions
 
 
 def _partitions(group: Group) -> set[TopicPartition]:

@@ -1,11 +1,11 @@
 """A group in a few words and numbers: what `binwright status` shows, folded from a `Picture`."""
 
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from binwright.core.messages import Report
 from binwright.core.model import Slot, TopicPartition
+from binwright.core.selection import Selection
 from binwright.lab.picture import Picture
 from binwright.lab.table_status import TableStatus, table_statuses
 
@@ -113,7 +113,7 @@ class Status:
         return found
 
 
-def status(group: str, picture: Picture, now_ms: int, topics: Iterable[str] = ()) -> Status:
+def status(group: str, picture: Picture, now_ms: int, topics: Selection | None = None) -> Status:
     """Sum a picture up.
 
     Args:
@@ -122,7 +122,7 @@ def status(group: str, picture: Picture, now_ms: int, topics: Iterable[str] = ()
         now_ms: Wall clock.
         topics: What it reads, where that is known; else what its plan and its consumers name.
     """
-    parts = _partitions(picture, frozenset(topics))
+    parts = _partitions(picture, topics)
     consumers = tuple(_consumer(picture, slot, now_ms) for slot in sorted(picture.heard_ms))
     live = {each.slot for each in consumers if each.state != "silent"}
     read = {p for slot, r in picture.reports.items() if slot in live for p in r.reading}
@@ -150,13 +150,15 @@ def status(group: str, picture: Picture, now_ms: int, topics: Iterable[str] = ()
     )
 
 
-def _partitions(picture: Picture, topics: frozenset[str]) -> set[TopicPartition]:
+def _partitions(picture: Picture, topics: Selection | None) -> set[TopicPartition]:
     """Return what the group is about: the metrics topic may name other groups' topics, too."""
     plan = picture.plans[-1] if picture.plans else None
     named = {p for r in picture.reports.values() for p in r.reading}
     named |= set(plan.targets) if plan else set()
     named |= set(picture.waiting.plan.targets) if picture.waiting else set()
-    about = topics or {p.topic for p in named}
+    about = {p.topic for p in named}
+    if topics is not None:
+        about = {topic for topic in {p.topic for p in picture.ends} if topics.takes(topic)}
     return named | {p for p in picture.ends if p.topic in about}
 
 

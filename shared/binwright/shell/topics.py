@@ -13,8 +13,9 @@ from aiokafka.protocol.admin import (
 )
 from aiokafka.protocol.api import Request
 
-from binwright.core.errors import BrokerUnavailable
+from binwright.core.errors import BrokerUnavailable, SettingsError
 from binwright.core.ports import TopicFacts
+from binwright.core.selection import Selection
 from binwright.shell.broker import NOBODY, Cluster
 from binwright.shell.settings import KafkaSettings
 
@@ -35,6 +36,24 @@ async def replication(cluster: Cluster, kafka: KafkaSettings) -> int:
         BrokerUnavailable: Nobody tells how many brokers there are.
     """
     return kafka.replication_factor or min(REPLICAS, await cluster.brokers())
+
+
+async def selected_topics(kafka: KafkaSettings, wanted: Selection) -> tuple[str, ...]:
+    """Return the topics that are named, there or not, and those there are that fit a pattern.
+
+    Raises:
+        BrokerUnavailable: Nobody answers.
+        SettingsError: There is none.
+    """
+    if not wanted.patterns:
+        return tuple(sorted(wanted.topics))
+    async with Cluster(kafka) as cluster:
+        there = await cluster.topics(None)
+    fitting = {topic for topic in there.leaders.keys() - there.internal if wanted.fits(topic)}
+    if not (found := wanted.topics | fitting):
+        told = ", ".join(pattern.pattern for pattern in wanted.patterns)
+        raise SettingsError(f"topic_patterns: no topic at {kafka.bootstrap_servers} fits {told}")
+    return tuple(sorted(found))
 
 
 async def ensure_topic(

@@ -7,7 +7,8 @@ from math import inf
 
 from binwright.core.errors import BrokerUnavailable, TopicMissing
 from binwright.core.model import TopicPartition
-from binwright.core.ports import GroupOffset, LogSample, Record, Selection
+from binwright.core.ports import GroupOffset, LogSample, Record
+from binwright.core.selection import Selection
 from binwright.testing.topics import FakeLog, size_of
 
 SHORTEST_S = 0.001  # a wait below the virtual clock's resolution would never end

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from binwright.core.errors import BrokerUnavailable
 from binwright.core.model import TopicPartition
-from binwright.core.ports import Logs, LogSample, Selection
+from binwright.core.ports import Logs, LogSample
+from binwright.core.selection import Selection
 from binwright.testing.intake import FakeTopics
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Iterator
 
 import structlog
@@ -12,6 +11,7 @@ from binwright.core.errors import BrokerUnavailable, WorldError
 from binwright.core.messages import Measurement
 from binwright.core.parts import whole_key
 from binwright.core.ports import Bus, Reader
+from binwright.core.selection import REMEMBERED, Selection
 from binwright.shell.letters import METRICS_PARTITION, Decoder
 from binwright.shell.pauses import Pause
 from binwright.shell.run import endless, meanwhile
@@ -28,24 +28,26 @@ class Measurements:
 
     def __init__(self, bus: Bus, topic: str) -> None:
         self._bus, self._topic = bus, topic
-        self._listeners: defaultdict[bytes | None, list[Heard]] = defaultdict(list)
+        self._listeners: dict[Heard, Selection | None] = {}
+        self._routes: dict[bytes, list[Heard]] = {}  # of each topic that was read: who takes it
         self._wanted = asyncio.Event()
 
     @contextlib.contextmanager
-    def heard(self, topics: Collection[str] | None) -> Iterator[Heard]:
+    def heard(self, topics: Selection | None) -> Iterator[Heard]:
         """Give a queue of what is said of these topics, of all if None, during the body."""
         queue = Heard()
-        names = [None] if topics is None else [topic.encode() for topic in topics]
-        for name in names:
-            self._listeners[name].append(queue)
+        self._listeners[queue] = topics
+        for name, queues in self._routes.items():
+            if _takes(topics, name):
+                queues.append(queue)
         self._wanted.set()
         try:
             yield queue
         finally:
-            for name in names:
-                self._listeners[name].remove(queue)
-                if not self._listeners[name]:
-                    del self._listeners[name]
+            del self._listeners[queue]
+            for queues in self._routes.values():
+                if queue in queues:
+                    queues.remove(queue)
             if not self._listeners:
                 self._wanted.clear()
 
@@ -76,14 +78,28 @@ class Measurements:
                 await asyncio.sleep(RETRY_S)
                 continue
             # Of topics that nobody here rules the bytes are not even decoded.
-            ours = (r for r in records if None in self._listeners or self._ours(r.key))
+            ours = (r for r in records if self._route(whole_key(r.key)))
             for _, measurement in decoder.readable(ours):
-                for name in (measurement.topic.encode(), None):
-                    for queue in self._listeners.get(name, ()):
-                        queue.put_nowait(measurement)
+                for queue in self._route(measurement.topic.encode()):
+                    queue.put_nowait(measurement)
 
-    def _ours(self, key: bytes | None) -> bool:
-        return key is None or whole_key(key) in self._listeners
+    def _route(self, name: bytes | None) -> Collection[Heard]:
+        """Return who takes a topic: every pattern is tried once, not for every record.
+
+        Of a record without a key it is not known: then that is everybody.
+        """
+        if name is None:
+            return self._listeners
+        if (found := self._routes.get(name)) is None:
+            if len(self._routes) >= REMEMBERED:
+                self._routes.clear()
+            found = [queue for queue, topics in self._listeners.items() if _takes(topics, name)]
+            self._routes[name] = found
+        return found
+
+
+def _takes(topics: Selection | None, name: bytes) -> bool:
+    return topics is None or topics.takes(name.decode(errors="replace"))
 
 
 @contextlib.asynccontextmanager

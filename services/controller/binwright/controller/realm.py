@@ -25,11 +25,12 @@ def rules(settings: Settings) -> Rules:
         min_slots=chosen.min_slots,
         mode=chosen.mode,
         limits={Slot(s): BytesPerSecond(limit) for s, limit in chosen.slot_limits.items()},
+        topics=settings.landed,
     )
 
 
 def realm(settings: Settings) -> Realm:
-    """Return the group of these settings; without topics it takes whatever is measured.
+    """Return the group of these settings.
 
     Raises:
         UserError: The settings name a packing that does not exist.
@@ -39,5 +40,4 @@ def realm(settings: Settings) -> Realm:
         landing_topic=settings.landing_topic,
         rules=rules(settings),
         packing=packing(settings.controller.packing),
-        topics=frozenset(settings.topics) or None,
     )

@@ -71,7 +71,6 @@ class Realm:
     landing_topic: str
     rules: Rules
     packing: Packing
-    topics: frozenset[str] | None = None  # None: whatever is measured
 
 
 class Controller:
@@ -168,7 +167,7 @@ class Controller:
             self._feed(Heard(self._now(), record.offset, message))
 
     async def _watch(self) -> None:
-        with self._measurements.heard(self._realm.topics) as heard:
+        with self._measurements.heard(self._realm.rules.topics) as heard:
             while True:
                 measurement = await heard.get()
                 self._feed(Measured(self._now(), measurement))

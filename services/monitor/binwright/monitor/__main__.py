@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from binwright.core.errors import SettingsError
-from binwright.core.ports import Selection
+from binwright.core.selection import Selection
 from binwright.monitor.sizes import KafkaLogs
 from binwright.monitor.watch import Watch
 from binwright.shell.bus import KafkaBus
@@ -18,7 +18,7 @@ no topics to measure. Name them in the settings file (the one that BINWRIGHT_SET
   topics = ["orders", "clicks"]
 or in the environment:
   BINWRIGHT_TOPICS='["orders", "clicks"]'
-or give a regular expression for whole names: monitor.pattern (BINWRIGHT_MONITOR__PATTERN)"""
+or give regular expressions for whole names: topic_patterns (BINWRIGHT_TOPIC_PATTERNS)"""
 
 
 async def run(settings: Settings) -> None:
@@ -28,23 +28,23 @@ async def run(settings: Settings) -> None:
         SettingsError: No topic is named, and no pattern given.
         BrokerUnavailable: Kafka cannot be reached at the start; says what to check.
     """
-    how = settings.monitor
-    if not settings.topics and how.pattern is None:
+    how, own = settings.monitor, selected(settings)
+    if not (own.topics or own.patterns):
         raise SettingsError(NO_TOPICS)
     logs = KafkaLogs(settings.kafka, answer_s=how.answer_s, sizes_per_pass=how.sizes_per_pass)
     async with served(settings.health) as health, KafkaBus(settings.kafka) as bus, logs:
-        watch = Watch(logs, bus, selected(settings), how, health.beat)
+        watch = Watch(logs, bus, own, how, health.beat)
         health.ready = lambda: watch.trouble
         await watch.run()
 
 
 def selected(settings: Settings) -> Selection:
-    """Return the topics that are named, and the pattern of those that are not."""
-    pattern = settings.monitor.pattern
+    """Return what these settings land, and what they want measured besides."""
+    given = (*settings.topic_patterns, settings.monitor.pattern)
     return Selection(
         topics=frozenset(settings.topics),
-        pattern=None if pattern is None else re.compile(pattern),
-        never=frozenset({settings.monitor.topic, settings.metadata_topic}),
+        patterns=tuple(re.compile(pattern) for pattern in given if pattern is not None),
+        never=frozenset({settings.monitor.topic}),
     )
 
 

@@ -1,6 +1,7 @@
 """The `Logs` of a Kafka cluster: what every partition holds, asked of its leader."""
 
 import asyncio
+import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Self
@@ -8,13 +9,17 @@ from typing import Self
 import structlog
 
 from binwright.core.errors import BrokerUnavailable
-from binwright.core.ports import LogSample, Selection
+from binwright.core.ports import LogSample
+from binwright.core.selection import Fitting, Selection
 from binwright.monitor.batches import Key, Scales
 from binwright.monitor.log_dirs import DescribeLogDirs, is_refused, sizes
 from binwright.shell.broker import EARLIEST, LATEST, NOBODY, Cluster, Topics, Unsupported
 from binwright.shell.settings import KafkaSettings
 
 log = structlog.get_logger()
+
+LIST_S = 5.0
+"""How often topics that fit a pattern are looked for: a large cluster's list of topics is long."""
 
 Partitions = Mapping[str, Collection[int]]
 Samples = Mapping[Key, LogSample]
@@ -47,6 +52,9 @@ class KafkaLogs:
         self._asked: dict[int, asyncio.Task[Samples]] = {}  # by broker
         self._scales = Scales(self._cluster, self._tell)
         self._passes = 0
+        self._fitting = Fitting()
+        self._listed: tuple[re.Pattern[str], ...] = ()  # by which patterns, the last time
+        self._list_at = 0.0
         self._told: defaultdict[str, dict[str, str]] = defaultdict(dict)
 
     async def __aenter__(self) -> Self:
@@ -79,20 +87,22 @@ class KafkaLogs:
         } | {t: {} for t in wanted.topics if t not in found.leaders and t not in found.refused}
 
     async def _found(self, wanted: Selection) -> Topics:
-        """Look up the topics that are named, and those that fit."""
-        if wanted.pattern is None:
+        """Look up the topics that are named, and from time to time those that fit."""
+        now = asyncio.get_running_loop().time()
+        if not wanted.patterns or (wanted.patterns == self._listed and now < self._list_at):
             found = await self._cluster.topics(wanted.topics)
         else:
             everything = await self._cluster.topics(None)
             # A topic that we may not see is not in the list; asked by name, Kafka tells why.
             named = await self._cluster.topics(wanted.topics - everything.leaders.keys())
+            fitting = self._fitting.among(wanted, everything.leaders) - everything.internal
             leaders = {
                 topic: partitions
                 for topic, partitions in everything.leaders.items()
-                if topic in wanted.topics
-                or (topic not in everything.internal and wanted.fits(topic))
+                if topic in wanted.topics or topic in fitting
             }
             found = Topics({**leaders, **named.leaders}, named.refused)
+            self._listed, self._list_at = wanted.patterns, now + LIST_S
         for topic in wanted.topics:
             why = found.refused.get(topic, "there is no such topic")
             self._tell("topic.missing", topic, None if found.leaders.get(topic) else why)

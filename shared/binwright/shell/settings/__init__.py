@@ -9,19 +9,12 @@ from binwright.shell.settings.controller import ControllerSettings, HealthSettin
 from binwright.shell.settings.fleets import DockerSettings, KubernetesSettings
 from binwright.shell.settings.kafka import KafkaSettings
 from binwright.shell.settings.loading import OTHER_VARIABLES, load_settings, settings_environment
-from binwright.shell.settings.model import (
-    FILE_VARIABLE,
-    LANDING_SUFFIX,
-    METADATA_SUFFIX,
-    Settings,
-)
+from binwright.shell.settings.model import FILE_VARIABLE, Settings
 from binwright.shell.settings.monitor import MonitorSettings
-from binwright.shell.settings.section import Bytes, Positive, Seconds, Section
+from binwright.shell.settings.section import Bytes, Positive, Seconds, Section, TopicPattern
 
 __all__ = [
     "FILE_VARIABLE",
-    "LANDING_SUFFIX",
-    "METADATA_SUFFIX",
     "OTHER_VARIABLES",
     "Bytes",
     "ConsumerSettings",
@@ -37,6 +30,7 @@ __all__ = [
     "Section",
     "Settings",
     "StagingSettings",
+    "TopicPattern",
     "load_settings",
     "settings_environment",
 ]

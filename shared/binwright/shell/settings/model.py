@@ -1,6 +1,7 @@
 """All sections together, and where their values come from."""
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -12,16 +13,16 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from binwright.core.selection import LANDING_SUFFIX, METADATA_SUFFIX, Selection
 from binwright.shell.settings.consumer import ConsumerSettings, LakeSettings, StagingSettings
 from binwright.shell.settings.controller import ControllerSettings, HealthSettings
 from binwright.shell.settings.fleets import DockerSettings, KubernetesSettings
 from binwright.shell.settings.kafka import KafkaSettings
 from binwright.shell.settings.monitor import MonitorSettings
+from binwright.shell.settings.section import TopicPattern
 
 FILE_VARIABLE = "BINWRIGHT_SETTINGS"
-METADATA_SUFFIX = ".metadata"  # of a group's hand-over topic, behind the group's name
 STAGING_INTERVALS_S, FRESHNESS_SHARE = (0.5, 3.0), 0.3
-LANDING_SUFFIX = ".landing"  # of a group's announcements of staged files
 
 
 class Settings(BaseSettings):
@@ -39,6 +40,8 @@ class Settings(BaseSettings):
     """Names the consumers' offsets, the topic GROUP.metadata, and the app ids in the tables."""
     topics: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")], ...] = ()
     """What is measured and landed; one table each."""
+    topic_patterns: tuple[TopicPattern, ...] = ()
+    """The same of every topic, also a later one, whose whole name fits one of these expressions."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """What is logged, to stderr."""
     log_format: Literal["console", "json"] = "console"
@@ -67,6 +70,17 @@ class Settings(BaseSettings):
     def landing_topic(self) -> str:
         """Return the topic in which the group's consumers announce staged files."""
         return self.group + LANDING_SUFFIX
+
+    @property
+    def landed(self) -> Selection | None:
+        """Return the topics that the group lands; None: whatever is measured."""
+        if not (self.topics or self.topic_patterns):
+            return None
+        return Selection(
+            topics=frozenset(self.topics),
+            patterns=tuple(map(re.compile, self.topic_patterns)),
+            never=frozenset({self.monitor.topic}),
+        )
 
     @property
     def staging_path(self) -> str:

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from binwright.controller.kube.api import Obj
 from binwright.controller.kube.mirror import name_of
 from binwright.core.errors import SettingsError
 from binwright.shell.connect import has_token
-from binwright.shell.settings import Section, Settings, settings_environment
+from binwright.shell.settings import Section, Settings, TopicPattern, settings_environment
 
 API_VERSION, KIND = "binwright.dev/v1alpha1", "ConsumerGroup"
 PLURAL = "consumergroups"
@@ -45,6 +45,8 @@ _BUDGETS = {
     "repeatSeconds": "repeat_s",
 }
 
+_PATTERNS = TypeAdapter(dict[str, tuple[TopicPattern, ...]])
+
 S = TypeVar("S", bound=Section)
 
 
@@ -66,13 +68,17 @@ def settings_of(obj: Obj, base: Settings) -> Settings:
         chosen["mode"] = "observe"
     if "limit_bytes_per_s" in chosen:  # those of the settings belong to their limit
         chosen |= {"capacity_bytes_per_s": None, "slot_limits": {}} | chosen
-    sink = spec.get("sink", {})
+    sink, names = spec.get("sink", {}), tuple(spec.get("topics", ()))
     start = {"start": spec["start"]} if "start" in spec else {}
+    if not (names or spec.get("topicPatterns")):
+        raise SettingsError("the spec does not hold: it names neither topics nor topicPatterns")
     try:
+        patterns = _PATTERNS.validate_python({"topicPatterns": spec.get("topicPatterns", ())})
         found = base.model_copy(
             update={
                 "group": group_name(obj),
-                "topics": tuple(spec["topics"]),
+                "topics": names,
+                "topic_patterns": patterns["topicPatterns"],
                 "controller": _changed(base.controller, chosen),
                 "lake": _changed(base.lake, _renamed(sink, _LAKE)),
                 "staging": _changed(base.staging, _renamed(sink, _STAGING)),
