@@ -99,6 +99,7 @@ def monitor(servers: str, pattern: str, interval_s: float, window_s: float) -> d
     return {
         "BINWRIGHT_KAFKA__BOOTSTRAP_SERVERS": servers,
         "BINWRIGHT_MONITOR__PATTERN": pattern,
+        "BINWRIGHT_MONITOR__GROUPS": "false",
         "BINWRIGHT_MONITOR__INTERVAL_S": str(interval_s),
         "BINWRIGHT_MONITOR__WINDOW_S": str(window_s),
         "BINWRIGHT_LOG_LEVEL": "debug",

@@ -65,6 +65,7 @@ async def test_a_leadership_over_such_a_topic_ends_at_once() -> None:
     realm = Realm(
         metadata_topic=TOPIC,
         landing_topic="g.landing",
+        needs_topic="metrics.needs",
         rules=rules,
         packing=algorithm("sticky"),
     )

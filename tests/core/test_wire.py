@@ -59,13 +59,14 @@ TABLES = some.builds(
 )
 FIELDS: dict[str, some.SearchStrategy[Any]] = {
     **dict.fromkeys(["controller", "process", "version", "topic", "monitor", "by", "reason"], TEXT),
+    "group": TEXT,
     **dict.fromkeys(["epoch", "term", "revision", "number", "quit_ms", "at_ms"], NUMBERS),
     **dict.fromkeys(["staged_rows", "staged_bytes", "lost_offsets", "consumers"], NUMBERS),
     **dict.fromkeys(["count", "plan", "rows", "bytes"], NUMBERS),
     **dict.fromkeys(["ready", "leaving", "waits"], some.booleans()),
     **dict.fromkeys(["next", "committed", "offsets"], some_map(NUMBERS)),
     "partitions": some_tuple(PARTITIONS),
-    "tables": some_tuple(TEXT),
+    **dict.fromkeys(["tables", "topics", "patterns"], some_tuple(TEXT)),
     **dict.fromkeys(["moves", "targets", "owners"], some_map(SLOTS)),
     **dict.fromkeys(["rate", "busy", "rscore", "interval_s", "age_s"], AMOUNTS),
     "slot": SLOTS,
@@ -86,7 +87,14 @@ SPECIAL: dict[type, dict[str, some.SearchStrategy[Any]]] = {
 }
 
 
-READERS = (wire.decode_inbound, wire.decode_command, wire.decode_measurement, wire.decode_staged)
+READERS = (
+    wire.decode_inbound,
+    wire.decode_command,
+    wire.decode_measurement,
+    wire.decode_staged,
+    wire.decode_needs,
+)
+OTHERS = (messages.Staged, Measurement, messages.Needs)
 
 
 def some_message(kinds: tuple[type, ...]) -> some.SearchStrategy[Any]:
@@ -107,9 +115,7 @@ def has_kind_last(kind: type) -> bool:
 
 
 def test_the_kind_is_the_last_field_of_every_message() -> None:
-    assert all(
-        map(has_kind_last, (*get_args(Inbound), *get_args(Command), messages.Staged, Measurement))
-    )
+    assert all(map(has_kind_last, (*get_args(Inbound), *get_args(Command), *OTHERS)))
 
 
 @given(some_message(get_args(Inbound)))
@@ -132,7 +138,13 @@ def test_every_announcement_comes_back(message: messages.Staged) -> None:
     assert wire.decode_staged(wire.encode(message)) == message
 
 
-@given(some_message((*get_args(Inbound), *get_args(Command), messages.Staged, Measurement)))
+@given(some_message((messages.Needs,)))
+def test_whatever_a_group_needs_comes_back(message: messages.Needs) -> None:
+    assert wire.decode_needs(wire.encode(message)) == message
+    assert wire.key(message) == message.group.encode()
+
+
+@given(some_message((*get_args(Inbound), *get_args(Command), *OTHERS)))
 def test_the_order_of_mappings_does_not_show(message: Any) -> None:
     turned = {
         f.name: dict(reversed(value.items())) if isinstance(value, dict) else value

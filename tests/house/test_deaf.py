@@ -11,7 +11,7 @@ from binwright.core.messages import Dead
 from binwright.core.model import Slot
 from binwright.core.packing.catalogue import algorithm
 
-from .world import LANDING, METADATA, METRICS, RULES, P, World, until, world
+from .world import LANDING, METADATA, METRICS, NEEDS, RULES, P, World, until, world
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 
@@ -82,7 +82,7 @@ async def test_a_leader_cut_off_and_back_takes_no_consumer_with_it() -> None:
         w.load(dict.fromkeys(P, 20_000.0))
         await until(w.steady)
         line = Line(w.bus)
-        realm = Realm(METADATA, LANDING, RULES, algorithm("sticky"))
+        realm = Realm(METADATA, LANDING, NEEDS, RULES, algorithm("sticky"))
         async with measuring(line, METRICS) as measurements:
             first = asyncio.create_task(Controller(line, w.fleet, realm, measurements).reign())
             await asyncio.sleep(5)

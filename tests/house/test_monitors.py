@@ -77,3 +77,25 @@ async def test_a_topic_that_is_deleted_is_given_back() -> None:
         w.topics.delete("clicks")
         await until(lambda: {p.topic for p in w.group().partitions} == {"orders"})
         await until(w.steady)
+
+
+def read(w: World, *partitions: TopicPartition) -> bool:
+    """Whether the group reads these, and nothing else."""
+    return w.group().assignment().keys() == set(partitions)
+
+
+async def test_a_monitor_without_topics_of_its_own_measures_what_the_group_needs() -> None:
+    clicks, other = TopicPartition("clicks", 0), TopicPartition("others", 0)
+    async with world({"orders": 4}, patterns=["cl.*"]) as w:
+        w.tasks[MONITOR].cancel()
+        w.topics.create("others", 1)
+        w.start_following_monitor()
+        await until(lambda: read(w, *P))
+        w.topics.create("clicks", 1)
+        w.load({clicks: 10_000.0})
+        await until(lambda: bool(w.values(clicks)))
+        assert {m.topic for m in w.measured()} == {"orders", "clicks"}
+        w.names = ("others",)  # somebody edits the group, and nothing else
+        w.kill_controller()
+        w.start_controller()
+        await until(lambda: read(w, other, clicks))

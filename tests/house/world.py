@@ -27,6 +27,7 @@ from binwright.core.ports import Bus, Table
 from binwright.core.rules import Rules
 from binwright.core.selection import Selection
 from binwright.core.writer.requests import WriterRules
+from binwright.monitor.needs import GroupNeeds
 from binwright.monitor.watch import Watch
 from binwright.shell.run import endless, meanwhile
 from binwright.shell.settings import MonitorSettings
@@ -42,7 +43,7 @@ T = TypeVar("T")
 
 P = [TopicPartition("orders", number) for number in range(4)]
 GROUP, METADATA, METRICS = "house", "house.metadata", "binwright.metrics"
-LANDING = "house.landing"
+LANDING, NEEDS = "house.landing", "binwright.metrics.needs"
 TABLE = Table("", GROUP, "a cluster")
 RULES = Rules(
     limit=BytesPerSecond(120_000),
@@ -169,7 +170,7 @@ class World:
     def start_controller(self, words: int | None = None) -> asyncio.Task[None]:
         """Let another controller rule; it dies after so many words, if that is said."""
         rules = replace(self.rules, topics=Selection(frozenset(self.names), self.patterns))
-        realm = Realm(METADATA, LANDING, rules, algorithm("sticky"))
+        realm = Realm(METADATA, LANDING, NEEDS, rules, algorithm("sticky"))
         bus: Bus = self.bus if words is None else Mortal(self.bus, words)
         measurements = Measurements(bus, METRICS)
         controller = Controller(bus, self.fleet, realm, measurements)
@@ -247,6 +248,14 @@ class World:
         how = MonitorSettings(interval_s=1.0, window_s=5.0, topic=METRICS)
         work = Watch(self.topics, self.bus, Selection(frozenset(self.names), self.patterns), how)
         self.tasks.append(asyncio.create_task(work.run()))
+
+    def start_following_monitor(self) -> None:
+        """Start a monitor whose settings name no topic: it measures what the group needs."""
+        how = MonitorSettings(interval_s=1.0, window_s=5.0, topic=METRICS)
+        watch = Watch(self.topics, self.bus, Selection(), how)
+        needs = GroupNeeds(self.bus, NEEDS, Selection(), watch.want)
+        work = (watch.run(), needs.run())
+        self.tasks[:0] = map(asyncio.create_task, work)  # the last one is the controller's
 
     def heard(self) -> list[Inbound]:
         """Return what stands in metadata partition 0; noise is left out."""

@@ -4,12 +4,12 @@ import pytest
 
 from binwright.core.errors import SettingsError
 from binwright.monitor.__main__ import main, run
-from binwright.shell.settings import Settings
+from binwright.shell.settings import MonitorSettings, Settings
 
 
 async def test_without_topics_a_person_is_told_how_to_name_them() -> None:
     with pytest.raises(SettingsError) as caught:
-        await run(Settings())
+        await run(Settings(monitor=MonitorSettings(groups=False)))
     assert "topics = [" in str(caught.value)
     assert "BINWRIGHT_TOPICS='[" in str(caught.value)
 

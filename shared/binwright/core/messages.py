@@ -361,4 +361,15 @@ class Measurement:
         }
 
 
-Message = Inbound | Command | Staged | Measurement
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What a group wants measured. Its controller repeats it; the last one of a group counts."""
+
+    group: str
+    at_ms: Number  # wall clock
+    topics: tuple[str, ...]
+    patterns: tuple[str, ...]  # regular expressions for whole names
+    kind: Literal["needs/1"] = "needs/1"
+
+
+Message = Inbound | Command | Staged | Measurement | Needs

@@ -18,6 +18,7 @@ from binwright.core.messages import (
     Inbound,
     Measurement,
     Message,
+    Needs,
     Report,
     Staged,
     Started,
@@ -31,7 +32,7 @@ def _adapter(union: Any) -> TypeAdapter[Any]:
 
 
 _INBOUND, _COMMAND, _MEASUREMENT = _adapter(Inbound), _adapter(Command), TypeAdapter(Measurement)
-_STAGED = TypeAdapter(Staged)
+_STAGED, _NEEDS = TypeAdapter(Staged), TypeAdapter(Needs)
 
 
 def _plain(value: object) -> object:
@@ -62,11 +63,13 @@ def _shallow(message: Message) -> dict[str, Any]:
 
 
 def key(message: Message) -> bytes:
-    """Return the record key: kind and slot (or topic), so that compaction keeps the last word."""
+    """Return the record key: kind and slot, topic or group: compaction keeps the last word."""
     name = message.kind.partition("/")[0]
     match message:
         case Measurement() | Staged():
             return message.topic.encode()
+        case Needs():
+            return message.group.encode()
         case Hello() | Report() | Stopped() | Started() | Gap() | Goodbye() | Dead():
             return f"{name}/{message.slot}".encode()
         case _:
@@ -109,6 +112,12 @@ def decode_command(payload: bytes | None) -> Command:
 def decode_measurement(payload: bytes | None) -> Measurement:
     """Read a record of the metrics topic; raise `MalformedMessage` or `UnknownKind`."""
     message: Measurement = _decode(_MEASUREMENT, payload)
+    return message
+
+
+def decode_needs(payload: bytes | None) -> Needs:
+    """Read a record of the needs topic; raise `MalformedMessage` or `UnknownKind`."""
+    message: Needs = _decode(_NEEDS, payload)
     return message
 
 

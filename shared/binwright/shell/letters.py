@@ -20,6 +20,9 @@ INBOX = 0
 METRICS_PARTITION = 0
 """Of the metrics topic: all that is measured, in order."""
 
+NEEDS_PARTITION = 0
+"""Of the needs topic: what each group's controller wants measured."""
+
 LANDING_PARTITIONS = 8
 """Of a group's landing topic; a table's announcements are all in one of them."""
 
@@ -39,6 +42,14 @@ LANDING_CONFIG = {"cleanup.policy": "delete", "retention.ms": str(4 * 24 * 3600 
 
 METRICS_CONFIG = {"retention.ms": str(7 * 24 * 3600 * 1000)}
 """Of the metrics topic: a week of it is the recorded stream that replay reads."""
+
+NEEDS_CONFIG = {
+    "cleanup.policy": "compact,delete",  # of groups that are no more nothing is left after a day
+    "retention.ms": str(24 * 3600 * 1000),
+    "segment.ms": str(3600 * 1000),
+    "min.cleanable.dirty.ratio": "0.1",
+}
+"""Of the topic in which controllers ask for measurements: a record for each group."""
 
 SMALLEST_RECORD_BYTES = 10_000
 """A topic that takes not even these is set up wrongly: its max.message.bytes."""

@@ -38,6 +38,7 @@ def realm(settings: Settings) -> Realm:
     return Realm(
         metadata_topic=settings.metadata_topic,
         landing_topic=settings.landing_topic,
+        needs_topic=settings.needs_topic,
         rules=rules(settings),
         packing=packing(settings.controller.packing),
     )

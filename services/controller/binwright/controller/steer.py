@@ -15,6 +15,7 @@ import structlog
 
 from binwright.controller.ear import Ear
 from binwright.controller.measurements import Measurements
+from binwright.controller.needs import publish_needs
 from binwright.controller.topic_check import check_metadata_topic
 from binwright.controller.voice import Voice
 from binwright.core.errors import WorldError
@@ -41,6 +42,7 @@ from binwright.core.model import Assignment, Slot, metadata_partition
 from binwright.core.packing.catalogue import Packing
 from binwright.core.ports import Bus, Fleet, Reader
 from binwright.core.rules import Rules
+from binwright.core.selection import METADATA_SUFFIX
 from binwright.shell.history import History
 from binwright.shell.letters import (
     INBOX,
@@ -69,8 +71,14 @@ class Realm:
 
     metadata_topic: str
     landing_topic: str
+    needs_topic: str
     rules: Rules
     packing: Packing
+
+    @property
+    def group(self) -> str:
+        """Return the group's name."""
+        return self.metadata_topic.removesuffix(METADATA_SUFFIX)
 
 
 class Controller:
@@ -129,6 +137,11 @@ class Controller:
                     tasks.create_task(endless(work))
                 for work in (heard.prove(), self._speak(), self._voice.run(), self._order()):
                     tasks.create_task(endless(work))
+                if (topics := self._realm.rules.topics) is not None:
+                    needs = publish_needs(
+                        self._bus, self._realm.needs_topic, self._realm.group, topics
+                    )
+                    tasks.create_task(endless(needs))
         except* Deposed as deposed:
             raise Deposed(str(deposed.exceptions[0])) from None
         finally:

@@ -11,8 +11,9 @@ import structlog
 
 from binwright.core.errors import WorldError
 from binwright.core.messages import Measurement, PartitionRate
-from binwright.core.ports import Bus, Logs, LogSample, Selection
+from binwright.core.ports import Bus, Logs, LogSample
 from binwright.core.rate import TopicRates
+from binwright.core.selection import Selection
 from binwright.shell.letters import METRICS_CONFIG, METRICS_PARTITION, post
 from binwright.shell.settings import MonitorSettings
 
@@ -45,13 +46,18 @@ class Watch:
         """Measure what `wanted` selects as `logs` tells it, say it on `bus`; `beat` every pass."""
         self.trouble = "no pass yet"
         self._beat = beat
-        self._logs, self._bus, self._wanted, self._how = logs, bus, wanted, how
+        self._logs, self._bus, self._how = logs, bus, how
+        self._wanted = self._measured = wanted  # from now on; up to the last pass
         self._name = str(uuid4())
         self._number = 0
         self._rates: dict[str, TopicRates] = {}
         self._known: dict[str, tuple[int, ...]] = {}  # topic -> its partitions
         self._missing: Counter[str] = Counter()  # topic -> passes on end without it
         self._has_topic = False
+
+    def want(self, wanted: Selection) -> None:
+        """Measure this instead, from the next pass on."""
+        self._wanted = wanted
 
     async def run(self) -> None:
         """Make a pass every `interval_s`, for ever.
@@ -90,6 +96,9 @@ class Watch:
 
     async def _measure(self) -> list[Measurement]:
         loop = asyncio.get_running_loop()
+        if self._measured is not self._wanted:
+            self._measured = self._wanted
+            self._forget_others()
         blind = {topic: rates.blind() for topic, rates in self._rates.items()}
         asked = loop.time()
         found = await self._logs.sample(
@@ -104,6 +113,14 @@ class Watch:
             for topic in sorted({*self._known, *self._gone()})
             for part in self._parts(topic, at_ms, self._rated(topic, sampled, found.get(topic)))
         ]
+
+    def _forget_others(self) -> None:
+        """Forget topics that are wanted no more; nothing is said of them: they are not gone."""
+        for topic in {*self._known, *self._missing}:
+            if not self._wanted.takes(topic):
+                self._known.pop(topic, None)
+                self._rates.pop(topic, None)
+                del self._missing[topic]
 
     def _notice(self, found: Mapping[str, Mapping[int, LogSample | None]]) -> None:
         """Remember which topics there are, and which are missing."""

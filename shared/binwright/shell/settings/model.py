@@ -22,6 +22,7 @@ from binwright.shell.settings.monitor import MonitorSettings
 from binwright.shell.settings.section import TopicPattern
 
 FILE_VARIABLE = "BINWRIGHT_SETTINGS"
+NEEDS_SUFFIX = ".needs"  # behind the name of the metrics topic
 STAGING_INTERVALS_S, FRESHNESS_SHARE = (0.5, 3.0), 0.3
 
 
@@ -72,6 +73,11 @@ class Settings(BaseSettings):
         return self.group + LANDING_SUFFIX
 
     @property
+    def needs_topic(self) -> str:
+        """Return the topic in which controllers say what their groups want measured."""
+        return self.monitor.topic + NEEDS_SUFFIX
+
+    @property
     def landed(self) -> Selection | None:
         """Return the topics that the group lands; None: whatever is measured."""
         if not (self.topics or self.topic_patterns):
@@ -79,7 +85,7 @@ class Settings(BaseSettings):
         return Selection(
             topics=frozenset(self.topics),
             patterns=tuple(map(re.compile, self.topic_patterns)),
-            never=frozenset({self.monitor.topic}),
+            never=frozenset({self.monitor.topic, self.needs_topic}),
         )
 
     @property

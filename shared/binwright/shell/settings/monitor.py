@@ -18,6 +18,8 @@ class MonitorSettings(Section):
     """Where measurements go."""
     pattern: TopicPattern | None = None
     """Measure also topics whose whole name fits this expression, though no group lands them."""
+    groups: bool = True
+    """Measure also what groups' controllers ask for; else only what these settings name."""
     answer_s: Seconds = 2.0
     """How long a pass waits for a broker; partitions of one that is late are stale meanwhile."""
     sizes_per_pass: Annotated[int, Field(gt=0)] = 20_000

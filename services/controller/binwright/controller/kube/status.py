@@ -51,7 +51,7 @@ def described(state: State, time: float) -> tuple[Obj, Condition, Condition]:
             "Measured",
             holds=False,
             reason="Stale",
-            message="the monitor says nothing of these topics: are they in its settings?",
+            message="no monitor says anything of these topics: does one run, and are they there?",
         )
     )
     return numbers, ready, measured
