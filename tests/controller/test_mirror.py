@@ -10,7 +10,15 @@ Obj = dict[str, Any]
 
 
 def made(version: int, **more: str) -> Obj:
-    return {"metadata": {"name": "it", "uid": "u", "resourceVersion": str(version), **more}}
+    return {
+        "metadata": {
+            "name": "it",
+            "namespace": "here",
+            "uid": "u",
+            "resourceVersion": str(version),
+            **more,
+        }
+    }
 
 
 class Script:
@@ -35,17 +43,17 @@ async def test_a_late_answer_does_not_undo_what_the_watch_told() -> None:
     try:
         await mirror.ready(10.0)
         mirror.put(made(2))
-        assert mirror.get("it") == made(2)
+        assert mirror.get("here", "it") == made(2)
         script.events.put_nowait({"type": "MODIFIED", "object": made(4, status="new")})
         await script.events.join()
         mirror.put(made(3))
-        assert mirror.get("it") == made(4, status="new")
+        assert mirror.get("here", "it") == made(4, status="new")
         script.events.put_nowait({"type": "DELETED", "object": made(6)})
         await script.events.join()
         mirror.put(made(5))
-        assert mirror.get("it") is None
+        assert mirror.get("here", "it") is None
         mirror.put(made(7))
-        assert mirror.get("it") == made(7)
+        assert mirror.get("here", "it") == made(7)
     finally:
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)

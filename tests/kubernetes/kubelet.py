@@ -88,7 +88,7 @@ class Kubelet:
 
     def _heard(self, raw: Obj) -> None:
         meta = raw["metadata"]
-        there = self._mirror.get(meta["name"])
+        there = self._mirror.get(meta["namespace"], meta["name"])
         gone = there is None or there["metadata"]["uid"] != meta["uid"]
         pod = self._seen.get(meta["uid"])
         finished = raw.get("status", {}).get("phase") in ("Succeeded", "Failed")

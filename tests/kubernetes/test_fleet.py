@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from functools import partial
 
 import pytest
 
@@ -216,7 +217,7 @@ async def test_a_template_that_the_api_server_refuses_is_told_with_its_words(sit
     await site.give(template(dnsPolicy="Sometimes"))
 
     async def known() -> bool:
-        found = fleet._cluster.templates.get(TEMPLATE)
+        found = fleet._cluster.templates.get(site.namespace, TEMPLATE)
         return found is not None and "Sometimes" in found["data"]["pod.yaml"]
 
     await until(known)
@@ -261,7 +262,7 @@ async def test_a_pod_that_cannot_run_is_told_with_its_reason_and_others_go_on(
     assert Sample("binwright_slot_trouble", 1, measured) in list(ill.samples())
     assert await site.running() == {0}
     assert not well.troubles
-    ill._template = cluster.template
+    ill._template = partial(cluster.template, site.namespace)
     ill._changed.set()
 
     async def recovered() -> bool:

@@ -39,6 +39,9 @@ class Board:
         self.site, self.bus, self.groups = site, bus, groups
         self._passes = 0
 
+    def ruled(self, name: str) -> bool:
+        return (self.site.namespace, name) in self.groups._ruled
+
     @property
     def path(self) -> str:
         return f"/apis/{API}/namespaces/{self.site.namespace}/consumergroups"
@@ -107,14 +110,14 @@ async def board(site: Site) -> AsyncIterator[Board]:
     bus = FakeBus()
     await bus.ensure("binwright.metrics", 1, METRICS_CONFIG)
     async with measuring(bus, "binwright.metrics") as measurements:
-        groups = Groups(await site.cluster(), bus, measurements, settings_for(site))
-        async with meanwhile(groups.objects.run()), meanwhile(groups.rule()):
+        groups = Groups([await site.cluster()], bus, measurements, settings_for(site))
+        async with meanwhile(groups.follow()), meanwhile(groups.rule()):
             yield Board(site, bus, groups)
 
 
 async def test_an_object_becomes_a_plan_and_its_consumers_belong_to_it(board: Board) -> None:
     await board.make("orders", topics=["orders"], sink={"path": "s3a://lake/x"})
-    await until(lambda: "orders" in board.groups._ruled)
+    await until(lambda: board.ruled("orders"))
 
     async def measured() -> bool:
         await board.measure("orders", 600.0, 500.0)
@@ -146,7 +149,7 @@ async def test_an_object_becomes_a_plan_and_its_consumers_belong_to_it(board: Bo
         return not await board.site.slots()
 
     await until(none_left, 90)  # the garbage collector looks for new kinds every 30 s
-    await until(lambda: "orders" not in board.groups._ruled)
+    await until(lambda: not board.ruled("orders"))
 
 
 def _container(deployment: Obj) -> Obj:
@@ -191,7 +194,7 @@ async def test_several_groups_have_a_machine_each(board: Board) -> None:
 
 async def test_of_two_objects_for_one_group_the_older_is_ruled(board: Board) -> None:
     await board.make("older", topics=["orders"], group="same")
-    await until(lambda: "older" in board.groups._ruled)
+    await until(lambda: board.ruled("older"))
     await asyncio.sleep(1.1)  # creation times have whole seconds
     await board.make("newer", topics=["orders"], group="same")
 
@@ -219,6 +222,24 @@ async def test_a_spec_that_only_the_controller_can_judge_is_refused_in_the_statu
     await board.site.hear("SpecRefused", "magic")
 
 
+async def test_a_group_takes_topics_by_pattern(board: Board) -> None:
+    await board.make("many", topicPatterns=["or.*", "cl.*"])
+
+    async def planned() -> bool:
+        for topic in ("orders", "clicks", "others", "x.metadata"):
+            await board.measure(topic, 100.0)
+        return (await board.status("many")).get("partitions") == 2
+
+    await until(planned)
+    await board.make("odd", topicPatterns=["or.*", "("])
+
+    async def refused() -> bool:
+        return await board.condition("odd", "Accepted") == "False SpecRefused"
+
+    await until(refused)
+    await board.site.hear("SpecRefused", "topicPatterns.1")
+
+
 async def test_a_broken_template_of_its_own_is_told_in_the_status(board: Board) -> None:
     await board.make("own", topics=["orders"], template={"spec": {"containers": [{"name": "x"}]}})
 
@@ -231,7 +252,8 @@ async def test_a_broken_template_of_its_own_is_told_in_the_status(board: Board) 
 
 
 async def test_the_api_server_refuses_what_cannot_be(board: Board) -> None:
-    assert "topics" in await board.refused("bad")
+    assert "topics or topicPatterns must be named" in await board.refused("bad")
+    assert "topicPatterns" in await board.refused("bad", topicPatterns=[])
     assert "must not exceed" in await board.refused(
         "bad", topics=["a"], limitBytesPerSecond=10, capacityBytesPerSecond=20
     )

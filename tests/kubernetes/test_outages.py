@@ -43,9 +43,9 @@ async def test_an_expired_watch_lists_again_and_follows(site: Site) -> None:
     await until(lambda: mirror.lists > 1 and mirror.synced.is_set())
     made = {"metadata": {"name": "later"}, "data": {}}
     await site.api.create(site.path("configmaps"), made)
-    await until(lambda: mirror.get("later") is not None)
+    await until(lambda: mirror.get(site.namespace, "later") is not None)
     await site.api.delete(f"{site.path('configmaps')}/later")
-    await until(lambda: mirror.get("later") is None)
+    await until(lambda: mirror.get(site.namespace, "later") is None)
     following.cancel()
     await asyncio.gather(following, return_exceptions=True)
 

@@ -4,7 +4,8 @@ import contextlib
 from collections.abc import AsyncIterator
 
 from binwright.controller.fleets.kubernetes import KubernetesFleet
-from binwright.controller.kube.cluster import opened
+from binwright.controller.kube.api import own_namespace
+from binwright.controller.kube.cluster import opened, opened_each
 from binwright.controller.kube.deployment import Shape
 from binwright.controller.kube.groups import Groups
 from binwright.controller.kube.spec import secrets_in
@@ -12,7 +13,7 @@ from binwright.controller.measurements import Measurements
 from binwright.core.errors import SettingsError
 from binwright.core.ports import Bus
 from binwright.shell.run import endless, meanwhile
-from binwright.shell.settings import Settings
+from binwright.shell.settings import EVERY_NAMESPACE, KubernetesSettings, Settings
 
 
 @contextlib.asynccontextmanager
@@ -31,7 +32,9 @@ async def kubernetes_fleet(settings: Settings) -> AsyncIterator[KubernetesFleet]
 async def kubernetes_groups(
     settings: Settings, bus: Bus, measurements: Measurements
 ) -> AsyncIterator[Groups]:
-    """Give the groups that the namespace's objects describe, and follow them meanwhile.
+    """Give the groups that objects describe, in our namespace or those of the settings.
+
+    They are followed meanwhile.
 
     Raises:
         SettingsError: The fleet is none of Deployments, or the settings hold a secret that
@@ -41,7 +44,18 @@ async def kubernetes_groups(
         raise SettingsError('kubernetes.groups needs controller.fleet = "kubernetes"')
     if secrets := secrets_in(settings):
         raise SettingsError(f"kubernetes.groups: {'; '.join(secrets)}")
-    async with opened(settings.kubernetes) as cluster:
-        groups = Groups(cluster, bus, measurements, settings)
-        async with meanwhile(endless(groups.objects.run())):
+    async with opened_each(settings.kubernetes, watched(settings.kubernetes)) as clusters:
+        groups = Groups(clusters, bus, measurements, settings)
+        async with meanwhile(endless(groups.follow())):
             yield groups
+
+
+def watched(chosen: KubernetesSettings) -> list[str]:
+    """Return the namespaces whose objects are run; an empty one is all there are.
+
+    Raises:
+        SettingsError: None is named, and this is no pod.
+    """
+    if chosen.namespaces == EVERY_NAMESPACE:
+        return [""]
+    return list(chosen.namespaces) or [own_namespace(chosen.namespace)]

@@ -6,7 +6,7 @@ Unknown keys are refused, all faults are told at once, and secrets print as star
 
 from binwright.shell.settings.consumer import ConsumerSettings, LakeSettings, StagingSettings
 from binwright.shell.settings.controller import ControllerSettings, HealthSettings
-from binwright.shell.settings.fleets import DockerSettings, KubernetesSettings
+from binwright.shell.settings.fleets import EVERY_NAMESPACE, DockerSettings, KubernetesSettings
 from binwright.shell.settings.kafka import KafkaSettings
 from binwright.shell.settings.loading import OTHER_VARIABLES, load_settings, settings_environment
 from binwright.shell.settings.model import FILE_VARIABLE, Settings
@@ -14,6 +14,7 @@ from binwright.shell.settings.monitor import MonitorSettings
 from binwright.shell.settings.section import Bytes, Positive, Seconds, Section, TopicPattern
 
 __all__ = [
+    "EVERY_NAMESPACE",
     "FILE_VARIABLE",
     "OTHER_VARIABLES",
     "Bytes",

@@ -1,17 +1,20 @@
 """Where consumers run, with the fleets that need to know more."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from binwright.shell.settings.section import Seconds, Section
+
+Namespace = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
+EVERY_NAMESPACE = ("*",)
 
 
 class KubernetesSettings(Section):
     """Where the kubernetes fleet's Deployments are, and what is in them."""
 
-    namespace: Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")] | None = None
+    namespace: Namespace | None = None
     """Where everything is; unset: the pod's own namespace."""
     kubeconfig: Path | None = None
     """How to reach the cluster from outside; unset: as the pod's service account."""
@@ -21,8 +24,20 @@ class KubernetesSettings(Section):
     """The controller's own Deployment, with which its consumers vanish; unset: they stay."""
     groups: bool = False
     """Run every ConsumerGroup object there is, instead of the one group of these settings."""
+    namespaces: tuple[Literal["*"] | Namespace, ...] = ()
+    """Whose ConsumerGroup objects are run, with `groups`; `*`: all; unset: those of `namespace`."""
     request_timeout_s: Seconds = 10.0
     """How long one call to Kubernetes may take."""
+
+    @model_validator(mode="after")
+    def _namespaces_are_of_groups(self) -> Self:
+        if self.namespaces and not self.groups:
+            raise ValueError("namespaces is for ConsumerGroup objects: it needs groups = true")
+        if "*" in self.namespaces and self.namespaces != EVERY_NAMESPACE:
+            raise ValueError("namespaces: `*` is all there are, and stands alone")
+        if twice := sorted({n for n in self.namespaces if self.namespaces.count(n) > 1}):
+            raise ValueError(f"namespaces: named twice: {', '.join(twice)}")
+        return self
 
 
 class DockerSettings(Section):

@@ -33,7 +33,7 @@ from binwright.controller.kube.deployment import (
     short,
     slot_of,
 )
-from binwright.controller.kube.mirror import Mirror, label_of, name_of
+from binwright.controller.kube.mirror import Mirror, label_of, name_of, namespace_of
 from binwright.controller.kube.trouble import Trouble, of_deployment, of_pod
 from binwright.core.errors import ClusterRefused, TemplateRefused, WorldError
 from binwright.core.model import Slot
@@ -57,7 +57,7 @@ class KubernetesFleet:
     ) -> None:
         """Run `shape`'s slots in `cluster`, with the pods of `template` (else the ConfigMap's)."""
         self._cluster, self._shape, self._max_slots = cluster, shape, max_slots
-        self._template = template or cluster.template
+        self._template = template or partial(cluster.template, shape.namespace)
         self._templates: dict[str, Template] = {}  # by digest, as seen in this life
         self._desired: frozenset[Slot] | None = None  # None: nobody has said, or we do not lead
         self._applied: dict[Slot, tuple[str, int]] = {}  # -> uid and generation as we left it
@@ -87,7 +87,7 @@ class KubernetesFleet:
 
     async def destroy(self, slot: Slot) -> None:
         """Fit `Fleet.destroy`: also where the node does not answer any more."""
-        path = self._cluster.path("pods")
+        path = self._path("pods")
         chosen = f"{GROUP_LABEL}={self._shape.short},{SLOT_LABEL}={slot}"
         for pod in (await self._cluster.api.get(path, labelSelector=chosen))["items"] or ():
             uid = pod["metadata"]["uid"]
@@ -142,14 +142,18 @@ class KubernetesFleet:
             gather_s=GATHER_S,
         )
 
+    def _path(self, kind: str) -> str:
+        return self._cluster.path(kind, self._shape.namespace)
+
     def _heard(self, obj: Obj) -> None:
-        if label_of(obj, GROUP_LABEL) in (self._shape.short, ""):  # "": the template
+        here = namespace_of(obj) == self._shape.namespace
+        if here and label_of(obj, GROUP_LABEL) in (self._shape.short, ""):  # "": the template
             self._changed.set()
 
     def _ours(self, mirror: Mirror) -> Iterator[tuple[Slot, Obj]]:
         for obj in mirror:
-            slot = slot_of(obj)
-            if slot is not None and label_of(obj, GROUP_LABEL) == self._shape.short:
+            slot, here = slot_of(obj), namespace_of(obj) == self._shape.namespace
+            if here and slot is not None and label_of(obj, GROUP_LABEL) == self._shape.short:
                 yield slot, obj
 
     async def _look(self) -> None:
@@ -207,7 +211,7 @@ class KubernetesFleet:
         return stale[:1] if steady else []
 
     async def _apply(self, slot: Slot, template: Template, found: Obj | None) -> None:
-        path = f"{self._cluster.path('deployments')}/{self._shape.name(slot)}"
+        path = f"{self._path('deployments')}/{self._shape.name(slot)}"
         try:
             obj = await self._cluster.api.apply(path, self._shape.deployment(slot, template))
         except ClusterRefused as exc:
@@ -231,11 +235,11 @@ class KubernetesFleet:
     async def _retire(self, slot: Slot) -> None:
         name = self._shape.name(slot)
         try:
-            await self._cluster.api.delete(f"{self._cluster.path('deployments')}/{name}")
+            await self._cluster.api.delete(f"{self._path('deployments')}/{name}")
         except ClusterRefused as exc:
             self._refused.note("RetirementRefused", str(exc), slot)
             raise
-        self._cluster.deployments.drop(name)
+        self._cluster.deployments.drop(self._shape.namespace, name)
         for memory in (self._applied, self._troubles):
             memory.pop(slot, None)
         self._refused.clear(slot)
@@ -260,11 +264,12 @@ class KubernetesFleet:
         self._troubles = {s: t for s, t in self._troubles.items() if s in there}
 
     def _name_leftovers(self) -> None:
-        mine = self._shape.group
-        for group in sorted(self._cluster.leftovers(mine)):
+        mine, here = self._shape.group, self._shape.namespace
+        for group in sorted(self._cluster.leftovers(here, mine)):
             told = (
                 f"group {group} has Deployments here that group {mine}'s controller does not run; "
-                f"if nobody does: kubectl delete deployment -l {GROUP_LABEL}={short(group)}"
+                f"if nobody does: kubectl -n {here} delete deployment "
+                f"-l {GROUP_LABEL}={short(group)}"
             )
             self._tell("LeftoversFound", told, None, warning=True)
 

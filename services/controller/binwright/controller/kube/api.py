@@ -46,9 +46,12 @@ def now() -> str:
 class Api:
     """One API server, as one identity, with a deadline for every call."""
 
-    def __init__(self, configuration: Any, timeout_s: float) -> None:
-        """Use a client's `configuration`; no call may take longer than `timeout_s`."""
-        configuration.connection_pool_maxsize = PARALLEL + 8  # the watches hold theirs for long
+    def __init__(self, configuration: Any, timeout_s: float, watches: int = 8) -> None:
+        """Use a client's `configuration`; no call may take longer than `timeout_s`.
+
+        So many `watches` may run: each holds a connection for long.
+        """
+        configuration.connection_pool_maxsize = PARALLEL + watches
         self._client, self._timeout_s = ApiClient(configuration), timeout_s
         self._client.user_agent = FIELD_MANAGER
         self._turns = asyncio.Semaphore(PARALLEL)
@@ -213,6 +216,11 @@ async def configured(kubeconfig: Path | None) -> Any:
             "or name a file: kubernetes.kubeconfig"
         ) from exc
     return chosen
+
+
+def collection(root: str, namespace: str, plural: str) -> str:
+    """Return the path of a kind's objects in a namespace, or in all if that is empty."""
+    return f"{root}/namespaces/{namespace}/{plural}" if namespace else f"{root}/{plural}"
 
 
 def own_namespace(given: str | None) -> str:

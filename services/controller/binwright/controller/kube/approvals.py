@@ -32,7 +32,8 @@ def proposed(owner: Owner, facts: Mapping[str, object]) -> str:
     told = f"plan {facts['plan']}: {'; '.join(reasons)} ({facts['moves']} moves)"
     if not facts["waits"]:
         return told
-    how = f"kubectl annotate consumergroup {owner.name} {APPROVE_NOTE}={facts['plan']} --overwrite"
+    note = f"{APPROVE_NOTE}={facts['plan']} --overwrite"
+    how = f"kubectl -n {owner.namespace} annotate consumergroup {owner.name} {note}"
     return f"{told}; to approve: {how}"
 
 

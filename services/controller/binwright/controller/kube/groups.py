@@ -1,17 +1,17 @@
-"""One controller for all ConsumerGroup objects of a namespace: a machine and a fleet for each."""
+"""One controller for the ConsumerGroup objects of namespaces: a machine and a fleet for each."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import structlog
 
 from binwright.controller.fleets.kubernetes import KubernetesFleet
 from binwright.controller.kube.announce import observer
-from binwright.controller.kube.api import NOT_FOUND, Obj
+from binwright.controller.kube.api import NOT_FOUND, Obj, collection
 from binwright.controller.kube.cluster import Cluster
 from binwright.controller.kube.deployment import Owner, Shape, Template, checked
-from binwright.controller.kube.mirror import Mirror, name_of
+from binwright.controller.kube.mirror import Mirror, key_of, name_of, namespace_of
 from binwright.controller.kube.spec import (
     API_VERSION,
     KIND,
@@ -24,7 +24,13 @@ from binwright.controller.kube.status import Condition, StatusWriter, described,
 from binwright.controller.measurements import Measurements
 from binwright.controller.realm import realm
 from binwright.controller.steer import Controller, Deposed
-from binwright.core.errors import BinwrightError, ClusterRefused, UserError, WorldError
+from binwright.core.errors import (
+    BinwrightError,
+    ClusterRefused,
+    ClusterUnavailable,
+    UserError,
+    WorldError,
+)
 from binwright.core.ports import Bus
 from binwright.shell.gauges import Sample
 from binwright.shell.run import endless, first_cause, meanwhile
@@ -32,37 +38,58 @@ from binwright.shell.settings import Settings
 
 log = structlog.get_logger()
 
+ROOT = f"/apis/{API_VERSION}"
 RETRY_S = 1.0
 REFUSED_S = 30.0
 STATUS_S = 2.0
 GATHER_S = 0.1
+
+Key = tuple[str, str]
+"""Of an object: its namespace and name."""
 
 
 @dataclass
 class _Ruled:
     """One object at work."""
 
-    identity: tuple[int, str, str]
+    identity: tuple[int, str, Key]
     task: "asyncio.Task[None]"
+
+
+@dataclass(frozen=True)
+class _View:
+    """A namespace, or all of them, with the objects there."""
+
+    cluster: Cluster
+    objects: Mirror
 
 
 @dataclass
 class Groups:
-    """All groups of a namespace, ruled while this controller leads."""
+    """All groups of some namespaces, ruled while this controller leads."""
 
-    cluster: Cluster
+    clusters: Sequence[Cluster]  # what is wrong with one holds up no other
     bus: Bus
     measurements: Measurements
     base: Settings
-    _ruled: dict[str, _Ruled] = field(default_factory=dict)
+    _ruled: dict[Key, _Ruled] = field(default_factory=dict)
     _fleets: list[KubernetesFleet] = field(default_factory=list)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
-        """Follow the objects from the beginning, also while another leads."""
-        path = f"/apis/{API_VERSION}/namespaces/{self.cluster.namespace}/{PLURAL}"
-        self.objects = Mirror(self.cluster.api, path)
-        self.objects.listen(lambda _: self._changed.set())
+        """Have views of the objects; nothing is read yet."""
+        self._views = [
+            _View(each, Mirror(each.api, collection(ROOT, each.namespace, PLURAL)))
+            for each in self.clusters
+        ]
+        for view in self._views:
+            view.objects.listen(lambda _: self._changed.set())
+
+    async def follow(self) -> None:
+        """Follow the objects, for ever, also while another leads."""
+        async with asyncio.TaskGroup() as tasks:
+            for view in self._views:
+                tasks.create_task(endless(view.objects.run()))
 
     def samples(self) -> Iterator[Sample]:
         """Yield the numbers of all fleets."""
@@ -73,9 +100,9 @@ class Groups:
         """Rule every object there is, for ever; end all reigns when cancelled.
 
         Raises:
-            ClusterUnavailable: The objects could not be listed.
+            ClusterUnavailable: The objects of no namespace could be listed.
         """
-        await self.objects.ready(self.cluster.patience_s)
+        await self._listed()
         self._ruled.clear()
         async with asyncio.TaskGroup() as tasks:
             while True:
@@ -84,46 +111,72 @@ class Groups:
                 await self._changed.wait()
                 await asyncio.sleep(GATHER_S)
 
+    async def _listed(self) -> None:
+        """Wait until the objects are known; those of a namespace that is late are taken later."""
+        faults: list[ClusterUnavailable] = []
+        for view in self._views:
+            try:
+                await view.objects.ready(0.0 if faults else view.cluster.patience_s)
+            except ClusterUnavailable as exc:
+                log.warning("groups.unlisted", reason=str(exc))
+                faults.append(exc)
+        if len(faults) == len(self._views):
+            raise faults[0]
+
     async def _look(self, tasks: asyncio.TaskGroup) -> None:
-        there = {name_of(obj): obj for obj in self.objects}
-        first: dict[str, str] = {}  # group -> the oldest object that names it
-        for obj in sorted(there.values(), key=_age):
-            first.setdefault(group_name(obj), name_of(obj))
-        for name, ruled in list(self._ruled.items()):
-            found = there.get(name)
-            if found is None or ruled.identity != _identity(found, first):
+        there = {key_of(obj): (view.cluster, obj) for view in self._views for obj in view.objects}
+        first: dict[str, Key] = {}  # group -> the oldest object that names it
+        for _, obj in sorted(there.values(), key=_age):
+            first.setdefault(group_name(obj), key_of(obj))
+        for key, ruled in list(self._ruled.items()):
+            found = there.get(key)
+            if found is None or ruled.identity != _identity(found[1], first):
                 ruled.task.cancel()
                 await asyncio.gather(ruled.task, return_exceptions=True)
-                del self._ruled[name]
-                log.info("group.left", name=name, deleted=found is None)
-        for name, obj in there.items():
-            if name not in self._ruled and not obj["metadata"].get("deletionTimestamp"):
-                log.info("group.ruled", name=name, group=group_name(obj))
-                owner = first[group_name(obj)]
-                work = self._refused(obj, owner) if owner != name else self._govern(obj)
-                self._ruled[name] = _Ruled(_identity(obj, first), tasks.create_task(work))
+                del self._ruled[key]
+                log.info("group.left", namespace=key[0], name=key[1], deleted=found is None)
+        for key, (cluster, obj) in there.items():
+            if key not in self._ruled and not obj["metadata"].get("deletionTimestamp"):
+                group = group_name(obj)
+                log.info("group.ruled", namespace=key[0], name=key[1], group=group)
+                owner = first[group]
+                work = self._govern(cluster, obj) if owner == key else self._refused(obj, owner)
+                self._ruled[key] = _Ruled(_identity(obj, first), tasks.create_task(work))
+
+    def _found(self, owner: Owner) -> Obj | None:
+        """Return an object as it is now."""
+        found = (view.objects.get(owner.namespace, owner.name) for view in self._views)
+        return next((obj for obj in found if obj is not None), None)
 
     def _writer(self, obj: Obj) -> StatusWriter:
-        path = f"{self.objects.path}/{name_of(obj)}"
+        path = f"{collection(ROOT, namespace_of(obj), PLURAL)}/{name_of(obj)}"
         status: Obj = obj.get("status", {})
-        return StatusWriter(
-            self.cluster.api, path, obj["metadata"]["generation"], status, status.get("lastPlan")
-        )
+        generation = obj["metadata"]["generation"]
+        return StatusWriter(self._shared.api, path, generation, status, status.get("lastPlan"))
 
-    async def _refused(self, obj: Obj, owner: str) -> None:
-        told = f"group {group_name(obj)} is ruled by the ConsumerGroup {owner}"
+    @property
+    def _shared(self) -> Cluster:
+        """Return any view: the connection and the Events are one for all."""
+        return self.clusters[0]
+
+    async def _refused(self, obj: Obj, owner: Key) -> None:
+        # Topics, offsets and tables are Kafka's and the lake's: they know no namespaces.
+        told = (
+            f"group {group_name(obj)} is ruled by the ConsumerGroup {'/'.join(owner)}; for another "
+            "group, make this object anew with a name of its own in spec.group"
+        )
         await self._refuse(obj, "GroupTaken", told)
 
     async def _refuse(self, obj: Obj, reason: str, told: str) -> None:
         """Say why the object is not ruled; it is looked at again when it changes."""
         owner = Owner.of(obj, API_VERSION, KIND)
-        log.warning("group.refused", name=owner.name, reason=told)
-        self.cluster.recorder.note(owner, reason, told, warning=True)
+        log.warning("group.refused", namespace=owner.namespace, name=owner.name, reason=told)
+        self._shared.recorder.note(owner, reason, told, warning=True)
         refused = Condition("Accepted", holds=False, reason=reason, message=told)
         unready = Condition("Ready", holds=False, reason=reason, message=told)
         await _written(self._writer(obj), {"state": "Refused"}, refused, unready)
 
-    async def _govern(self, obj: Obj) -> None:
+    async def _govern(self, cluster: Cluster, obj: Obj) -> None:
         """Reign over one object's group, again and again, until cancelled."""
         try:
             settings = settings_of(obj, self.base)
@@ -132,11 +185,9 @@ class Groups:
             await self._refuse(obj, "SpecRefused", str(exc))
             return
         owner, writer = Owner.of(obj, API_VERSION, KIND), self._writer(obj)
-        observe = observer(self.cluster.recorder, owner, writer)
+        observe = observer(cluster.recorder, owner, writer)
         shape = Shape(settings.group, owner.namespace, owner, environment(settings))
-        fleet = KubernetesFleet(
-            self.cluster, shape, settings.controller.max_slots, _template_of(obj)
-        )
+        fleet = KubernetesFleet(cluster, shape, settings.controller.max_slots, _template_of(obj))
         self._fleets.append(fleet)
         try:
             async with meanwhile(endless(fleet.run())):
@@ -175,8 +226,8 @@ class Groups:
         accepted = Condition("Accepted", holds=True, reason="SpecHolds")
         while True:
             state = controller.state
-            if refused := writer.approvals.heed(self.objects.get(owner.name), controller):
-                self.cluster.recorder.note(owner, "ApprovalRefused", refused, warning=True)
+            if refused := writer.approvals.heed(self._found(owner), controller):
+                self._shared.recorder.note(owner, "ApprovalRefused", refused, warning=True)
             writer.approvals.show(state.group.offer)
             numbers, ready, measured = described(state, asyncio.get_running_loop().time())
             health = healthy(fleet.troubles, fleet.refusals)
@@ -202,11 +253,11 @@ def _template_of(obj: Obj) -> Callable[[], Template] | None:
     return lambda: checked(given, f"ConsumerGroup {name_of(obj)}, spec.template")
 
 
-def _identity(obj: Obj, first: Mapping[str, str]) -> tuple[int, str, str]:
+def _identity(obj: Obj, first: Mapping[str, Key]) -> tuple[int, str, Key]:
     """Return what makes a reign begin anew when it changes."""
     meta = obj["metadata"]
     return meta["generation"], meta["uid"], first[group_name(obj)]
 
 
-def _age(obj: Obj) -> tuple[str, str]:
-    return obj["metadata"]["creationTimestamp"], name_of(obj)
+def _age(found: tuple[Cluster, Obj]) -> tuple[str, Key]:
+    return found[1]["metadata"]["creationTimestamp"], key_of(found[1])

@@ -21,6 +21,17 @@ def name_of(obj: Obj) -> str:
     return name
 
 
+def namespace_of(obj: Obj) -> str:
+    """Return the namespace that an object is in; empty where kinds have none."""
+    namespace: str = obj["metadata"].get("namespace", "")
+    return namespace
+
+
+def key_of(obj: Obj) -> tuple[str, str]:
+    """Return what tells an object from all others of its kind: its namespace and name."""
+    return namespace_of(obj), name_of(obj)
+
+
 def label_of(obj: Obj, label: str) -> str:
     """Return a label's value; empty when it is not there."""
     value: str = obj["metadata"].get("labels", {}).get(label, "")
@@ -46,17 +57,17 @@ class Mirror:
         self._api = api
         chosen = {"labelSelector": labels, "fieldSelector": fields}
         self._query = {k: v for k, v in chosen.items() if v}
-        self._objects: dict[str, Obj] = {}
+        self._objects: dict[tuple[str, str], Obj] = {}
         self._seen = 0  # version up to which lists and events have told everything
         self._listeners: list[Callable[[Obj], None]] = []
 
     def __iter__(self) -> Iterator[Obj]:
-        """Walk the objects in the order of their names."""
-        return iter([self._objects[name] for name in sorted(self._objects)])
+        """Walk the objects in the order of their namespaces and names."""
+        return iter([self._objects[key] for key in sorted(self._objects)])
 
-    def get(self, name: str) -> Obj | None:
+    def get(self, namespace: str, name: str) -> Obj | None:
         """Return one, if it is there."""
-        return self._objects.get(name)
+        return self._objects.get((namespace, name))
 
     def listen(self, heard: Callable[[Obj], None]) -> None:
         """Call `heard` with every object that comes, changes or goes."""
@@ -68,15 +79,15 @@ class Mirror:
         What the watch told since is newer: a status, somebody's edit, a deletion.
         """
         if _version(obj) > self._seen:
-            self._objects[name_of(obj)] = obj
+            self._objects[key_of(obj)] = obj
 
     def unlisten(self, heard: Callable[[Obj], None]) -> None:
         """Call it no more."""
         self._listeners.remove(heard)
 
-    def drop(self, name: str) -> None:
+    def drop(self, namespace: str, name: str) -> None:
         """Take that a call of ours deleted it, before the watch tells it."""
-        self._objects.pop(name, None)
+        self._objects.pop((namespace, name), None)
 
     async def ready(self, patience_s: float) -> None:
         """Wait until there was a list; raise `ClusterUnavailable` when there is none in time."""
@@ -104,11 +115,11 @@ class Mirror:
 
     async def _list(self) -> str:
         found = await self._api.get(self.path, **self._query)
-        listed = {name_of(obj): obj for obj in found["items"] or ()}
+        listed = {key_of(obj): obj for obj in found["items"] or ()}
         changed = [
             obj
-            for name, obj in (self._objects | listed).items()
-            if self._objects.get(name) != listed.get(name)
+            for key, obj in (self._objects | listed).items()
+            if self._objects.get(key) != listed.get(key)
         ]
         self._objects, self._seen = listed, _version(found)
         self.synced.set()
@@ -136,12 +147,12 @@ class Mirror:
                     self._take(event["type"], obj)
 
     def _take(self, what: str, obj: Obj) -> None:
-        name = name_of(obj)
-        known = self._objects.get(name)
+        key = key_of(obj)
+        known = self._objects.get(key)
         if what != "DELETED":
-            self._objects[name] = obj
+            self._objects[key] = obj
         elif known and known["metadata"]["uid"] == obj["metadata"]["uid"]:
-            del self._objects[name]
+            del self._objects[key]
         self._tell(obj)
 
     def _tell(self, obj: Obj) -> None:
