@@ -1,6 +1,7 @@
 """A group by pattern, and a monitor that follows it, on a real broker: topics come and go."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,14 +14,17 @@ from tests.integration.topics import created
 from binwright.consumer.__main__ import consume
 from binwright.controller.__main__ import control
 from binwright.core import wire
+from binwright.core.errors import SettingsError
 from binwright.core.messages import Report
 from binwright.core.model import Slot
+from binwright.core.selection import Selection
 from binwright.monitor.__main__ import run
 from binwright.shell.broker import client_options
 from binwright.shell.bus import KafkaBus
 from binwright.shell.letters import INBOX, LANDING_PARTITIONS, METADATA_CONFIG, inbound
 from binwright.shell.run import meanwhile
-from binwright.shell.settings import Settings, load_settings
+from binwright.shell.settings import KafkaSettings, Settings, load_settings
+from binwright.shell.topics import selected_topics
 
 pytestmark = pytest.mark.integration
 
@@ -99,6 +103,8 @@ async def test_a_topic_that_is_created_later_is_read_and_nobody_is_told(system: 
     async with AIOKafkaProducer(**client_options(kafka)) as producer:
         await producer.send_and_wait(new, b"{}", partition=1)
     await system.until_read(old, new)
+    assert system.settings.landed is not None
+    assert await selected_topics(kafka, system.settings.landed) == (new, old)  # what is audited
     while new not in await system.staged():  # noqa: ASYNC110 - as above
         await asyncio.sleep(0.2)
     admin = AIOKafkaAdminClient(**client_options(kafka))
@@ -110,3 +116,12 @@ async def test_a_topic_that_is_created_later_is_read_and_nobody_is_told(system: 
     await system.until_read(new)
     # Our own topics fit, too.
     assert await system.measured() == {old, new}
+
+
+async def test_patterns_that_no_topic_fits_are_told_to_who_asks_for_the_topics(broker: str) -> None:
+    kafka = KafkaSettings(bootstrap_servers=broker)
+    nothing = Selection(patterns=(re.compile("no-such-.*"), re.compile("nor-.*")))
+    with pytest.raises(SettingsError, match=r"no topic at .* fits no-such-\.\*, nor-\.\*"):
+        await selected_topics(kafka, nothing)
+    named = nothing.including({"orders"})
+    assert await selected_topics(kafka, named) == ("orders",)
