@@ -8,15 +8,15 @@ from binwright.core.needs import FORGOTTEN_MS, current, joined, same
 from binwright.core.selection import Selection
 
 ORDERS = Needs(group="a", at_ms=1_000, topics=("orders",), patterns=("cl.*",))
-TEAS = Needs(group="b", at_ms=2_000, topics=("tea", "orders"), patterns=("cl.*", "te.*"))
-CLICKS, TE = re.compile("cl.*"), re.compile("te.*")
+TEAS = Needs(group="b", at_ms=2_000, topics=("tea", "orders"), patterns=("cl.*", "tea.*"))
+CLICKS, TEA = re.compile("cl.*"), re.compile("tea.*")
 
 
 def test_what_any_group_needs_is_measured_beside_the_settings_own() -> None:
     own = Selection(frozenset({"own"}), (re.compile("o.*"),), frozenset({"never"}))
     wanted, faults = joined(own, [TEAS, ORDERS])
     assert wanted == Selection(
-        frozenset({"own", "orders", "tea"}), (*own.patterns, CLICKS, TE), own.never
+        frozenset({"own", "orders", "tea"}), (*own.patterns, CLICKS, TEA), own.never
     )
     assert faults == ()
     assert joined(own, [ORDERS, TEAS]) == (wanted, ())
@@ -24,8 +24,8 @@ def test_what_any_group_needs_is_measured_beside_the_settings_own() -> None:
 
 
 def test_a_pattern_that_is_none_here_is_told_and_the_others_count() -> None:
-    wanted, faults = joined(Selection(), [replace(ORDERS, patterns=("(", "te.*"))])
-    assert wanted.patterns == (TE,)
+    wanted, faults = joined(Selection(), [replace(ORDERS, patterns=("(", "tea.*"))])
+    assert wanted.patterns == (TEA,)
     assert faults == ("group a: '(': missing ), unterminated subpattern at position 0",)
 
 
