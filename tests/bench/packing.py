@@ -19,6 +19,7 @@ from typing import NamedTuple
 from tests.core.scans import by_scanning
 
 from binwright.core.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
+from binwright.core.packing.capacity import PerSlot
 from binwright.core.packing.catalogue import Packing, algorithm
 from binwright.core.packing.sticky.policy import Sticky
 from binwright.lab.chatter import to_stderr
@@ -111,7 +112,7 @@ def gaps(price: float, delta: int, rows: int) -> dict[str, float]:
         change = delta**2 / 3
         ours = near(rates, CAPACITY, current, change=change)
         if current:
-            costs = near.costs(rates, CAPACITY, change)
+            costs = near.costs(rates, PerSlot(CAPACITY), change)
             least = best(rates, CAPACITY, current, change=change)
             both = [objective(rates, CAPACITY, current, one, costs) for one in (ours, least)]
             found.append(both[0] / both[1] - 1)

@@ -53,6 +53,22 @@ def test_it_stays_sorted_through_many_blocks() -> None:
     assert len(ours._rooms) == 1
 
 
+@given(BEGIN, st.lists(st.tuples(st.integers(0, 41), st.integers(0, 20)), max_size=40))
+def test_who_has_room_enough_to_spare_is_taken_or_else_the_roomiest(
+    begin: dict[Slot, int], asked: list[tuple[int, int]]
+) -> None:
+    plain: list[tuple[float, Slot]] = sorted((room, slot) for slot, room in begin.items())
+    ours = Rooms(begin, begin.__getitem__)
+    for need, spare in asked:
+        fits = [entry for entry in plain if entry[0] >= need + spare]
+        wanted = (fits or [entry for entry in plain[-1:] if entry[0] >= need] or [None])[0]
+
+        assert ours.take(need, spare) == wanted
+        if wanted is not None:
+            plain.remove(wanted)
+        check(ours, plain, need)
+
+
 def test_where_a_block_ends_the_next_one_is_looked_at() -> None:
     slots = [Slot(n) for n in range(2 * rooms.BLOCK)]
     ours = Rooms(slots, float)

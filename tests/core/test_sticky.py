@@ -131,6 +131,14 @@ def test_two_small_ones_leave_rather_than_a_large_one() -> None:
     assert cheapest([60.0, 35.0, 20.0, 15.0], 35.0, 100.0, value) == (1,)
 
 
+@pytest.mark.parametrize("deviation", [1e-3, 10.0, 40.0])
+def test_of_those_that_are_each_enough_the_cheapest_leaves(deviation: float) -> None:
+    value, rates = Value.of(deviation, 100.0), [70.0, 52.0, 40.0, 36.0, 3.0]
+    costs = [rate + value(rate - 35.0) for rate in rates[:4]]
+
+    assert cheapest(rates, 35.0, 100.0, value) == (costs.index(min(costs)),)
+
+
 def test_a_smaller_one_makes_room_and_goes_elsewhere() -> None:
     """Nobody has room for 45; consumer 1 has if its 30 leaves, and 2 has room for that."""
     rates = rates_of(60, 45, 50, 30, 65)
@@ -218,6 +226,19 @@ def test_nothing_is_done_that_costs_as_much_as_it_may(budget: float, found: floa
 
     assert place(board, 0, budget) == found
     assert list(board.at) == ([0, 1] if found is None else [1, 1])
+
+
+def test_who_can_stay_at_home_goes_nowhere_else() -> None:
+    costs = Costs(200.0, Value.of(0.1, 100.0))
+    board = Board([20.0, 30.0, 50.0], [Slot(0), Slot(1), Slot(2)], PerSlot(CAPACITY), costs)
+    board.offer_all([Slot(0), Slot(2)])
+    board.shift(0, NOWHERE)
+    board.shift(1, NOWHERE)
+
+    assert not board.settle(0, 0.0)
+    assert board.settle(1, 10.0)
+    assert list(board.at) == [NOWHERE, 2, 2]
+    assert not board.settle(0, 0.0)
 
 
 def test_partitions_without_load_cost_nothing_and_stay_where_anybody_is() -> None:

@@ -8,6 +8,7 @@ from tests.core.packings import owners_of, rates_of
 
 from binwright.core.errors import PackingError
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+from binwright.core.packing.capacity import PerSlot
 from binwright.core.packing.sticky.policy import Sticky
 from binwright.lab.exact import Exact, objective
 from binwright.lab.packings import packing
@@ -44,7 +45,7 @@ def test_it_is_never_worse_than_sticky_and_sticky_is_near() -> None:
         }
         near = Sticky()(rates, CAPACITY, current, change=75.0)
         exact = Exact()(rates, CAPACITY, current, change=75.0)
-        costs = Sticky().costs(rates, CAPACITY, 75.0)
+        costs = Sticky().costs(rates, PerSlot(CAPACITY), 75.0)
         loads = [sum(rates[q] for q in exact if exact[q] == s) for s in set(exact.values())]
         assert max(loads) <= 100
         ours += objective(rates, CAPACITY, current, near, costs)

@@ -50,7 +50,8 @@ class Exact:
     ) -> dict[TopicPartition, Slot]:
         """Return the new owner of each partition. See `catalogue.Packing`."""
         near = Sticky(self.price)
-        capacities, costs = check(rates, capacity), near.costs(rates, capacity, change)
+        capacities = check(rates, capacity)
+        costs = near.costs(rates, capacities, change)
         answer = near(rates, capacity, current, change=change)
         program = _Program.of(rates, capacities, current, answer)
         if len(program.names) > LARGEST:

@@ -7,7 +7,7 @@ from typing import cast
 
 from binwright.core.model import Slot
 
-BLOCK = 1_000
+BLOCK = 250
 """Consumers of a block when it is made; one that doubles is cut in two."""
 
 
@@ -51,23 +51,27 @@ class Rooms:
         index = bisect_left(rooms, room)
         if slots[index] != slot:
             index = bisect_left(slots, slot, index, bisect_right(rooms, room, index))
-        del rooms[index], slots[index]
-        if not rooms:
-            del self._first_rooms[at], self._first_slots[at]
-            if len(self._rooms) > 1:
-                del self._rooms[at], self._slots[at]
-        elif not index:
-            self._first_rooms[at], self._first_slots[at] = rooms[0], slots[0]
+        self._delete(at, index)
 
     def least(self, bound: float) -> tuple[float, Slot] | None:
         """Return who has the least room that is not below `bound`, and how much that is."""
-        at = max(0, bisect_left(self._first_rooms, bound) - 1)
-        rooms = self._rooms[at]
-        if (index := bisect_left(rooms, bound)) < len(rooms):
-            return rooms[index], Slot(self._slots[at][index])
-        if at + 1 < len(self._rooms):
-            return self._rooms[at + 1][0], Slot(self._slots[at + 1][0])
-        return None
+        at, index = self._from(bound)
+        if at == len(self._rooms):
+            return None
+        return self._rooms[at][index], Slot(self._slots[at][index])
+
+    def take(self, need: float, spare: float) -> tuple[float, Slot] | None:
+        """Take out who has the least room for `need` and `spare`, else the most for `need`."""
+        last = self._rooms[-1]
+        if not last or (most := last[-1]) < need:
+            return None
+        if most < need + spare:
+            at, index = len(self._rooms) - 1, len(last) - 1
+        else:
+            at, index = self._from(need + spare)
+        found = self._rooms[at][index], Slot(self._slots[at][index])
+        self._delete(at, index)
+        return found
 
     @property
     def last(self) -> tuple[float, Slot] | None:
@@ -88,6 +92,23 @@ class Rooms:
         if after and rooms[after - 1] == room:
             after = bisect_right(self._first_slots, slot, bisect_left(rooms, room), after)
         return after - 1
+
+    def _from(self, bound: float) -> tuple[int, int]:
+        """Return the block and the place in it where rooms that are not below `bound` begin."""
+        at = max(0, bisect_left(self._first_rooms, bound) - 1)
+        rooms = self._rooms[at]
+        index = bisect_left(rooms, bound)
+        return (at, index) if index < len(rooms) else (at + 1, 0)
+
+    def _delete(self, at: int, index: int) -> None:
+        rooms, slots = self._rooms[at], self._slots[at]
+        del rooms[index], slots[index]
+        if not rooms:
+            del self._first_rooms[at], self._first_slots[at]
+            if len(self._rooms) > 1:
+                del self._rooms[at], self._slots[at]
+        elif not index:
+            self._first_rooms[at], self._first_slots[at] = rooms[0], slots[0]
 
     def _cut(self, at: int) -> None:
         rooms, slots = self._rooms[at], self._slots[at]

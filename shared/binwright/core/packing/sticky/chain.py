@@ -93,7 +93,7 @@ class _Search:
             need = rate - room
             if spent + need >= best:
                 return
-            for other in held[slot]:
+            for other in held(slot):
                 smaller = rates[other]
                 if need <= smaller < rate and slot not in places:
                     cost = spent if board.moved(other) else spent + smaller

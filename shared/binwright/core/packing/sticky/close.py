@@ -73,7 +73,7 @@ def _empty(board: Board, slot: Slot) -> bool:
     """Give away all that a consumer holds if that costs less than it is worth."""
     mark, left = board.mark, _worth(board, slot)
     board.withdraw(slot)
-    for number in board.biggest_first(board.held[slot]):
+    for number in board.biggest_first(board.held(slot)):
         cost = place(board, number, left)
         if cost is None:
             board.back(mark)

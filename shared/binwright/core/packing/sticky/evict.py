@@ -22,26 +22,23 @@ def relieve(board: Board) -> list[int]:
     """
     homeless = [number for number, slot in enumerate(board.homes) if slot == NOWHERE]
     tolerated = -ROUNDING * board.capacities.default
-    for slot in [
-        slot for slot, room in zip(board.slots, board.room, strict=True) if room < tolerated
-    ]:
+    every = zip(board.slots, board.room, strict=True)
+    for slot in [slot for slot, room in every if room < tolerated]:
         homeless += _relieve(board, slot)
-    every = zip(board.slots, board.held, board.room, strict=True)
-    board.offer_all([slot for slot, held, room in every if held and room >= tolerated])
+    board.offer_all(board.holding(tolerated))
     return board.biggest_first(homeless)
 
 
 def _relieve(board: Board, slot: Slot) -> list[int]:
     capacity, over, rates = board.capacities.of(slot), -board.room[slot], board.rates
     # By number so far: equal ones stay so.
-    held = sorted(board.held[slot], key=rates.__getitem__, reverse=True)
+    held = sorted(board.held(slot), key=rates.__getitem__, reverse=True)
     falling = [rates[number] for number in held]
     if falling[0] > capacity:
         leaving = held[1:]
     else:
         leaving = [held[index] for index in cheapest(falling, over, capacity, board.costs.value)]
-    for number in leaving:
-        board.shift(number, NOWHERE)
+    board.release(slot, leaving)
     return leaving
 
 
@@ -51,6 +48,9 @@ def cheapest(rates: Sequence[float], over: float, capacity: float, value: Value)
     Exact to within a GRAINth of the capacity: of sums that are as good as equal one is followed.
     O(k min(2^k, GRAIN)) for k rates.
     """
+    if len(rates) > 1 and rates[-2] >= over:  # no two together are below
+        costs = [rate + value(rate - over) for rate in rates if rate >= over]
+        return (costs.index(min(costs)),)
     best, chosen = float("inf"), tuple(range(len(rates)))
     sums: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
     for index, rate in enumerate(rates):

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from binwright.core.errors import PackingError
 from binwright.core.model import Assignment, Rates, Slot, TopicPartition
-from binwright.core.packing.capacity import Capacity
+from binwright.core.packing.capacity import Capacity, PerSlot
 from binwright.core.packing.inputs import check
 from binwright.core.packing.sticky.board import NOWHERE, Board, Costs
 from binwright.core.packing.sticky.chain import place
@@ -60,27 +60,25 @@ class Sticky:
     ) -> dict[TopicPartition, Slot]:
         """Return the new owner of each of n partitions. See `catalogue.Packing`; O(n log n)."""
         capacities = check(rates, capacity)
+        costs = self.costs(rates, capacities, change)
         names = sorted(rates)
         speeds = _in_order(names, rates, 0.0)
         homes = _in_order(names, current, NOWHERE)
         board = Board(
-            list(compress(speeds, speeds)),
-            list(compress(homes, speeds)),
-            capacities,
-            self.costs(rates, capacity, change),
+            list(compress(speeds, speeds)), list(compress(homes, speeds)), capacities, costs
         )
         solve(board)
         busy, idle = iter(board.at), iter(_accommodate(homes, speeds, board))
         owners = [next(busy if speed else idle) for speed in speeds]
         return dict(zip(names, owners, strict=True))
 
-    def costs(self, rates: Rates, capacity: Capacity, change: float | None) -> Costs:
-        """Return what plans are judged by; arguments as of `catalogue.Packing`.
+    def costs(self, rates: Rates, capacities: PerSlot, change: float | None) -> Costs:
+        """Return what plans are judged by; arguments as of `catalogue.Packing`, and checked.
 
         Raises:
-            PackingError: A number is out of range.
+            PackingError: The change is out of range.
         """
-        unit = check(rates, capacity).default
+        unit = capacities.default
         if change is None:
             change = (UNKNOWN * unit) ** 2
         if not (isfinite(change) and change >= 0):
@@ -93,7 +91,12 @@ class Sticky:
 
 def solve(board: Board) -> None:
     """Give every partition of the board a consumer."""
+    value = board.costs.value
+    # Where a consumer is dearer than all its room, whoever has room for a partition is cheaper.
+    dear = value(0.0) < board.costs.price
     for number in relieve(board):
+        if dear and board.settle(number, value.enough):
+            continue
         if place(board, number, _alone(board, number)) is None:
             board.open(number)
     unit = board.capacities.largest
@@ -120,10 +123,12 @@ def _alone(board: Board, number: int) -> float:
 def _accommodate(homes: Sequence[Slot], speeds: Sequence[float], board: Board) -> list[Slot]:
     """Give partitions without load a consumer: at home if anybody is, else where others are."""
     idle = [home for home, speed in zip(homes, speeds, strict=True) if not speed]
-    there = {slot for slot in board.offered if board.held[slot]}
-    if idle and not there:
+    there = {home for home in idle if home in board.offered and board.holds(home)}
+    present = (slot for slot in board.slots if slot in board.offered and board.holds(slot))
+    common = next(present, NOWHERE)
+    if common == NOWHERE:
         # The home of most, that nobody moves who need not; else the lowest that is free.
         most = Counter(home for home in idle if home != NOWHERE and not board.holds(home))
-        there = {min(most, key=lambda s: (-most[s], s)) if most else board.free(0.0)}
-    common = min(there, default=NOWHERE)
+        common = min(most, key=lambda s: (-most[s], s)) if most else board.free(0.0)
+        there = {common}
     return [home if home in there else common for home in idle]

@@ -35,13 +35,13 @@ def widen(board: Board, slot: Slot, effort: Effort) -> dict[int, Slot] | None:
     """
     lacking = board.capacities.of(slot) - board.room[slot]
     group: list[Slot] = []
-    numbers = list(board.held[slot])
+    numbers = list(board.held(slot))
     size = FIRST
     for room, other in board.offers.descending():
         if other == slot:
             continue
         group.append(other)
-        numbers += board.held[other]
+        numbers += board.held(other)
         lacking -= room
         if len(group) >= size and lacking <= 0:
             if not effort.spend(len(numbers)):

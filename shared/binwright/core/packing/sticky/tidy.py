@@ -1,5 +1,6 @@
 """Bring home again what moved, where others can make room for less."""
 
+from heapq import nlargest
 from itertools import combinations, islice
 
 from binwright.core.packing.sticky.board import NOWHERE, Board
@@ -17,8 +18,8 @@ ROUNDING = 1e-9
 
 def tidy(board: Board) -> None:
     """Let every partition that moved try to go home, biggest first."""
-    moved = [n for n in board.shifted if board.at[n] != board.homes[n] in board.offered]
-    for number in islice(board.biggest_first(moved), EFFORT):
+    # As `biggest_first` would begin, without sorting all of them.
+    for number in nlargest(EFFORT, board.away(), key=board.rates.__getitem__):
         # Another's way home may have led through here.
         if board.moved(number) and board.homes[number] in board.offered:
             _go_home(board, number)
@@ -32,7 +33,7 @@ def _go_home(board: Board, number: int) -> None:
         here = board.mark
         spent = _swap_in(board, number, leaving, saved)
         if spent is not None and saved - spent > ROUNDING * board.capacities.default:
-            if source in board.offered and not board.held[source]:
+            if source in board.offered and not board.held(source):
                 board.withdraw(source)
             return
         board.back(here)
@@ -68,7 +69,7 @@ def _exchanges(board: Board, number: int) -> list[tuple[int, ...]]:
     lacking = rates[number] - board.room[home]
     if lacking <= 0:
         return [()]
-    held = board.biggest_first(board.held[home])[:HELD]
+    held = board.biggest_first(board.held(home))[:HELD]
     found = []
     for leaving in (*combinations(held, 1), *combinations(held, 2)):
         if sum([rates[other] for other in leaving]) >= lacking:
