@@ -76,7 +76,7 @@ class Bench:
         self.running: asyncio.Task[None]
 
     async def open(self) -> None:
-        mailbox = await open_mailbox(self.bus, METADATA, Slot(0), "p", "test")
+        mailbox = await open_mailbox(self.bus, METADATA, Slot(0), "p", "test", lambda: 1)
         self.ingest = Ingest(
             mailbox=mailbox,
             intake=self.intake,

@@ -15,6 +15,7 @@ from binwright.controller.fleets import process
 from binwright.controller.fleets.process import ProcessFleet
 from binwright.core.errors import WorldError
 from binwright.core.model import Slot
+from binwright.core.ports import Process
 
 # Ends by SIGTERM with a word, or lives for a minute.
 SLEEPER = """
@@ -88,31 +89,64 @@ async def test_a_process_that_is_killed_is_started_again(fleet: ProcessFleet) ->
     await until(lambda: fleet.running().keys() == {1} and pids(fleet) != first)
 
 
-async def test_an_end_is_told_at_once_by_the_name_that_the_process_has(
+def said_by(pid: int, host: str = "") -> Process:
+    """Return a process as its Hello names it."""
+    return Process(f"{host or socket.gethostname()}/{pid}/ab12cd34")
+
+
+async def test_an_end_is_told_at_once(
     fleet: ProcessFleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not at the next look."""
     monkeypatch.setattr(process, "WATCH_S", 3600.0)
-    told: list[tuple[Slot, str]] = []
-    fleet.watch(lambda slot, name: told.append((slot, name)))
-    await fleet.reconcile({Slot(1)})
-    await until(lambda: fleet.running().keys() == {1})
-    first = pids(fleet)[Slot(1)]
-    os.kill(first, signal.SIGKILL)
-    await until(lambda: bool(told))
-    assert told == [(Slot(1), f"{socket.gethostname()}/{first}/")]
+    told = asyncio.Event()
+    fleet.watch(told.set)
+    await fleet.reconcile({Slot(0), Slot(1)})
+    await until(lambda: fleet.running().keys() == {0, 1})
+    there = {slot: said_by(pid) for slot, pid in pids(fleet).items()}
+    os.kill(pids(fleet)[Slot(1)], signal.SIGKILL)
+    async with asyncio.timeout(20):
+        await told.wait()
+    assert await fleet.ended(there) == [Slot(1)]
+
+
+async def test_a_second_fleet_knows_which_processes_of_the_first_have_ended(
+    tmp_path: Path,
+) -> None:
+    """Leader and consumer were killed together: nobody saw it end."""
+    mark = uuid4().hex
+    first, second = made(tmp_path, mark=mark), made(tmp_path, mark=mark)
+    await first.reconcile({Slot(0), Slot(1)})
+    await until(lambda: first.running().keys() == {0, 1})
+    there = {slot: said_by(pid) for slot, pid in pids(first).items()}
+    assert await second.ended(there) == []
+    await first.destroy(Slot(0))
+    await until(lambda: first.running().keys() == {1})
+    assert await second.ended(there) == [Slot(0)]
+    await second.close()
+
+
+async def test_of_a_process_elsewhere_or_of_a_strange_name_nothing_is_known(
+    fleet: ProcessFleet,
+) -> None:
+    child = await asyncio.create_subprocess_exec(sys.executable, "-c", "")
+    await child.wait()
+    assert await fleet.ended({Slot(0): said_by(child.pid)}) == [Slot(0)]
+    strange = (said_by(child.pid, "elsewhere"), Process(socket.gethostname()), Process(""))
+    for each in (*strange, Process(f"{socket.gethostname()}/one/two")):
+        assert await fleet.ended({Slot(0): each}) == []
 
 
 async def test_no_end_is_told_once_another_controller_orders(fleet: ProcessFleet) -> None:
-    told: list[tuple[Slot, str]] = []
-    fleet.watch(lambda slot, name: told.append((slot, name)))
+    told = asyncio.Event()
+    fleet.watch(told.set)
     await fleet.reconcile({Slot(1)})
     fleet.rest()
     await fleet.destroy(Slot(1))
     await until(lambda: not fleet.running())
     await fleet.reconcile({Slot(2)})
     await until(lambda: fleet.running().keys() == {2})
-    assert not told
+    assert not told.is_set()
 
 
 async def test_a_second_fleet_finds_the_processes_of_the_first(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def heard(message: Inbound, offset: int = 90, now: float = NOW) -> Heard:
 
 
 def hello(slot: Slot) -> Hello:
-    return Hello(slot=slot, process="p", version="1")
+    return Hello(slot=slot, process="p", version="1", sent_ms=7)
 
 
 def death(slot: Slot, epoch: int, term: int = TERM) -> Dead:

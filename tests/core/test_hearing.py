@@ -14,6 +14,7 @@ from binwright.core.ownership import State
 
 from .builders import (
     NOW,
+    RULES,
     S0,
     S1,
     S2,
@@ -77,6 +78,7 @@ def test_a_new_process_is_not_ready_and_has_answered_nothing() -> None:
         S0: Member(
             hello=90,
             process="p",
+            sent_ms=7,
             dead=0,
             goodbye=0,
             heard_at=NOW,
@@ -119,7 +121,7 @@ def test_a_dead_that_stands_there_twice_does_not_end_the_next_process() -> None:
 def test_a_process_that_the_fleet_saw_end_is_declared_dead_and_not_destroyed() -> None:
     """Its slot may have another process already: that one is none to end."""
     known = group({S0: alive(1, process="host/7/ab")}, {P: owned(S0, 1)})
-    known, actions = ended(known, Ended(NOW, S0, "host/7/"))
+    known, actions = ended(known, Ended(NOW, S0, "host/7/ab"))
     assert actions == (Publish(death(S0, 1)),)
     known, actions = hear(known, heard(death(S0, 1)))
     assert actions == (Say("consumer.died", {"slot": S0, "epoch": 1}),)
@@ -129,15 +131,21 @@ def test_a_process_that_the_fleet_saw_end_is_declared_dead_and_not_destroyed() -
 @pytest.mark.parametrize(
     ("member", "more"),
     [
-        (alive(1, process="host/8/cd"), {}),
+        (alive(1, process="host/7/cd"), {}),
         (dead(1), {}),
         (alive(1, process="host/7/ab"), {"term": None}),
+        (alive(1, process="host/7/ab", declared_dead_at=NOW - 1), {}),
     ],
 )
 def test_an_end_that_is_no_news_changes_nothing(member: Member, more: dict[str, Any]) -> None:
-    """Its successor has said Hello; it was declared dead; nobody may say so yet."""
+    """Its successor has said Hello; it is dead; nobody may say so yet; it was said just now."""
     known = group({S0: member}, **more)
-    assert ended(known, Ended(NOW, S0, "host/7/")) == (known, ())
+    assert ended(known, Ended(NOW, S0, "host/7/ab")) == (known, ())
+
+
+def test_an_end_that_is_not_read_back_in_time_is_said_again() -> None:
+    known = group({S0: alive(1, process="host/7/ab", declared_dead_at=NOW - RULES.repeat_s - 1)})
+    assert ended(known, Ended(NOW, S0, "host/7/ab"))[1] == (Publish(death(S0, 1)),)
 
 
 def test_a_dead_of_a_process_that_left_changes_nothing() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from binwright.core import messages, wire
 from binwright.core.errors import MalformedMessage, UnknownKind
 from binwright.core.messages import Command, Inbound, Measurement, PartitionRate
-from binwright.core.model import TopicPartition
+from binwright.core.model import Slot, TopicPartition
 
 PARTITIONS = some.builds(
     TopicPartition,
@@ -60,7 +60,8 @@ TABLES = some.builds(
 FIELDS: dict[str, some.SearchStrategy[Any]] = {
     **dict.fromkeys(["controller", "process", "version", "topic", "monitor", "by", "reason"], TEXT),
     "group": TEXT,
-    **dict.fromkeys(["epoch", "term", "revision", "number", "quit_ms", "at_ms"], NUMBERS),
+    **dict.fromkeys(["epoch", "term", "revision", "number"], NUMBERS),
+    **dict.fromkeys(["quit_ms", "at_ms", "sent_ms"], NUMBERS),
     **dict.fromkeys(["staged_rows", "staged_bytes", "lost_offsets", "consumers"], NUMBERS),
     **dict.fromkeys(["count", "plan", "rows", "bytes"], NUMBERS),
     **dict.fromkeys(["ready", "leaving", "waits"], some.booleans()),
@@ -223,3 +224,8 @@ def test_what_is_for_others_is_unknown_here() -> None:
 def test_what_a_later_version_adds_is_overlooked() -> None:
     said = wire.decode_inbound(json.dumps({**REPORT, "mood": "fine"}).encode())
     assert said == wire.decode_inbound(json.dumps(REPORT).encode())
+
+
+def test_a_hello_of_an_earlier_version_does_not_tell_when_it_was_sent() -> None:
+    said = wire.decode_inbound(b'{"kind":"hello/1","slot":0,"process":"p","version":"0.1"}')
+    assert said == messages.Hello(slot=Slot(0), process="p", version="0.1", sent_ms=0)

@@ -13,12 +13,17 @@ from .world import P, World, until, world
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 
 
-async def killed(w: World, away_s: float = 60.0) -> Owned:
-    """Kill one of two consumers; the fleet lets it be for so long. Return who it was."""
+async def killed(w: World, away_s: float = 60.0, *, leader: bool = False) -> Owned:
+    """Kill one of two consumers; the fleet lets it be for so long. Return who it was.
+
+    With `leader` the controller is killed just before.
+    """
     w.load(dict.fromkeys(P, 40_000.0))
     await until(lambda: len(w.fleet.running) == 2 and w.steady())
     victim = max(w.fleet.running)
     epoch = w.group().member(victim).epoch
+    if leader:
+        w.kill_controller()
     w.fleet.restart_s = away_s
     w.fleet.kill(victim)
     return Owned(victim, epoch or 0)
@@ -38,6 +43,25 @@ async def test_what_it_read_is_read_again_within_two_seconds() -> None:
         assert (death.slot, death.epoch) == (victim.slot, victim.epoch)
         await until(w.steady, 300)
         await w.settled(300)
+
+
+async def test_who_ended_while_nobody_led_is_not_waited_for() -> None:
+    """Leader and consumer are killed together: the next leader asks the fleet."""
+    async with world({"orders": 4}) as w:
+        w.fleet.sees_ends = True
+        victim = await killed(w, leader=True)
+        w.start_controller()
+        await until(lambda: all_read_without(w, victim), 4)
+        await until(w.steady, 300)
+        await w.settled(300)
+
+
+async def test_an_end_of_which_nothing_told_is_found_all_the_same() -> None:
+    """As when it was known before the Hello of the process was read."""
+    async with world({"orders": 4}) as w:
+        victim = await killed(w)
+        w.fleet.sees_ends = True
+        await until(lambda: all_read_without(w, victim), 3)
 
 
 async def test_a_fleet_that_cannot_tell_leaves_it_to_the_silence() -> None:

@@ -66,6 +66,11 @@ async def until(condition: Callable[[], bool], patience_s: float = 120.0) -> Non
         await asyncio.sleep(0.25)
 
 
+def loop_ms() -> int:
+    """Return the virtual clock's time."""
+    return int(asyncio.get_running_loop().time() * 1000)
+
+
 class Mortal:
     """A bus that a controller speaks through, until it has said so many words."""
 
@@ -104,14 +109,14 @@ class Process:
         bus, intake, staging, lake = (
             gated(port, self.gate) for port in (world.bus, self.intake, world.staging, self.lake)
         )
-        mailbox = await open_mailbox(bus, METADATA, self.slot, self.name, "test")
+        mailbox = await open_mailbox(bus, METADATA, self.slot, self.name, "test", loop_ms)
         ingest = self.ingest = Ingest(
             mailbox=mailbox,
             intake=intake,
             staging=staging,
             landing_topic=LANDING,
             rules=world.ingest_rules,
-            wall_ms=lambda: int(asyncio.get_running_loop().time() * 1000),
+            wall_ms=loop_ms,
         )
 
         async def open_lake() -> Any:

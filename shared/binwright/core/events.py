@@ -48,7 +48,7 @@ class Ended:
 
     now: float
     slot: Slot
-    process: str  # how the name in its `Hello` begins
+    process: str  # its name, by its `Hello`
 
 
 Event = Heard | Measured | Packed | Tick | Ended

@@ -26,6 +26,7 @@ class Member:
 
     hello: int | None = None  # the epoch of its last process
     process: str = ""  # that process's name for itself
+    sent_ms: int = 0  # its wall clock as it sent its Hello; 0: not told
     dead: int | None = None  # the last of its epochs that a Dead named
     goodbye: int | None = None  # the last of its epochs that left in good order
     ready: bool = False

@@ -46,8 +46,8 @@ def hear(group: Group, event: Heard) -> Applied:
     answered with `Leave`: an idle process would never learn it otherwise.
     """
     match event.message:
-        case Hello(slot=slot, process=process):
-            return _hello(group, slot, process, event)
+        case Hello() as message:
+            return _hello(group, message, event)
         case Dead() as message:
             return _dead(group, message)
         case Claim():
@@ -65,11 +65,12 @@ def _known(group: Group, slot: Slot, member: Member) -> Group:
 # --- who lives ---------------------------------------------------------------------------------
 
 
-def _hello(group: Group, slot: Slot, process: str, event: Heard) -> Applied:
-    before = group.member(slot)
+def _hello(group: Group, message: Hello, event: Heard) -> Applied:
+    slot, before = message.slot, group.member(message.slot)
     member = Member(
         hello=event.offset,
-        process=process,
+        process=message.process,
+        sent_ms=message.sent_ms,
         dead=before.dead,
         goodbye=before.goodbye,
         heard_at=event.now,
@@ -242,8 +243,8 @@ def ended(group: Group, event: Ended) -> Applied:
     member = group.member(event.slot)
     if (term := group.term) is None or (epoch := member.epoch) is None:
         return group, ()
-    if not member.process.startswith(event.process):
-        return group, ()  # its successor has said Hello
+    if member.process != event.process or not _may_declare(group.rules, member, event.now):
+        return group, ()  # its successor has said Hello, or it is known
     group = _known(group, event.slot, replace(member, declared_dead_at=event.now, ended=True))
     return group, (Publish(Dead(slot=event.slot, epoch=epoch, term=term)),)
 

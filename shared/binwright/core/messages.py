@@ -39,8 +39,9 @@ class Hello:
     """A consumer process is there; the record's offset is its epoch."""
 
     slot: SlotNumber
-    process: str  # unique to the process, so that it knows its own
+    process: str  # host/pid/random: unique to the process
     version: str
+    sent_ms: Number = 0  # wall clock of its machine; 0: not told
     kind: Literal["hello/1"] = "hello/1"
 
 

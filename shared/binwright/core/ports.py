@@ -297,6 +297,19 @@ class Staging(Protocol):
         """Delete the topic's files of this age, and unfinished ones; return how many."""
 
 
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A consumer's process, by its `Hello`."""
+
+    name: str
+    sent_ms: int = 0  # wall clock of its machine when it sent that; 0: it did not tell
+
+    @property
+    def host(self) -> str:
+        """Return the name of its machine, container or pod."""
+        return self.name.partition("/")[0]
+
+
 class Fleet(Protocol):
     """Where consumers run."""
 
@@ -312,11 +325,17 @@ class Fleet(Protocol):
     async def destroy(self, slot: Slot) -> None:
         """End the slot's process without grace; if it is desired it starts again."""
 
-    def watch(self, ended: Callable[[Slot, str], None]) -> None:
-        """Have `ended` told at once of each process that ends, by slot and name, until `rest`.
+    def watch(self, ended: Callable[[], None]) -> None:
+        """Have `ended` called as soon as a process may have ended, until `rest`."""
 
-        The name is how `Hello.process` begins. A fleet that cannot tell a slot's processes from one
-        another tells nothing: then a death is known by its silence, or by the next Hello.
+    async def ended(self, processes: Mapping[Slot, Process]) -> Collection[Slot]:
+        """Return the slots whose process, this very one, is known to have ended.
+
+        Asked when `watch` tells, and each second. What is not certain is left out: such a death is
+        known by its silence, or by the next Hello.
+
+        Raises:
+            WorldError: It cannot be found out now.
         """
 
     def notice(self, ready: Mapping[Slot, float]) -> None:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from binwright.core.errors import WorldError
 from binwright.core.model import Slot
+from binwright.core.ports import Process
 
 
 class Worker(Protocol):
@@ -29,7 +30,7 @@ class FakeFleet:
         born: How often each slot was started.
         restart_s: How long after its end a desired slot runs again.
         stuck: Slots that cannot be destroyed.
-        sees_ends: Whether the controller is told at once of what was killed.
+        sees_ends: Whether the controller can learn of what was killed.
         ready: Whom the controller called ready last, and since when.
     """
 
@@ -40,7 +41,8 @@ class FakeFleet:
         self.sees_ends = False
         self.ready: dict[Slot, float] = {}
         self.stuck: set[Slot] = set()
-        self._ended: Callable[[Slot, str], None] = lambda *_: None
+        self._ended: Callable[[], None] = lambda: None
+        self._ends: set[str] = set()  # names of processes
         self._make = make
         self._desired: frozenset[Slot] = frozenset()
         self._workers: dict[Slot, Worker] = {}
@@ -69,9 +71,14 @@ class FakeFleet:
             raise WorldError(f"slot {slot}: device or resource busy")
         self.kill(slot)
 
-    def watch(self, ended: Callable[[Slot, str], None]) -> None:
-        """Fit `Fleet.watch`; of what `kill` ends, and only if it is to be seen."""
+    def watch(self, ended: Callable[[], None]) -> None:
+        """Fit `Fleet.watch`."""
         self._ended = ended
+
+    async def ended(self, processes: Mapping[Slot, Process]) -> Collection[Slot]:
+        """Fit `Fleet.ended`, if ends are to be seen."""
+        seen = self._ends if self.sees_ends else set()
+        return [slot for slot, process in processes.items() if process.name in seen]
 
     def notice(self, ready: Mapping[Slot, float]) -> None:
         """Fit `Fleet.notice`: it is kept for tests to look at."""
@@ -79,14 +86,14 @@ class FakeFleet:
 
     def rest(self) -> None:
         """Fit `Fleet.rest`: what runs goes on, what ends stays ended."""
-        self._desired, self._ended = frozenset(), lambda *_: None
+        self._desired, self._ended = frozenset(), lambda: None
 
     def kill(self, slot: Slot) -> None:
         """End a slot as kill -9 does: nothing is said, nothing is finished."""
         if slot in self.running:
             self._tasks[slot].cancel()
-            if self.sees_ends:
-                self._ended(slot, self._workers[slot].name)
+            self._ends.add(self._workers[slot].name)
+            self._ended()
 
     async def close(self) -> None:
         """End everything."""

@@ -62,7 +62,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
         process = f"{socket.gethostname()}/{os.getpid()}/{uuid4().hex[:8]}"
         cluster = await intake.cluster_id()
         mailbox = await open_mailbox(
-            bus, settings.metadata_topic, slot, process, version("binwright")
+            bus, settings.metadata_topic, slot, process, version("binwright"), wall_ms
         )
         log.info("hello.sent", epoch=mailbox.epoch, process=process)
         ingest = Ingest(

@@ -1,6 +1,7 @@
 """A consumer's connection to the controllers: its Hello, its commands, its messages."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import structlog
@@ -46,7 +47,13 @@ class Mailbox:
 
 
 async def open_mailbox(  # noqa: PLR0913, PLR0917 - who, where and how long
-    bus: Bus, topic: str, slot: Slot, process: str, version: str, patience_s: float = 60.0
+    bus: Bus,
+    topic: str,
+    slot: Slot,
+    process: str,
+    version: str,
+    wall_ms: Callable[[], int],
+    patience_s: float = 60.0,
 ) -> Mailbox:
     """Send Hello; its offset is the epoch. Commands are read from before the Hello on.
 
@@ -65,6 +72,6 @@ async def open_mailbox(  # noqa: PLR0913, PLR0917 - who, where and how long
             f"{patience_s:g} s: is a controller of this group running?"
         ) from exc
     end = await bus.end(topic, mine)
-    hello = Hello(slot=slot, process=process, version=version)
+    hello = Hello(slot=slot, process=process, version=version, sent_ms=wall_ms())
     epoch = await post(bus, topic, INBOX, hello)
     return Mailbox(bus, topic, slot, epoch, await bus.reader(topic, mine, end))

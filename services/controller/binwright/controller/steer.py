@@ -40,7 +40,7 @@ from binwright.core.machine import State, begin, transition
 from binwright.core.messages import Approved
 from binwright.core.model import Assignment, Slot, metadata_partition
 from binwright.core.packing.catalogue import Packing
-from binwright.core.ports import Bus, Fleet, Reader
+from binwright.core.ports import Bus, Fleet, Process, Reader
 from binwright.core.rules import Rules
 from binwright.core.selection import METADATA_SUFFIX
 from binwright.shell.history import History
@@ -51,7 +51,7 @@ from binwright.shell.letters import (
     METADATA_CONFIG,
     inbound,
 )
-from binwright.shell.pauses import Pause
+from binwright.shell.pauses import Pause, until_set
 from binwright.shell.run import endless
 
 log = structlog.get_logger()
@@ -99,6 +99,7 @@ class Controller:
         self._words: asyncio.Queue[Action] = asyncio.Queue()
         self._orders: asyncio.Queue[Reconcile | Destroy] = asyncio.Queue()
         self._wish, self._wished = Reconcile(frozenset()), asyncio.Event()
+        self._ends = asyncio.Event()  # a process may have ended
         self._ready_since: dict[tuple[Slot, int | None], float] = {}
         self._state, self._first = begin(realm.rules, str(uuid4()), self._now())
 
@@ -126,13 +127,14 @@ class Controller:
         reader = await self._bus.reader(self._realm.metadata_topic, INBOX, 0)
         heard = Ear(self._bus, self._realm.metadata_topic, reader)
         self._act(self._first)
-        self._fleet.watch(lambda slot, process: self._feed(Ended(self._now(), slot, process)))
+        self._fleet.watch(self._ends.set)
         try:
             async with asyncio.TaskGroup() as tasks:
                 for work in (
                     self._listen(History(heard, history)),
                     self._watch(),
                     self._tick(heard),
+                    self._find_ended(),
                 ):
                     tasks.create_task(endless(work))
                 for work in (heard.prove(), self._speak(), self._voice.run(), self._order()):
@@ -157,6 +159,8 @@ class Controller:
         before = self._state
         self._state, actions = transition(before, event)
         self._act(actions)
+        if before.group.term is None and self._state.group.term is not None:
+            self._ends.set()
         if type(before) is not type(self._state):
             log.info(
                 "state.changed",
@@ -201,6 +205,29 @@ class Controller:
             if member.epoch is not None and member.ready
         }
         self._fleet.notice({slot: since for (slot, _), since in self._ready_since.items()})
+
+    async def _find_ended(self) -> None:
+        """Learn from the fleet who has ended: when it tells of an end, and each second.
+
+        A new leader asks about everybody: who ended while nobody led is not waited for.
+        """
+        while True:
+            await until_set(self._ends, TICK_S)
+            self._ends.clear()
+            if self._state.group.term is None:
+                continue  # history: who is alive is not known yet
+            processes = {
+                slot: Process(member.process, member.sent_ms)
+                for slot, member in self._state.group.members.items()
+                if member.epoch is not None
+            }
+            try:
+                ended = await self._fleet.ended(processes)
+            except WorldError as exc:
+                log.warning("fleet.failed", reason=str(exc))
+                continue
+            for slot in sorted(ended):
+                self._feed(Ended(self._now(), slot, processes[slot].name))
 
     # --- words out -------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ import structlog
 
 from binwright.controller.fleets.keeping import within
 from binwright.core.model import Slot
+from binwright.core.ports import Process
 
 log = structlog.get_logger()
 
@@ -25,8 +26,12 @@ class FixedFleet:
         """Fit `Fleet.destroy`: whoever runs the slot must end it."""
         log.warning("consumer.hung", slot=slot, remedy="end its process; it was declared dead")
 
-    def watch(self, ended: Callable[[Slot, str], None]) -> None:
+    def watch(self, ended: Callable[[], None]) -> None:
         """Fit `Fleet.watch`: we see nobody end."""
+
+    async def ended(self, processes: Mapping[Slot, Process]) -> Collection[Slot]:  # noqa: ARG002 - the port's
+        """Fit `Fleet.ended`: nobody, as far as we know."""
+        return ()
 
     def notice(self, ready: Mapping[Slot, float]) -> None:
         """Fit `Fleet.notice`: nothing is renewed here."""

@@ -18,6 +18,7 @@ import structlog
 from binwright.controller.fleets.keeping import within
 from binwright.core.errors import WorldError
 from binwright.core.model import Slot
+from binwright.core.ports import Process
 from binwright.shell.pauses import until_set
 
 log = structlog.get_logger()
@@ -58,8 +59,7 @@ class ProcessFleet:
     _pauses: dict[Slot, _Pause] = field(default_factory=dict)
     _started: dict[Slot, float] = field(default_factory=dict)
     _retiring: dict[int, float] = field(default_factory=dict)  # pid -> when grace ends
-    _ended: Callable[[Slot, str], None] | None = None
-    _seen: dict[int, Slot] = field(default_factory=dict)  # at the last look
+    _ended: Callable[[], None] | None = None
     _changed: asyncio.Event = field(default_factory=asyncio.Event)  # a child has ended
     _waiting: set[asyncio.Task[None]] = field(default_factory=set)
     _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -76,9 +76,14 @@ class ProcessFleet:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
 
-    def watch(self, ended: Callable[[Slot, str], None]) -> None:
-        """Fit `Fleet.watch`."""
+    def watch(self, ended: Callable[[], None]) -> None:
+        """Fit `Fleet.watch`: of our own children."""
         self._ended = ended
+
+    async def ended(self, processes: Mapping[Slot, Process]) -> Collection[Slot]:
+        """Fit `Fleet.ended`: also of a former controller's children, of this machine."""
+        here = socket.gethostname()
+        return [slot for slot, p in processes.items() if p.host == here and _is_gone(p.name)]
 
     def notice(self, ready: Mapping[Slot, float]) -> None:
         """Fit `Fleet.notice`: nothing is renewed here."""
@@ -125,7 +130,6 @@ class ProcessFleet:
 
     async def _put_right(self) -> None:
         running = self.running()
-        self._tell_of_ends(running)
         for slot in sorted(self._desired - running.keys()):
             await self._start(slot)
         for slot, processes in running.items():
@@ -134,13 +138,6 @@ class ProcessFleet:
                     self._retire(slot, process)
         alive = {process.pid for processes in running.values() for process in processes}
         self._retiring = {p: at for p, at in self._retiring.items() if p in alive}
-
-    def _tell_of_ends(self, running: Mapping[Slot, Sequence[psutil.Process]]) -> None:
-        before = self._seen
-        self._seen = {p.pid: slot for slot, processes in running.items() for p in processes}
-        for pid in sorted(before.keys() - self._seen.keys()):
-            if self._ended is not None:
-                self._ended(before[pid], f"{socket.gethostname()}/{pid}/")
 
     async def _start(self, slot: Slot) -> None:
         pause = self._pauses.setdefault(slot, _Pause())
@@ -162,7 +159,6 @@ class ProcessFleet:
             return
         self._children[slot] = await self._spawn(slot)
         self._started[slot] = self._now()
-        self._seen[self._children[slot].pid] = slot
         waiting = asyncio.create_task(self._await_end(self._children[slot]))
         self._waiting.add(waiting)
         waiting.add_done_callback(self._waiting.discard)
@@ -171,6 +167,8 @@ class ProcessFleet:
     async def _await_end(self, child: asyncio.subprocess.Process) -> None:
         await child.wait()
         self._changed.set()
+        if self._ended is not None:
+            self._ended()
 
     def _log(self, slot: Slot) -> str | None:
         return str(self.logs / f"consumer-{slot}.log") if self.logs else None
@@ -199,3 +197,17 @@ class ProcessFleet:
             elif self._now() > self._retiring[process.pid]:
                 log.warning("process.overdue", slot=slot, pid=process.pid, grace_s=self.grace_s)
                 process.kill()
+
+
+def _is_gone(name: str) -> bool:
+    """Whether no process of this machine has the number in this name any more."""
+    number = name.split("/")[1:2]
+    if not number or not number[0].isdecimal():
+        return False
+    try:
+        status: str = psutil.Process(int(number[0])).status()
+    except psutil.NoSuchProcess:
+        return True
+    except psutil.AccessDenied:  # there is one
+        return False
+    return status == psutil.STATUS_ZOMBIE
