@@ -1,7 +1,10 @@
 """The docker fleet on a real engine, with consumers that only wait."""
 
 import asyncio
+import os
 import re
+import signal
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -15,6 +18,7 @@ from binwright.controller.docker.engine import opened
 from binwright.controller.docker.shape import REALM_LABEL, Shape
 from binwright.controller.fleets.docker import DockerFleet, Pace
 from binwright.core.model import Slot
+from binwright.core.ports import Process
 from binwright.shell.run import meanwhile
 
 from .engine import STANDINS, lines
@@ -99,6 +103,39 @@ async def test_what_people_do_to_containers_is_put_right(shape: Shape) -> None:
         assert identity(three) == before
         await kept.destroy(Slot(2))
         await until(lambda: running(shape) == names(shape, 0, 1, 2) and identity(three) != before)
+        await kept.close()
+
+
+async def test_an_end_is_told_at_once_of_the_process_that_ended(shape: Shape) -> None:
+    """Killed, the engine starts the same container again; removed, the fleet makes another."""
+    told = asyncio.Event()
+    async with fleet(shape) as kept:
+        kept.watch(told.set)
+        await kept.reconcile({Slot(0), Slot(1)})
+        await until(lambda: running(shape) == names(shape, 0, 1))
+
+        def said_now(slot: int) -> Process:
+            host = identity(shape.name(Slot(slot)))[:12]
+            return Process(f"{host}/1/ab12cd34", time.time_ns() // 1_000_000)
+
+        async def ended_by(act: Callable[[], object], slot: int) -> Process:
+            """Have the slot's process end; see that it, and it alone, is told within a second."""
+            there = {Slot(n): said_now(n) for n in range(2)}
+            assert await kept.ended(there) == []
+            told.clear()
+            await asyncio.to_thread(act)
+            async with asyncio.timeout(1):
+                await told.wait()
+            assert await kept.ended(there) == [slot]
+            return there[Slot(slot)]
+
+        pid = int(docker("inspect", "--format", "{{.State.Pid}}", shape.name(Slot(0))).stdout)
+        first = await ended_by(lambda: os.kill(pid, signal.SIGKILL), 0)
+        await until(lambda: running(shape) == names(shape, 0, 1))
+        second = said_now(0)
+        assert second.host == first.host, "the same container"
+        assert await kept.ended({Slot(0): second}) == []
+        await ended_by(lambda: docker("rm", "--force", shape.name(Slot(1))), 1)
         await kept.close()
 
 

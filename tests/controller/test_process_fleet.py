@@ -94,9 +94,7 @@ def said_by(pid: int, host: str = "") -> Process:
     return Process(f"{host or socket.gethostname()}/{pid}/ab12cd34")
 
 
-async def test_an_end_is_told_at_once(
-    fleet: ProcessFleet, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_end_is_told_at_once(fleet: ProcessFleet, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not at the next look."""
     monkeypatch.setattr(process, "WATCH_S", 3600.0)
     told = asyncio.Event()

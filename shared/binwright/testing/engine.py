@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import tempfile
+import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
@@ -81,6 +82,8 @@ class FakeEngine:
         self.asked: list[str] = []
         self.obedient = True
         self._numbers = count(1)
+        self._events: list[Obj] = []
+        self._happened = asyncio.Event()
         self._never = asyncio.Event()
 
     def named(self, name: str) -> FakeContainer | None:
@@ -99,6 +102,25 @@ class FakeEngine:
         self.containers[container.id] = container
         return container
 
+    def hang_up(self, call: str) -> None:
+        """Refuse a call from now on; a stream that is open breaks off."""
+        self.failing[call] = (500, "the engine is shutting down")
+        self._happened.set()
+
+    def end(self, name: str, state: str = "running") -> int:
+        """Have a container's process end, and tell of it; return when, in ms.
+
+        Afterwards it is in this state: it runs again, or not.
+        """
+        found = self.named(name)
+        if found is None:
+            raise KeyError(name)
+        found.state, at_ns = state, time.time_ns()
+        actor = {"ID": found.id, "Attributes": {"name": found.name, **found.labels}}
+        self._events.append({"Action": "die", "Actor": actor, "timeNano": at_ns})
+        self._happened.set()
+        return at_ns // 1_000_000
+
     def app(self) -> web.Application:
         """Return what answers on the socket."""
         app = web.Application(middlewares=[self._doors])
@@ -109,6 +131,7 @@ class FakeEngine:
         app.router.add_post(base + "/containers/create", self._create)
         app.router.add_get(base + "/containers/{name}/json", self._inspect)
         app.router.add_delete(base + "/containers/{name}", self._remove)
+        app.router.add_get(base + "/events", self._follow)
         for call in ("start", "unpause", "update", "kill"):
             app.router.add_post(f"{base}/containers/{{name}}/{call}", getattr(self, f"_{call}"))
         app.router.add_get(base + "/images/{name:.+}/json", self._image)
@@ -171,6 +194,25 @@ class FakeEngine:
             return _no(404, "No such container")
         act(found)
         return web.Response(status=204)
+
+    async def _follow(self, request: web.Request) -> web.StreamResponse:
+        wanted = json.loads(request.query["filters"])["label"]
+        since_ns = float(request.query["since"]) * 1e9
+        answer = web.StreamResponse()
+        await answer.prepare(request)
+        told = 0
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(float(request.query["until"]) - time.time()):
+                while "events" not in self.failing:  # then it hangs up
+                    if told == len(self._events):
+                        self._happened.clear()
+                        await self._happened.wait()
+                        continue
+                    event, told = self._events[told], told + 1
+                    late = event["timeNano"] >= since_ns
+                    if late and _fits(event["Actor"]["Attributes"], wanted):
+                        await answer.write(json.dumps(event).encode() + b"\n")
+        return answer
 
     async def _image(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]

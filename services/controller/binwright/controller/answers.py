@@ -1,7 +1,7 @@
 """How the APIs that run consumers answer, or do not: Kubernetes' and the container engine's."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 
 import aiohttp
 import orjson
@@ -27,3 +27,12 @@ def answering(path: str, unavailable: Callable[[str], WorldError]) -> Iterator[N
         raise unavailable(f"no answer in time: {path}") from exc
     except (aiohttp.ClientError, OSError) as exc:
         raise unavailable(f"{path}: {str(exc) or type(exc).__name__}") from exc
+
+
+async def lines(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    """Yield whole lines, however long; aiohttp's own reader gives up on long ones."""
+    rest = b""
+    async for chunk in answer.content.iter_any():
+        *whole, rest = (rest + chunk).split(b"\n")
+        for line in whole:
+            yield line

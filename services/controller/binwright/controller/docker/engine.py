@@ -6,6 +6,7 @@ A dozen calls, by the HTTP client that is here anyway: a client library would br
 import asyncio
 import contextlib
 import errno
+import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import aiohttp
 import orjson
 
-from binwright.controller.answers import answering, reason
+from binwright.controller.answers import answering, lines, reason
 from binwright.core.errors import EngineRefused, EngineUnavailable, SettingsError
 
 Obj = dict[str, Any]
@@ -86,6 +87,43 @@ class Engine:
         with _as_good(NOT_FOUND, CONFLICT):  # conflict: somebody else is removing it
             query = {"force": "true", "v": "true"}
             await self._call("DELETE", f"/containers/{container_id}", query)
+
+    async def ends(
+        self, labels: Mapping[str, str], since_s: float, for_s: float
+    ) -> AsyncIterator[Obj]:
+        """Yield an event for each end of a container with these labels, in order.
+
+        Args:
+            labels: What the containers bear.
+            since_s: From when on, by this machine's clock, seconds since the epoch; of what is past
+                the engine remembers a few hundred events.
+            for_s: How long from now on.
+
+        Raises:
+            EngineUnavailable: The engine hung up, or cannot be reached.
+            EngineRefused: It does not tell.
+        """
+        wanted = {
+            "type": ["container"],
+            "event": ["die"],
+            "label": [f"{name}={value}" for name, value in labels.items()],
+        }
+        query = {
+            "since": f"{since_s:.9f}",
+            "until": f"{time.time() + for_s:.9f}",
+            "filters": orjson.dumps(wanted).decode(),
+        }
+        patience = aiohttp.ClientTimeout(
+            sock_connect=self._timeout_s, sock_read=for_s + self._timeout_s
+        )
+        with answering("/events", EngineUnavailable):
+            async with self._session.get(
+                f"{self._base}/events", params=query, timeout=patience
+            ) as answer:
+                if answer.status >= FAILING:
+                    raise EngineRefused(answer.status, reason(await answer.read()))
+                async for line in lines(answer):
+                    yield orjson.loads(line)
 
     async def pull(self, image: str, timeout_s: float) -> None:
         """Fetch an image.

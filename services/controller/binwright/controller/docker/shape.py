@@ -63,6 +63,11 @@ class Shape:
         return {**self._common(), "Cmd": ["--slot", str(slot)], "Labels": labels}
 
     @property
+    def own_names(self) -> bool:
+        """Whether a container's host name is the beginning of its id, as the engine has it."""
+        return not self.borrows and self.network != "host"
+
+    @property
     def digest(self) -> str:
         """Return what differs when the containers of another shape would."""
         packed = orjson.dumps(self._common(), option=orjson.OPT_SORT_KEYS)
@@ -92,6 +97,12 @@ class Shape:
         }
 
 
+def slot_of(labels: Mapping[str, str]) -> Slot | None:
+    """Return the slot by a container's labels; None if it is none's."""
+    slot = labels.get(SLOT_LABEL, "")
+    return Slot(int(slot)) if slot.isascii() and slot.isdigit() else None
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """A container, as the engine lists it."""
@@ -109,13 +120,12 @@ class Found:
     def of(cls, listed: Obj) -> "Found | None":
         """Return it; None if its label is no slot's."""
         labels = listed["Labels"]
-        slot = labels.get(SLOT_LABEL, "")
-        if not (slot.isascii() and slot.isdigit()):
+        if (slot := slot_of(labels)) is None:
             return None
         return cls(
             id=listed["Id"],
             name=listed["Names"][0].removeprefix("/") if listed.get("Names") else listed["Id"][:12],
-            slot=Slot(int(slot)),
+            slot=slot,
             state=listed["State"],
             told=listed.get("Status", ""),
             image=labels.get(IMAGE_LABEL, ""),

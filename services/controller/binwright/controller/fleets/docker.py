@@ -2,8 +2,8 @@
 
 The engine starts a container that ends again, so consumers outlive the controller and work while
 nobody leads; this makes and retires them, and puts right what somebody removed, stopped or edited.
-It looks once a second: one list of one group's containers, on this machine, costs less than to keep
-hearing the engine's events and to mend what was missed.
+It looks once a second: one list of one group's containers, on this machine, costs less than to
+mend what events alone would miss. Events tell which process has ended.
 """
 
 import asyncio
@@ -15,6 +15,7 @@ from math import isfinite
 
 import structlog
 
+from binwright.controller.docker.ends import Ends
 from binwright.controller.docker.engine import Engine
 from binwright.controller.docker.shape import GROUP_LABEL, REALM_LABEL, Found, Shape, last_words
 from binwright.controller.docker.survey import Survey
@@ -29,6 +30,7 @@ from binwright.controller.fleets.keeping import (
 )
 from binwright.core.errors import EngineRefused, WorldError
 from binwright.core.model import Slot
+from binwright.core.ports import Process
 from binwright.shell.gauges import Sample
 from binwright.shell.run import endless
 
@@ -82,11 +84,14 @@ class DockerFleet:
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _refused: Refusals = field(init=False)  # of no slot: the image
     _survey: Survey = field(init=False)
+    _ends: Ends = field(init=False)
+    _ended: Callable[[], None] | None = None
     _readiness: Readiness = field(init=False)
 
     def __post_init__(self) -> None:
         self._refused = Refusals(partial(self._tell, warning=True))
         self._survey = Survey(self.engine, self.shape)
+        self._ends = Ends(self.engine, self.shape, self._tell_of_end)
         self._readiness = Readiness(self.pace.steady_s)
 
     # --- the port ----------------------------------------------------------------------------
@@ -108,8 +113,13 @@ class DockerFleet:
         self._known.discard(slot)
         self._changed.set()
 
-    def watch(self, ended: Callable[[Slot, str], None]) -> None:
-        """Fit `Fleet.watch`: the engine starts a container again that looks the same as before."""
+    def watch(self, ended: Callable[[], None]) -> None:
+        """Fit `Fleet.watch`."""
+        self._ended = ended
+
+    async def ended(self, processes: Mapping[Slot, Process]) -> Collection[Slot]:
+        """Fit `Fleet.ended`."""
+        return [slot for slot, process in processes.items() if self._ends.has_ended(slot, process)]
 
     def notice(self, ready: Mapping[Slot, float]) -> None:
         """Fit `Fleet.notice`."""
@@ -118,7 +128,7 @@ class DockerFleet:
 
     def rest(self) -> None:
         """Fit `Fleet.rest`."""
-        self._desired = None
+        self._desired = self._ended = None
         self._readiness.forget()
         for memory in (self._known, self._leaving, self._running):
             memory.clear()
@@ -163,6 +173,11 @@ class DockerFleet:
             )
             tasks.create_task(endless(looking))
             tasks.create_task(endless(self._fetch()))
+            tasks.create_task(endless(self._ends.run()))
+
+    def _tell_of_end(self) -> None:
+        if self._ended is not None:
+            self._ended()
 
     async def _fetch(self) -> None:
         """Pull the image when it is missing; what needs none of it does not wait."""

@@ -17,7 +17,7 @@ from kubernetes_asyncio import config
 from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 
-from binwright.controller.answers import answering, reason
+from binwright.controller.answers import answering, lines, reason
 from binwright.core.errors import ClusterRefused, ClusterUnavailable, SettingsError
 
 log = structlog.get_logger()
@@ -110,7 +110,7 @@ class Api:
         with answering(path, ClusterUnavailable):
             async with await self._send("GET", path, asked, None, _JSON, patience) as answer:
                 await _check(answer, f"watch {path}")
-                async for line in _lines(answer):
+                async for line in lines(answer):
                     event: Obj = orjson.loads(line)
                     if event["type"] == "ERROR":
                         status = event["object"]
@@ -177,15 +177,6 @@ class Api:
             _request_timeout=patience,
         )
         return answer
-
-
-async def _lines(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    """Yield whole lines, however long; aiohttp's own reader gives up on long ones."""
-    rest = b""
-    async for chunk in answer.content.iter_any():
-        *whole, rest = (rest + chunk).split(b"\n")
-        for line in whole:
-            yield line
 
 
 async def _check(answer: aiohttp.ClientResponse, asked: str) -> None:
