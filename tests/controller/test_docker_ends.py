@@ -155,6 +155,6 @@ async def test_no_end_is_told_once_another_controller_orders(site: Site) -> None
         fleet.rest()
         await site.end(S0)
         async with asyncio.timeout(LONG_S):
-            while not await fleet.ended(there):
+            while not await fleet.ended(there):  # noqa: ASYNC110 - it is told to nobody
                 await asyncio.sleep(0.01)
         assert not told.is_set()

@@ -112,11 +112,11 @@ class Container:
         variables = await self._variables()
         command = self._spec.get("command") or list(entry)
         argv = [expand(part, variables) for part in (*command, *self._spec.get("args", ()))]
-        if mounts := await self._pod.volumes.mounts(self._spec):
-            lines = [f"mount --bind {shlex.quote(str(a))} {shlex.quote(b)}" for a, b in mounts]
-            script = "; ".join([*lines, 'exec "$@"'])
-            argv = ["unshare", "--mount", "sh", "-ec", script, "sh", *argv]
-        return argv, variables
+        mounts = await self._pod.volumes.mounts(self._spec)
+        lines = [f"mount --bind {shlex.quote(str(a))} {shlex.quote(b)}" for a, b in mounts]
+        named = f"hostname {shlex.quote(self._pod.meta['name'])}"
+        script = "; ".join([named, *lines, 'exec "$@"'])
+        return ["unshare", "--mount", "--uts", "sh", "-ec", script, "sh", *argv], variables
 
     async def _variables(self) -> dict[str, str]:
         found = {"HOSTNAME": self._pod.meta["name"], **self._pod.host.environment}

@@ -33,10 +33,12 @@ from binwright.controller.kube.deployment import (
     short,
     slot_of,
 )
-from binwright.controller.kube.mirror import Mirror, label_of, name_of, namespace_of
+from binwright.controller.kube.ends import has_ended, tells_of_an_end
+from binwright.controller.kube.mirror import Mirror, key_of, label_of, name_of, namespace_of
 from binwright.controller.kube.trouble import Trouble, of_deployment, of_pod
 from binwright.core.errors import ClusterRefused, TemplateRefused, WorldError
 from binwright.core.model import Slot
+from binwright.core.ports import Process
 from binwright.shell.gauges import Sample
 
 log = structlog.get_logger()
@@ -64,10 +66,12 @@ class KubernetesFleet:
         self._troubles: dict[Slot, Trouble] = {}
         self._refused = Refusals(partial(self._tell, warning=True))  # of no slot: the template
         self._readiness = Readiness(STEADY_S)
+        self._ended: Callable[[], None] | None = None
         self._changed = asyncio.Event()
         self._turn = asyncio.Lock()
         for mirror in (cluster.deployments, cluster.pods, cluster.templates):
             mirror.listen(self._heard)
+        cluster.pods.listen(self._pod_heard)
 
     # --- the port ----------------------------------------------------------------------------
 
@@ -94,8 +98,29 @@ class KubernetesFleet:
             await self._cluster.api.delete(f"{path}/{name_of(pod)}", grace_s=0, uid=uid)
             self._tell("ConsumerKilled", f"{name_of(pod)} was declared dead", slot, warning=True)
 
-    def watch(self, ended: Callable[[Slot, str], None]) -> None:
-        """Fit `Fleet.watch`: a pod's container starts again and looks the same as before."""
+    def watch(self, ended: Callable[[], None]) -> None:
+        """Fit `Fleet.watch`."""
+        self._ended = ended
+
+    async def ended(self, processes: Mapping[Slot, Process]) -> Collection[Slot]:
+        """Fit `Fleet.ended`: by the pod of its host name, or because there is none any more."""
+        pods = {
+            slot: self._cluster.pods.get(self._shape.namespace, process.host)
+            for slot, process in processes.items()
+        }
+        ended = [s for s, pod in pods.items() if pod is not None and has_ended(pod, processes[s])]
+        missing = [
+            slot
+            for slot, pod in pods.items()
+            if pod is None and processes[slot].host.startswith(f"{self._shape.name(slot)}-")
+        ]
+        gone = await asyncio.gather(*(self._is_gone(processes[slot].host) for slot in missing))
+        return [*ended, *(slot for slot, is_gone in zip(missing, gone, strict=True) if is_gone)]
+
+    async def _is_gone(self, name: str) -> bool:
+        """Ask the API server itself: our view of it may not have come to a new pod yet."""
+        chosen = {"fieldSelector": f"metadata.name={name}"}
+        return not (await self._cluster.api.get(self._cluster.path("pods"), **chosen))["items"]
 
     def notice(self, ready: Mapping[Slot, float]) -> None:
         """Fit `Fleet.notice`."""
@@ -104,7 +129,7 @@ class KubernetesFleet:
 
     def rest(self) -> None:
         """Fit `Fleet.rest`."""
-        self._desired = None
+        self._desired = self._ended = None
         self._readiness.forget()
         self._applied.clear()
 
@@ -113,6 +138,7 @@ class KubernetesFleet:
         self.rest()
         for mirror in (self._cluster.deployments, self._cluster.pods, self._cluster.templates):
             mirror.unlisten(self._heard)
+        self._cluster.pods.unlisten(self._pod_heard)
 
     @property
     def troubles(self) -> dict[Slot, Trouble]:
@@ -149,6 +175,13 @@ class KubernetesFleet:
         here = namespace_of(obj) == self._shape.namespace
         if here and label_of(obj, GROUP_LABEL) in (self._shape.short, ""):  # "": the template
             self._changed.set()
+
+    def _pod_heard(self, pod: Obj) -> None:
+        here = namespace_of(pod) == self._shape.namespace
+        if self._ended is None or not here or label_of(pod, GROUP_LABEL) != self._shape.short:
+            return
+        if tells_of_an_end(pod) or self._cluster.pods.get(*key_of(pod)) is None:
+            self._ended()
 
     def _ours(self, mirror: Mirror) -> Iterator[tuple[Slot, Obj]]:
         for obj in mirror:
