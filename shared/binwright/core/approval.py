@@ -5,12 +5,13 @@ says, and finds readers for what nobody reads. All of it is folded from metadata
 number that a person read stays good when another controller takes over.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from binwright.core.events import Action, Heard, Publish, Say
 from binwright.core.group import Group, Offer
 from binwright.core.messages import Accepted, Approved, Planned, Proposed, Withdrawn
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+from binwright.core.ownership import Partitions
 from binwright.core.plan import Plan, Rejected, weigh
 from binwright.core.relief import spread, weighed
 
@@ -153,11 +154,31 @@ def displaced(group: Group) -> bool:
 
     Soon it will be: no plan is made, or thrown away, for what is there only meanwhile.
     """
-    current = group.assignment()
-    return any(
-        p in group.partitions and current.get(p) != slot
-        for p, slot in _approved_places(group).items()
-    )
+    known = group.partitions
+    return any(p in known and known[p].slot != slot for p, slot in _approved_places(group).items())
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A group in which everything is as approved, as far as its consumers are there.
+
+    To see that again and again would cost by all partitions; that nothing has changed does not.
+    """
+
+    partitions: Partitions
+    plan: Accepted | None
+    usable: tuple[Slot, ...]
+    displaced: bool
+
+    @classmethod
+    def of(cls, group: Group) -> "Kept":
+        """Return it, of a group in which `restored` finds nothing to do."""
+        return cls(group.partitions, group.kept, tuple(group.usable()), displaced(group))
+
+    def holds(self, group: Group) -> bool:
+        """Whether there is nothing to do in this group either: it has not changed."""
+        same = group.partitions is self.partitions and group.kept is self.plan
+        return same and not group.all_gone() and tuple(group.usable()) == self.usable
 
 
 def inherited(
@@ -177,6 +198,16 @@ def inherited(
     term = group.term or 0
     kept = Accepted(term=term, plan=term, targets=owners)
     return replace(group, kept=kept, offer=None), living, (Publish(kept),)
+
+
+def restoring(group: Group, kept: Kept | None) -> tuple[Plan | None, Kept | None]:
+    """Return the plan that brings back what was approved, or what need not be looked at again."""
+    if group.rules.mode != "approve":
+        return None, None
+    if kept is not None and kept.holds(group):
+        return None, kept
+    plan = restored(group)
+    return plan, Kept.of(group) if plan is None else None
 
 
 def restored(group: Group) -> Plan | None:

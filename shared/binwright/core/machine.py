@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from binwright.core.approval import (
+    Kept,
     accept,
     changed,
     displaced,
     inherited,
-    restored,
+    restoring,
     reviewed,
     stays,
     withdraw,
@@ -69,6 +70,7 @@ class Sentinel:
 
     group: Group
     since: float
+    kept: Kept | None = field(default=None, compare=False)  # as at the last tick
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,14 +241,15 @@ def _watch(state: Sentinel, event: Tick) -> Step:
     group, actions = _housekeep(state.group, event.now)
     # What is gone, and nobody reads, would force plans that have nothing to do.
     group = forget_gone(group)
-    if group.rules.mode == "approve" and (plan := restored(group)):
+    plan, kept = restoring(group, state.kept)
+    if plan is not None:
         managing, more = _go_ahead(group, plan, event.now)  # this nobody is asked for
         return _carry_on(managing, event.now, (*actions, *more))
+    state = replace(state, group=group, kept=kept)
     if not informed(group, state.since, event.now):
-        return _uninformed(replace(state, group=group), event.now, actions)
-    state = replace(state, group=group)
+        return _uninformed(state, event.now, actions)
     forced, due = forces(group), event.now - state.since > group.rules.look_again_s
-    if not due and displaced(group):
+    if not due and (displaced(group) if kept is None else kept.displaced):
         return state, actions
     if group.offer is not None and group.rules.mode != "act":
         return _offered(state, group.offer, forced, event.now, actions)
