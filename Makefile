@@ -10,7 +10,7 @@ FAULTS ?= 10
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kubernetes test-compose test-images test-node check model chaos bench bench-handover bench-landing bench-controller bench-groups bench-packing bench-monitor bench-kubernetes clean
+.PHONY: help demo test test-kubernetes test-compose test-images test-node check model chaos bench bench-handover bench-deaths bench-landing bench-controller bench-groups bench-packing bench-monitor bench-kubernetes clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -62,6 +62,9 @@ bench: $(VENV)/.dev ## Measure it all, and print JSON (half an hour)
 
 bench-handover: $(VENV)/.dev ## A rolling bounce and a growth, beside today's consumer groups (ten minutes)
 	@$(BIN)/python -m tests.bench.handover $(ARGS)
+
+bench-deaths: $(VENV)/.dev ## From kill -9 of a consumer, or of it and the leader, until others read (six minutes)
+	@$(BIN)/python -m tests.bench.handover.deaths $(ARGS)
 
 bench-landing: $(VENV)/.dev ## A backlog, a live load, many and old tables beside Structured Streaming (an hour)
 	@$(BIN)/python -m tests.bench.landing $(ARGS)

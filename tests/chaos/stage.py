@@ -132,7 +132,7 @@ class Stage:
 
     def leader(self) -> Watched:
         """Return the controller that said last that it leads; else any."""
-        return max(self.controllers, key=lambda c: _led_since(c.log))
+        return max(self.controllers, key=lambda c: led_since(c.log))
 
     def standby(self) -> Watched:
         """Return the other one."""
@@ -158,7 +158,7 @@ class Stage:
         return {p: await self.bus.end(p.topic, p.partition) for p in self.partitions}
 
 
-def _led_since(log: Path) -> str:
+def led_since(log: Path) -> str:
     """Return when this controller began to lead, as its log says; "" if it does not."""
     since = ""
     for line in log.read_text(errors="replace").splitlines() if log.exists() else ():
