@@ -4,11 +4,13 @@ import asyncio
 import os
 import signal
 import socket
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from uuid import uuid4
 
+import psutil
 import pytest
 
 from binwright.controller.fleets import process
@@ -133,6 +135,17 @@ async def test_of_a_process_elsewhere_or_of_a_strange_name_nothing_is_known(
     strange = (said_by(child.pid, "elsewhere"), Process(socket.gethostname()), Process(""))
     for each in (*strange, Process(f"{socket.gethostname()}/one/two")):
         assert await fleet.ended({Slot(0): each}) == []
+
+
+async def test_a_process_that_nobody_has_waited_for_yet_has_ended(fleet: ProcessFleet) -> None:
+    """Its parent, a controller of before, hangs."""
+    child = subprocess.Popen((sys.executable, "-c", SLEEPER))  # noqa: ASYNC220 - not to be reaped
+    there = {Slot(0): said_by(child.pid)}
+    assert await fleet.ended(there) == []
+    child.kill()
+    await until(lambda: psutil.Process(child.pid).status() == psutil.STATUS_ZOMBIE)
+    assert await fleet.ended(there) == [Slot(0)]
+    child.wait()
 
 
 async def test_no_end_is_told_once_another_controller_orders(fleet: ProcessFleet) -> None:

@@ -28,7 +28,7 @@ from tests.chaos.stage import led_since
 
 from binwright.cli.stack import Service
 from binwright.controller.__main__ import process_fleet
-from binwright.core.model import Slot, TopicPartition
+from binwright.core.model import Slot
 from binwright.embedded.broker import run_broker
 from binwright.embedded.ports import HOST, reserved
 from binwright.lab.picture import Picture, percentile
