@@ -128,6 +128,8 @@ async def test_a_new_leader_knows_what_ended_shortly_before_it_began(site: Site)
 async def test_what_ended_while_the_engine_did_not_tell_is_told_afterwards(site: Site) -> None:
     async with site.fleet() as (fleet, told):
         there = {S0: site.said_now(S0)}
+        await site.end(S1)
+        await told_of(told)
         site.fake.hang_up("events")
         await site.end(S0)
         assert await fleet.ended(there) == []

@@ -38,8 +38,9 @@ async def test_what_it_read_is_read_again_within_two_seconds() -> None:
     async with world({"orders": 4}) as w:
         w.fleet.sees_ends = True
         victim = await killed(w)
-        await until(lambda: all_read_without(w, victim), 2)
+        await asyncio.sleep(0.1)
         (death,) = w.sent(Dead)
+        await until(lambda: all_read_without(w, victim), 2)
         assert (death.slot, death.epoch) == (victim.slot, victim.epoch)
         await until(w.steady, 300)
         await w.settled(300)
@@ -60,6 +61,7 @@ async def test_an_end_of_which_nothing_told_is_found_all_the_same() -> None:
     """As when it was known before the Hello of the process was read."""
     async with world({"orders": 4}) as w:
         victim = await killed(w)
+        await asyncio.sleep(0.1)
         w.fleet.sees_ends = True
         await until(lambda: all_read_without(w, victim), 3)
 

@@ -159,8 +159,6 @@ class Controller:
         before = self._state
         self._state, actions = transition(before, event)
         self._act(actions)
-        if before.group.term is None and self._state.group.term is not None:
-            self._ends.set()
         if type(before) is not type(self._state):
             log.info(
                 "state.changed",
@@ -214,8 +212,6 @@ class Controller:
         while True:
             await until_set(self._ends, TICK_S)
             self._ends.clear()
-            if self._state.group.term is None:
-                continue  # history: who is alive is not known yet
             processes = {
                 slot: Process(member.process, member.sent_ms)
                 for slot, member in self._state.group.members.items()
