@@ -66,6 +66,16 @@ async def test_an_end_of_which_nothing_told_is_found_all_the_same() -> None:
         await until(lambda: all_read_without(w, victim), 3)
 
 
+async def test_a_fleet_that_does_not_answer_is_asked_again() -> None:
+    async with world({"orders": 4}) as w:
+        w.fleet.sees_ends, w.fleet.answers = True, False
+        victim = await killed(w)
+        await asyncio.sleep(3)
+        assert not w.sent(Dead)
+        w.fleet.answers = True
+        await until(lambda: all_read_without(w, victim), 3)
+
+
 async def test_a_fleet_that_cannot_tell_leaves_it_to_the_silence() -> None:
     async with world({"orders": 4}) as w:
         victim = await killed(w)

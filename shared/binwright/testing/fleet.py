@@ -31,6 +31,7 @@ class FakeFleet:
         restart_s: How long after its end a desired slot runs again.
         stuck: Slots that cannot be destroyed.
         sees_ends: Whether the controller can learn of what was killed.
+        answers: Whether it can ask.
         ready: Whom the controller called ready last, and since when.
     """
 
@@ -39,6 +40,7 @@ class FakeFleet:
         self.born: dict[Slot, int] = {}
         self.restart_s = restart_s
         self.sees_ends = False
+        self.answers = True
         self.ready: dict[Slot, float] = {}
         self.stuck: set[Slot] = set()
         self._ended: Callable[[], None] = lambda: None
@@ -77,6 +79,8 @@ class FakeFleet:
 
     async def ended(self, processes: Mapping[Slot, Process]) -> Collection[Slot]:
         """Fit `Fleet.ended`, if ends are to be seen."""
+        if not self.answers:
+            raise WorldError("no answer in time")
         seen = self._ends if self.sees_ends else set()
         return [slot for slot, process in processes.items() if process.name in seen]
 

@@ -51,7 +51,7 @@ from binwright.shell.letters import (
     METADATA_CONFIG,
     inbound,
 )
-from binwright.shell.pauses import Pause, until_set
+from binwright.shell.pauses import Pause
 from binwright.shell.run import endless
 
 log = structlog.get_logger()
@@ -99,7 +99,7 @@ class Controller:
         self._words: asyncio.Queue[Action] = asyncio.Queue()
         self._orders: asyncio.Queue[Reconcile | Destroy] = asyncio.Queue()
         self._wish, self._wished = Reconcile(frozenset()), asyncio.Event()
-        self._ends = asyncio.Event()  # a process may have ended
+        self._ends = asyncio.Event()  # a process may have ended: the fleet says so, or it is time
         self._ready_since: dict[tuple[Slot, int | None], float] = {}
         self._state, self._first = begin(realm.rules, str(uuid4()), self._now())
 
@@ -190,6 +190,7 @@ class Controller:
     async def _tick(self, ear: Ear) -> None:
         while True:
             await asyncio.sleep(TICK_S)
+            self._ends.set()
             if ear.hears():  # else the silence of others proves nothing: time stands still
                 self._feed(Tick(self._now()))
                 self._notice()
@@ -210,7 +211,7 @@ class Controller:
         A new leader asks about everybody: who ended while nobody led is not waited for.
         """
         while True:
-            await until_set(self._ends, TICK_S)
+            await self._ends.wait()
             self._ends.clear()
             processes = {
                 slot: Process(member.process, member.sent_ms)
