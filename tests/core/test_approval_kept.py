@@ -1,6 +1,6 @@
 """Where plans wait: what is as approved is not looked at again until something changes."""
 
-from binwright.core.machine import Manage, Sentinel
+from binwright.core.machine import Sentinel
 from binwright.core.messages import Accepted, StartReading, StopReading
 
 from .approvals import APART, BOTH_AT_A, RATES, R, beginning
@@ -62,7 +62,6 @@ def test_an_approved_consumer_that_is_ready_later_gets_its_own_back() -> None:
     reign.report(B)
     (stop,) = told(reign.tick(), StopReading)
     assert stop.partitions == (Q,)
-    assert isinstance(reign.state, Manage)
 
 
 def test_while_something_is_elsewhere_no_plan_is_made_for_it() -> None:

@@ -96,7 +96,7 @@ class Site:
 
 
 def _born(running: tuple[Slot, list[psutil.Process]]) -> float:
-    return min(process.create_time() for process in running[1])
+    return min(float(process.create_time()) for process in running[1])
 
 
 def _slot(process: psutil.Process) -> Slot:

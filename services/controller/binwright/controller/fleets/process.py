@@ -205,9 +205,9 @@ def _is_gone(name: str) -> bool:
     if not number or not number[0].isdecimal():
         return False
     try:
-        status: str = psutil.Process(int(number[0])).status()
+        ended: bool = psutil.Process(int(number[0])).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
     except psutil.AccessDenied:  # there is one
         return False
-    return status == psutil.STATUS_ZOMBIE
+    return ended
