@@ -9,7 +9,7 @@ import pytest
 
 from binwright.controller.fleets.kubernetes import KubernetesFleet
 from binwright.controller.kube.api import Obj
-from binwright.controller.kube.mirror import name_of
+from binwright.controller.kube.mirror import key_of, name_of
 from binwright.core.model import Slot
 from binwright.core.ports import Process
 
@@ -96,7 +96,7 @@ async def test_a_pod_that_the_watch_has_not_shown_yet_is_not_taken_for_gone(site
 
     await until(runs)
     pod = (await site.pods())[S0]
-    cluster.pods.drop(name_of(pod))
+    cluster.pods.drop(*key_of(pod))
     assert await fleet.ended({S0: said_now(pod)}) == []
 
 

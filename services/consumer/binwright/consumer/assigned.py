@@ -25,9 +25,9 @@ GATHERED_BYTES = 1 << 16
 FETCH_WAIT_MS = 75
 """A broker answers a fetch when it has so many bytes, or after so long.
 
-Answers with a record or two each made sixteen consumers of 110 kB/s cost three times as much. Longer
-waits would save more, but a partition is fetched, once started, only when its broker has answered
-the fetch under way: this is the longest pause that it adds to a hand-over.
+Answers with a record or two each made sixteen consumers of 110 kB/s cost three times as much.
+Longer waits would save more, but a partition is fetched, once started, only when its broker has
+answered the fetch under way: this is the longest pause that it adds to a hand-over.
 """
 
 

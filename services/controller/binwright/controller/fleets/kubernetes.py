@@ -120,7 +120,7 @@ class KubernetesFleet:
     async def _is_gone(self, name: str) -> bool:
         """Ask the API server itself: our view of it may not have come to a new pod yet."""
         chosen = {"fieldSelector": f"metadata.name={name}"}
-        return not (await self._cluster.api.get(self._cluster.path("pods"), **chosen))["items"]
+        return not (await self._cluster.api.get(self._path("pods"), **chosen))["items"]
 
     def notice(self, ready: Mapping[Slot, float]) -> None:
         """Fit `Fleet.notice`."""
