@@ -43,6 +43,8 @@ def _roles_lost(group: Group, report: Report) -> Sent:
         for topic in group.writers.of(report.slot)
         if topic not in report.writing and isinstance(group.writers[topic], Owned)
     )
+    if not lost:
+        return group, ()
     roles = dict.fromkeys(lost, Released())
     said = (Say("writer.lost", {"slot": report.slot, "topic": topic}) for topic in lost)
     return replace(group, writers=group.writers.changed(roles)), tuple(said)

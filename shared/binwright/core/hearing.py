@@ -136,10 +136,10 @@ def _from_consumer(
         if group.term is None or event.offset < group.term or not isinstance(message, Report):
             return group, ()
         return group, (Tell(slot, Leave(term=group.term, epoch=message.epoch)),)
+    if isinstance(message, Report):
+        return _report(group, member, message, event.now)
     member = replace(member, heard_at=event.now)
     match message:
-        case Report():
-            return _report(group, member, message)
         case Goodbye():
             group = vacated(group, slot, message.next)
             gone = replace(_gone(member), goodbye=member.hello)
@@ -153,7 +153,7 @@ def _from_consumer(
             return _known(group, slot, member), ()
 
 
-def _report(group: Group, member: Member, report: Report) -> Applied:
+def _report(group: Group, member: Member, report: Report, now: float) -> Applied:
     said = []
     if report.ready and not member.ready:
         said.append(Say("consumer.ready", {"slot": report.slot}))
@@ -161,6 +161,7 @@ def _report(group: Group, member: Member, report: Report) -> Applied:
         said.append(Say("consumer.leaving", {"slot": report.slot}))
     member = replace(
         member,
+        heard_at=now,
         ready=report.ready or member.ready,
         leaving=report.leaving,
         answered=report.term,

@@ -212,7 +212,9 @@ def _housekeep(group: Group, now: float) -> tuple[Group, tuple[Action, ...]]:
     group, dead = declare_dead(group, now)
     group, again = repeat(group, now)
     monitors, said = listen(group.monitors, now)
-    return replace(group, monitors=monitors), (*dead, *again, *comfort(group), *said)
+    if said:
+        group = replace(group, monitors=monitors)
+    return group, (*dead, *again, *comfort(group), *said)
 
 
 # --- Sentinel ----------------------------------------------------------------------------------

@@ -15,15 +15,14 @@ def measured(group: Group, event: Measured) -> tuple[Group, tuple[Say, ...]]:
     """
     measurement = event.measurement
     monitors, counts, said = take(group.monitors, event.now, measurement)
-    group = replace(group, monitors=monitors)
     if not counts:
-        return group, said
+        return replace(group, monitors=monitors), said
     topic, count = measurement.topic, measurement.count
     grown = group.term is not None and group.rates.count(topic) != count
     told = {p.partition: p.rate for p in measurement.partitions if p.rate is not None}
     rates = group.rates.told(topic, count, told)
     drift = group.drift.observe(rates, event.now)
-    group = replace(group, rates=rates, measured_at=event.now, drift=drift)
+    group = replace(group, monitors=monitors, rates=rates, measured_at=event.now, drift=drift)
     if grown:
         group = discovered(group, (TopicPartition(topic, number) for number in range(count)))
     return group, said

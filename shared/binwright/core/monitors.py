@@ -51,15 +51,15 @@ def take(known: Monitors, now: float, said: Measurement) -> tuple[Monitors, bool
     tell: tuple[Say, ...] = ()
     if said.monitor not in known.voices:
         tell = (Say("monitor.heard", {"monitor": said.monitor}),)
-    known = replace(known, voices={**known.voices, said.monitor: voice})
+    voices = {**known.voices, said.monitor: voice}
     followed = known.followed.get(said.topic)
     if followed is not None:
         if followed.monitor == said.monitor:
             if said.number < followed.number:
-                return known, False, tell
+                return Monitors(voices, known.followed), False, tell
         elif not followed.silent(now):
-            return known, False, tell
-    return replace(known, followed=known.followed.set(said.topic, voice)), True, tell
+            return Monitors(voices, known.followed), False, tell
+    return Monitors(voices, known.followed.set(said.topic, voice)), True, tell
 
 
 def listen(known: Monitors, now: float) -> tuple[Monitors, tuple[Say, ...]]:

@@ -33,6 +33,8 @@ class History:
     async def read(self, timeout_s: float) -> Sequence[Record]:
         """Fit `Reader.read`; nothing does not mean that there is nothing yet."""
         records = await self._reader.read(timeout_s)
+        if records and records[0].offset >= self._end and not self._held:
+            return records  # as ever after
         passed: list[Record] = []
         for record in records:
             if record.offset >= self._end:

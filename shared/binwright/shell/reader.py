@@ -48,6 +48,7 @@ class KafkaReader:
         self._bounds, self._patience_s, self._closed = bounds, patience_s, closed
         self._next = place.next
         self._silent_s = 0.0
+        self._doing = f"read {self}"
 
     def __str__(self) -> str:
         """Name the partition."""
@@ -68,7 +69,7 @@ class KafkaReader:
         loop = asyncio.get_running_loop()
         begin, answered = loop.time(), self._answered()
         records: Sequence[Record] = ()
-        with translated(f"read {self}"):
+        with translated(self._doing):
             try:
                 records = await self._fetched(timeout_s)
             except OffsetOutOfRangeError as exc:
