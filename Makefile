@@ -10,7 +10,7 @@ FAULTS ?= 10
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kubernetes test-compose test-images test-node check model chaos bench bench-handover bench-deaths bench-landing bench-controller bench-groups bench-packing bench-monitor bench-kubernetes clean
+.PHONY: help demo test test-kubernetes test-compose test-images test-node check model chaos bench bench-handover bench-deaths bench-landing bench-controller bench-groups bench-takeover bench-packing bench-monitor bench-kubernetes clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -74,6 +74,9 @@ bench-controller: $(VENV)/.dev ## What a controller's machine costs, from 1,000 
 
 bench-groups: $(VENV)/.dev ## What a controller of many small groups costs, on a real broker (ten minutes)
 	@$(BIN)/python -m tests.bench.groups $(ARGS)
+
+bench-takeover: $(VENV)/.dev ## How soon a new controller acts, after a day of 200 consumers' reports (five minutes)
+	@$(BIN)/python -m tests.bench.takeover $(ARGS)
 
 bench-packing: $(VENV)/.dev ## What a decision takes, from 32 to a million partitions (five minutes)
 	@$(BIN)/python -m tests.bench.packing $(ARGS)

@@ -1,5 +1,7 @@
 """A consumer that speaks the real messages, and reads nothing."""
 
+from collections.abc import Collection
+
 from binwright.core.messages import (
     Hello,
     Leave,
@@ -28,6 +30,7 @@ class PlayedConsumer:
         self.reading: dict[TopicPartition, int] = {}
         self._writing: set[str] = set()
         self.reports = 0
+        self.asked_ms = 0  # when a controller last asked, by the wall clock
 
     async def begin(self) -> None:
         """Say Hello, and listen from before it on."""
@@ -37,6 +40,16 @@ class PlayedConsumer:
         )
         hello = Hello(slot=self._slot, process=f"played-{self._slot}", version="0")
         self._epoch = await post(self._bus, self._topic, INBOX, hello)
+
+    async def resume(
+        self, epoch: int, reading: dict[TopicPartition, int], writing: Collection[str]
+    ) -> None:
+        """Go on as the process that said Hello at `epoch`."""
+        mine = metadata_partition(self._slot)
+        self._reader = await self._bus.reader(
+            self._topic, mine, await self._bus.end(self._topic, mine)
+        )
+        self._epoch, self.reading, self._writing = epoch, reading, set(writing)
 
     async def report(self) -> None:
         """Say how it is."""
@@ -57,10 +70,11 @@ class PlayedConsumer:
         """Answer what it is told, until it is told to leave."""
         if self._reader is None:
             raise RuntimeError("it has not begun")
-        async for _, command in commands(self._reader):
+        async for record, command in commands(self._reader):
             self._term = max(self._term, command.term)
             match command:
                 case StateQuery():
+                    self.asked_ms = record.timestamp_ms
                     await self.report()
                 case Leave(epoch=epoch) if epoch == self._epoch:
                     raise RuntimeError(f"slot {self._slot} of {self._topic} is to leave")
