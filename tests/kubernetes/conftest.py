@@ -44,6 +44,8 @@ async def nodes(
     """Two nodes."""
     home = tmp_path_factory.mktemp("nodes")
     own = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": str(home)}
+    if code := os.environ.get("PYTHONPATH"):  # pods run what the tests do, not what is installed
+        own["PYTHONPATH"] = code
     async with (
         run_kubelet(plane, "node-1", home, IMAGES, own) as one,
         run_kubelet(plane, "node-2", home, IMAGES, own) as two,
