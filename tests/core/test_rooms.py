@@ -61,7 +61,8 @@ def test_who_has_room_enough_to_spare_is_taken_or_else_the_roomiest(
     ours = Rooms(begin, begin.__getitem__)
     for need, spare in asked:
         fits = [entry for entry in plain if entry[0] >= need + spare]
-        wanted = next(iter(fits or [entry for entry in plain[-1:] if entry[0] >= need]), None)
+        roomiest = [entry for entry in plain[-1:] if entry[0] >= need]
+        wanted = next(iter(fits or roomiest), None)
 
         assert ours.take(need, spare) == wanted
         if wanted is not None:
