@@ -21,11 +21,12 @@ from rich.table import Table
 from binwright.core import wire
 from binwright.core.events import Heard, Measured, Tick
 from binwright.core.group import Group, Member
-from binwright.core.machine import Sentinel, State, transition
+from binwright.core.machine import transition
 from binwright.core.messages import Measurement, PartitionRate, Report, TableReport
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
 from binwright.core.ownership import Owned, Ownership, Partitions
 from binwright.core.rules import Rules
+from binwright.core.states import Sentinel, State
 
 RATE = 1_000.0
 ROUNDS = 5

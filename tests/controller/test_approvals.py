@@ -8,9 +8,9 @@ from tests.core.builders import group
 from binwright.controller.kube.api import Obj
 from binwright.controller.kube.approvals import APPROVE_NOTE, SHOWN, Approvals
 from binwright.core.group import Group, Offer
-from binwright.core.machine import Sentinel, State
 from binwright.core.messages import Accepted, Proposed
 from binwright.core.model import Slot, TopicPartition
+from binwright.core.states import Sentinel, State
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 PLAN = Proposed(

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from binwright.core.events import Action, Event, Heard, Measured, Pack, Packed, Publish, Tell, Tick
 from binwright.core.group import Group
-from binwright.core.machine import State, begin, transition
+from binwright.core.machine import begin, transition
 from binwright.core.messages import (
     Claim,
     Command,
@@ -25,6 +25,7 @@ from binwright.core.model import BytesPerSecond, Slot, TopicPartition
 from binwright.core.ownership import Owned
 from binwright.core.ownership import State as Place
 from binwright.core.rules import Rules
+from binwright.core.states import State
 
 from . import builders
 from .builders import measurement

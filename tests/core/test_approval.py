@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from binwright.core.approval import changed
 from binwright.core.events import Action, Pack, Packed
-from binwright.core.machine import Manage, Sentinel
 from binwright.core.messages import (
     Accepted,
     Approved,
@@ -14,6 +13,7 @@ from binwright.core.messages import (
     StopReading,
     Withdrawn,
 )
+from binwright.core.states import Manage, Sentinel
 
 from .approvals import (
     APART,

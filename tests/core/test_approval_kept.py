@@ -1,7 +1,7 @@
 """Where plans wait: what is as approved is not looked at again until something changes."""
 
-from binwright.core.machine import Sentinel
 from binwright.core.messages import Accepted, StartReading, StopReading
+from binwright.core.states import Sentinel
 
 from .approvals import APART, BOTH_AT_A, RATES, R, beginning
 from .reign import A, B, P, Q, Reign, told

@@ -6,12 +6,6 @@ from binwright.core.events import (
     StepDown,
     Tick,
 )
-from binwright.core.machine import (
-    Deposed,
-    Manage,
-    Sentinel,
-    Synchronize,
-)
 from binwright.core.messages import (
     Claim,
     Dead,
@@ -22,6 +16,7 @@ from binwright.core.messages import (
     StopReading,
 )
 from binwright.core.ownership import Owned, Released
+from binwright.core.states import Deposed, Manage, Sentinel, Synchronize
 
 from .reign import A, B, P, Q, Reign, holding, published, ruling, told
 

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from binwright.core.events import Ended, Pack, Reconcile, Say
-from binwright.core.machine import Manage, Sentinel, Synchronize
 from binwright.core.messages import Dead, StartReading, StopReading
 from binwright.core.model import Slot, TopicPartition
 from binwright.core.ownership import Owned, Released
+from binwright.core.states import Manage, Sentinel, Synchronize
 
 from .reign import RULES, A, B, P, Q, Reign, holding, published, ruling, told
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 from binwright.core.events import Action, Measured, Pack, Say
-from binwright.core.machine import Sentinel
 from binwright.core.messages import PartitionRate, StopReading
 from binwright.core.model import BytesPerSecond, TopicPartition
+from binwright.core.states import Sentinel
 
 from .builders import measurement
 from .reign import A, P, Q, Reign, holding, told

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from binwright.core.events import Pack, Reconcile, Say
-from binwright.core.machine import Sentinel
 from binwright.core.messages import Approved, Planned, Proposed, StopReading
+from binwright.core.states import Sentinel
 
 from .reign import RULES, A, B, P, Q, Reign, holding, published, told
 

@@ -14,17 +14,12 @@ from binwright.core.events import (
     Tick,
 )
 from binwright.core.group import Group
-from binwright.core.machine import (
-    Deposed,
-    Manage,
-    Reassign,
-    Sentinel,
-    transition,
-)
+from binwright.core.machine import transition
 from binwright.core.messages import Claim, Planned, StartReading, StopReading
 from binwright.core.model import BytesPerSecond, TopicPartition
 from binwright.core.ownership import Owned, Starting, Stopping
 from binwright.core.packing.capacity import PerSlot
+from binwright.core.states import Deposed, Manage, Reassign, Sentinel
 
 from .reign import RULES, A, B, P, Q, Reign, holding, published, ruling, told
 

@@ -6,11 +6,11 @@ import pytest
 
 from binwright.core.events import Action, Pack, Packed, Reconcile, Say, Tell
 from binwright.core.group import Member
-from binwright.core.machine import Manage, Reassign, Sentinel, Synchronize
 from binwright.core.messages import Goodbye, Planned, StartReading, StateQuery, StopReading
 from binwright.core.model import Slot, TopicPartition
 from binwright.core.ownership import Owned, State
 from binwright.core.relief import comfort, leavers, reader_plan, relief, relieved
+from binwright.core.states import Manage, Reassign, Sentinel, Synchronize
 
 from .builders import S0, S1, S2, TERM, alive, dead, free, group, owned, stopping
 from .reign import A, B, P, Q, Reign, holding, published, told

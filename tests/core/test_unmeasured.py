@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from binwright.core.events import Pack, Packed, Reconcile
-from binwright.core.machine import Sentinel
 from binwright.core.messages import Planned, StartReading
 from binwright.core.model import TopicPartition
+from binwright.core.states import Sentinel
 
 from .reign import RULES, A, B, P, Q, Reign, holding, ruling, told
 

@@ -8,7 +8,6 @@ import pytest
 
 from binwright.core.events import Action, Reconcile, Say, Tell
 from binwright.core.group import Group
-from binwright.core.machine import Manage, Sentinel
 from binwright.core.messages import (
     Gap,
     Goodbye,
@@ -19,6 +18,7 @@ from binwright.core.messages import (
 )
 from binwright.core.model import Slot, TopicPartition
 from binwright.core.ownership import Owned, Released, State
+from binwright.core.states import Manage, Sentinel
 from binwright.core.writers import move_writers, wanted
 
 from .builders import (

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from binwright.core.machine import Sentinel
 from binwright.core.messages import Accepted, Planned, Withdrawn
 from binwright.core.model import Slot, TopicPartition
+from binwright.core.states import Sentinel
 
 from .world import RULES, P, World, until, world
 

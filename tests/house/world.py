@@ -18,7 +18,6 @@ from binwright.core import wire
 from binwright.core.consumer.batch import BatchRules
 from binwright.core.errors import MalformedMessage
 from binwright.core.group import Group
-from binwright.core.machine import Sentinel
 from binwright.core.messages import Inbound, Measurement, Report, Staged
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
 from binwright.core.ownership import Owned
@@ -26,6 +25,7 @@ from binwright.core.packing.catalogue import algorithm
 from binwright.core.ports import Bus, Table
 from binwright.core.rules import Rules
 from binwright.core.selection import Selection
+from binwright.core.states import Sentinel
 from binwright.core.writer.requests import WriterRules
 from binwright.monitor.needs import GroupNeeds
 from binwright.monitor.watch import Watch

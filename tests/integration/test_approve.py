@@ -13,9 +13,9 @@ from binwright.controller.measurements import Measurements
 from binwright.controller.realm import realm
 from binwright.controller.steer import Controller
 from binwright.core import wire
-from binwright.core.machine import Manage
 from binwright.core.messages import PartitionRate
 from binwright.core.model import BytesPerSecond
+from binwright.core.states import Manage
 from binwright.shell.bus import KafkaBus
 from binwright.shell.letters import METRICS_CONFIG
 from binwright.shell.run import endless, meanwhile

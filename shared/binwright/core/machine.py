@@ -5,10 +5,9 @@ measurements give the same commands. `TRANSITIONS` is the whole machine at a gla
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from binwright.core.approval import (
-    Kept,
     accept,
     changed,
     displaced,
@@ -42,7 +41,7 @@ from binwright.core.measuring import measured
 from binwright.core.messages import Claim, Report, Started
 from binwright.core.model import BytesPerSecond, Rates, Slot
 from binwright.core.monitors import listen
-from binwright.core.moving import Goal, advance, arrived, goal, started_elsewhere
+from binwright.core.moving import advance, arrived, goal, started_elsewhere
 from binwright.core.packing.cap import relieves, within
 from binwright.core.packing.capacity import per_slot
 from binwright.core.packing.floor import at_least
@@ -50,57 +49,11 @@ from binwright.core.plan import Plan, Rejected, weigh
 from binwright.core.present import by_those_present
 from binwright.core.relief import comfort, last_slots, leavers, reader_plan, relief, relieved
 from binwright.core.rules import Rules
+from binwright.core.states import Deposed, Manage, Reassign, Sentinel, State, Synchronize
 from binwright.core.synchronize import ask, awaited, collect, concluded
 from binwright.core.telling import planned, proposed
 from binwright.core.writers import move_writers
 
-
-@dataclass(frozen=True, slots=True)
-class Synchronize:
-    """A claim is out; what partition 0 held before it is history. Then everybody is asked."""
-
-    group: Group
-    since: float
-    answers: Mapping[Slot, Report] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Sentinel:
-    """Nothing is wanted; each measurement is compared with the assignment."""
-
-    group: Group
-    since: float
-    kept: Kept | None = field(default=None, compare=False)  # as at the last tick
-
-
-@dataclass(frozen=True, slots=True)
-class Reassign:
-    """The packing works; its answer is weighed."""
-
-    group: Group
-    since: float
-    forced_by: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Manage:
-    """Group Management: a plan is being carried out."""
-
-    group: Group
-    since: float
-    aim: Goal
-    kept: frozenset[Slot] = frozenset()  # to be there afterwards, whatever they hold
-
-
-@dataclass(frozen=True, slots=True)
-class Deposed:
-    """Another controller reigns. The end."""
-
-    group: Group
-    since: float
-
-
-State = Synchronize | Sentinel | Reassign | Manage | Deposed
 Step = tuple[State, tuple[Action, ...]]
 
 

@@ -6,8 +6,8 @@ from random import Random
 from tests.model.explore import Broken
 
 from binwright.core.group import Group
-from binwright.core.machine import Sentinel
 from binwright.core.ownership import Owned, Starting, Stopping
+from binwright.core.states import Sentinel
 
 from . import world as worlds
 from .steps import repeat, steps

@@ -9,9 +9,9 @@ from tests.model.explore import Label, Step
 
 from binwright.core.consumer import handover
 from binwright.core.events import Packed, Tick
-from binwright.core.machine import Manage, Reassign, Sentinel, Synchronize
 from binwright.core.model import Slot, TopicPartition
 from binwright.core.ownership import Owned, Released, Starting, Stopping
+from binwright.core.states import Manage, Reassign, Sentinel, Synchronize
 from binwright.core.synchronize import awaited
 
 from . import world as worlds

@@ -22,7 +22,6 @@ from binwright.core.events import (
     Tell,
 )
 from binwright.core.group import Group
-from binwright.core.machine import Sentinel
 from binwright.core.messages import (
     Claim,
     Command,
@@ -36,6 +35,7 @@ from binwright.core.messages import (
 )
 from binwright.core.model import BytesPerSecond, Slot
 from binwright.core.rules import Rules
+from binwright.core.states import Sentinel, State
 
 TOPIC = "t"
 RULES = Rules(limit=BytesPerSecond(120), capacity=BytesPerSecond(100))
@@ -70,7 +70,7 @@ class ControllerProcess:
     """A process that leads, or takes itself for the leader."""
 
     name: str
-    state: machine.State
+    state: State
     unread: tuple[tuple[int, Inbound], ...] = ()  # of partition 0
     paused: bool = False
     fresh: bool = True  # its claim is not written yet

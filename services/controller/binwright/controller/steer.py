@@ -36,13 +36,14 @@ from binwright.core.events import (
     Tell,
     Tick,
 )
-from binwright.core.machine import State, begin, transition
+from binwright.core.machine import begin, transition
 from binwright.core.messages import Approved
 from binwright.core.model import Assignment, Slot, metadata_partition
 from binwright.core.packing.catalogue import Packing
 from binwright.core.ports import Bus, Fleet, Process, Reader
 from binwright.core.rules import Rules
 from binwright.core.selection import METADATA_SUFFIX
+from binwright.core.states import State
 from binwright.shell.history import History
 from binwright.shell.letters import (
     INBOX,

@@ -7,8 +7,8 @@ from typing import Protocol
 from binwright.controller.kube.api import Obj, now
 from binwright.controller.kube.deployment import DOMAIN, Owner
 from binwright.core.group import Offer
-from binwright.core.machine import State
 from binwright.core.messages import Proposed
+from binwright.core.states import State
 
 APPROVE_NOTE = f"{DOMAIN}/approve"
 SHOWN = 100  # moves in a status; an object has room for little more than a megabyte

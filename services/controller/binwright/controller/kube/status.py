@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from binwright.controller.kube.api import Api, Obj, now
 from binwright.controller.kube.approvals import Approvals
 from binwright.controller.kube.trouble import Trouble
-from binwright.core.machine import State
 from binwright.core.model import Slot
+from binwright.core.states import State
 
 SIGNIFICANT = 2  # digits of a rate: a status is not written anew for every byte
 
