@@ -71,3 +71,12 @@ def test_whatever_merges_a_group_at_its_minimum_it_stays(
 ) -> None:
     merged = dict.fromkeys(current, min(current.values()))
     assert at_least(merged, RATES, CAPACITY, current, len(set(current.values()))) == current
+
+
+def test_loads_that_tie_are_told_apart_by_slot_in_every_process() -> None:
+    """0.1, 0.2 and 0.3 add up to 0.6 in some orders only; a set's order is the process's own."""
+    for name in map(str, range(64)):
+        tied = [TopicPartition(name, n) for n in range(5)]
+        rates = dict(zip(tied, map(BytesPerSecond, (0.3, 0.3, 0.1, 0.2, 0.3)), strict=True))
+        target = dict(zip(tied, map(Slot, (0, 0, 1, 1, 1)), strict=True))
+        assert at_least(target, rates, CAPACITY, target, 3)[tied[0]] == 2, "slot 0 is halved"

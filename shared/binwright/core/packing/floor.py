@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from itertools import count
+from math import fsum
 
 from binwright.core.model import Assignment, Rates, Slot, TopicPartition
 from binwright.core.packing.capacity import PerSlot
@@ -44,7 +45,7 @@ def at_least(
     while len(held) < wanted:
         fullest = max(
             (slot for slot, some in held.items() if len(some) > 1),
-            key=lambda slot: (sum(rates[p] for p in held[slot]), -slot),
+            key=lambda slot: (fsum(rates[p] for p in held[slot]), -slot),  # in whatever order
         )
         fresh = next(slot for slot in map(Slot, count()) if slot not in held)
         for partition in _half(held[fullest], rates):
@@ -54,7 +55,7 @@ def at_least(
 
 def _half(partitions: set[TopicPartition], rates: Rates) -> list[TopicPartition]:
     """Return some of these, not all: as near to half of the load as one gets without search."""
-    half, found, load = sum(rates[p] for p in partitions) / 2, list[TopicPartition](), 0.0
+    half, found, load = fsum(rates[p] for p in partitions) / 2, list[TopicPartition](), 0.0
     ordered = sorted(partitions, key=lambda p: (-rates[p], p))
     if not half:
         return ordered[: len(ordered) // 2]
