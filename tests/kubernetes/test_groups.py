@@ -21,7 +21,7 @@ from binwright.core.model import BytesPerSecond, Slot
 from binwright.shell.letters import METRICS_CONFIG
 from binwright.shell.run import meanwhile
 from binwright.shell.settings import Settings, load_settings
-from binwright.testing.bus import FakeBus
+from binwright.testing.bus import FakeBus, FakeReader
 
 from .site import ROOT, Site, until
 
@@ -190,6 +190,36 @@ async def test_several_groups_have_a_machine_each(board: Board) -> None:
     await until(both)
     found = (await board.site.api.get(board.site.path("deployments")))["items"]
     assert "two-consumer-1" not in {d["metadata"]["name"] for d in found}
+
+
+async def test_a_fault_of_ours_in_one_group_ends_no_other(
+    board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, faults = board.bus.reader, ["the first time", "the second time"]
+
+    async def faulty(topic: str, partition: int, offset: int) -> FakeReader:
+        if topic == "odd.metadata" and faults:
+            raise RuntimeError(faults.pop(0))
+        return await reader(topic, partition, offset)
+
+    monkeypatch.setattr(board.bus, "reader", faulty)
+    await board.make("even", topics=["clicks"])
+    await board.make("odd", topics=["orders"])
+    await board.site.hear("ControllerFault", "RuntimeError: the first time")
+
+    async def both() -> bool:
+        await board.measure("orders", 600.0)
+        await board.measure("clicks", 600.0)
+        found = (await board.site.api.get(board.site.path("deployments")))["items"]
+        return {"even-consumer-0", "odd-consumer-0"} <= {d["metadata"]["name"] for d in found}
+
+    await until(both)
+    assert not faults
+
+    async def accepted() -> bool:
+        return await board.condition("odd", "Accepted") == "True SpecHolds"
+
+    await until(accepted)
 
 
 async def test_of_two_objects_for_one_group_the_older_is_ruled(board: Board) -> None:

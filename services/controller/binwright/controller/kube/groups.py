@@ -33,13 +33,14 @@ from binwright.core.errors import (
 )
 from binwright.core.ports import Bus
 from binwright.shell.gauges import Sample
+from binwright.shell.pauses import Pause
 from binwright.shell.run import endless, first_cause, meanwhile
 from binwright.shell.settings import Settings
 
 log = structlog.get_logger()
 
 ROOT = f"/apis/{API_VERSION}"
-RETRY_S = 1.0
+RETRY_S, LONGEST_RETRY_S = 1.0, 60.0
 REFUSED_S = 30.0
 STATUS_S = 2.0
 GATHER_S = 0.1
@@ -140,7 +141,7 @@ class Groups:
                 group = group_name(obj)
                 log.info("group.ruled", namespace=key[0], name=key[1], group=group)
                 owner = first[group]
-                work = self._govern(cluster, obj) if owner == key else self._refused(obj, owner)
+                work = self._alone(cluster, obj) if owner == key else self._refused(obj, owner)
                 self._ruled[key] = _Ruled(_identity(obj, first), tasks.create_task(work))
 
     def _found(self, owner: Owner) -> Obj | None:
@@ -175,6 +176,21 @@ class Groups:
         refused = Condition("Accepted", holds=False, reason=reason, message=told)
         unready = Condition("Ready", holds=False, reason=reason, message=told)
         await _written(self._writer(obj), {"state": "Refused"}, refused, unready)
+
+    async def _alone(self, cluster: Cluster, obj: Obj) -> None:
+        """Govern, whatever goes wrong: a fault of ours in one group ends no other's reign."""
+        pause = Pause(LONGEST_RETRY_S, first_s=RETRY_S)
+        while True:
+            try:
+                await self._govern(cluster, obj)
+            except Exception as exc:
+                cause = first_cause(exc)
+                log.exception("group.failed", namespace=namespace_of(obj), name=name_of(obj))
+                told = f"{type(cause).__name__}: {cause}; the controller's log has the rest"
+                await self._refuse(obj, "ControllerFault", told)
+            else:
+                return  # refused, until it changes
+            await asyncio.sleep(pause.next())
 
     async def _govern(self, cluster: Cluster, obj: Obj) -> None:
         """Reign over one object's group, again and again, until cancelled."""
