@@ -120,6 +120,7 @@ async def growth(directory: Path, say: Callable[[str], None]) -> list[dict[str, 
             say(f"commits after {batches:,} batches")
             lake = LakeSettings(path=str(home / f"lake-{len(found)}-{batches}"), spark=spark.url)
             found.append(await _measure(lake, batches, server))
+            say(str(found[-1]))
     first = found[1]["CPU-s a commit"]
     return [{**row, "ratio": row["CPU-s a commit"] / first} for row in found[1:]]
 
