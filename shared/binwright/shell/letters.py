@@ -1,7 +1,7 @@
 """Messages on control topics: to records and back, and what is none never stops a loop."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 import structlog
@@ -53,6 +53,8 @@ NEEDS_CONFIG = {
 
 SMALLEST_RECORD_BYTES = 10_000
 """A topic that takes not even these is set up wrongly: its max.message.bytes."""
+
+READ_S, RETRY_S = 5.0, 1.0
 
 T = TypeVar("T")
 
@@ -113,18 +115,25 @@ async def post(bus: Bus, topic: str, partition: int, message: Message) -> int:
             return offset
 
 
+async def read_on(reader: Reader, failing: str, **told: str) -> Sequence[Record] | None:
+    """Return what has come since the last read, or nothing after some seconds.
+
+    None after an outage: it is logged as `failing` with what is `told`, and a second has passed.
+    """
+    try:
+        return await reader.read(READ_S)
+    except BrokerUnavailable as exc:
+        log.warning(failing, **told, reason=str(exc))
+        await asyncio.sleep(RETRY_S)
+        return None
+
+
 async def _decoded(
     reader: Reader, decode: Callable[[bytes | None], T]
 ) -> AsyncIterator[tuple[Record, T]]:
     decoder = Decoder(decode)
     while True:
-        try:
-            records = await reader.read(timeout_s=5.0)
-        except BrokerUnavailable as exc:
-            log.warning("mailbox.unreachable", reason=str(exc))
-            await asyncio.sleep(1.0)
-            continue
-        for said in decoder.readable(records):
+        for said in decoder.readable(await read_on(reader, "mailbox.unreachable") or ()):
             yield said
 
 

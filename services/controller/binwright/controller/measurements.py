@@ -7,18 +7,18 @@ from collections.abc import AsyncIterator, Collection, Iterator
 import structlog
 
 from binwright.core import wire
-from binwright.core.errors import BrokerUnavailable, WorldError
+from binwright.core.errors import WorldError
 from binwright.core.messages import Measurement
 from binwright.core.parts import whole_key
 from binwright.core.ports import Bus, Reader
 from binwright.core.selection import REMEMBERED, Selection
-from binwright.shell.letters import METRICS_PARTITION, Decoder
+from binwright.shell.letters import METRICS_PARTITION, Decoder, read_on
 from binwright.shell.pauses import Pause
 from binwright.shell.run import endless, meanwhile
 
 log = structlog.get_logger()
 
-READ_S, RETRY_S, LONGEST_RETRY_S = 5.0, 1.0, 10.0
+RETRY_S, LONGEST_RETRY_S = 1.0, 10.0
 
 Heard = asyncio.Queue[Measurement]
 
@@ -71,14 +71,9 @@ class Measurements:
     async def _pass_on(self, reader: Reader) -> None:
         decoder = Decoder(wire.decode_measurement)
         while self._wanted.is_set():
-            try:
-                records = await reader.read(READ_S)
-            except BrokerUnavailable as exc:
-                log.warning("measurements.delayed", topic=self._topic, reason=str(exc))
-                await asyncio.sleep(RETRY_S)
-                continue
+            records = await read_on(reader, "measurements.delayed", topic=self._topic)
             # Of topics that nobody here rules the bytes are not even decoded.
-            ours = (r for r in records if self._route(whole_key(r.key)))
+            ours = (r for r in records or () if self._route(whole_key(r.key)))
             for _, measurement in decoder.readable(ours):
                 for queue in self._route(measurement.topic.encode()):
                     queue.put_nowait(measurement)

@@ -7,17 +7,17 @@ from collections.abc import Callable
 import structlog
 
 from binwright.core import wire
-from binwright.core.errors import BrokerUnavailable, WorldError
+from binwright.core.errors import WorldError
 from binwright.core.messages import Needs
 from binwright.core.needs import current, joined, same
 from binwright.core.ports import Bus, Reader
 from binwright.core.selection import Selection
-from binwright.shell.letters import NEEDS_CONFIG, NEEDS_PARTITION, Decoder
+from binwright.shell.letters import NEEDS_CONFIG, NEEDS_PARTITION, Decoder, read_on
 from binwright.shell.pauses import Pause
 
 log = structlog.get_logger()
 
-READ_S, RETRY_S, LONGEST_RETRY_S = 5.0, 1.0, 60.0
+RETRY_S, LONGEST_RETRY_S = 1.0, 60.0
 
 
 class GroupNeeds:
@@ -52,11 +52,8 @@ class GroupNeeds:
     async def _follow(self, reader: Reader, end: int) -> None:
         decoder = Decoder(wire.decode_needs)
         while True:
-            try:
-                records = await reader.read(READ_S)
-            except BrokerUnavailable as exc:
-                log.warning("needs.delayed", topic=self._topic, reason=str(exc))
-                await asyncio.sleep(RETRY_S)
+            records = await read_on(reader, "needs.delayed", topic=self._topic)
+            if records is None:
                 continue
             for _, needs in decoder.readable(records):
                 self._changed |= not same(needs, self._known.get(needs.group))
