@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from tests.bench.played import PlayedConsumer
+from tests.bench.played import PlayedConsumer, measurement
 
 from binwright.controller.__main__ import GATHER_MS
 from binwright.controller.fleets.fixed import FixedFleet
 from binwright.controller.measurements import measuring
 from binwright.controller.realm import realm
 from binwright.controller.steer import Controller
-from binwright.core.messages import Measurement, PartitionRate, Planned
-from binwright.core.model import BytesPerSecond, Slot
+from binwright.core.messages import Planned
+from binwright.core.model import Slot
 from binwright.embedded.broker import run_broker
 from binwright.embedded.process import Child, Command, clean_environment
 from binwright.shell.bus import KafkaBus
@@ -88,23 +88,6 @@ async def control(bootstrap: str, groups: int) -> None:
             reigns.create_task(endless(reign))
 
 
-def measurement(number: int, at: int, rates: Sequence[float]) -> Measurement:
-    """Return what a monitor says of a group's topic."""
-    rows = (
-        PartitionRate(n, BytesPerSecond(rate), 30.0, at * 100, 0, 100.0, 10.0, 1_000_000)
-        for n, rate in enumerate(rates)
-    )
-    return Measurement(
-        topic=f"topic-{number:04}",
-        at_ms=time.time_ns() // 1_000_000,
-        monitor="bench",
-        number=at,
-        interval_s=1.0,
-        count=PARTITIONS,
-        partitions=tuple(rows),
-    )
-
-
 class Played:
     """The monitor and the consumers of all groups."""
 
@@ -157,7 +140,7 @@ class Played:
                 await asyncio.sleep(max(0.0, due - loop.time()))
 
     async def _second(self, group: int, number: int) -> None:
-        said = measurement(group, number, self.rates[group])
+        said = measurement(f"topic-{group:04}", number, self.rates[group])
         own = self.consumers[group * CONSUMERS : (group + 1) * CONSUMERS]
         await asyncio.gather(post(self._bus, METRICS, 0, said), *(each.report() for each in own))
 

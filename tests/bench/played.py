@@ -1,10 +1,13 @@
-"""A consumer that speaks the real messages, and reads nothing."""
+"""A monitor's measurements, and a consumer that speaks the real messages and reads nothing."""
 
-from collections.abc import Collection
+import time
+from collections.abc import Collection, Sequence
 
 from binwright.core.messages import (
     Hello,
     Leave,
+    Measurement,
+    PartitionRate,
     Report,
     Started,
     StartReading,
@@ -15,9 +18,26 @@ from binwright.core.messages import (
     StopWriting,
     TableReport,
 )
-from binwright.core.model import Slot, TopicPartition, metadata_partition
+from binwright.core.model import BytesPerSecond, Slot, TopicPartition, metadata_partition
 from binwright.core.ports import Bus, Reader
 from binwright.shell.letters import INBOX, commands, post
+
+
+def measurement(topic: str, number: int, rates: Sequence[float]) -> Measurement:
+    """Return what a monitor says of a topic: bytes/s by partition, 100 records at each number."""
+    rows = (
+        PartitionRate(n, BytesPerSecond(rate), 30.0, number * 100, 0, 100.0, 10.0, 1_000_000)
+        for n, rate in enumerate(rates)
+    )
+    return Measurement(
+        topic=topic,
+        at_ms=time.time_ns() // 1_000_000,
+        monitor="bench",
+        number=number,
+        interval_s=1.0,
+        count=len(rates),
+        partitions=tuple(rows),
+    )
 
 
 class PlayedConsumer:
@@ -34,10 +54,7 @@ class PlayedConsumer:
 
     async def begin(self) -> None:
         """Say Hello, and listen from before it on."""
-        mine = metadata_partition(self._slot)
-        self._reader = await self._bus.reader(
-            self._topic, mine, await self._bus.end(self._topic, mine)
-        )
+        await self._listen()
         hello = Hello(slot=self._slot, process=f"played-{self._slot}", version="0")
         self._epoch = await post(self._bus, self._topic, INBOX, hello)
 
@@ -45,11 +62,15 @@ class PlayedConsumer:
         self, epoch: int, reading: dict[TopicPartition, int], writing: Collection[str]
     ) -> None:
         """Go on as the process that said Hello at `epoch`."""
+        await self._listen()
+        self._epoch, self.reading, self._writing = epoch, reading, set(writing)
+
+    async def _listen(self) -> None:
+        """Read commands from now on."""
         mine = metadata_partition(self._slot)
         self._reader = await self._bus.reader(
             self._topic, mine, await self._bus.end(self._topic, mine)
         )
-        self._epoch, self.reading, self._writing = epoch, reading, set(writing)
 
     async def report(self) -> None:
         """Say how it is."""

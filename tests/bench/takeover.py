@@ -21,15 +21,13 @@ from typing import Any
 
 import psutil
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
-from tests.bench.played import PlayedConsumer
+from tests.bench.played import PlayedConsumer, measurement
 
 from binwright.core import wire
 from binwright.core.messages import (
     Claim,
     Hello,
     Inbound,
-    Measurement,
-    PartitionRate,
     Planned,
     Report,
     Started,
@@ -236,30 +234,14 @@ class Played:
             began, number = loop.time(), number + 1
             share = CONSUMERS // TOPICS
             for at, topic in enumerate(NAMES):
-                said = measurement(topic, number)
+                # The first has a partition more than anybody reads.
+                rates = [RATE] * (PER_TOPIC + (topic == NEW.topic))
+                said = measurement(topic, number, rates)
                 own = self.consumers[at * share : (at + 1) * share]
                 await asyncio.gather(
                     post(self._bus, METRICS, 0, said), *(each.report() for each in own)
                 )
                 await asyncio.sleep(max(0.0, began + (at + 1) / TOPICS - loop.time()))
-
-
-def measurement(topic: str, number: int) -> Measurement:
-    """Return a topic's rates; the first has a partition more than anybody reads."""
-    there = PER_TOPIC + (topic == NEW.topic)
-    rows = (
-        PartitionRate(n, BytesPerSecond(RATE), 30.0, number * 100, 0, 100.0, 10.0, 1_000_000)
-        for n in range(there)
-    )
-    return Measurement(
-        topic=topic,
-        at_ms=time.time_ns() // 1_000_000,
-        monitor="bench",
-        number=number,
-        interval_s=1.0,
-        count=there,
-        partitions=tuple(rows),
-    )
 
 
 def settings_of(servers: str) -> Settings:
