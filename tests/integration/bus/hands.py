@@ -3,7 +3,8 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka import TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 
 from binwright.core.ports import Reader, Record
 from binwright.shell.broker import client_options
@@ -22,6 +23,13 @@ async def administered(broker: str) -> AsyncIterator[AIOKafkaAdminClient]:
     await admin.start()
     yield admin
     await admin.close()
+
+
+async def cut_off(broker: str, topic: str, offset: int) -> None:
+    """Have retention take what is below `offset`."""
+    async with administered(broker) as admin:
+        below = RecordsToDelete(before_offset=offset)
+        await admin.delete_records({TopicPartition(topic, 0): below})
 
 
 async def read(reader: Reader, count: int) -> list[Record]:

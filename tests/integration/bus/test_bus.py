@@ -6,9 +6,8 @@ from random import Random
 
 import pytest
 from aiokafka import TopicPartition
-from aiokafka.admin import RecordsToDelete
 from pydantic import SecretStr
-from tests.integration.bus.hands import DEADLINE_S, administered, read, settings
+from tests.integration.bus.hands import DEADLINE_S, administered, cut_off, read, settings
 
 from binwright.core.errors import BrokerUnavailable, RecordTooLarge, TopicMissing
 from binwright.core.ports import Bus, Reader
@@ -80,8 +79,7 @@ async def test_a_reader_begins_at_the_oldest_record_there_is(
 ) -> None:
     await bus.ensure(topic, 1, {})
     await asyncio.gather(*(bus.publish(topic, 0, b"k", b"v") for _ in range(3)))
-    async with administered(broker) as admin:
-        await admin.delete_records({TopicPartition(topic, 0): RecordsToDelete(before_offset=2)})
+    await cut_off(broker, topic, 2)
     reader = await bus.reader(topic, 0, 0)
     assert [r.offset for r in await read(reader, 1)] == [2]
     await reader.close()
@@ -94,8 +92,7 @@ async def test_a_reader_that_retention_overtook_skips_what_is_gone(
     reader = await bus.reader(topic, 0, 0)
     await asyncio.gather(*(bus.publish(topic, 0, b"k", b"v") for _ in range(3)))
     await read(reader, 3)
-    async with administered(broker) as admin:
-        await admin.delete_records({TopicPartition(topic, 0): RecordsToDelete(before_offset=2)})
+    await cut_off(broker, topic, 2)
     reader._next = 0  # as if it had been away since the beginning
     reader._shared.seek(TopicPartition(topic, 0), 0)
     assert [r.offset for r in await read(reader, 1)] == [2]
