@@ -178,7 +178,7 @@ class Groups:
         await _written(self._writer(obj), {"state": "Refused"}, refused, unready)
 
     async def _alone(self, cluster: Cluster, obj: Obj) -> None:
-        """Govern, whatever goes wrong: a fault of ours in one group ends no other's reign."""
+        """Govern, whatever goes wrong: a fault of ours in one group ends no other's work."""
         pause = Pause(LONGEST_RETRY_S, first_s=RETRY_S)
         while True:
             try:
