@@ -10,7 +10,7 @@ FAULTS ?= 10
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kubernetes test-compose test-images test-node check model chaos bench bench-handover bench-deaths bench-landing bench-controller bench-groups bench-takeover bench-packing bench-monitor bench-kubernetes clean
+.PHONY: help demo test test-kubernetes test-compose test-images test-node check model chaos bench bench-handover bench-deaths bench-landing bench-controller bench-groups bench-takeover bench-packing bench-monitor bench-kubernetes bench-page page-images clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -57,7 +57,7 @@ test-compose: $(VENV)/.dev ## The compose file as it is under load, and the dock
 chaos: $(VENV)/.dev ## Break the real thing on purpose under load, and audit it (SEED=1 FAULTS=10)
 	@$(BIN)/python -m tests.chaos --seed $(SEED) --faults $(FAULTS) $(ARGS)
 
-bench: $(VENV)/.dev ## Measure it all, and print JSON (half an hour)
+bench: $(VENV)/.dev ## Run every bench and refresh docs/figures.md (three hours; ARGS="--only packing groups")
 	$(BIN)/python -m tests.bench $(ARGS)
 
 bench-handover: $(VENV)/.dev ## A rolling bounce and a growth, beside today's consumer groups (ten minutes)
@@ -85,7 +85,13 @@ bench-monitor: $(VENV)/.dev ## What a monitor costs, beside other clients (ten m
 	@$(BIN)/python -m tests.bench.monitor $(ARGS)
 
 bench-kubernetes: $(VENV)/.dev ## Fifty Deployments at once, a slot's way to ready, fifty idle slots (three minutes)
-	@$(BIN)/python -m tests.bench.kubernetes
+	@$(BIN)/python -m tests.bench.kubernetes $(ARGS)
+
+bench-page: $(VENV)/.dev ## What the live page costs its server and a browser, up to 100,000 partitions (two minutes)
+	@$(BIN)/python -m tests.bench.page
+
+page-images: $(VENV)/.dev ## The pictures of the page in the README anew, in Chromium (seconds)
+	@$(BIN)/python -m tests.page_images
 
 clean: ## Remove what was made here (not the cache of jars and Java)
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage

@@ -11,26 +11,26 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared" / "bin"
 
-Done = subprocess.CompletedProcess[str]
+ProgramResult = subprocess.CompletedProcess[str]
 
 
-class Missing(Exception):
+class ProgramMissing(Exception):
     """What is needed cannot be had here; says why."""
 
 
-def call(
+def run_program(
     *command: str,
     timeout_s: float,
     environment: Mapping[str, str] | None = None,
     cwd: Path = ROOT,
-    given: str = "",
-) -> Done:
-    """Run a command to its end, `given` on its standard input; the caller judges the outcome."""
+    stdin: str = "",
+) -> ProgramResult:
+    """Run a command to its end, `stdin` on its standard input; the caller judges the outcome."""
     return subprocess.run(
         command,
         cwd=cwd,
         env={**os.environ, **(environment or {})},
-        input=given,
+        input=stdin,
         capture_output=True,
         text=True,
         check=False,
@@ -38,7 +38,7 @@ def call(
     )
 
 
-def unpacked(program: str, target: Path) -> bool:
+def unpack_program(program: str, target: Path) -> bool:
     """Make `target` a shared program that may be run; tell whether there is one.
 
     Raises:
@@ -51,7 +51,7 @@ def unpacked(program: str, target: Path) -> bool:
     sums = {name: digest for digest, name in map(str.split, lines)}
     found = hashlib.sha256(packed.read_bytes()).hexdigest()
     if sums.get(packed.name) != found:
-        raise Missing(f"{packed}: sha256 {found} is not the one in SHA256SUMS")
+        raise ProgramMissing(f"{packed}: sha256 {found} is not the one in SHA256SUMS")
     target.parent.mkdir(parents=True, exist_ok=True)
     fresh = target.with_suffix(f".{os.getpid()}")
     with lzma.open(packed) as source, fresh.open("wb") as sink:

@@ -1,119 +1,55 @@
-"""`make bench`: what the machine gives, as JSON.
+"""`make bench`: every bench, one after the other; each refreshes its part of docs/figures.md.
 
-Three demos, each a process as a person starts it: on an empty cache, on a filled one, and
-with more load than two cores can land; beside them what decisions take (`tests.bench.packing`) and
-what monitors cost (`tests.bench.monitor`).
+Prints what all of them measured as JSON. A bench that fails is named, and the others go on.
 """
 
 import argparse
 import json
-import os
 import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import psutil
-from tests.bench import monitor, packing
+from tests.bench.figures import PAGE
 
-from binwright.core.model import TopicPartition
-from binwright.lab import streams
-from binwright.lab.chatter import to_stderr
-
-DECISIONS = 10
-"""Compared with exact ones, at each price and delta."""
-MONITORED = monitor.Wanted()
-ROLES = {
-    "broker": "broker.args",
-    "spark": "spark.args",
-    "monitor": "binwright.monitor",
-    "controller": "binwright.controller",
-    "consumer": "binwright.consumer",
-    "demo": "binwright.cli",
+BENCHES = {
+    "demo": "tests.bench.demo",
+    "packing": "tests.bench.packing",
+    "monitor": "tests.bench.monitor",
+    "controller": "tests.bench.controller",
+    "groups": "tests.bench.groups",
+    "takeover": "tests.bench.takeover",
+    "deaths": "tests.bench.handover.deaths",
+    "handover": "tests.bench.handover",
+    "landing": "tests.bench.landing",
+    "kubernetes": "tests.bench.kubernetes",
 }
+"""Each a module that prints JSON and takes `--figures PAGE`."""
+LONGEST_S = 7_200.0
 
 
-def memory(mark: str, most: dict[str, float]) -> None:
-    """Note the largest resident size of each role, MB."""
-    for process in psutil.process_iter():
-        try:
-            command = " ".join(process.cmdline())
-            if mark not in command and mark not in process.environ().get("TMPDIR", ""):
-                continue
-            size = process.memory_info().rss / 1e6
-        except (psutil.NoSuchProcess, psutil.AccessDenied):
-            continue
-        role = next((name for name, word in ROLES.items() if word in command), None)
-        if role is not None:
-            most[role] = max(most.get(role, 0.0), size)
+def measured(name: str, page: Path) -> Any:
+    """Run a bench in a process of its own; return what it printed, None if it failed."""
+    sys.stderr.write(f"bench: {name}\n")
+    command = (sys.executable, "-m", BENCHES[name], "--figures", str(page))
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, timeout=LONGEST_S, check=True)
+    except subprocess.SubprocessError as exc:
+        sys.stderr.write(f"bench: {name} failed: {exc}\n")
+        return None
+    return json.loads(done.stdout)
 
 
-def demo(tmp: Path, cache: Path, *options: str) -> dict[str, Any]:
-    """Run one demo; return its figures and the memory of its processes."""
-    tmp.mkdir()
-    command = (sys.executable, "-m", "binwright.cli", "demo", "--json", *options)
-    environment = {**os.environ, "TMPDIR": str(tmp), "BINWRIGHT_CACHE": str(cache)}
-    most: dict[str, float] = {}
-    with (tmp / "out").open("w+") as out, (tmp / "err").open("w+") as err:
-        running = subprocess.Popen(command, env=environment, stdout=out, stderr=err)
-        deadline = time.monotonic() + 1200
-        while running.poll() is None and time.monotonic() < deadline:
-            memory(str(tmp), most)
-            time.sleep(0.5)
-        if running.wait(60):
-            err.seek(0)
-            sys.stderr.write(err.read()[-4000:])
-            raise SystemExit(f"the demo failed with {running.returncode}")
-        out.seek(0)
-        facts: dict[str, Any] = json.load(out)
-    seconds = facts["load_s"] + facts["landed_after_load_s"]
-    total = facts["produced_bytes"] / seconds / 1e6
-    facts["landed_mb_per_s"] = total
-    facts["landed_mb_per_s_per_consumer"] = total / max(facts["consumers"]["mean"], 1e-9)
-    facts["memory_mb"] = {role: round(size) for role, size in sorted(most.items())}
-    return facts
-
-
-@contextmanager
-def flood(tmp: Path, partitions: int) -> Iterator[Path]:
-    """Give a stream in which every partition fills a whole consumer."""
-    row = {TopicPartition("orders", n): streams.PerCent(100.0) for n in range(partitions)}
-    path = tmp / "flood.json"
-    streams.write(path, [row] * 10)
-    yield path
-
-
-def main() -> None:
-    """Measure, print, and write the same to a file if one is named."""
+def main() -> int:
+    """Measure, print, and return the exit code."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("--minutes", default="1.5", help="the length of each load")
-    parser.add_argument("--partitions", type=int, default=8, help="of the flood")
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("--only", nargs="+", choices=BENCHES, default=BENCHES)
+    parser.add_argument("--figures", type=Path, default=PAGE, help="the page to be refreshed")
     wanted = parser.parse_args()
-    load = ("--minutes", wanted.minutes)
-    with tempfile.TemporaryDirectory(prefix="binwright-bench-") as name:
-        tmp = Path(name)
-        cache = tmp / "cache"
-        with to_stderr(), flood(tmp, wanted.partitions) as stream:
-            many = ("--stream", str(stream), "--capacity", "2400000")
-            found = {
-                "cores": os.cpu_count(),
-                "load_average_before": os.getloadavg()[0],
-                "packing": packing.measured(list(packing.DECISIONS), DECISIONS),
-                "monitor": monitor.measured(MONITORED),
-                "first_run": demo(tmp / "first", cache, *load),
-                "second_run": demo(tmp / "second", cache, *load),
-                "flood": demo(tmp / "flood", cache, *load, *many),
-            }
-    text = json.dumps(found, indent=2)
-    sys.stdout.write(text + "\n")
-    if wanted.output:
-        wanted.output.write_text(text + "\n")
+    found = {name: measured(name, wanted.figures) for name in wanted.only}
+    sys.stdout.write(json.dumps(found, indent=2) + "\n")
+    return 1 if None in found.values() else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -6,8 +6,6 @@ are CPU seconds a round, so per second at the default intervals: the rounds' mea
 """
 
 import argparse
-import json
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,16 +15,18 @@ import psutil
 from immutables import Map
 from rich.console import Console
 from rich.table import Table
+from tests.bench import figures
 
-from binwright.core import wire
-from binwright.core.events import Heard, Measured, Tick
-from binwright.core.group import Group, Member
-from binwright.core.machine import transition
-from binwright.core.messages import Measurement, PartitionRate, Report, TableReport
+from binwright.core.controller.config import ControllerConfig
+from binwright.core.controller.events import Measured, RecordRead, Tick
+from binwright.core.controller.group import Group, Member
+from binwright.core.controller.machine import transition
+from binwright.core.controller.ownership import Owned, Ownership, Partitions
+from binwright.core.controller.states import Sentinel, State
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
-from binwright.core.ownership import Owned, Ownership, Partitions
-from binwright.core.rules import Rules
-from binwright.core.states import Sentinel, State
+from binwright.core.protocol import wire
+from binwright.core.protocol.measurements import Measurement, PartitionRate
+from binwright.core.protocol.reports import Report, TableReport
 
 RATE = 1_000.0
 ROUNDS = 5
@@ -55,7 +55,7 @@ SIZES = (
 )
 
 
-class Played:
+class FakeGroup:
     """A group in steady state, and the records that it makes in a second."""
 
     def __init__(self, size: Size) -> None:
@@ -75,12 +75,12 @@ class Played:
     def state(self) -> State:
         """Return the machine as it looks a while after a start."""
         limit = BytesPerSecond(1.5 * RATE * self._size.partitions / self._size.consumers)
-        rules = Rules(limit=limit, capacity=limit, max_slots=self._size.consumers)
+        config = ControllerConfig(limit=limit, capacity=limit, max_slots=self._size.consumers)
         members = {
             slot: Member(
                 hello=10 + slot,
                 ready=True,
-                answered=TERM,
+                replied_term=TERM,
                 reading=dict.fromkeys(partitions, 0),
                 writing={topic: self._table(topic) for topic in self._writes[slot]},
             )
@@ -93,7 +93,7 @@ class Played:
             topic: Owned(slot, 10 + slot) for slot, there in self._writes.items() for topic in there
         }
         group = Group(
-            rules=rules,
+            config=config,
             controller="bench",
             term=TERM,
             members=Map(members),
@@ -154,7 +154,7 @@ class Played:
 
 def measure(size: Size) -> dict[str, Any]:
     """Return what a second of such a group costs."""
-    played = Played(size)
+    played = FakeGroup(size)
     state, offset = played.state(), 100
     costs = dict.fromkeys(
         ("reports", "of it decoding", "measurements", "ticks", "of measurements decoding"), 0.0
@@ -167,11 +167,11 @@ def measure(size: Size) -> dict[str, Any]:
         decoded = time.process_time()
         for message in inbound:
             offset += 1
-            state, _ = transition(state, Heard(now, offset, message))
-        heard = time.process_time()
-        told = [wire.decode_measurement(payload) for payload in measurements]
+            state, _ = transition(state, RecordRead(now, offset, message))
+        applied = time.process_time()
+        result = [wire.decode_measurement(payload) for payload in measurements]
         decoded_m = time.process_time()
-        for measurement in told:
+        for measurement in result:
             state, _ = transition(state, Measured(now, measurement))
         measured = time.process_time()
         state, actions = transition(state, Tick(now))
@@ -179,10 +179,10 @@ def measure(size: Size) -> dict[str, Any]:
         if not isinstance(state, Sentinel):
             raise SystemExit(f"the group was to stay as it is, and is {type(state)}: {actions}")
         if number >= 0:
-            costs["reports"] += heard - began
+            costs["reports"] += applied - began
             costs["of it decoding"] += decoded - began
-            costs["measurements"] += measured - heard
-            costs["of measurements decoding"] += decoded_m - heard
+            costs["measurements"] += measured - applied
+            costs["of measurements decoding"] += decoded_m - applied
             costs["ticks"] += ticked - measured
     row = {name: spent / ROUNDS for name, spent in costs.items()}
     return {
@@ -197,6 +197,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print JSON, and a table on standard error."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", type=int, nargs="*", help="which sizes, from 0")
+    figures.add_option(parser)
     chosen = parser.parse_args(arguments)
     sizes = SIZES if chosen.only is None else [SIZES[n] for n in chosen.only]
     rows = [measure(size) for size in sizes]
@@ -204,7 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for row in rows:
         table.add_row(*(v if isinstance(v, str) else f"{v:,.3f}" for v in row.values()))
     Console(stderr=True, width=160).print(table)
-    sys.stdout.write(json.dumps(rows, indent=2) + "\n")
+    figures.progress("controller", rows, chosen.figures)
 
 
 if __name__ == "__main__":

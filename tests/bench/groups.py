@@ -1,15 +1,14 @@
 """`make bench-groups`: one controller process over many small groups, on a real broker.
 
 Each group has ten partitions, a topic of its own and two consumers, which are played: they speak
-the real messages. The controller is a process of its own with the product's reigns in it, over
-fleets that order nothing. Told are its CPU seconds per second in steady state, its memory, how long
+the real messages. The controller is a process of its own with the product's leaderships in it, over
+fleets that start nothing. It prints CPU seconds per second in steady state, memory, how long
 it took until all groups were synchronized, and how long after the first measurement of an overload
 the plan against it stood in the group's topic.
 """
 
 import argparse
 import asyncio
-import json
 import statistics
 import sys
 import tempfile
@@ -19,31 +18,32 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from tests.bench.played import PlayedConsumer, measurement
+from tests.bench import figures
+from tests.bench.fake_consumers import FakeConsumer, measurement
 
 from binwright.controller.__main__ import GATHER_MS
 from binwright.controller.fleets.fixed import FixedFleet
-from binwright.controller.measurements import measuring
-from binwright.controller.realm import realm
-from binwright.controller.steer import Controller
-from binwright.core.messages import Planned
+from binwright.controller.group_context import group_context
+from binwright.controller.leader import Controller
+from binwright.controller.measurements import run_measurements
 from binwright.core.model import Slot
-from binwright.embedded.broker import run_broker
-from binwright.embedded.process import Child, Command, clean_environment
-from binwright.shell.bus import KafkaBus
-from binwright.shell.letters import (
-    INBOX,
+from binwright.core.protocol.plans import Planned
+from binwright.embedded.kafka.broker import run_broker
+from binwright.embedded.process.child import Child, Command, clean_environment
+from binwright.kafka.bus import KafkaBus
+from binwright.kafka.control_records import (
+    CONTROLLER_PARTITION,
     LANDING_CONFIG,
     LANDING_PARTITIONS,
     METADATA_CONFIG,
     METRICS_CONFIG,
     inbound,
-    post,
+    publish_message,
 )
-from binwright.shell.logs import configure
-from binwright.shell.run import endless, meanwhile
-from binwright.shell.serve import serve
-from binwright.shell.settings import Settings, load_settings
+from binwright.runtime.logs import configure_logging
+from binwright.runtime.run import background_tasks, must_not_end
+from binwright.runtime.serve import serve
+from binwright.runtime.settings import Settings, load_settings
 
 PARTITIONS, CONSUMERS = 10, 2
 RATE, LIMIT = 1_000.0, 7_500.0
@@ -78,23 +78,23 @@ async def control(bootstrap: str, groups: int) -> None:
     """Rule all groups, for ever."""
     base = settings_of(bootstrap, 0).kafka
     async with (
-        KafkaBus(base, gather_ms=GATHER_MS) as bus,
-        measuring(bus, METRICS) as measurements,
-        asyncio.TaskGroup() as reigns,
+        KafkaBus(base, fetch_wait_ms=GATHER_MS) as bus,
+        run_measurements(bus, METRICS) as measurements,
+        asyncio.TaskGroup() as leaderships,
     ):
         for number in range(groups):
-            ruled = realm(settings_of(bootstrap, number))
-            reign = Controller(bus, FixedFleet(CONSUMERS + 1), ruled, measurements).reign()
-            reigns.create_task(endless(reign))
+            ruled = group_context(settings_of(bootstrap, number))
+            leadership = Controller(bus, FixedFleet(CONSUMERS + 1), ruled, measurements).lead()
+            leaderships.create_task(must_not_end(leadership))
 
 
-class Played:
+class FakeGroups:
     """The monitor and the consumers of all groups."""
 
     def __init__(self, bus: KafkaBus, groups: int) -> None:
         self._bus, self._groups = bus, groups
         self.rates = [[RATE] * PARTITIONS for _ in range(groups)]
-        self.consumers: list[PlayedConsumer] = []
+        self.consumers: list[FakeConsumer] = []
         self.begun = asyncio.Event()
 
     async def prepare(self) -> None:
@@ -111,20 +111,20 @@ class Played:
     async def run(self) -> None:
         """Begin; then measure and report each second, spread over it, and obey."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(endless(self._each_second()))
+            tasks.create_task(must_not_end(self._each_second()))
             await self._begin(tasks)
 
     async def _begin(self, tasks: asyncio.TaskGroup) -> None:
         for first in range(0, self._groups, AT_ONCE):
             fresh = [
-                PlayedConsumer(self._bus, f"group-{n:04}.metadata", Slot(slot))
+                FakeConsumer(self._bus, f"group-{n:04}.metadata", Slot(slot))
                 for n in range(first, min(first + AT_ONCE, self._groups))
                 for slot in range(CONSUMERS)
             ]
             await asyncio.gather(*(consumer.begin() for consumer in fresh))
             self.consumers += fresh
             for consumer in fresh:
-                tasks.create_task(endless(consumer.obey()))
+                tasks.create_task(must_not_end(consumer.handle_commands()))
         self.begun.set()
 
     async def _each_second(self) -> None:
@@ -140,9 +140,11 @@ class Played:
                 await asyncio.sleep(max(0.0, due - loop.time()))
 
     async def _second(self, group: int, number: int) -> None:
-        said = measurement(f"topic-{group:04}", number, self.rates[group])
+        sent = measurement(f"topic-{group:04}", number, self.rates[group])
         own = self.consumers[group * CONSUMERS : (group + 1) * CONSUMERS]
-        await asyncio.gather(post(self._bus, METRICS, 0, said), *(each.report() for each in own))
+        await asyncio.gather(
+            publish_message(self._bus, METRICS, 0, sent), *(each.report() for each in own)
+        )
 
     def settled(self) -> int:
         """Return how many groups read all their partitions."""
@@ -153,10 +155,12 @@ class Played:
         return sum(count == PARTITIONS for count in reading)
 
 
-async def reaction(bus: KafkaBus, played: Played, group: int) -> float:
+async def reaction(bus: KafkaBus, played: FakeGroups, group: int) -> float:
     """Overload one group; return the seconds until its plan stands."""
     topic = f"group-{group:04}.metadata"
-    reader = await bus.reader(topic, INBOX, await bus.end(topic, INBOX))
+    reader = await bus.reader(
+        topic, CONTROLLER_PARTITION, await bus.end(topic, CONTROLLER_PARTITION)
+    )
     try:
         began = time.monotonic()
         played.rates[group] = [2 * RATE] * PARTITIONS
@@ -174,16 +178,16 @@ async def bench(groups: int, directory: Path) -> dict[str, Any]:
     """Return the figures for so many groups."""
     async with run_broker(directory / "broker", settings=BROKER, heap="2g") as broker:
         bootstrap = broker.bootstrap_servers
-        async with KafkaBus(settings_of(bootstrap, 0).kafka, gather_ms=PLAYED_GATHER_MS) as bus:
-            played = Played(bus, groups)
+        async with KafkaBus(settings_of(bootstrap, 0).kafka, fetch_wait_ms=PLAYED_GATHER_MS) as bus:
+            played = FakeGroups(bus, groups)
             await played.prepare()
-            async with meanwhile(endless(played.run())):
+            async with background_tasks(must_not_end(played.run())):
                 await played.begun.wait()
                 return await measured(bus, played, groups, bootstrap, directory)
 
 
 async def measured(
-    bus: KafkaBus, played: Played, groups: int, servers: str, directory: Path
+    bus: KafkaBus, played: FakeGroups, groups: int, servers: str, directory: Path
 ) -> dict[str, Any]:
     """Start the controller, and return its figures."""
     child = Child(
@@ -233,11 +237,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--groups", type=int, nargs="*", default=[100, 1_000])
     parser.add_argument("--rule", nargs=2, metavar=("BOOTSTRAP", "GROUPS"), help=argparse.SUPPRESS)
     parser.add_argument("--keep", type=Path, help="for data and logs; else a temporary directory")
+    figures.add_option(parser)
     chosen = parser.parse_args(arguments)
     if chosen.rule:
         bootstrap, groups = chosen.rule
         return serve(lambda _: control(bootstrap, int(groups)))
-    configure("warning", "console")
+    configure_logging("warning", "console")
     rows = []
     for groups in chosen.groups:
         with tempfile.TemporaryDirectory(prefix="binwright-bench-") as directory:
@@ -245,7 +250,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             place.mkdir(parents=True)
             rows.append(asyncio.run(bench(groups, place)))
         sys.stderr.write(f"{rows[-1]}\n")
-    sys.stdout.write(json.dumps(rows, indent=2) + "\n")
+    figures.progress("groups", rows, chosen.figures)
     return 0
 
 

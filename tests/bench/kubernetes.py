@@ -5,8 +5,8 @@ once, a consumer's way from its slot to ready, and what fifty idle slots cost th
 them. That process holds what a controller has for its fleet: the watches and the repairs.
 """
 
+import argparse
 import asyncio
-import json
 import os
 import sys
 import tempfile
@@ -17,20 +17,21 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from tests.bench import figures
 from tests.kubernetes.binaries import programs
 from tests.kubernetes.kubelet import run_kubelet
-from tests.kubernetes.plane import run_plane
-from tests.kubernetes.site import IMAGES, Site, make_site, until
+from tests.kubernetes.plane import run_control_plane
+from tests.kubernetes.sandbox import IMAGES, Sandbox, make_sandbox, until
 
-from binwright.controller.deploy import kubernetes_fleet
-from binwright.controller.kube.api import Obj
+from binwright.controller.kubernetes.api import Obj
+from binwright.controller.on_kubernetes import kubernetes_fleet
 from binwright.core.model import Slot
-from binwright.embedded.broker import run_broker
-from binwright.embedded.spark import run_spark
-from binwright.lab.chatter import to_stderr
-from binwright.shell.bus import KafkaBus
-from binwright.shell.letters import METADATA_CONFIG
-from binwright.shell.settings import KafkaSettings, load_settings
+from binwright.embedded.kafka.broker import run_broker
+from binwright.embedded.spark.connect import run_spark
+from binwright.kafka.bus import KafkaBus
+from binwright.kafka.control_records import METADATA_CONFIG
+from binwright.ops.console import to_stderr
+from binwright.runtime.settings import KafkaSettings, load_settings
 
 SLOTS = [Slot(number) for number in range(50)]
 IDLE_S = 30.0
@@ -39,54 +40,54 @@ KEEP = "keep"
 
 
 @asynccontextmanager
-async def ground(home: Path) -> AsyncIterator[Site]:
+async def ground(home: Path) -> AsyncIterator[Sandbox]:
     """Run a control plane and two nodes; give a namespace."""
     own = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": str(home)}
     (home / "plane").mkdir()
     async with (
-        run_plane(programs(), home / "plane") as plane,
+        run_control_plane(programs(), home / "plane") as plane,
         run_kubelet(plane, "node-1", home, IMAGES, own) as one,
         run_kubelet(plane, "node-2", home, IMAGES, own) as two,
-        make_site(plane, (one, two), "bench") as site,
+        make_sandbox(plane, (one, two), "bench") as sandbox,
     ):
-        yield site
+        yield sandbox
 
 
-async def running(site: Site, slots: set[int]) -> None:
+async def running(sandbox: Sandbox, slots: set[int]) -> None:
     async def all_of_them() -> bool:
-        return await site.running() >= slots
+        return await sandbox.running() >= slots
 
     await until(all_of_them, LONG_S)
 
 
-async def none_left(site: Site) -> None:
+async def none_left(sandbox: Sandbox) -> None:
     async def gone() -> bool:
-        return not await site.pods()
+        return not await sandbox.pods()
 
     await until(gone, LONG_S)
 
 
-async def fifty(site: Site) -> dict[str, float]:
+async def fifty(sandbox: Sandbox) -> dict[str, float]:
     """Measure from the call that a plan makes to fifty Deployments, and to fifty running pods."""
-    fleet = await site.fleet("fifty")
+    fleet = await sandbox.fleet("fifty")
     began = time.monotonic()
     await fleet.reconcile(SLOTS)
     created_s = time.monotonic() - began
-    await running(site, set(SLOTS))
+    await running(sandbox, set(SLOTS))
     running_s = time.monotonic() - began
-    fleet.rest()
+    fleet.detach()
     return {"created_s": round(created_s, 2), "running_s": round(running_s, 2)}
 
 
-async def idle(site: Site) -> dict[str, float]:
+async def idle(sandbox: Sandbox) -> dict[str, float]:
     """Measure a process that keeps the fifty that are there."""
     environment = {
         **os.environ,
         "BINWRIGHT_GROUP": "fifty",
         "BINWRIGHT_LOG_LEVEL": "error",
         "BINWRIGHT_CONTROLLER__MAX_SLOTS": "60",
-        "BINWRIGHT_KUBERNETES__NAMESPACE": site.namespace,
-        "BINWRIGHT_KUBERNETES__KUBECONFIG": str(site.kubeconfig),
+        "BINWRIGHT_KUBERNETES__NAMESPACE": sandbox.namespace,
+        "BINWRIGHT_KUBERNETES__KUBECONFIG": str(sandbox.kubeconfig),
     }
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tests.bench.kubernetes", KEEP),
@@ -137,8 +138,8 @@ def consumer(variables: dict[str, str]) -> Obj:
     return {"spec": {"automountServiceAccountToken": False, "containers": [container]}}
 
 
-async def to_ready(site: Site, home: Path) -> dict[str, float]:
-    """Measure from a slot's Deployment to a consumer whose claims stand, on a warm Spark."""
+async def to_ready(sandbox: Sandbox, home: Path) -> dict[str, float]:
+    """Measure from a Deployment to a consumer whose claims are committed, on a warm Spark."""
     async with (
         run_broker(home / "kafka") as broker,
         run_spark(home / "spark", memory="1g") as spark,
@@ -147,7 +148,7 @@ async def to_ready(site: Site, home: Path) -> dict[str, float]:
         async with KafkaBus(kafka) as bus:
             await bus.ensure("orders", 4, {})
             await bus.ensure("ready.metadata", 4, METADATA_CONFIG)
-        await site.give(
+        await sandbox.apply_template(
             consumer(
                 {
                     "BINWRIGHT_GROUP": "ready",
@@ -159,12 +160,12 @@ async def to_ready(site: Site, home: Path) -> dict[str, float]:
                 }
             )
         )
-        fleet = await site.fleet("ready")
+        fleet = await sandbox.fleet("ready")
         took = []
         for count in (1, 2, 3):
             began = time.monotonic()
             await fleet.reconcile(SLOTS[:count])
-            await running(site, set(SLOTS[:count]))
+            await running(sandbox, set(SLOTS[:count]))
             took.append(round(time.monotonic() - began, 2))
         await fleet.reconcile([])
     return {"first_s": took[0], "second_s": took[1], "third_s": took[2]}
@@ -174,14 +175,14 @@ async def measure() -> dict[str, Any]:
     """Measure all of it, one after the other."""
     with tempfile.TemporaryDirectory(prefix="binwright-bench-") as directory:
         async with AsyncExitStack() as stack:
-            site = await stack.enter_async_context(ground(Path(directory)))
+            sandbox = await stack.enter_async_context(ground(Path(directory)))
             found: dict[str, Any] = {"load_before": os.getloadavg()[0]}
-            found["deployments_50"] = await fifty(site)
-            found["idle_50"] = await idle(site)
-            cleared = await site.fleet("fifty")
+            found["deployments_50"] = await fifty(sandbox)
+            found["idle_50"] = await idle(sandbox)
+            cleared = await sandbox.fleet("fifty")
             await cleared.reconcile([])
-            await none_left(site)
-            found["slot_to_ready"] = await to_ready(site, Path(directory))
+            await none_left(sandbox)
+            found["slot_to_ready"] = await to_ready(sandbox, Path(directory))
             found["load_after"] = os.getloadavg()[0]
             return found
 
@@ -191,9 +192,12 @@ def main() -> None:
     if sys.argv[1:] == [KEEP]:
         asyncio.run(keep())
         return
+    parser = argparse.ArgumentParser(prog="make bench-kubernetes", description=__doc__)
+    figures.add_option(parser)
+    given = parser.parse_args()
     with to_stderr():
         found = asyncio.run(measure())
-    sys.stdout.write(json.dumps(found, indent=2) + "\n")
+    figures.progress("kubernetes", found, given.figures)
 
 
 if __name__ == "__main__":

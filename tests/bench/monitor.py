@@ -6,7 +6,6 @@ process of its own, measured for some seconds after it has warmed up. Prints JSO
 
 import argparse
 import asyncio
-import json
 import os
 import shutil
 import subprocess
@@ -20,12 +19,13 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from tests.bench import figures
 
-from binwright.embedded.broker import ensure_kafka, run_broker
-from binwright.embedded.server import silent
-from binwright.lab.chatter import to_stderr
-from binwright.shell.bus import KafkaBus
-from binwright.shell.settings import KafkaSettings
+from binwright.embedded.kafka.broker import ensure_kafka, run_broker
+from binwright.embedded.process.server import no_progress
+from binwright.kafka.bus import KafkaBus
+from binwright.ops.console import to_stderr
+from binwright.runtime.settings import KafkaSettings
 
 HERE = Path(__file__).parent
 WARM_PASSES = 5
@@ -34,7 +34,7 @@ STEP = 2_000  # partitions made at once
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class BenchOptions:
     """What is measured, and for how long."""
 
     sizes: Sequence[int] = (1_000, 10_000)  # partitions on a real broker
@@ -44,7 +44,7 @@ class Wanted:
 
 
 def alone(pid: int, seconds: float) -> float:
-    """Return the cores that a process takes while nobody asks it anything."""
+    """Return the cores that a process takes while it is idle."""
     process = psutil.Process(pid)
     before, began = sum(process.cpu_times()[:2]), time.monotonic()
     time.sleep(seconds)
@@ -125,10 +125,10 @@ def clients(classpath: str, servers: str, topic: str) -> dict[str, list[str] | s
     }
 
 
-async def on_a_real_broker(tmp: Path, wanted: Wanted) -> dict[str, Any]:
+async def on_a_real_broker(tmp: Path, wanted: BenchOptions) -> dict[str, Any]:
     """Measure each client at each size, one after the other, and the broker alone."""
     found: dict[str, Any] = {}
-    _, jars = await ensure_kafka(silent)
+    _, jars = await ensure_kafka(no_progress)
     classpath = ":".join(map(str, jars))
     async with run_broker(tmp / "kafka", heap="1g") as broker:
         servers = broker.bootstrap_servers
@@ -151,14 +151,14 @@ async def on_a_real_broker(tmp: Path, wanted: Wanted) -> dict[str, Any]:
     return found
 
 
-def told_by(log: Path) -> str:
-    """Return what a log says, once it says anything."""
+def line_of(log: Path) -> str:
+    """Return the content of a log once it is not empty."""
     deadline = time.monotonic() + READY_S
-    while not (said := log.read_text().strip()):
+    while not (message := log.read_text().strip()):
         if time.monotonic() > deadline:
             raise SystemExit(f"nothing in {log} after {READY_S:g} s")
         time.sleep(0.1)
-    return said
+    return message
 
 
 def on_frames(tmp: Path, partitions: int, seconds: float, interval_s: float) -> dict[str, Any]:
@@ -166,20 +166,20 @@ def on_frames(tmp: Path, partitions: int, seconds: float, interval_s: float) -> 
     fake = [sys.executable, "-m", "tests.bench.fake_cluster", str(partitions), "20"]
     log = tmp / "fake.log"
     with running(fake, {}, log) as cluster:
-        servers = told_by(log)
+        servers = line_of(log)
         environment = monitor(servers, "load-.*", interval_s, 6 * interval_s)
         command = [sys.executable, "-m", "binwright.monitor"]
-        told = tmp / "monitor-frames.log"
-        with running(command, environment, told) as process:
-            return {**cost(process, told, cluster.pid, seconds), "interval_s": interval_s}
+        result = tmp / "monitor-frames.log"
+        with running(command, environment, result) as process:
+            return {**cost(process, result, cluster.pid, seconds), "interval_s": interval_s}
 
 
 def passes(log: Path) -> int:
-    """Return how many passes a monitor's (or another's) log tells of."""
+    """Return how many passes a monitor's (or another's) log holds."""
     return log.read_text().count("measured")
 
 
-def measured(wanted: Wanted) -> dict[str, Any]:
+def measure_all(wanted: BenchOptions) -> dict[str, Any]:
     """Measure what is wanted."""
     found: dict[str, Any] = {"load_average_before": os.getloadavg()[0]}
     with tempfile.TemporaryDirectory(prefix="binwright-bench-") as name:
@@ -193,7 +193,7 @@ def measured(wanted: Wanted) -> dict[str, Any]:
 
 def main() -> None:
     """Measure and print."""
-    usual = Wanted()
+    usual = BenchOptions()
     parser = argparse.ArgumentParser(prog="make bench-monitor", description=__doc__)
     parser.add_argument(
         "--seconds", type=float, default=usual.seconds, help="that each is measured"
@@ -205,10 +205,13 @@ def main() -> None:
     parser.add_argument(
         "--interval", type=float, default=usual.interval, help="of a pass over the frames, s"
     )
-    wanted = Wanted(**vars(parser.parse_args()))
+    figures.add_option(parser)
+    given = vars(parser.parse_args())
+    page = given.pop("figures")
+    wanted = BenchOptions(**given)
     with to_stderr():  # what the embedded broker logs
-        found = measured(wanted)
-    sys.stdout.write(json.dumps(found, indent=2) + "\n")
+        found = measure_all(wanted)
+    figures.progress("monitor", found, page)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,8 @@ Medians over decisions of a group whose rates walk on, each from the one before.
 
 import argparse
 import gc
-import json
 import os
 import statistics
-import sys
 import time
 from collections.abc import Iterator
 from itertools import pairwise
@@ -16,15 +14,16 @@ from math import log
 from random import Random
 from typing import NamedTuple
 
+from tests.bench import figures
 from tests.core.scans import by_scanning
 
 from binwright.core.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
-from binwright.core.packing.capacity import PerSlot
+from binwright.core.packing.capacity import SlotCapacities
 from binwright.core.packing.catalogue import Packing, algorithm
 from binwright.core.packing.sticky.policy import Sticky
-from binwright.lab.chatter import to_stderr
-from binwright.lab.exact import Exact, objective
-from binwright.shell.serve import COLLECT_EVERY
+from binwright.ops.console import to_stderr
+from binwright.packings.exact import Exact, objective
+from binwright.runtime.serve import COLLECT_EVERY
 
 CAPACITY = BytesPerSecond(100.0)
 DECISIONS = {32: 400, 1_000: 60, 10_000: 16, 100_000: 5, 1_000_000: 3}
@@ -42,9 +41,11 @@ class Taken(NamedTuple):
     target: dict[TopicPartition, Slot]
 
 
-def timed(pack: Packing, rates: Rates, current: Assignment, change: float | None = None) -> Taken:
+def timed(
+    pack: Packing, rates: Rates, current: Assignment, rate_variance: float | None = None
+) -> Taken:
     began, spent = time.perf_counter(), time.process_time()
-    target = pack(rates, CAPACITY, current, change=change)
+    target = pack(rates, CAPACITY, current, rate_variance=rate_variance)
     return Taken(1e3 * (time.perf_counter() - began), 1e3 * (time.process_time() - spent), target)
 
 
@@ -62,7 +63,7 @@ def walk(partitions: int, rows: int, delta: float, seed: int = 1) -> Iterator[Ra
 
 
 def decisions(name: str, partitions: int, rows: int) -> dict[str, float]:
-    """Return medians over all decisions but the first, which places everybody."""
+    """Return medians over all decisions but the first, which places all partitions."""
     pack, current, taken = algorithm(name), dict[TopicPartition, Slot](), list[Taken]()
     for rates in walk(partitions, 1 + rows, WALK):
         taken.append(timed(pack, rates, current, WALK**2 / 3))
@@ -93,13 +94,13 @@ def scans() -> dict[str, dict[str, object]]:
     for size in SCANNED:
         before, rates = walk(size, 2, WALK)
         current = algorithm("mwf")(before, CAPACITY, {})
-        ours = timed(algorithm("mwf"), rates, current)
+        sticky = timed(algorithm("mwf"), rates, current)
         began = time.process_time()
         naive = by_scanning("mwf", rates, CAPACITY, current)
         found[str(size)] = {
-            "cpu_ms": round(ours.cpu_ms, 2),
+            "cpu_ms": round(sticky.cpu_ms, 2),
             "naive_cpu_ms": round(1e3 * (time.process_time() - began), 1),
-            "same": naive == ours.target,
+            "same": naive == sticky.target,
         }
     return found
 
@@ -109,14 +110,14 @@ def gaps(price: float, delta: int, rows: int) -> dict[str, float]:
     near, best = Sticky(price), Exact(price, limit_s=20.0)
     current, found = dict[TopicPartition, Slot](), list[float]()
     for rates in walk(32, 1 + rows, delta, seed=delta):
-        change = delta**2 / 3
-        ours = near(rates, CAPACITY, current, change=change)
+        rate_variance = delta**2 / 3
+        sticky = near(rates, CAPACITY, current, rate_variance=rate_variance)
         if current:
-            costs = near.costs(rates, PerSlot(CAPACITY), change)
-            least = best(rates, CAPACITY, current, change=change)
-            both = [objective(rates, CAPACITY, current, one, costs) for one in (ours, least)]
+            costs = near.costs(rates, SlotCapacities(CAPACITY), rate_variance)
+            least = best(rates, CAPACITY, current, rate_variance=rate_variance)
+            both = [objective(rates, CAPACITY, current, one, costs) for one in (sticky, least)]
             found.append(both[0] / both[1] - 1)
-        current = ours
+        current = sticky
     return {
         "mean_gap_per_cent": round(100 * statistics.fmean(found), 3),
         "most_per_cent": round(100 * max(found), 2),
@@ -124,7 +125,7 @@ def gaps(price: float, delta: int, rows: int) -> dict[str, float]:
     }
 
 
-def measured(sizes: list[int], rows: int) -> dict[str, object]:
+def measure_all(sizes: list[int], rows: int) -> dict[str, object]:
     """Measure it all; `rows` decisions are compared with exact ones, at each price and delta."""
     gc.set_threshold(COLLECT_EVERY)  # as in a service
     return {
@@ -145,10 +146,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench-packing", description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="*", default=list(DECISIONS))
     parser.add_argument("--rows", type=int, default=20, help="decisions compared with exact ones")
+    figures.add_option(parser)
     wanted = parser.parse_args()
     with to_stderr():
-        found = measured(wanted.sizes, wanted.rows)
-    sys.stdout.write(json.dumps(found, indent=2) + "\n")
+        found = measure_all(wanted.sizes, wanted.rows)
+    figures.progress("packing", found, wanted.figures)
 
 
 if __name__ == "__main__":

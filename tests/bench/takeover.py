@@ -4,8 +4,8 @@ Partition 0 of the metadata topic is written as a day of 200 consumers' reports 
 worst. The segment that is being written and the one before are not compacted: the reports of almost
 twenty minutes stand there, each a batch of its own. Of all before them there is what the broker's
 cleaner leaves; time stamps are back-dated, and the bench waits until it has been there. Then the
-consumers, which are played, report on, a monitor tells of a partition that nobody reads, and a
-controller starts: the product's process. Told is how long after its claim it has asked the
+consumers (simulated) report on, a monitor measures a partition without a reader, and a controller
+starts: the product's process. The bench prints how long after its claim it has asked the
 consumers, decided, and had the new partition read.
 """
 
@@ -21,53 +21,55 @@ from typing import Any
 
 import psutil
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
-from tests.bench.played import PlayedConsumer, measurement
+from tests.bench import figures
+from tests.bench.fake_consumers import FakeConsumer, measurement
 
-from binwright.core import wire
-from binwright.core.messages import (
-    Claim,
-    Hello,
-    Inbound,
-    Planned,
-    Report,
-    Started,
-    TableReport,
-)
 from binwright.core.model import BytesPerSecond, Slot
-from binwright.core.model import TopicPartition as Ours
-from binwright.core.parts import cut
-from binwright.embedded.broker import run_broker
-from binwright.embedded.process import Child, Command, clean_environment
-from binwright.shell.bus import KafkaBus
-from binwright.shell.letters import INBOX, METADATA_CONFIG, METRICS_CONFIG, inbound, post
-from binwright.shell.logs import configure
-from binwright.shell.run import endless, meanwhile
-from binwright.shell.settings import Settings, load_settings
+from binwright.core.model import TopicPartition as KafkaPartition
+from binwright.core.protocol import wire
+from binwright.core.protocol.commands import Claim
+from binwright.core.protocol.messages import Inbound
+from binwright.core.protocol.parts import split_message
+from binwright.core.protocol.plans import Planned
+from binwright.core.protocol.reports import Hello, Report, Started, TableReport
+from binwright.embedded.kafka.broker import run_broker
+from binwright.embedded.process.child import Child, Command, clean_environment
+from binwright.kafka.bus import KafkaBus
+from binwright.kafka.control_records import (
+    CONTROLLER_PARTITION,
+    METADATA_CONFIG,
+    METRICS_CONFIG,
+    inbound,
+    publish_message,
+)
+from binwright.runtime.logs import configure_logging
+from binwright.runtime.run import background_tasks, must_not_end
+from binwright.runtime.settings import Settings, load_settings
 
 CONSUMERS, TOPICS, PER_TOPIC = 200, 10, 1_000
 EACH = TOPICS * PER_TOPIC // CONSUMERS
 RATE, LIMIT = 1_000.0, 1.5 * EACH * 1_000.0
 GROUP, METRICS = "takeover", "bench.metrics"
 METADATA = f"{GROUP}.metadata"
-SEGMENT_S = 600  # as METADATA_CONFIG says
+SEGMENT_S = 600  # as in METADATA_CONFIG
 HISTORY_S = 3 * SEGMENT_S - 60
 """Three segments: the first is compacted, the second too young for it, the third being written."""
 AHEAD_S = 150
 """What writing and cleaning take at most: history ends by so much later than it is written."""
 CLEANED_MOST_S, ACTED_MOST_S = 120.0, 120.0
 NAMES = [f"topic-{number:02}" for number in range(TOPICS)]
-NEW = Ours(NAMES[0], PER_TOPIC)
+NEW = KafkaPartition(NAMES[0], PER_TOPIC)
 ROOT = Path(__file__).parents[2]
 
 
-def reads(slot: int) -> list[Ours]:
+def reads(slot: int) -> list[KafkaPartition]:
     """Return what a consumer reads."""
     numbers = range(slot * EACH, (slot + 1) * EACH)
-    return [Ours(NAMES[n // PER_TOPIC], n % PER_TOPIC) for n in numbers]
+    return [KafkaPartition(NAMES[n // PER_TOPIC], n % PER_TOPIC) for n in numbers]
 
 
 def writes(slot: int) -> list[str]:
-    """Return whose tables a consumer writes: each topic's first reader does."""
+    """Return the tables that a consumer writes: each topic's first reader does."""
     return [reads(slot)[0].topic] if reads(slot)[0].partition == 0 else []
 
 
@@ -76,7 +78,7 @@ def report(slot: int, epoch: int) -> Report:
     tables = {
         topic: TableReport(
             state="landing",
-            committed={Ours(topic, number): 123_456_789 for number in range(PER_TOPIC)},
+            committed={KafkaPartition(topic, number): 123_456_789 for number in range(PER_TOPIC)},
             age_s=1.5,
             rows=98_765_432,
             commits=12_345,
@@ -134,7 +136,7 @@ class Log:
 
     def append(self, message: Inbound, at_s: float) -> None:
         """Append a message as of then."""
-        for key, value in cut(wire.key(message), wire.encode(message)):
+        for key, value in split_message(wire.key(message), wire.encode(message)):
             self.record(key, value, at_s)
 
     def record(self, key: bytes, value: bytes, at_s: float) -> None:
@@ -144,7 +146,12 @@ class Log:
         while True:
             try:
                 self._producer.produce(
-                    METADATA, value, key, INBOX, on_delivery=self._sent, timestamp=stamp
+                    METADATA,
+                    value,
+                    key,
+                    CONTROLLER_PARTITION,
+                    on_delivery=self._sent,
+                    timestamp=stamp,
                 )
             except BufferError:
                 self._producer.poll(0.1)
@@ -178,7 +185,7 @@ def write_history(servers: str, seconds: int) -> int:
 def count(servers: str, end: int) -> int:
     """Return how many records there are before `end`."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "count"})
-    consumer.assign([TopicPartition(METADATA, INBOX, OFFSET_BEGINNING)])
+    consumer.assign([TopicPartition(METADATA, CONTROLLER_PARTITION, OFFSET_BEGINNING)])
     found, deadline = 0, time.monotonic() + 120
     try:
         while time.monotonic() < deadline:
@@ -208,15 +215,15 @@ async def cleaned(directory: Path) -> int:
         await asyncio.sleep(1.0)
 
 
-class Played:
+class FakeGroup:
     """The consumers and the monitor from now on."""
 
     def __init__(self, bus: KafkaBus) -> None:
         self._bus = bus
-        self.consumers = [PlayedConsumer(bus, METADATA, Slot(slot)) for slot in range(CONSUMERS)]
+        self.consumers = [FakeConsumer(bus, METADATA, Slot(slot)) for slot in range(CONSUMERS)]
 
     async def begin(self) -> None:
-        """Go on as the processes that the history tells of."""
+        """Continue as the processes of the history."""
         for slot, consumer in enumerate(self.consumers):
             reading = dict.fromkeys(reads(slot), 123_456_789)
             await consumer.resume(slot, reading, writes(slot))
@@ -225,8 +232,8 @@ class Played:
         """Report and measure each second, and obey."""
         async with asyncio.TaskGroup() as tasks:
             for consumer in self.consumers:
-                tasks.create_task(endless(consumer.obey()))
-            tasks.create_task(endless(self._each_second()))
+                tasks.create_task(must_not_end(consumer.handle_commands()))
+            tasks.create_task(must_not_end(self._each_second()))
 
     async def _each_second(self) -> None:
         loop, number = asyncio.get_running_loop(), 0
@@ -236,10 +243,10 @@ class Played:
             for at, topic in enumerate(NAMES):
                 # The first has a partition more than anybody reads.
                 rates = [RATE] * (PER_TOPIC + (topic == NEW.topic))
-                said = measurement(topic, number, rates)
+                sent = measurement(topic, number, rates)
                 own = self.consumers[at * share : (at + 1) * share]
                 await asyncio.gather(
-                    post(self._bus, METRICS, 0, said), *(each.report() for each in own)
+                    publish_message(self._bus, METRICS, 0, sent), *(each.report() for each in own)
                 )
                 await asyncio.sleep(max(0.0, began + (at + 1) / TOPICS - loop.time()))
 
@@ -269,9 +276,11 @@ def environment(servers: str) -> dict[str, str]:
     }
 
 
-async def acted(bus: KafkaBus, played: Played, child: Child) -> dict[str, Any]:
+async def acted(bus: KafkaBus, played: FakeGroup, child: Child) -> dict[str, Any]:
     """Return when the controller acted, seconds after its claim."""
-    reader = await bus.reader(METADATA, INBOX, await bus.end(METADATA, INBOX))
+    reader = await bus.reader(
+        METADATA, CONTROLLER_PARTITION, await bus.end(METADATA, CONTROLLER_PARTITION)
+    )
     claimed = planned = 0
     try:
         async with asyncio.timeout(ACTED_MOST_S):
@@ -287,7 +296,7 @@ async def acted(bus: KafkaBus, played: Played, child: Child) -> dict[str, Any]:
         raise SystemExit(f"no action within {ACTED_MOST_S:.0f} s: {child.tail()}") from None
     finally:
         await reader.close()
-    asked = min(consumer.asked_ms for consumer in played.consumers)
+    asked = min(consumer.queried_ms for consumer in played.consumers)
     return {
         "asked after s": (asked - claimed) / 1e3,
         "acts after s": (planned - claimed) / 1e3,
@@ -305,15 +314,15 @@ async def bench(directory: Path, seconds: int) -> dict[str, Any]:
             await bus.ensure(METADATA, CONSUMERS + 1, METADATA_CONFIG)
             written = await asyncio.to_thread(write_history, servers, seconds)
             left = await cleaned(directory / "broker")
-            end = await bus.end(METADATA, INBOX)
+            end = await bus.end(METADATA, CONTROLLER_PARTITION)
             found = {
                 "records written": written,
                 "records left": await asyncio.to_thread(count, servers, end),
                 "MB left": left / 1e6,
             }
-            played = Played(bus)
+            played = FakeGroup(bus)
             await played.begin()
-            async with meanwhile(endless(played.run())):
+            async with background_tasks(must_not_end(played.run())):
                 child = Child(
                     Command(
                         title="the controller",
@@ -334,12 +343,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="make bench-takeover", description=__doc__)
     parser.add_argument("--seconds", type=int, default=HISTORY_S, help="of reports written")
     parser.add_argument("--keep", type=Path, help="for data and logs; else a temporary directory")
+    figures.add_option(parser)
     chosen = parser.parse_args(arguments)
-    configure("warning", "console")
+    configure_logging("warning", "console")
     with tempfile.TemporaryDirectory(prefix="binwright-bench-") as name:
         directory = chosen.keep or Path(name)
         found = asyncio.run(bench(directory, chosen.seconds))
-    sys.stdout.write(json.dumps(found, indent=2) + "\n")
+    figures.progress("takeover", found, chosen.figures)
 
 
 if __name__ == "__main__":

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
-from tests.chaos.course import RECOVERY_S, Course, Wishes
-from tests.chaos.draw import AWAY_S, Kind
+from tests.chaos.fault_schedule import SPARK_AWAY_S, Kind
+from tests.chaos.scenario import RECOVERY_S, Scenario, ScenarioOptions
 
-from binwright.shell.logs import configure
-from binwright.shell.run import EXIT_FAILED, EXIT_OK, run
+from binwright.runtime.logs import configure_logging
+from binwright.runtime.run import EXIT_FAILED, EXIT_OK, run
 
 LONG_AWAY_S = 600.0
 
@@ -31,12 +31,12 @@ def workplace(kept: Path | None) -> Iterator[Path]:
         yield Path(made)
 
 
-def show(course: Course) -> Table:
+def show(course: Scenario) -> Table:
     """Return the faults and their recoveries, for people."""
-    table = Table(title=f"seed {course.wishes.seed}")
+    table = Table(title=f"seed {course.options.seed}")
     for name in ("at s", "fault", "back after s", "recovered s"):
         table.add_column(name, justify="left" if name == "fault" else "right")
-    for one in course.suffered:
+    for one in course.injected_faults:
         beside = " (not alone)" if one.beside else ""
         numbers = (f"{value:.1f}" for value in (one.at_s, one.lasted_s, one.recovery_s))
         at, lasted, recovery = numbers
@@ -44,14 +44,14 @@ def show(course: Course) -> Table:
     return table
 
 
-def verdict(course: Course) -> str:
-    """Return the rest in words."""
-    longest = max((s.recovery_s for s in course.suffered), default=0.0)
+def verdict(course: Scenario) -> str:
+    """Return the remaining lines of the summary."""
+    longest = max((s.recovery_s for s in course.injected_faults), default=0.0)
     landed = course.audit.rows if course.audit else 0
     lines = [
-        f"{len(course.suffered)} faults; the longest recovery took {longest:.1f} s",
+        f"{len(course.injected_faults)} faults; the longest recovery took {longest:.1f} s",
         f"{course.produced} records written, {landed} rows landed",
-        *(f"nobody came to it: {fault}" for fault in course.missed),
+        *(f"no process came to it: {fault}" for fault in course.missed),
         *(f"skipped: {why}" for why in course.skipped),
         *(course.audit.faults() if course.audit else ("the audit was not made",)),
         *([course.failure] if course.failure else []),
@@ -87,27 +87,29 @@ def main() -> int:
     )
     parser.add_argument("--short", action="store_true", help="four chosen faults, for CI")
     parser.add_argument(
-        "--long", action="store_true", help=f"Spark is away for {LONG_AWAY_S:g} s, not {AWAY_S:g}"
+        "--long",
+        action="store_true",
+        help=f"Spark is away for {LONG_AWAY_S:g} s, not {SPARK_AWAY_S:g}",
     )
     parser.add_argument("--cold", action="store_true", help="begin before the servers are warm")
     parser.add_argument("--keep", type=Path, help="keep tables and logs in this new directory")
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
     asked = parser.parse_args()
-    configure("error", "console")
+    configure_logging("error", "console")
     console = Console(stderr=asked.json, log_path=False, soft_wrap=True)
-    wishes = Wishes(
+    options = ScenarioOptions(
         seed=asked.seed,
         faults=asked.faults,
         minutes=asked.minutes,
         aimed_only=asked.aimed,
         kinds=tuple(asked.kinds),
         short=asked.short,
-        away_s=LONG_AWAY_S if asked.long else AWAY_S,
+        spark_away_s=LONG_AWAY_S if asked.long else SPARK_AWAY_S,
         cold=asked.cold,
         deadline_s=asked.deadline,
     )
     with workplace(asked.keep) as directory:
-        course = Course(wishes, directory, console.log)
+        course = Scenario(options, directory, console.log)
         code = run(course.run)
     if asked.json:
         sys.stdout.write(json.dumps(course.facts(), indent=2) + "\n")

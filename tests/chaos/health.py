@@ -4,55 +4,59 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from tests.chaos.stage import Stage
+from tests.chaos.system import System
 
-from binwright.core.errors import WorldError
+from binwright.core.errors import ExternalError
 from binwright.core.model import TopicPartition
-from binwright.lab.picture import Picture
+from binwright.ops.views.group_view import GroupView
 
 POLL_S = 0.1
-NEWS = 12
+RECENT = 12
 
 Condition = tuple[str, Callable[[], bool]]
-"""What else must be so, in words and to be asked."""
+"""A further condition, as text and as a check."""
 
 
-def lacking(picture: Picture, ends: Mapping[TopicPartition, int]) -> list[str]:
-    """Tell what nobody ready reads or writes, and which partitions have not landed up to `ends`."""
-    ready = [report for report in picture.reports.values() if report.ready]
+def health_problems(view: GroupView, ends: Mapping[TopicPartition, int]) -> list[str]:
+    """Return what no ready consumer reads or writes, and partitions not landed up to `ends`."""
+    ready = [report for report in view.reports.values() if report.ready]
     read = {p for report in ready for p, offset in report.reading.items() if offset is not None}
     written = {t for report in ready for t, at in report.writing.items() if at.state == "landing"}
-    unread = [f"{p} is read by nobody" for p in sorted(ends) if p not in read]
+    unread = [f"{p} has no reader" for p in sorted(ends) if p not in read]
     unwritten = [
-        f"the table {topic} is written by nobody"
+        f"the table {topic} has no writer"
         for topic in sorted({p.topic for p in ends})
         if topic not in written
     ]
     behind = [
-        f"{p} has landed up to {picture.landed.get(p, 0)} of {end}"
+        f"{p} has landed up to {view.landed.get(p, 0)} of {end}"
         for p, end in sorted(ends.items())
-        if picture.landed.get(p, 0) < end
+        if view.landed.get(p, 0) < end
     ]
     return unread + unwritten + behind
 
 
-async def recovered(stage: Stage, also: Sequence[Condition], deadline_s: float) -> float:
+async def wait_until_recovered(
+    system: System, conditions: Sequence[Condition], deadline_s: float
+) -> float:
     """Wait until all that was written up to now has landed and all is read; return how long, s.
 
     Raises:
-        WorldError: The deadline passed; with what is not so, and the last news.
+        WorldError: The deadline passed; with what is not so, and the last recent.
     """
     began = time.monotonic()
-    what = ["the broker tells no ends"]
+    what = ["the broker returns no end offsets"]
     try:
         async with asyncio.timeout(deadline_s):
-            ends = await stage.ends()
+            ends = await system.ends()
             while what:
-                what = lacking(stage.picture, ends)
-                what += [words for words, holds in also if not holds()]
+                what = health_problems(system.view, ends)
+                what += [text for text, holds in conditions if not holds()]
                 if what:
                     await asyncio.sleep(POLL_S)
     except TimeoutError as exc:
-        news = [words for _, words in list(stage.picture.news)[-NEWS:]]
-        raise WorldError(f"not recovered after {deadline_s:g} s: {what}; before: {news}") from exc
+        recent = [text for _, text in list(system.view.recent_events)[-RECENT:]]
+        raise ExternalError(
+            f"not recovered after {deadline_s:g} s: {what}; before: {recent}"
+        ) from exc
     return time.monotonic() - began

@@ -1,4 +1,4 @@
-"""A TCP proxy that can cut off one process, or everybody, as a network does: without a word.
+"""A TCP proxy that can cut off one process, or all of them, as a network does: silently.
 
 What is under way while it is cut is held, and goes on when it is healed, as TCP would send it
 again; or the connections are gone then, as behind a firewall that forgot them.
@@ -47,7 +47,7 @@ class Proxy:
             self._cut.add(pid)
         self._gate()
 
-    def heal(self, pid: int | None, *, forget: bool) -> None:
+    def heal(self, pid: int | None, *, reset: bool) -> None:
         """Let it pass again; what was under way goes on, or is forgotten."""
         held = [line for line in self._lines if not line.whole.is_set()]
         if pid is None:
@@ -56,7 +56,7 @@ class Proxy:
             self._cut.discard(pid)
         self._gate()
         for line in held:
-            if forget and line.whole.is_set():
+            if reset and line.whole.is_set():
                 line.hang_up()
 
     def _gate(self) -> None:

@@ -28,7 +28,7 @@ class Caller:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
 
-    async def heard(self, number: int) -> bytes:
+    async def received(self, number: int) -> bytes:
         async with asyncio.timeout(PATIENCE_S):
             return await self.reader.readexactly(number)
 
@@ -53,35 +53,37 @@ async def calling(between: Proxy) -> AsyncIterator[Caller]:
 async def test_what_is_sent_arrives() -> None:
     async with echoing() as between, calling(between) as caller:
         caller.writer.write(b"there")
-        assert await caller.heard(5) == b"there"
+        assert await caller.received(5) == b"there"
 
 
-async def test_what_was_said_while_cut_arrives_once_healed() -> None:
+async def test_data_sent_while_cut_off_arrive_once_healed() -> None:
     async with echoing() as between, calling(between) as caller:
         caller.writer.write(b"a")
-        assert await caller.heard(1) == b"a"
+        assert await caller.received(1) == b"a"
         between.cut(os.getpid())
         caller.writer.write(b"b")
         assert await caller.silent()
-        between.heal(os.getpid(), forget=False)
-        assert await caller.heard(1) == b"b"
+        between.heal(os.getpid(), reset=False)
+        assert await caller.received(1) == b"b"
 
 
 async def test_another_process_is_not_cut_off() -> None:
     async with echoing() as between, calling(between) as caller:
         between.cut(os.getppid())
         caller.writer.write(b"a")
-        assert await caller.heard(1) == b"a"
+        assert await caller.received(1) == b"a"
 
 
-@pytest.mark.parametrize("everybody", [True, False])
-async def test_who_calls_while_cut_hears_nothing_and_may_be_forgotten(everybody: bool) -> None:
-    pid = None if everybody else os.getpid()
+@pytest.mark.parametrize("others", [True, False])
+async def test_a_connection_while_cut_off_gets_no_answer_and_may_be_dropped(
+    others: bool,
+) -> None:
+    pid = None if others else os.getpid()
     async with echoing() as between:
         between.cut(pid)
         async with calling(between) as caller:
             caller.writer.write(b"a")
             assert await caller.silent()
-            between.heal(pid, forget=True)
+            between.heal(pid, reset=True)
             with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
-                await caller.heard(1)
+                await caller.received(1)

@@ -1,15 +1,22 @@
 """The command line as a whole."""
 
-import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from tests.core.builders import measurement
 from typer.testing import CliRunner
 
 from binwright.cli.main import COMMANDS, app
+from binwright.core.model import BytesPerSecond
+from binwright.core.protocol import wire
+from binwright.core.protocol.measurements import PartitionRate
+from binwright.ops.recording.recording import header_line
+from binwright.runtime.settings import FILE_VARIABLE
 
-HEAVY = ["pyspark", "pyarrow", "scipy", "numpy", "kubernetes_asyncio", "matplotlib"]
+HEAVY = {"pyspark", "pyarrow", "scipy", "numpy", "kubernetes_asyncio", "matplotlib"}
+AWAY = ("--bootstrap-servers", "127.0.0.1:9")  # nothing listens there
 
 
 def binwright(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -18,45 +25,110 @@ def binwright(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_each_command_tells_what_it_does(name: str) -> None:
-    told = CliRunner().invoke(app, [name, "--help"])
-    assert told.exit_code == 0
-    assert f"{name} [OPTIONS]" in told.output
+def test_each_command_has_a_help_text(name: str) -> None:
+    result = CliRunner().invoke(app, [name, "--help"])
+    assert result.exit_code == 0
+    assert f"{name} [OPTIONS]" in result.output
 
 
-def test_the_help_names_all_commands() -> None:
-    told = CliRunner().invoke(app, ["--help"])
-    assert told.exit_code == 0
-    assert all(f" {name} " in told.output for name in COMMANDS)
+def test_the_help_lists_all_commands() -> None:
+    result = CliRunner().invoke(app, ["--help"])
+    assert result.exit_code == 0
+    assert all(f" {name} " in result.output for name in COMMANDS)
 
 
-def test_the_version_is_told() -> None:
-    told = CliRunner().invoke(app, ["--version"])
-    assert told.exit_code == 0
-    assert told.output.startswith("binwright 0.")
+def test_the_version_is_printed() -> None:
+    result = CliRunner().invoke(app, ["--version"])
+    assert result.exit_code == 0
+    assert result.output.startswith("binwright 0.")
 
 
-def test_a_command_that_is_none_is_told_with_the_usage() -> None:
-    told = CliRunner().invoke(app, ["statsu"])
-    assert told.exit_code == 2
-    assert "statsu" in told.output
+def test_an_unknown_command_is_named_with_the_usage() -> None:
+    result = CliRunner().invoke(app, ["statsu"])
+    assert result.exit_code == 2
+    assert "statsu" in result.output
 
 
-@pytest.mark.parametrize("command", [["status"], ["approve", "7"]])
-def test_an_unreachable_kafka_is_one_sentence(command: list[str]) -> None:
-    told = binwright(*command, "--bootstrap-servers", "127.0.0.1:9")
-    assert (told.returncode, told.stdout) == (1, "")
-    (line,) = told.stderr.splitlines()
+def check_one_sentence(ran: subprocess.CompletedProcess[str]) -> None:
+    assert ran.returncode == 1
+    (line,) = ran.stderr.splitlines()
     assert line.startswith("binwright: Kafka cannot be used: 127.0.0.1:9: ")
     assert "Check that a broker listens at kafka.bootstrap_servers" in line
 
 
-@pytest.mark.parametrize("module", ["status", "approve", "reference"])
-def test_a_small_command_imports_no_library_that_it_does_not_use(module: str) -> None:
-    """Two seconds of a processor passed before `status` said that Kafka was away."""
-    asked = f"import sys, json, binwright.cli.main, binwright.cli.{module}"
-    code = f"{asked}; print(json.dumps([m for m in {HEAVY} if m in sys.modules]))"
-    told = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert json.loads(told.stdout) == []
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["status"],
+        ["status", "--watch"],
+        ["approve", "7"],
+        ["audit", "--topics", "orders"],
+        ["load", "--topics", "orders"],
+        ["record", "--to", "recorded.jsonl"],
+        ["top"],
+        ["up", "--topics", "orders"],
+    ],
+)
+def test_an_unreachable_kafka_is_reported_in_one_sentence(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing else is printed: no log line, no unclosed client, no server that starts."""
+    monkeypatch.chdir(tmp_path)
+    ran = binwright(*command, *AWAY)
+    assert ran.stdout == ""
+    check_one_sentence(ran)
+
+
+def test_replay_reports_an_unreachable_kafka_once_it_has_read_the_recording(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "recorded.jsonl"
+    rates = (PartitionRate(0, BytesPerSecond(1.0), 30, 1, 0, 10.0),)
+    line = wire.encode(measurement("orders", rates)) + b"\n"
+    file.write_bytes(header_line(BytesPerSecond(10)) + line)
+    check_one_sentence(binwright("replay", str(file), *AWAY))
+
+
+@pytest.mark.parametrize("command", ["audit", "up"])
+def test_kafka_of_the_settings_file_is_used_and_none_is_embedded(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text('topics = ["orders"]\n[kafka]\nbootstrap_servers = "127.0.0.1:9"\n')
+    monkeypatch.setenv(FILE_VARIABLE, str(file))
+    check_one_sentence(binwright(command))
+
+
+def test_a_cluster_is_refused_where_the_settings_name_a_spark(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("BINWRIGHT_LAKE__SPARK", "sc://spark:15002")
+    ran = binwright("up", "--topics", "orders", "--cluster")
+    assert ran.returncode == 2
+    assert "--cluster is about the embedded Spark, but sc://spark:15002 is named" in ran.stderr
+
+
+def imported_by(*arguments: str) -> set[str]:
+    """Return the modules that a command imports."""
+    command = [sys.executable, "-X", "importtime", "-m", "binwright.cli", *arguments]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    lines = (line for line in ran.stderr.splitlines() if line.startswith("import time:"))
+    return {line.rpartition("|")[2].strip() for line in lines}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["status", *AWAY], ["approve", "7", *AWAY], ["top", "--once", *AWAY], ["settings"]],
+)
+def test_a_small_command_imports_no_library_that_it_does_not_use(command: list[str]) -> None:
+    imported = imported_by(*command)
+    assert "binwright.runtime.settings" in imported
+    assert imported.isdisjoint(HEAVY)
+
+
+def test_status_imports_messages_and_views_only_once_kafka_answers() -> None:
+    """These take a quarter of the CPU that `status` needs to say that Kafka is away."""
+    imported = imported_by("status", *AWAY)
+    assert "binwright.kafka.bus" in imported
+    late = ("binwright.core.protocol", "binwright.core.controller", "binwright.ops")
+    assert [module for module in sorted(imported) if module.startswith(late)] == []

@@ -1,14 +1,14 @@
-"""An engine, for all tests here; skipped, with the reason, where there is none."""
+"""A container engine for all tests here; they are skipped, with the reason, without one."""
 
 import pytest
 
-from .engine import provide_base
+from .engine import provide_base_image
 
 
 @pytest.fixture(scope="session", autouse=True)
 def base(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The image that ours are built on is here."""
-    provide_base(tmp_path_factory.mktemp("base"))
+    """The base image of the Dockerfiles, provided once."""
+    provide_base_image(tmp_path_factory.mktemp("base"))
 
 
 @pytest.fixture(autouse=True)

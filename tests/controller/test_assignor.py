@@ -1,10 +1,10 @@
-"""Whom the controllers' group gives partition 0."""
+"""Which controller the group assigns partition 0."""
 
 from types import SimpleNamespace
 
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 
-from binwright.controller.assignor import CountingSticky
+from binwright.controller.assignor import GenerationStickyAssignor
 
 CLUSTER = SimpleNamespace(
     topics=lambda: {"metrics"},
@@ -14,10 +14,12 @@ CLUSTER = SimpleNamespace(
 
 
 class Member:
-    """A controller's side of the group: what it brings, and what it was given."""
+    """A controller's side of the group: the assignor with its state."""
 
     def __init__(self) -> None:
-        self.assignor: type[CountingSticky] = type("Sticky", (CountingSticky,), {})
+        self.assignor: type[GenerationStickyAssignor] = type(
+            "Sticky", (GenerationStickyAssignor,), {}
+        )
 
     @property
     def leads(self) -> bool:
@@ -25,36 +27,36 @@ class Member:
 
 
 def rebalance(**members: Member) -> None:
-    """Let the first of these members assign, over the wire."""
+    """Have the first of these members assign, by encoded messages."""
     first, *_ = members.values()
-    brought = {name: member.assignor.metadata(["metrics"]) for name, member in members.items()}
-    for name, given in first.assignor.assign(CLUSTER, brought).items():
-        wire = ConsumerProtocolMemberAssignment.decode(given.encode())
+    metadata = {name: member.assignor.metadata(["metrics"]) for name, member in members.items()}
+    for name, assignment in first.assignor.assign(CLUSTER, metadata).items():
+        wire = ConsumerProtocolMemberAssignment.decode(assignment.encode())
         members[name].assignor.on_assignment(wire)
 
 
-def test_who_leads_goes_on_when_others_come() -> None:
+def test_the_leader_goes_on_leading_when_members_join() -> None:
     one, two = Member(), Member()
     rebalance(b=one)
     rebalance(a=two, b=one)
     assert (one.leads, two.leads) == (True, False)
 
 
-def test_who_slept_through_its_session_does_not_take_the_lead_back() -> None:
-    """Both bring partition 0; whichever name comes first, the later generation counts."""
-    for sleeper, chosen in ("ab", "ba"):
-        slept, leads = Member(), Member()
-        rebalance(**{sleeper: slept})
-        rebalance(**{sleeper: slept, chosen: leads})
-        rebalance(**{chosen: leads})  # the other's session is over
-        for _ in range(2):  # later too, when the numbers of the two have met
-            rebalance(**dict(sorted([(sleeper, slept), (chosen, leads)])))
-            assert (leads.leads, slept.leads) == (True, False)
+def test_a_controller_suspended_beyond_its_session_does_not_take_leadership_back() -> None:
+    """Both send partition 0; whichever name sorts first, the later generation wins."""
+    for old_name, new_name in ("ab", "ba"):
+        old, new = Member(), Member()
+        rebalance(**{old_name: old})
+        rebalance(**{old_name: old, new_name: new})
+        rebalance(**{new_name: new})  # the other one's session has expired
+        for _ in range(2):  # the second time, when both have the same generation
+            rebalance(**dict(sorted([(old_name, old), (new_name, new)])))
+            assert (new.leads, old.leads) == (True, False)
 
 
-def test_an_assignor_that_does_not_count_is_no_trouble() -> None:
-    """A controller of the version before may be the one who assigns."""
+def test_an_assignment_without_a_generation_is_accepted() -> None:
+    """The assigning controller may be of an earlier version."""
     member = Member()
     member.assignor.on_assignment(ConsumerProtocolMemberAssignment(0, [("metrics", [0])], b""))
     assert member.leads
-    assert member.assignor.generation == CountingSticky.DEFAULT_GENERATION_ID
+    assert member.assignor.generation == GenerationStickyAssignor.DEFAULT_GENERATION_ID

@@ -1,4 +1,4 @@
-"""The shipped templates of a consumer's pod."""
+"""The manifests in `deploy/`: consumers' pod templates, and the controller's rights."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from binwright.controller.kube.deployment import checked, parse
+from binwright.controller.fleets.kubernetes.deployment import check_template, parse_template
 from binwright.core.errors import TemplateRefused
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -15,10 +15,10 @@ LAKE = {"name": "lake", "persistentVolumeClaim": {"claimName": "binwright-lake"}
 
 def pod(file: str) -> dict[str, Any]:
     found = next(yaml.safe_load_all((DEPLOY / file).read_text()))["data"]["pod.yaml"]
-    return parse(found, file).pod
+    return parse_template(found, file).pod
 
 
-def test_the_local_template_is_the_base_s_with_the_lake_s_volume() -> None:
+def test_the_local_template_is_the_base_template_plus_the_lake_volume() -> None:
     base, local = pod("consumers/consumer.yaml"), pod("overlays/local/consumer.yaml")
     base["spec"]["securityContext"] |= {"fsGroup": 185, "fsGroupChangePolicy": "OnRootMismatch"}
     base["spec"]["volumes"].append(LAKE)
@@ -27,22 +27,22 @@ def test_the_local_template_is_the_base_s_with_the_lake_s_volume() -> None:
 
 
 @pytest.mark.parametrize("kind", ["hostPath", "ephemeral"])
-def test_a_volume_that_ties_a_consumer_to_its_place_is_refused(kind: str) -> None:
+def test_a_volume_that_ties_a_consumer_to_a_node_or_pod_is_refused(kind: str) -> None:
     found = pod("consumers/consumer.yaml")
     found["spec"]["volumes"].append({"name": "own", kind: {}})
     with pytest.raises(TemplateRefused, match=f"{kind}: a consumer keeps nothing of its own"):
-        checked(found, "test")
+        check_template(found, "test")
 
 
 @pytest.mark.parametrize("where", ["namespace", "all-namespaces"])
-def test_the_controller_may_do_elsewhere_what_it_may_at_home(where: str) -> None:
-    _, home, _ = yaml.safe_load_all((DEPLOY / "base/controller-rbac.yaml").read_text())
-    there, binding = yaml.safe_load_all((DEPLOY / where / "rights.yaml").read_text())
-    assert there["rules"] == home["rules"]
-    assert binding["roleRef"]["kind"] == there["kind"]
+def test_the_controller_has_the_same_rights_in_all_namespaces(where: str) -> None:
+    _, own, _ = yaml.safe_load_all((DEPLOY / "base/controller-rbac.yaml").read_text())
+    other, binding = yaml.safe_load_all((DEPLOY / where / "rights.yaml").read_text())
+    assert other["rules"] == own["rules"]
+    assert binding["roleRef"]["kind"] == other["kind"]
 
 
-def test_a_claim_is_taken_because_all_consumers_share_it() -> None:
+def test_a_volume_claim_is_accepted_because_all_consumers_share_it() -> None:
     found = pod("consumers/consumer.yaml")
     found["spec"]["volumes"].append(LAKE)
-    assert checked(found, "test").pod == found
+    assert check_template(found, "test").pod == found

@@ -1,27 +1,14 @@
-"""Short words for what controllers know, and for what they hear."""
+"""Builders of groups, members and messages with few arguments."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from immutables import Map
 
-from binwright.core.events import Heard
-from binwright.core.group import Group, Member
-from binwright.core.messages import (
-    Dead,
-    Gap,
-    Goodbye,
-    Hello,
-    Inbound,
-    Measurement,
-    PartitionRate,
-    Report,
-    Started,
-    Stopped,
-    TableReport,
-)
-from binwright.core.model import BytesPerSecond, Slot, TopicPartition
-from binwright.core.ownership import (
+from binwright.core.controller.config import ControllerConfig
+from binwright.core.controller.events import RecordRead
+from binwright.core.controller.group import Group, Member
+from binwright.core.controller.ownership import (
     Owned,
     Ownership,
     Partitions,
@@ -30,20 +17,32 @@ from binwright.core.ownership import (
     State,
     Stopping,
 )
-from binwright.core.rules import Rules
-from binwright.core.topics import Topics
+from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+from binwright.core.protocol.commands import Dead
+from binwright.core.protocol.measurements import Measurement, PartitionRate
+from binwright.core.protocol.messages import Inbound
+from binwright.core.protocol.reports import (
+    Gap,
+    Goodbye,
+    Hello,
+    Report,
+    Started,
+    Stopped,
+    TableReport,
+)
+from binwright.core.rates.measured_rates import MeasuredRates
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 C = TopicPartition("clicks", 0)
 S0, S1, S2 = Slot(0), Slot(1), Slot(2)
 TERM, NOW = 50, 100.0
-RULES = Rules(limit=BytesPerSecond(120), capacity=BytesPerSecond(100))
+CONFIG = ControllerConfig(limit=BytesPerSecond(120), capacity=BytesPerSecond(100))
 
 Offsets = Mapping[TopicPartition, int | None]
 
 
 def measurement(topic: str, partitions: Iterable[PartitionRate], **more: Any) -> Measurement:
-    """Say it as a monitor's only pass; the topic ends with the last partition, unless told."""
+    """Return a monitor's only measurement; `count` is by default the last number + 1."""
     found = tuple(partitions)
     count = max((p.partition + 1 for p in found), default=0)
     known = {"at_ms": 0, "monitor": "m", "number": 0, "interval_s": 1.0, "count": count, **more}
@@ -51,11 +50,11 @@ def measurement(topic: str, partitions: Iterable[PartitionRate], **more: Any) ->
 
 
 def alive(hello: int, *, ready: bool = True, **more: Any) -> Member:
-    return Member(hello=hello, ready=ready, heard_at=NOW, arrived_at=NOW, **more)
+    return Member(hello=hello, ready=ready, seen_at=NOW, arrived_at=NOW, **more)
 
 
 def dead(epoch: int = 1) -> Member:
-    return Member(hello=epoch, dead=epoch, heard_at=NOW)
+    return Member(hello=epoch, dead=epoch, seen_at=NOW)
 
 
 def group(
@@ -67,7 +66,7 @@ def group(
     counts: Mapping[str, int] | None = None,
     **more: Any,
 ) -> Group:
-    known: dict[str, Any] = {"rules": RULES, "term": TERM, "ticked_at": NOW, **more}
+    known: dict[str, Any] = {"config": CONFIG, "term": TERM, "ticked_at": NOW, **more}
     return Group(
         controller="me",
         members=Map(members),
@@ -78,12 +77,12 @@ def group(
     )
 
 
-def topics(rates: Mapping[TopicPartition, float], counts: Mapping[str, int]) -> Topics:
-    """Return these rates, of topics of so many partitions: many, unless told."""
-    known = Topics()
+def topics(rates: Mapping[TopicPartition, float], counts: Mapping[str, int]) -> MeasuredRates:
+    """Return these rates; a topic without an entry in `counts` has 1,000 partitions."""
+    known = MeasuredRates()
     for topic in {*counts, *(p.topic for p in rates)}:
         own = {p.partition: BytesPerSecond(rate) for p, rate in rates.items() if p.topic == topic}
-        known = known.told(topic, counts.get(topic, 1_000), own)
+        known = known.with_topic(topic, counts.get(topic, 1_000), own)
     return known
 
 
@@ -91,7 +90,7 @@ def owned(slot: Slot, epoch: int) -> Owned:
     return Owned(slot, epoch)
 
 
-def free(offset: int | None = None) -> Released:
+def released(offset: int | None = None) -> Released:
     return Released(offset)
 
 
@@ -103,8 +102,8 @@ def starting(slot: Slot, epoch: int, offset: int | None = None, revision: int = 
     return Starting(slot, epoch, revision, NOW, offset)
 
 
-def heard(message: Inbound, offset: int = 90, now: float = NOW) -> Heard:
-    return Heard(now, offset, message)
+def record_read(message: Inbound, offset: int = 90, now: float = NOW) -> RecordRead:
+    return RecordRead(now, offset, message)
 
 
 def hello(slot: Slot) -> Hello:

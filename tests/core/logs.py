@@ -1,16 +1,16 @@
-"""A log whose true load is known, and how its samples are fed."""
+"""A log with a known load, and helpers that feed its samples to an estimator."""
 
-from binwright.core.messages import PartitionRate
-from binwright.core.ports import LogSample
-from binwright.core.rate import TopicRates
+from binwright.core.ports.kafka import LogSample
+from binwright.core.protocol.measurements import PartitionRate
+from binwright.core.rates.estimator import TopicRates
 
 
 class Log:
-    """A log that is written, cut and moved by hand."""
+    """A partition's log that a test writes to, truncates and moves."""
 
     def __init__(self, leader: int = 1) -> None:
         self.leader, self.start, self.end, self.size = leader, 0, 0, 0
-        self.told = True
+        self.size_known = True
 
     def write(self, records: int, record_bytes: int = 100) -> "Log":
         self.end += records
@@ -25,13 +25,13 @@ class Log:
 
     @property
     def sample(self) -> LogSample:
-        return LogSample(self.leader, self.start, self.end, self.size if self.told else None)
+        return LogSample(self.leader, self.start, self.end, self.size if self.size_known else None)
 
 
-def taken(log: Log, at: float, price: float | None = None) -> LogSample:
-    """Return a sample with its time, and what a record was seen to weigh."""
+def sample_at(log: Log, at: float, record_bytes: float | None = None) -> LogSample:
+    """Return a sample with its time, s, and a record's measured size, bytes."""
     sample = log.sample
-    return LogSample(sample.leader, sample.start, sample.end, sample.size, at, price)
+    return LogSample(sample.leader, sample.start, sample.end, sample.size, at, record_bytes)
 
 
 def feed(rates: TopicRates, now: float, log: Log | None) -> PartitionRate:

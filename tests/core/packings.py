@@ -1,4 +1,4 @@
-"""Rates, owners and loads in few words, for all that packs."""
+"""Builders of rates and owners, and loads, for the tests of packings."""
 
 from collections.abc import Mapping
 
@@ -15,11 +15,11 @@ def rates_of(*rates: float) -> dict[TopicPartition, BytesPerSecond]:
 
 
 def owners_of(*slots: int | None) -> dict[TopicPartition, Slot]:
-    """Give the topic's first partitions these owners; None: nobody."""
+    """Give the topic's first partitions these owners; None: no owner."""
     return {p(number): Slot(slot) for number, slot in enumerate(slots) if slot is not None}
 
 
 def loads(rates: Rates, target: Assignment) -> Mapping[Slot, float]:
-    """Return what each consumer gets, bytes/s, in the order of their slots."""
+    """Return each consumer's load, bytes/s, in the order of the slots."""
     slots = sorted(set(target.values()))
     return {slot: sum(rates[q] for q in target if target[q] == slot) for slot in slots}

@@ -1,14 +1,14 @@
-"""The paper's twelve told the slow way, with scans over all consumers: paper.md sec. 1.6 and 3."""
+"""The paper's twelve algorithms as slow scans over all consumers: paper.md sec. 1.6 and 3."""
 
 from collections.abc import Sequence
 from itertools import count
 
 from binwright.core.model import Assignment, Rates, Slot, TopicPartition
-from binwright.core.packing.order import Shuffled
+from binwright.core.packing.any_fit.order import Shuffled
 
 
 class Scan:
-    """A group whose every choice walks all consumers in the order of their index."""
+    """An assignment under construction; each choice scans all consumers by index."""
 
     def __init__(self, rule: str, rates: Rates, capacity: float, current: Assignment) -> None:
         self.rule, self.rates, self.capacity, self.current = rule, rates, capacity, current
@@ -31,7 +31,7 @@ class Scan:
                 return min(fitting, key=self.load, default=None)
 
     def open(self, partition: TopicPartition) -> Slot:
-        """Eq. 14: the old consumer unless it is open, else the lowest index that is not."""
+        """Eq. 14: the current consumer unless it is open, else the lowest index that is not."""
         slot = self.current.get(partition)
         if slot is None or slot in self.bins:
             slot = next(Slot(n) for n in count() if n not in self.bins)
@@ -43,7 +43,7 @@ class Scan:
         self.bins[self.open(partition) if slot is None else slot].append(partition)
 
     def target(self) -> dict[TopicPartition, Slot]:
-        return {q: slot for slot, held in self.bins.items() for q in held}
+        return {q: slot for slot, owned in self.bins.items() for q in owned}
 
 
 RULES = {"f": "first", "w": "worst", "b": "best"}
@@ -86,10 +86,10 @@ def _modified(
         slot: [q for q in descending if current.get(q) == slot]
         for slot in sorted(set(current.values()))
     }
-    weigh = max if name.endswith("p") else sum
+    measure = max if name.endswith("p") else sum
     unassigned = [q for q in descending if q not in current]
     consumers = [slot for slot in owned if owned[slot]]
-    consumers.sort(key=lambda slot: weigh(rates[q] for q in owned[slot]), reverse=True)
+    consumers.sort(key=lambda slot: measure(rates[q] for q in owned[slot]), reverse=True)
     for consumer in consumers:
         left = owned[consumer]
         while left and (slot := group.pick(left[-1])) is not None:

@@ -1,18 +1,18 @@
-"""Errors say who is at fault, and what a caller decides by."""
+"""Errors carry what a caller needs to decide."""
 
-from binwright.core.errors import ClusterRefused, EngineRefused, StagedUnreadable, WorldError
+from binwright.core.errors import ClusterRefused, EngineRefused, ExternalError, StagedUnreadable
 
 
-def test_a_refusal_tells_its_status_and_when_to_come_again() -> None:
-    refused = ClusterRefused(429, "too many requests", after_s=2.0)
-    assert isinstance(refused, WorldError)
+def test_a_refusal_has_a_status_and_a_retry_delay() -> None:
+    refused = ClusterRefused(429, "too many requests", retry_after_s=2.0)
+    assert isinstance(refused, ExternalError)
     assert str(refused) == "429: too many requests"
-    assert (refused.status, refused.after_s) == (429, 2.0)
+    assert (refused.status, refused.retry_after_s) == (429, 2.0)
 
 
-def test_an_engine_s_refusal_tells_its_status() -> None:
+def test_an_engines_refusal_has_a_status() -> None:
     refused = EngineRefused(409, "the name is in use")
-    assert isinstance(refused, WorldError)
+    assert isinstance(refused, ExternalError)
     assert (str(refused), refused.status) == ("409: the name is in use", 409)
 
 

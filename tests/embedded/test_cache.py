@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from binwright.core.errors import EmbeddedError
-from binwright.embedded.cache import cache_dir, locked
+from binwright.embedded.cache import cache_dir, file_lock
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from binwright.embedded.cache import cache_dir, locked
         ({"HOME": "/h"}, "/h/.cache/binwright"),
     ],
 )
-def test_ours_comes_before_the_desktops_and_the_homes(
+def test_the_own_cache_variable_comes_before_xdg_and_home(
     environment: dict[str, str], path: str
 ) -> None:
     assert cache_dir(environment) == Path(path)
@@ -30,7 +30,7 @@ async def test_a_lock_is_held_by_one_at_a_time(tmp_path: Path) -> None:
 
     async def enter() -> None:
         nonlocal inside, most
-        async with locked(tmp_path / "made" / "lock", deadline_s=30):
+        async with file_lock(tmp_path / "made" / "lock", deadline_s=30):
             inside += 1
             most = max(most, inside)
             await asyncio.sleep(0)
@@ -40,9 +40,9 @@ async def test_a_lock_is_held_by_one_at_a_time(tmp_path: Path) -> None:
     assert most == 1
 
 
-async def test_who_waits_too_long_is_told_for_what(tmp_path: Path) -> None:
+async def test_a_timeout_names_what_was_waited_for(tmp_path: Path) -> None:
     lock = tmp_path / "lock"
-    async with locked(lock, deadline_s=1):
+    async with file_lock(lock, deadline_s=1):
         with pytest.raises(EmbeddedError, match=str(lock)):
-            async with locked(lock, deadline_s=0):
+            async with file_lock(lock, deadline_s=0):
                 pass

@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
-from binwright.embedded import broker, spark
+from binwright.embedded.kafka import broker
+from binwright.embedded.spark import connect
 
 
 def test_a_cluster_id_never_looks_like_an_option() -> None:
-    drawn = [broker.cluster_id() for _ in range(1_000)]
+    drawn = [broker.new_cluster_id() for _ in range(1_000)]
     assert not [one for one in drawn if one.startswith("-")]
     assert len(set(drawn)) == len(drawn)
 
@@ -17,13 +18,13 @@ def test_javas_properties_keep_what_is_not_ascii() -> None:
 
 
 def test_the_broker_listens_on_this_machine_only() -> None:
-    settings = broker.defaults(Path("/home"), 1, 2)
+    settings = broker.default_settings(Path("/home"), 1, 2)
     assert settings["listeners"] == "PLAINTEXT://127.0.0.1:1,CONTROLLER://127.0.0.1:2"
     assert settings["auto.create.topics.enable"] == "false"
 
 
 def test_spark_leaves_its_traces_in_its_directory() -> None:
-    settings = spark.defaults(Path("/home/s"), 1, 2)
+    settings = connect.default_settings(Path("/home/s"), 1, 2)
     assert settings["spark.local.dir"] == "/home/s/tmp"
     assert settings["spark.sql.warehouse.dir"] == "/home/s/warehouse"
     assert settings["spark.connect.grpc.binding.address"] == "127.0.0.1"

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from tests.programs import ROOT, Missing
+from tests.programs import ROOT, ProgramMissing
 
-from .engine import base, build, docker, engine
+from .engine import build, docker, find_base_image, require_engine
 
 SERVICES = ("monitor", "controller", "consumer")
 REVISION = "0123abc"
 MEGABYTE = 1_000_000
-_SIZES: dict[str, int] = {}  # image -> bytes beyond the base; told at the end
+_SIZES: dict[str, int] = {}  # image -> bytes beyond the base; printed at the end
 
 
 @dataclass(frozen=True)
@@ -23,47 +23,47 @@ class Image:
     added: int  # bytes beyond the base
 
     def run(self, *arguments: str, entrypoint: str | None = None) -> tuple[int, str]:
-        """Run it as `deploy/` does, but alone; return its exit code, and what it wrote."""
-        chosen = () if entrypoint is None else ("--entrypoint", entrypoint)
+        """Run it as `deploy/` does, without a network; return its exit code and its output."""
+        options = () if entrypoint is None else ("--entrypoint", entrypoint)
         done = docker(
             *("run", "--rm", "--read-only", "--network", "none", "--cap-drop", "ALL"),
-            *("--security-opt", "no-new-privileges", *chosen, self.name, *arguments),
+            *("--security-opt", "no-new-privileges", *options, self.name, *arguments),
         )
         return done.returncode, done.stdout + done.stderr
 
 
 @pytest.fixture(scope="session")
 def base_image(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What the Dockerfiles build upon; skipped, with the reason, without an engine or a base."""
+    """The Dockerfiles' base image; skip, with the reason, without an engine or a base."""
     try:
-        engine()
-        return base(tmp_path_factory.mktemp("images"))
-    except Missing as exc:
+        require_engine()
+        return find_base_image(tmp_path_factory.mktemp("images"))
+    except ProgramMissing as exc:
         pytest.skip(str(exc))
 
 
 def size(image: str) -> int:
-    told = docker("image", "inspect", "--format", "{{.Size}}", image)
-    assert told.returncode == 0, told.stderr
-    return int(told.stdout)
+    done = docker("image", "inspect", "--format", "{{.Size}}", image)
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)
 
 
 @pytest.fixture(scope="session", params=SERVICES)
 def image(request: pytest.FixtureRequest, base_image: str) -> Iterator[Image]:
-    """Each service's image, from its Dockerfile as it is."""
+    """Each service's image, built from its Dockerfile."""
     service: str = request.param
     name = f"binwright-{service}:test"
     dockerfile = ROOT / "services" / service / "Dockerfile"
     arguments = (f"BASE={base_image}", "--build-arg", f"REVISION={REVISION}", str(ROOT))
     build(name, "--file", str(dockerfile), "--build-arg", *arguments)
-    made = Image(service, name, size(name) - size(base_image))
-    _SIZES[f"binwright-{service}"] = made.added
-    yield made
+    built = Image(service, name, size(name) - size(base_image))
+    _SIZES[f"binwright-{service}"] = built.added
+    yield built
     docker("image", "rm", "--force", name)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Tell what the images weigh."""
+    """Print the images' sizes."""
     if _SIZES:
         terminalreporter.section("sizes beyond the base image")
         for name, found in sorted(_SIZES.items()):

@@ -1,4 +1,4 @@
-"""The shipped Dockerfiles, as images: who runs in them, what is in them, and what is not."""
+"""The images of the shipped Dockerfiles: their user, their contents, and what they must lack."""
 
 import json
 import tomllib
@@ -38,13 +38,13 @@ def config(image: Image) -> dict[str, Any]:
     return found
 
 
-def test_its_entrypoint_tells_what_it_is(image: Image) -> None:
-    code, told = image.run("--help")
-    assert code == 0, told
-    assert told.startswith(f"usage: python -m binwright.{image.service}")
+def test_the_entrypoint_is_the_service(image: Image) -> None:
+    code, output = image.run("--help")
+    assert code == 0, output
+    assert output.startswith(f"usage: python -m binwright.{image.service}")
 
 
-def test_without_settings_that_hold_it_ends_with_2_and_says_why(image: Image) -> None:
+def test_invalid_settings_end_it_with_2_and_the_reason(image: Image) -> None:
     done = docker(
         *("run", "--rm", "--read-only", "--network", "none"),
         *("--env", "BINWRIGHT_MONITOR__INTERVAL_S=-1", image.name),
@@ -54,15 +54,15 @@ def test_without_settings_that_hold_it_ends_with_2_and_says_why(image: Image) ->
     assert "monitor.interval_s" in done.stderr
 
 
-def test_it_runs_as_nobody_in_particular(image: Image) -> None:
+def test_it_runs_as_an_unprivileged_user(image: Image) -> None:
     assert config(image)["User"] == "10001:10001"
-    code, told = image.run("-c", LOOK, entrypoint="python")
-    assert code == 0, told
-    found = json.loads(told)
+    code, output = image.run("-c", LOOK, entrypoint="python")
+    assert code == 0, output
+    found = json.loads(output)
     assert (found["uid"], found["gid"], found["writable"]) == (10001, 10001, [])
 
 
-def test_it_says_what_it_is_made_of(image: Image) -> None:
+def test_its_labels_name_version_and_revision(image: Image) -> None:
     labels = config(image)["Labels"]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert labels[f"{LABELS}title"] == f"binwright-{image.service}"
@@ -72,14 +72,14 @@ def test_it_says_what_it_is_made_of(image: Image) -> None:
     assert labels[f"{LABELS}description"]
 
 
-def test_nothing_in_it_builds_and_nothing_is_a_jvm(image: Image) -> None:
-    """Neither in our environment nor in the base's own."""
+def test_it_has_no_build_tools_and_no_jvm(image: Image) -> None:
+    """Neither in the service's environment nor in the base's own."""
     for start in (LOOK, OF_THE_BASE):
-        code, told = image.run("-c", start, *TOOLS, entrypoint="python")
-        assert code == 0, told
-        found = json.loads(told)
+        code, output = image.run("-c", start, *TOOLS, entrypoint="python")
+        assert code == 0, output
+        found = json.loads(output)
         assert (found["tools"], found["modules"], found["jars"]) == ([], [], []), start
 
 
-def test_it_weighs_no_more_than_it_must(image: Image) -> None:
+def test_it_is_not_larger_than_allowed(image: Image) -> None:
     assert image.added < LARGEST[image.service] * MEGABYTE

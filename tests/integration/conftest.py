@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 
 import pytest
 
-from binwright.embedded.broker import Broker, run_broker
-from binwright.embedded.brokers import run_brokers
-from binwright.embedded.spark import run_spark
+from binwright.embedded.kafka.broker import Broker, run_broker
+from binwright.embedded.kafka.cluster import run_brokers
+from binwright.embedded.spark.connect import run_spark
 
 ENTER_S = 900.0  # a first run downloads
 LEAVE_S = 120.0
@@ -25,7 +25,7 @@ LEAVE_S = 120.0
 T = TypeVar("T")
 
 
-class Backstage:
+class BackgroundLoop:
     """A loop that runs in a thread of its own for the whole session.
 
     The thread must live as long as what it starts: an embedded server dies with its starter.
@@ -70,33 +70,37 @@ class Backstage:
 
 
 @pytest.fixture(scope="session")
-def backstage() -> Iterator[Backstage]:
+def background_loop() -> Iterator[BackgroundLoop]:
     """Where session-wide servers run."""
-    stage = Backstage()
+    stage = BackgroundLoop()
     yield stage
     stage.close()
 
 
 @pytest.fixture(scope="session")
-def broker(backstage: Backstage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def broker(
+    background_loop: BackgroundLoop, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
     """Bootstrap servers of a broker without encryption or passwords."""
-    with backstage.entered(run_broker(tmp_path_factory.mktemp("broker"))) as running:
+    with background_loop.entered(run_broker(tmp_path_factory.mktemp("broker"))) as running:
         yield running.bootstrap_servers
 
 
 @pytest.fixture(scope="module")
 def brokers(
-    backstage: Backstage, tmp_path_factory: pytest.TempPathFactory
+    background_loop: BackgroundLoop, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Broker, ...]]:
     """Three brokers that are one cluster; leave them running."""
-    with backstage.entered(run_brokers(tmp_path_factory.mktemp("brokers"))) as running:
+    with background_loop.entered(run_brokers(tmp_path_factory.mktemp("brokers"))) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
-def spark_url(backstage: Backstage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def spark_url(
+    background_loop: BackgroundLoop, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
     """Address of a Spark Connect server with Delta."""
-    with backstage.entered(run_spark(tmp_path_factory.mktemp("spark"))) as running:
+    with background_loop.entered(run_spark(tmp_path_factory.mktemp("spark"))) as running:
         yield running.url
 
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from aiokafka import AIOKafkaProducer
 
-from binwright.core.messages import PartitionRate
-from binwright.core.rate import TopicRates
+from binwright.core.protocol.measurements import PartitionRate
+from binwright.core.rates.estimator import TopicRates
 from binwright.core.selection import Selection
-from binwright.monitor.sizes import KafkaLogs
+from binwright.monitor.kafka_logs import KafkaLogs
 
 PASS_S = 0.1
 WINDOW_S = 2.0
@@ -44,7 +44,7 @@ class Ledger:
         return self.sums[after - 1] + share * (self.sums[after] - self.sums[after - 1])
 
     @classmethod
-    def of_segments(cls, directory: Path) -> "Ledger":
+    def from_segments(cls, directory: Path) -> "Ledger":
         """Read it from a log's own files, control batches and all."""
         made = cls()
         for file in sorted(directory.glob("*.log")):
@@ -59,7 +59,7 @@ class Ledger:
 
 
 @dataclass
-class Writer:
+class BatchProducer:
     """Appends a batch each beat, and books it."""
 
     producer: AIOKafkaProducer
@@ -102,7 +102,7 @@ class Meter:
     seen: defaultdict[str, list[tuple[float, int]]] = field(
         default_factory=lambda: defaultdict(list)
     )
-    said: defaultdict[str, list[tuple[float, PartitionRate]]] = field(
+    reported: defaultdict[str, list[tuple[float, PartitionRate]]] = field(
         default_factory=lambda: defaultdict(list)
     )
 
@@ -112,7 +112,7 @@ class Meter:
             await asyncio.gather(self._pass(rates), asyncio.sleep(PASS_S))
 
     async def _pass(self, rates: dict[str, TopicRates]) -> None:
-        blind = {topic: known.blind() for topic, known in rates.items()}
+        blind = {topic: known.lacking_sizes() for topic, known in rates.items()}
         found = await self.logs.sample(Selection(self.topics), blind)
         now = asyncio.get_running_loop().time()
         for topic, samples in found.items():
@@ -122,13 +122,13 @@ class Meter:
             (rate,) = rates[topic].feed(now, samples)
             if (sample := samples[0]) is not None and sample.at is not None:
                 self.seen[topic].append((sample.at, sample.end))
-            self.said[topic].append((now - rate.age_s, rate))
+            self.reported[topic].append((now - rate.age_s, rate))
 
     def errors(self, topic: str, ledger: Ledger) -> list[tuple[float, float]]:
         """Return (when, relative error) of every rate said over a warm window."""
         known = [(at, ledger.upto(end)) for at, end in self.seen[topic]]
         found = []
-        for at, rate in self.said[topic]:
+        for at, rate in self.reported[topic]:
             if rate.rate is None or rate.quality in ("warming", "stale"):
                 continue
             true = (between(known, at) - between(known, at - rate.window_s)) / rate.window_s
@@ -146,7 +146,7 @@ def between(known: list[tuple[float, float]], at: float) -> float:
     return b0 + (b1 - b0) * (at - t0) / (t1 - t0)
 
 
-def longest_off(errors: list[tuple[float, float]], share: float) -> float:
+def longest_deviation(errors: list[tuple[float, float]], share: float) -> float:
     """Return the longest time on end, seconds, in which rates were more than `share` off."""
     longest, since = 0.0, None
     for at, error in errors:

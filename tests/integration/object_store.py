@@ -8,16 +8,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from binwright.embedded.ports import HOST, answers, reserved
-from binwright.embedded.process import Child, Command, clean_environment
-from binwright.embedded.server import Server
+from binwright.embedded.process.child import Child, Command, clean_environment
+from binwright.embedded.process.ports import HOST, accepts_connections, reserve_port
+from binwright.embedded.process.server import Server
 
 NEEDED = ("moto", "flask", "flask_cors", "boto3")
 BUCKET, REGION, KEY = "lake", "us-east-1", "testing"  # moto takes any key
 READY_S = 120.0
 
 
-def missing() -> list[str]:
+def missing_packages() -> list[str]:
     """Return what is not installed."""
     return [name for name in NEEDED if find_spec(name) is None]
 
@@ -74,11 +74,11 @@ class ObjectStore:
 async def run_object_store(directory: Path) -> AsyncIterator[ObjectStore]:
     """Run a store whose content is in memory, and whose log is in `directory`."""
 
-    with reserved() as port:
+    with reserve_port() as port:
         pass  # werkzeug binds without SO_REUSEADDR's help: the number must be free
 
     async def serving(child: Child) -> None:
-        await child.ready(lambda: answers(port), deadline_s=READY_S)
+        await child.wait_until_ready(lambda: accepts_connections(port), deadline_s=READY_S)
 
     command = Command(
         title="moto's S3",

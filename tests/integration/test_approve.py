@@ -9,17 +9,17 @@ import pytest
 from tests.core.builders import measurement
 
 from binwright.controller.fleets.fixed import FixedFleet
+from binwright.controller.group_context import group_context
+from binwright.controller.leader import Controller
 from binwright.controller.measurements import Measurements
-from binwright.controller.realm import realm
-from binwright.controller.steer import Controller
-from binwright.core import wire
-from binwright.core.messages import PartitionRate
+from binwright.core.controller.states import Manage
 from binwright.core.model import BytesPerSecond
-from binwright.core.states import Manage
-from binwright.shell.bus import KafkaBus
-from binwright.shell.letters import METRICS_CONFIG
-from binwright.shell.run import endless, meanwhile
-from binwright.shell.settings import Settings, load_settings
+from binwright.core.protocol import wire
+from binwright.core.protocol.measurements import PartitionRate
+from binwright.kafka.bus import KafkaBus
+from binwright.kafka.control_records import METRICS_CONFIG
+from binwright.runtime.run import background_tasks, must_not_end
+from binwright.runtime.settings import Settings, load_settings
 
 pytestmark = pytest.mark.integration
 
@@ -59,8 +59,8 @@ async def measure(bus: KafkaBus) -> None:
             PartitionRate(n, BytesPerSecond(600.0), 30, end=10, start=0, bytes_per_record=None)
             for n in range(2)
         ]
-        said = measurement(TOPIC, rates, number=passes)
-        await bus.publish(METRICS, 0, wire.key(said), wire.encode(said))
+        message = measurement(TOPIC, rates, number=passes)
+        await bus.publish(METRICS, 0, wire.key(message), wire.encode(message))
         await asyncio.sleep(0.5)
 
 
@@ -79,8 +79,10 @@ async def test_a_plan_goes_ahead_when_a_person_approves_exactly_it(broker: str) 
     async with KafkaBus(chosen.kafka) as bus:
         await bus.ensure(METRICS, 1, METRICS_CONFIG)
         measurements = Measurements(bus, METRICS)
-        controller = Controller(bus, FixedFleet(4), realm(chosen), measurements)
-        async with meanwhile(*map(endless, (controller.reign(), measurements.run(), measure(bus)))):
+        controller = Controller(bus, FixedFleet(4), group_context(chosen), measurements)
+        async with background_tasks(
+            *map(must_not_end, (controller.lead(), measurements.run(), measure(bus)))
+        ):
             async with asyncio.timeout(DEADLINE_S):
                 while not await bus.partitions(chosen.metadata_topic):  # noqa: ASYNC110 - only asking tells
                     await asyncio.sleep(0.1)
@@ -97,8 +99,8 @@ async def test_a_plan_goes_ahead_when_a_person_approves_exactly_it(broker: str) 
             assert code == 0, err
             assert f"plan {number} of group {GROUP} goes ahead" in out
             assert isinstance(controller.state, Manage)
-            assert controller.state.group.kept is not None
-            assert controller.state.group.kept.plan == number
+            assert controller.state.group.approved_plan is not None
+            assert controller.state.group.approved_plan.plan == number
 
             code, _, err = await asked(broker, "approve", str(number))
             assert (code, "no plan of group" in err) == (2, True)

@@ -1,18 +1,20 @@
-"""What a person gets wrong is told in a sentence that says what to do, and ends with 2 or 1."""
+"""Bad input is reported in one sentence that says what to do; the exit code is 2 or 1."""
 
+import asyncio
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.integration.topics import create_topic
 
-from binwright.shell.bus import KafkaBus
-from binwright.shell.settings import load_settings
+from binwright.kafka.bus import KafkaBus
+from binwright.runtime.settings import KafkaSettings, load_settings
 
 pytestmark = pytest.mark.integration
 
-NOBODY = "127.0.0.1:1"  # nothing listens there
+UNUSED = "127.0.0.1:1"  # nothing listens there
 
 
 def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -27,18 +29,18 @@ def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("service", ["monitor", "controller"])
-def test_a_broker_that_does_not_answer_is_told(service: str) -> None:
-    done = run(service, BINWRIGHT_KAFKA__BOOTSTRAP_SERVERS=NOBODY, BINWRIGHT_TOPICS='["orders"]')
+def test_a_broker_that_does_not_answer_is_reported(service: str) -> None:
+    done = run(service, BINWRIGHT_KAFKA__BOOTSTRAP_SERVERS=UNUSED, BINWRIGHT_TOPICS='["orders"]')
     assert done.returncode == 1
-    assert NOBODY in done.stderr
+    assert UNUSED in done.stderr
     assert "kafka.bootstrap_servers" in done.stderr
 
 
-def test_a_consumer_without_a_broker_is_told() -> None:
+def test_a_consumer_without_a_broker_is_reported() -> None:
     done = run(
         "consumer",
         "--slot=0",
-        BINWRIGHT_KAFKA__BOOTSTRAP_SERVERS=NOBODY,
+        BINWRIGHT_KAFKA__BOOTSTRAP_SERVERS=UNUSED,
         BINWRIGHT_TOPICS='["orders"]',
     )
     assert done.returncode == 1
@@ -46,53 +48,53 @@ def test_a_consumer_without_a_broker_is_told() -> None:
 
 
 @pytest.mark.parametrize("command", [("monitor",), ("audit",), ("up",)])
-def test_no_topics_are_told(command: tuple[str, ...]) -> None:
+def test_no_topics_are_reported(command: tuple[str, ...]) -> None:
     done = run(*command, BINWRIGHT_MONITOR__GROUPS="false")  # no group may tell either
     assert done.returncode == 2
     assert "no topics" in done.stderr
 
 
-def test_a_packing_that_does_not_exist_is_told_before_a_broker_is_asked() -> None:
+def test_a_packing_that_does_not_exist_is_reported_before_a_broker_is_asked() -> None:
     done = run(
         "controller",
-        BINWRIGHT_KAFKA__BOOTSTRAP_SERVERS=NOBODY,
+        BINWRIGHT_KAFKA__BOOTSTRAP_SERVERS=UNUSED,
         BINWRIGHT_CONTROLLER__PACKING="best",
     )
     assert done.returncode == 2
     assert "no packing is called 'best'; there are: sticky, nf, nfd, " in done.stderr
 
 
-def test_a_slot_that_cannot_be_is_told() -> None:
+def test_an_invalid_slot_is_reported() -> None:
     done = run("consumer", "--slot=100", BINWRIGHT_TOPICS='["orders"]')
     assert (done.returncode, done.stderr) == (2, "binwright: --slot must be 0 to 99\n")
 
 
-def test_a_capacity_that_cannot_be_is_told() -> None:
+def test_an_invalid_capacity_is_reported() -> None:
     done = run("controller", BINWRIGHT_CONTROLLER__CAPACITY_BYTES_PER_S="0")
     assert done.returncode == 2
     assert "controller.capacity_bytes_per_s: Input should be greater than 0" in done.stderr
 
 
-def test_a_topic_that_does_not_exist_is_told(broker: str, spark_url: str, lake: Path) -> None:
+def test_a_topic_that_does_not_exist_is_reported(broker: str, spark_url: str, lake: Path) -> None:
     where = ("--bootstrap-servers", broker, "--spark", spark_url, "--lake", str(lake))
     done = run("up", "--topics", "no-such-topic", *where)
     assert done.returncode == 2
     assert f"no such topic at {broker}: no-such-topic; create it first" in done.stderr
 
 
-def test_batches_that_are_too_large_for_the_embedded_spark_are_told_before_it_starts() -> None:
+def test_batches_that_are_too_large_for_the_embedded_spark_are_reported_before_it_starts() -> None:
     done = run("up", "--topics", "orders", "--spark-memory", "512m")
     assert done.returncode == 2
     assert "is more than a quarter of the embedded Spark's heap (512m)" in done.stderr
 
 
 def test_a_cluster_is_only_embedded() -> None:
-    done = run("up", "--topics", "orders", "--cluster", "--spark", f"sc://{NOBODY}")
+    done = run("up", "--topics", "orders", "--cluster", "--spark", f"sc://{UNUSED}")
     assert done.returncode == 2
     assert "--cluster is about the embedded Spark" in done.stderr
 
 
-def test_a_stream_that_is_none_is_told(tmp_path: Path) -> None:
+def test_a_stream_that_is_none_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "stream.json"
     file.write_text('[{"orders": {"0": "fast"}}]')
     done = run("demo", "--stream", str(file))
@@ -114,29 +116,29 @@ async def prepared(broker: str, group: str) -> dict[str, str]:
     }
 
 
-async def test_a_staging_place_that_cannot_be_written_is_told_and_waited_for(
+async def test_a_staging_place_that_cannot_be_written_is_reported_and_waited_for(
     broker: str, tmp_path: Path
 ) -> None:
     """It may be mended: the consumer stays, says so, and is not ready."""
     variables = await prepared(broker, "unwritable")
     file = tmp_path / "file"
     file.write_text("not a directory")
-    told = first_told("staging.refused", **variables, BINWRIGHT_STAGING__PATH=str(file))
-    assert str(file) in told
+    result = first_error("staging.unavailable", **variables, BINWRIGHT_STAGING__PATH=str(file))
+    assert str(file) in result
 
 
 async def test_a_consumer_needs_no_spark_to_be_ready(broker: str, tmp_path: Path) -> None:
     variables = await prepared(broker, "sparkless")
-    told = first_told(
+    result = first_error(
         "consumer.ready",
         **variables,
-        BINWRIGHT_LAKE__SPARK=f"sc://{NOBODY}",
+        BINWRIGHT_LAKE__SPARK=f"sc://{UNUSED}",
         BINWRIGHT_LAKE__PATH=str(tmp_path),
     )
-    assert told
+    assert result
 
 
-def first_told(words: str, **variables: str) -> str:
+def first_error(words: str, **variables: str) -> str:
     """Return the first line of a consumer's log with these words; then end the consumer."""
     command = (sys.executable, "-m", "binwright.cli", "consumer", "--slot=0")
     with subprocess.Popen(
@@ -146,15 +148,16 @@ def first_told(words: str, **variables: str) -> str:
         text=True,
     ) as consumer:
         assert consumer.stderr is not None
-        told = next((line for line in consumer.stderr if words in line), "")
+        result = next((line for line in consumer.stderr if words in line), "")
         consumer.terminate()
         consumer.communicate(timeout=60)
     assert consumer.returncode == 0
-    return told
+    return result
 
 
-def test_an_audit_without_spark_is_told(broker: str, tmp_path: Path) -> None:
-    where = ("--bootstrap-servers", broker, "--spark", f"sc://{NOBODY}", "--lake", str(tmp_path))
-    done = run("audit", "--topics", "orders", *where)
+async def test_an_audit_without_spark_is_reported(broker: str, tmp_path: Path) -> None:
+    await create_topic(KafkaSettings(bootstrap_servers=broker), "audit.no-spark", 1)
+    where = ("--bootstrap-servers", broker, "--spark", f"sc://{UNUSED}", "--lake", str(tmp_path))
+    done = await asyncio.to_thread(run, "audit", "--topics", "audit.no-spark", *where)
     assert done.returncode == 1
-    assert NOBODY in done.stderr
+    assert UNUSED in done.stderr

@@ -70,7 +70,7 @@ def test_load_lands_exactly_once_although_consumer_and_controller_are_killed(
     assert not of_ours(tmp)
 
 
-@pytest.mark.parametrize("words", ["starting the Spark", "waiting for the first", "playing"])
+@pytest.mark.parametrize("words", ["starting the Spark", "waiting for the first", "the load lasts"])
 async def test_ctrl_c_leaves_nothing(tmp_path: Path, words: str) -> None:
     """At the start of the servers, of the services, and under load."""
     tmp, log = tmp_path / "tmp", tmp_path / "demo.log"

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from binwright.core.messages import Claim
-from binwright.embedded.process import Child, Command
-from binwright.shell.bus import KafkaBus
-from binwright.shell.letters import INBOX, METRICS_CONFIG, inbound
-from binwright.shell.settings import load_settings, settings_environment
+from binwright.core.protocol.commands import Claim
+from binwright.embedded.process.child import Child, Command
+from binwright.kafka.bus import KafkaBus
+from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_CONFIG, inbound
+from binwright.runtime.settings import load_settings, settings_environment
 
 pytestmark = pytest.mark.integration
 
@@ -42,7 +42,7 @@ class Controller:
             )
         )
 
-    def said(self, event: str) -> int:
+    def sent(self, event: str) -> int:
         return self.log.read_text().count(event) if self.log.exists() else 0
 
     def signal(self, number: signal.Signals) -> None:
@@ -59,14 +59,14 @@ class Pair:
         self.listening: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:
-        await self.until(lambda: sum(c.said("controller.leading") for c in self.both) == 1)
+        await self.until(lambda: sum(c.sent("controller.leading") for c in self.both) == 1)
         self.listening = asyncio.create_task(self._listen())
         await self.until(lambda: self.claims == 1)
-        await self.until(lambda: all(c.said("controller.waiting") for c in self.both))
+        await self.until(lambda: all(c.sent("controller.waiting") for c in self.both))
 
     async def _listen(self) -> None:
         await self.bus.ensure(self.topic, 1, {})
-        reader = await self.bus.reader(self.topic, INBOX, 0)
+        reader = await self.bus.reader(self.topic, CONTROLLER_PARTITION, 0)
         try:
             async for _, message in inbound(reader):
                 self.claims += isinstance(message, Claim)
@@ -76,7 +76,7 @@ class Pair:
     def leader(self) -> tuple[Controller, Controller]:
         """Return who leads, and the other."""
         one, two = self.both
-        return (one, two) if one.said("controller.leading") else (two, one)
+        return (one, two) if one.sent("controller.leading") else (two, one)
 
     async def until(self, condition: Callable[[], bool]) -> None:
         async with asyncio.timeout(PATIENCE_S):
@@ -101,23 +101,23 @@ async def pair(broker: str, tmp_path: Path, request: pytest.FixtureRequest) -> A
                 await controller.child.kill()
 
 
-async def test_a_standby_rules_when_the_leader_is_killed(pair: Pair) -> None:
+async def test_a_standby_leads_when_the_leader_is_killed(pair: Pair) -> None:
     leader, standby = pair.leader()
     leader.signal(signal.SIGKILL)
     await pair.until(lambda: pair.claims == 2)
-    assert standby.said("controller.leading") == 1
-    await pair.until(lambda: standby.said("group.synchronized") == 1)
+    assert standby.sent("controller.leading") == 1
+    await pair.until(lambda: standby.sent("group.synchronized") == 1)
 
 
 async def test_a_leader_that_froze_steps_down_when_it_wakes(pair: Pair) -> None:
     """Both believe to lead then; the log of partition 0 tells them who does."""
     leader, standby = pair.leader()
-    await pair.until(lambda: leader.said("group.synchronized") == 1)
+    await pair.until(lambda: leader.sent("group.synchronized") == 1)
     leader.signal(signal.SIGSTOP)
     await pair.until(lambda: pair.claims == 2)
-    assert standby.said("controller.leading") == 1
+    assert standby.sent("controller.leading") == 1
     leader.signal(signal.SIGCONT)
-    await pair.until(lambda: leader.said("controller.deposed") == 1)
-    await pair.until(lambda: leader.said("controller.waiting") == 2)
+    await pair.until(lambda: leader.sent("controller.stepped_down") == 1)
+    await pair.until(lambda: leader.sent("controller.waiting") == 2)
     assert pair.claims == 2
     assert standby.child.returncode is None

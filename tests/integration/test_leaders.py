@@ -7,19 +7,19 @@ from functools import partial
 
 import pytest
 from aiokafka import AIOKafkaProducer
-from tests.integration.topics import created
+from tests.integration.topics import create_topic
 
-from binwright.consumer.intake import KafkaIntake
+from binwright.consumer.reading.intake import KafkaIntake
 from binwright.core.errors import BrokerUnavailable
 from binwright.core.model import TopicPartition
-from binwright.core.ports import Reader
-from binwright.embedded.broker import Broker
-from binwright.shell.broker import Cluster, client_options
-from binwright.shell.bus import KafkaBus
-from binwright.shell.letters import METADATA_CONFIG
-from binwright.shell.settings import KafkaSettings
+from binwright.core.ports.kafka import Reader
+from binwright.embedded.kafka.broker import Broker
+from binwright.kafka.bus import KafkaBus
+from binwright.kafka.client import ClusterClient, client_options
+from binwright.kafka.control_records import METADATA_CONFIG
+from binwright.runtime.settings import KafkaSettings
 
-from .conftest import Backstage
+from .conftest import BackgroundLoop
 
 pytestmark = pytest.mark.integration
 
@@ -36,26 +36,26 @@ def kafka(brokers: tuple[Broker, ...]) -> KafkaSettings:
 
 @asynccontextmanager
 async def without_leader(
-    backstage: Backstage, brokers: tuple[Broker, ...], kafka: KafkaSettings, topic: str
+    background_loop: BackgroundLoop, brokers: tuple[Broker, ...], kafka: KafkaSettings, topic: str
 ) -> AsyncIterator[None]:
     """Kill the broker that leads partition 0, until another one leads; start it at the end."""
-    async with Cluster(kafka) as cluster:
+    async with ClusterClient(kafka) as cluster:
         was = (await cluster.leaders(topic))[0]
-        await backstage.run(brokers[was - 1].kill())
+        await background_loop.run(brokers[was - 1].kill())
         try:
             while (await cluster.leaders(topic))[0] in {was, -1}:  # noqa: ASYNC110 - only asking tells
                 await asyncio.sleep(0.1)
             yield
         finally:
-            await backstage.run(brokers[was - 1].start())
+            await background_loop.run(brokers[was - 1].start())
 
 
 async def make(kafka: KafkaSettings, topic: str) -> None:
-    await created(kafka, topic, 1, 3, {"min.insync.replicas": "2"})
+    await create_topic(kafka, topic, 1, 3, {"min.insync.replicas": "2"})
 
 
-async def test_a_leader_that_dies_costs_a_reader_nothing(
-    backstage: Backstage, brokers: tuple[Broker, ...], kafka: KafkaSettings
+async def test_a_reader_continues_after_a_leader_dies(
+    background_loop: BackgroundLoop, brokers: tuple[Broker, ...], kafka: KafkaSettings
 ) -> None:
     await make(kafka, ORDERS.topic)
     halfway = asyncio.Event()
@@ -83,14 +83,14 @@ async def test_a_leader_that_dies_costs_a_reader_nothing(
 
         reading = asyncio.create_task(read_all())
         await halfway.wait()
-        async with without_leader(backstage, brokers, kafka, ORDERS.topic):
+        async with without_leader(background_loop, brokers, kafka, ORDERS.topic):
             await asyncio.gather(writing, reading)
         assert read == [(number, b"%d" % number) for number in range(RECORDS)]
-        assert intake.lost() == {}
+        assert intake.jumps() == {}
 
 
-async def test_a_control_topic_is_spoken_and_read_while_its_leader_dies_and_it_grows(
-    backstage: Backstage, brokers: tuple[Broker, ...], kafka: KafkaSettings
+async def test_a_control_topic_is_written_and_read_while_its_leader_dies_and_it_grows(
+    background_loop: BackgroundLoop, brokers: tuple[Broker, ...], kafka: KafkaSettings
 ) -> None:
     topic = "group.metadata"
     async with asyncio.timeout(DEADLINE_S), KafkaBus(kafka) as bus:
@@ -98,7 +98,7 @@ async def test_a_control_topic_is_spoken_and_read_while_its_leader_dies_and_it_g
         publish = partial(bus.publish, topic, 0, b"k")
         reader = await bus.reader(topic, 0, 0)
         first = [await publish(b"%d" % number) for number in range(20)]
-        async with without_leader(backstage, brokers, kafka, topic):
+        async with without_leader(background_loop, brokers, kafka, topic):
             then = [await publish(b"%d" % number) for number in range(20, 40)]
             await bus.ensure(topic, 5, METADATA_CONFIG)
             assert await bus.partitions(topic) == 5

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as KafkaPartition
-from tests.integration.topics import created
+from tests.integration.topics import create_topic
 
 from binwright.core.errors import BrokerUnavailable, TopicMissing
 from binwright.core.model import TopicPartition
-from binwright.embedded.broker import run_broker
-from binwright.lab.load import Played, play
-from binwright.lab.pacing import Load
+from binwright.embedded.kafka.broker import run_broker
+from binwright.lab.load import LoadResult, run_load
+from binwright.lab.load_pacing import Load
 from binwright.lab.streams import Measurement, PerCent
-from binwright.shell.settings import KafkaSettings
+from binwright.runtime.settings import KafkaSettings
 
 pytestmark = pytest.mark.integration
 
@@ -23,7 +23,7 @@ LOAD = Load(row_s=0.5, bytes_per_per_cent=10_000, record_bytes=500)
 
 
 async def made(broker: str, topic: str, partitions: int) -> str:
-    await created(KafkaSettings(bootstrap_servers=broker), topic, partitions)
+    await create_topic(KafkaSettings(bootstrap_servers=broker), topic, partitions)
     return topic
 
 
@@ -34,8 +34,8 @@ async def ends(broker: str, topic: str, partitions: int) -> dict[TopicPartition,
     return {TopicPartition(*partition): end for partition, end in found.items()}
 
 
-def records(played: Played) -> dict[TopicPartition, int]:
-    return {partition: sent.records for partition, sent in played.partitions.items()}
+def records(load_result: LoadResult) -> dict[TopicPartition, int]:
+    return {partition: sent.records for partition, sent in load_result.partitions.items()}
 
 
 async def test_every_row_becomes_records_that_the_broker_has(broker: str) -> None:
@@ -44,7 +44,7 @@ async def test_every_row_becomes_records_that_the_broker_has(broker: str) -> Non
     stream = [{one: PerCent(40), two: PerCent(10)}, {one: PerCent(20)}]
     begun: list[tuple[int, Measurement]] = []
 
-    played = await play(
+    load_result = await run_load(
         stream,
         KafkaSettings(bootstrap_servers=broker),
         LOAD,
@@ -52,19 +52,19 @@ async def test_every_row_becomes_records_that_the_broker_has(broker: str) -> Non
     )
 
     # 60 and 10 per cent for half a second, of which up to a record may stay in the bucket.
-    assert 599 <= played.partitions[one].records <= 600
-    assert 99 <= played.partitions[two].records <= 100
-    assert played.partitions[one].bytes == 500 * played.partitions[one].records
-    assert await ends(broker, topic, 2) == records(played)
+    assert 599 <= load_result.partitions[one].records <= 600
+    assert 99 <= load_result.partitions[two].records <= 100
+    assert load_result.partitions[one].bytes == 500 * load_result.partitions[one].records
+    assert await ends(broker, topic, 2) == records(load_result)
     assert begun == list(enumerate(stream))
-    assert played.rows == 2
-    assert played.shed_bytes == 0
+    assert load_result.rows == 2
+    assert load_result.shed_bytes == 0
 
 
-async def test_records_are_what_they_say(broker: str) -> None:
+async def test_sample_records_have_the_requested_size(broker: str) -> None:
     topic = await made(broker, "load.records", 1)
     partition = TopicPartition(topic, 0)
-    await play([{partition: PerCent(20)}], KafkaSettings(bootstrap_servers=broker), LOAD)
+    await run_load([{partition: PerCent(20)}], KafkaSettings(bootstrap_servers=broker), LOAD)
 
     async with AIOKafkaConsumer(
         topic, bootstrap_servers=broker, auto_offset_reset="earliest"
@@ -76,11 +76,11 @@ async def test_records_are_what_they_say(broker: str) -> None:
     assert abs(value["ts"] - record.timestamp) < 60_000
 
 
-async def test_it_ends_when_told_and_has_confirmed_what_it_sent(broker: str) -> None:
+async def test_it_ends_on_request_after_its_records_are_confirmed(broker: str) -> None:
     topic = await made(broker, "load.stopped", 1)
     stop = asyncio.Event()
 
-    played = await play(
+    load_result = await run_load(
         [{TopicPartition(topic, 0): PerCent(50)}],
         KafkaSettings(bootstrap_servers=broker),
         Load(row_s=0.2, bytes_per_per_cent=10_000, duration_s=600),
@@ -88,17 +88,17 @@ async def test_it_ends_when_told_and_has_confirmed_what_it_sent(broker: str) -> 
         stop=stop,
     )
 
-    assert 3 <= played.rows < 100
-    assert await ends(broker, topic, 1) == records(played)
+    assert 3 <= load_result.rows < 100
+    assert await ends(broker, topic, 1) == records(load_result)
 
 
-async def test_cancelled_it_has_stopped_sending(broker: str) -> None:
+async def test_a_cancelled_load_has_stopped_sending(broker: str) -> None:
     topic = await made(broker, "load.cancelled", 1)
     partition = TopicPartition(topic, 0)
     begun = asyncio.Event()
     load = Load(row_s=0.2, bytes_per_per_cent=10_000, duration_s=600)
     task = asyncio.create_task(
-        play(
+        run_load(
             [{partition: PerCent(50)}],
             KafkaSettings(bootstrap_servers=broker),
             load,
@@ -115,21 +115,21 @@ async def test_cancelled_it_has_stopped_sending(broker: str) -> None:
     assert await ends(broker, topic, 1) == before
 
 
-async def test_a_partition_that_is_not_there_is_named(broker: str) -> None:
+async def test_a_partition_that_does_not_exist_is_named(broker: str) -> None:
     topic = await made(broker, "load.short", 1)
     kafka = KafkaSettings(bootstrap_servers=broker, request_timeout_s=1)
     stream = [{TopicPartition(topic, n): PerCent(1) for n in range(2)}]
 
     with pytest.raises(TopicMissing, match=r"there is no load.short-1: create it first"):
-        await play(stream, kafka, LOAD)
+        await run_load(stream, kafka, LOAD)
 
 
-async def test_records_that_nobody_confirmed_are_counted(tmp_path: Path) -> None:
+async def test_unconfirmed_records_are_counted(tmp_path: Path) -> None:
     async with run_broker(tmp_path / "broker") as running:
         topic = await made(running.bootstrap_servers, "load.lost", 1)
         begun = asyncio.Event()
         task = asyncio.create_task(
-            play(
+            run_load(
                 [{TopicPartition(topic, 0): PerCent(50)}],
                 KafkaSettings(bootstrap_servers=running.bootstrap_servers),
                 Load(row_s=0.2, bytes_per_per_cent=10_000, duration_s=3, delivery_s=1),

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from binwright.shell.bus import KafkaBus
-from binwright.shell.settings import KafkaSettings
+from binwright.kafka.bus import KafkaBus
+from binwright.runtime.settings import KafkaSettings
 
 pytestmark = pytest.mark.integration
 
@@ -28,6 +28,6 @@ async def test_topics_are_made_and_written(broker: str) -> None:
         assert sum([await bus.end("made", number) for number in range(4)]) > 0
 
 
-def test_without_topics_it_says_so() -> None:
+def test_without_topics_it_is_an_error() -> None:
     done = subprocess.run(LOAD, capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, "no topics" in done.stderr) == (2, True)

@@ -12,19 +12,19 @@ from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 
 from binwright.core.errors import BrokerUnavailable
-from binwright.core.messages import Measurement, PartitionRate
-from binwright.core.ports import LogSample
-from binwright.core.rate import TopicRates
+from binwright.core.ports.kafka import LogSample
+from binwright.core.protocol.measurements import Measurement, PartitionRate
+from binwright.core.protocol.wire import decode_measurement
+from binwright.core.rates.estimator import TopicRates
 from binwright.core.selection import Selection
-from binwright.core.wire import decode_measurement
-from binwright.embedded.broker import run_broker
+from binwright.embedded.kafka.broker import run_broker
+from binwright.kafka.bus import KafkaBus
+from binwright.kafka.client import ClusterClient, client_options
 from binwright.monitor.__main__ import run
+from binwright.monitor.kafka_logs import KafkaLogs
 from binwright.monitor.log_dirs import DescribeLogDirs, sizes
-from binwright.monitor.sizes import KafkaLogs
-from binwright.shell.broker import Cluster, client_options
-from binwright.shell.bus import KafkaBus
-from binwright.shell.settings import KafkaSettings, Settings
-from binwright.testing.logs import look
+from binwright.runtime.settings import KafkaSettings, Settings
+from binwright.testing.log_sampler import sample_topics
 
 pytestmark = pytest.mark.integration
 
@@ -48,8 +48,8 @@ class World:
         ]
         await asyncio.gather(*sent)
 
-    async def look(self, topic: str) -> dict[int, LogSample | None]:
-        return dict((await look(self.logs, topic))[topic])
+    async def sample_topics(self, topic: str) -> dict[int, LogSample | None]:
+        return dict((await sample_topics(self.logs, topic))[topic])
 
     async def delete_records(self, topic: str, before: int) -> None:
         wanted = {TopicPartition(topic, 0): RecordsToDelete(before_offset=before)}
@@ -72,17 +72,17 @@ def topic(request: pytest.FixtureRequest) -> str:
     return str(request.node.name)
 
 
-async def until(look: Callable[[], Awaitable[bool]]) -> None:
-    while not await look():  # noqa: ASYNC110 - a broker calls nobody back
+async def until(sample_topics: Callable[[], Awaitable[bool]]) -> None:
+    while not await sample_topics():  # noqa: ASYNC110 - a broker calls nobody back
         await asyncio.sleep(0.05)
 
 
-async def test_a_sample_tells_bytes_and_offsets_of_every_partition(
+async def test_a_sample_holds_bytes_and_offsets_of_every_partition(
     world: World, topic: str
 ) -> None:
     await world.bus.ensure(topic, 2, {})
     await world.write(topic, 100, partition=1)
-    empty, written = (await world.look(topic)).values()
+    empty, written = (await world.sample_topics(topic)).values()
     assert empty == LogSample(leader=1, start=0, end=0, size=0)
     assert written
     assert (written.leader, written.start, written.end) == (1, 0, 100)
@@ -90,33 +90,33 @@ async def test_a_sample_tells_bytes_and_offsets_of_every_partition(
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
-async def test_every_version_of_the_request_says_the_same(
+async def test_every_version_of_the_request_returns_the_same(
     world: World, topic: str, version: int
 ) -> None:
     topic = topic.replace("[", "-").replace("]", "")
     await world.bus.ensure(topic, 1, {})
     await world.write(topic, 10)
-    sample = (await world.look(topic))[0]
-    async with Cluster(world.kafka) as cluster:
-        answer: Any = await cluster.ask(1, DescribeLogDirs({topic: [0]}, version))
+    sample = (await world.sample_topics(topic))[0]
+    async with ClusterClient(world.kafka) as cluster:
+        answer: Any = await cluster.send_request(1, DescribeLogDirs({topic: [0]}, version))
     assert version == answer.API_VERSION
     assert sample
     assert sizes(answer) == {(topic, 0): sample.size}
 
 
 async def test_a_missing_topic_is_left_out(world: World, topic: str) -> None:
-    assert await look(world.logs, topic) == {topic: {}}
+    assert await sample_topics(world.logs, topic) == {topic: {}}
 
 
 async def test_new_partitions_and_topics_show_in_the_next_pass(world: World, topic: str) -> None:
     await world.bus.ensure(topic, 1, {})
-    assert list(await world.look(topic)) == [0]
+    assert list(await world.sample_topics(topic)) == [0]
     await world.bus.ensure(topic, 3, {})
-    assert sorted(await world.look(topic)) == [0, 1, 2]
+    assert sorted(await world.sample_topics(topic)) == [0, 1, 2]
     await world.admin.delete_topics([topic])
 
     async def is_gone() -> bool:
-        return not (await look(world.logs, topic))[topic]
+        return not (await sample_topics(world.logs, topic))[topic]
 
     await until(is_gone)
 
@@ -125,17 +125,17 @@ async def test_of_many_partitions_sizes_are_asked_in_turns(world: World, topic: 
     await world.bus.ensure(topic, 9, {})
 
     async def is_there() -> bool:
-        return all((await world.look(topic)).values())
+        return all((await world.sample_topics(topic)).values())
 
     await until(is_there)
     async with KafkaLogs(world.kafka, sizes_per_pass=4) as logs:
-        told = []
+        result = []
         for _ in range(3):
-            samples = (await look(logs, topic))[topic]
+            samples = (await sample_topics(logs, topic))[topic]
             assert all(samples.values())  # offsets always
-            told.append({p for p, s in samples.items() if s and s.size is not None})
-    assert sorted(map(len, told)) == [3, 3, 3]
-    assert set.union(*told) == set(range(9))
+            result.append({p for p, s in samples.items() if s and s.size is not None})
+    assert sorted(map(len, result)) == [3, 3, 3]
+    assert set.union(*result) == set(range(9))
 
 
 async def test_topics_are_found_by_pattern_and_kafkas_own_left_out(
@@ -156,7 +156,7 @@ async def test_topics_are_found_by_pattern_and_kafkas_own_left_out(
     }
 
 
-async def test_a_topic_made_anew_under_its_name_has_no_rate_at_first(
+async def test_a_topic_recreated_under_its_name_has_no_rate_at_first(
     world: World, topic: str
 ) -> None:
     """Also where its new log has outgrown the old one by the next look."""
@@ -168,23 +168,23 @@ async def test_a_topic_made_anew_under_its_name_has_no_rate_at_first(
     await world.admin.delete_topics([topic])
 
     async def is_gone() -> bool:
-        return not (await look(world.logs, topic))[topic]
+        return not (await sample_topics(world.logs, topic))[topic]
 
     await until(is_gone)
     await world.bus.ensure(topic, 1, {})
     await world.write(topic, 200)
-    anew = await measured(world, topic, rates)
-    assert (anew.rate, anew.quality, anew.end) == (None, "warming", 200)
+    again = await measured(world, topic, rates)
+    assert (again.rate, again.quality, again.end) == (None, "warming", 200)
 
 
 async def measured(world: World, topic: str, rates: TopicRates) -> PartitionRate:
     now = asyncio.get_running_loop().time
     asked = now()
-    samples = await world.look(topic)
+    samples = await world.sample_topics(topic)
     return rates.feed((asked + now()) / 2, samples)[0]
 
 
-async def test_deleted_records_and_segments_do_not_bend_the_rate(world: World, topic: str) -> None:
+async def test_deleted_records_and_segments_do_not_distort_rates(world: World, topic: str) -> None:
     """Sizes fall by whole segments, starts move; what was written in between still counts."""
     small_segments = {"segment.bytes": str(1 << 20), "file.delete.delay.ms": "0"}
     await world.bus.ensure(topic, 1, small_segments)
@@ -215,14 +215,14 @@ async def test_a_steady_load_is_measured_as_what_was_appended(world: World, topi
     monitor = asyncio.create_task(run(settings))
     producing = asyncio.create_task(produce(world, topic))
     try:
-        said = await heard(world, metrics, 50)
+        message = await received(world, metrics, 50)
         appended = await true_rate(world, topic)
     finally:
         for task in (producing, monitor):
             task.cancel()
         await asyncio.gather(producing, monitor, return_exceptions=True)
-    assert {m.topic for m in said if m.count} == {topic}
-    last = next(m for m in reversed(said) if m.count).partitions[0]
+    assert {m.topic for m in message if m.count} == {topic}
+    last = next(m for m in reversed(message) if m.count).partitions[0]
     assert last.rate == pytest.approx(appended, rel=0.3)  # the machine is busy: loosely
     assert last.bytes_per_record == pytest.approx(len(RECORD), rel=0.2)
 
@@ -232,14 +232,14 @@ async def produce(world: World, topic: str) -> None:
         await asyncio.gather(world.write(topic, 20), asyncio.sleep(0.02))
 
 
-async def heard(world: World, metrics: str, count: int) -> list[Measurement]:
+async def received(world: World, metrics: str, count: int) -> list[Measurement]:
     await until(lambda: exists(world, metrics))
     reader = await world.bus.reader(metrics, 0, 0)
-    said: list[Measurement] = []
-    while len(said) < count:
-        said += [decode_measurement(record.value) for record in await reader.read(1)]
+    message: list[Measurement] = []
+    while len(message) < count:
+        message += [decode_measurement(record.value) for record in await reader.read(1)]
     await reader.close()
-    return said
+    return message
 
 
 async def exists(world: World, topic: str) -> bool:
@@ -249,23 +249,23 @@ async def exists(world: World, topic: str) -> bool:
 async def true_rate(world: World, topic: str) -> float:
     """Return the bytes/s that the log grows by, from two looks at it."""
     loop = asyncio.get_running_loop()
-    (old,), begin = (await world.look(topic)).values(), loop.time()
+    (old,), begin = (await world.sample_topics(topic)).values(), loop.time()
     await asyncio.sleep(2)
-    (new,), end = (await world.look(topic)).values(), loop.time()
+    (new,), end = (await world.sample_topics(topic)).values(), loop.time()
     assert old
     assert new
     return ((new.size or 0) - (old.size or 0)) / (end - begin)
 
 
-async def test_a_broker_restart_leaves_a_gap_and_no_more(tmp_path: Path, topic: str) -> None:
+async def test_a_broker_restart_leaves_a_gap_in_measurements(tmp_path: Path, topic: str) -> None:
     async with asyncio.timeout(DEADLINE_S), run_broker(tmp_path) as running:
         kafka = KafkaSettings(bootstrap_servers=running.bootstrap_servers)
         async with KafkaBus(kafka) as bus, KafkaLogs(kafka, answer_s=2) as logs:
             await bus.ensure(topic, 1, {})
             await bus.publish(topic, 0, b"k", RECORD)
-            before = await look(logs, topic)
+            before = await sample_topics(logs, topic)
             await running.stop()
             with pytest.raises(BrokerUnavailable):
-                await look(logs, topic)
+                await sample_topics(logs, topic)
             await running.start()
-            assert await look(logs, topic) == before
+            assert await sample_topics(logs, topic) == before

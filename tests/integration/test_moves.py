@@ -10,13 +10,13 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
-from binwright.embedded.broker import Broker
-from binwright.monitor.sizes import KafkaLogs
-from binwright.shell.broker import client_options
-from binwright.shell.settings import KafkaSettings
+from binwright.embedded.kafka.broker import Broker
+from binwright.kafka.client import client_options
+from binwright.monitor.kafka_logs import KafkaLogs
+from binwright.runtime.settings import KafkaSettings
 
-from .conftest import Backstage
-from .metering import WINDOW_S, Meter, Writer, longest_off
+from .conftest import BackgroundLoop
+from .metering import WINDOW_S, BatchProducer, Meter, longest_deviation
 
 pytestmark = pytest.mark.integration
 
@@ -29,7 +29,7 @@ class Stage:
 
     def __init__(self, brokers: tuple[Broker, ...], meter: Meter) -> None:
         self.brokers, self.meter = brokers, meter
-        self.writers: dict[str, Writer] = {}
+        self.writers: dict[str, BatchProducer] = {}
 
     async def until(self, holds: Callable[[], bool]) -> None:
         async with asyncio.timeout(DEADLINE_S / 2):
@@ -37,21 +37,21 @@ class Stage:
                 await asyncio.sleep(0.05)
 
     async def passes(self, topic: str, count: int) -> None:
-        said = self.meter.said[topic]
-        wanted = len(said) + count
-        await self.until(lambda: len(said) >= wanted)
+        message = self.meter.reported[topic]
+        wanted = len(message) + count
+        await self.until(lambda: len(message) >= wanted)
 
     def quality(self, topic: str) -> str:
-        said = self.meter.said[topic]
-        return said[-1][1].quality if said else ""
+        message = self.meter.reported[topic]
+        return message[-1][1].quality if message else ""
 
     def leader(self, topic: str) -> int | None:
-        return self.meter.said[topic][-1][1].leader
+        return self.meter.reported[topic][-1][1].leader
 
     def off_s(self, topic: str) -> float:
         errors = self.meter.errors(topic, self.writers[topic].ledger)
         assert len(errors) > 10
-        return longest_off(errors, 0.25)
+        return longest_deviation(errors, 0.25)
 
 
 @asynccontextmanager
@@ -70,7 +70,7 @@ async def staged(brokers: tuple[Broker, ...], topics: dict[str, list[int]]) -> A
         await admin.close()
         stage = Stage(brokers, Meter(logs, frozenset(topics)))
         async with AIOKafkaProducer(**client_options(kafka)) as producer:
-            stage.writers = {topic: Writer(producer, topic) for topic in topics}
+            stage.writers = {topic: BatchProducer(producer, topic) for topic in topics}
             works = [stage.meter.run(), *(writer.run() for writer in stage.writers.values())]
             tasks = [asyncio.create_task(work) for work in works]
             try:
@@ -94,20 +94,20 @@ def hanging(broker: Broker) -> Iterator[None]:
         os.kill(broker.pid, signal.SIGCONT)
 
 
-async def test_a_leader_that_moves_bends_no_rate(
-    backstage: Backstage, brokers: tuple[Broker, ...]
+async def test_a_leader_move_does_not_distort_rates(
+    background_loop: BackgroundLoop, brokers: tuple[Broker, ...]
 ) -> None:
     """Replicas differ in size, and the new leader is not the old one's continuation."""
     async with staged(brokers, {"moves": [1, 2, 3]}) as stage:
         assert stage.leader("moves") == 1
-        await backstage.run(brokers[0].stop())
+        await background_loop.run(brokers[0].stop())
         try:
             await stage.until(lambda: stage.leader("moves") in {2, 3})
             await stage.passes("moves", 30)
         finally:
-            await backstage.run(brokers[0].start())
+            await background_loop.run(brokers[0].start())
         assert stage.off_s("moves") <= WINDOW_S
-        rates = [rate.rate for _, rate in stage.meter.said["moves"] if rate.rate is not None]
+        rates = [rate.rate for _, rate in stage.meter.reported["moves"] if rate.rate is not None]
         assert min(rates) >= 0
 
 
@@ -116,30 +116,30 @@ async def test_a_broker_that_hangs_makes_its_own_partitions_stale(
 ) -> None:
     async with staged(brokers, {"steady": [1], "frozen": [2]}) as stage:
         with hanging(brokers[1]):
-            await stage.until(lambda: stage.meter.said["frozen"][-1][1].age_s > 1)
+            await stage.until(lambda: stage.meter.reported["frozen"][-1][1].age_s > 1)
             assert stage.quality("frozen") == "stale"
             await stage.passes("steady", 3)
             assert stage.quality("steady") == "measured"
-            assert stage.meter.said["steady"][-1][1].age_s < ANSWER_S
+            assert stage.meter.reported["steady"][-1][1].age_s < ANSWER_S
         await stage.until(lambda: stage.quality("frozen") == "measured")
         await stage.passes("frozen", 20)
         assert stage.off_s("steady") <= WINDOW_S
         assert stage.off_s("frozen") <= WINDOW_S
 
 
-async def test_a_partition_that_nobody_leads_is_stale_until_somebody_does(
-    backstage: Backstage, brokers: tuple[Broker, ...]
+async def test_a_partition_without_a_leader_is_stale_until_it_has_one(
+    background_loop: BackgroundLoop, brokers: tuple[Broker, ...]
 ) -> None:
     async with staged(brokers, {"alone": [3]}) as stage:
-        end = stage.meter.said["alone"][-1][1].end
-        await backstage.run(brokers[2].kill())
+        end = stage.meter.reported["alone"][-1][1].end
+        await background_loop.run(brokers[2].kill())
         try:
             await stage.until(lambda: stage.quality("alone") == "stale")
             await stage.passes("alone", 3)
             assert stage.quality("alone") == "stale"
         finally:
-            await backstage.run(brokers[2].start())
+            await background_loop.run(brokers[2].start())
         await stage.until(lambda: stage.quality("alone") == "measured")
         await stage.passes("alone", 20)
-        assert stage.meter.said["alone"][-1][1].end > end
+        assert stage.meter.reported["alone"][-1][1].end > end
         assert stage.off_s("alone") <= WINDOW_S

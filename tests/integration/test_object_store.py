@@ -12,29 +12,31 @@ import pytest
 from pyspark.sql.connect.client import DefaultChannelBuilder
 from pyspark.sql.connect.session import SparkSession
 from tests.consumer.writer.scene import CLUSTER, GROUP, LANDING, Scene
-from tests.integration.conftest import Backstage
-from tests.integration.object_store import BUCKET, ObjectStore, missing, run_object_store
+from tests.integration.conftest import BackgroundLoop
+from tests.integration.object_store import BUCKET, ObjectStore, missing_packages, run_object_store
 
-from binwright.consumer.staging import FileStaging
-from binwright.consumer.writer.housekeeping import HousekeepingRules
-from binwright.consumer.writer.lake import SparkLake
+from binwright.consumer.lake.spark_lake import SparkLake
+from binwright.consumer.staging.file_staging import FileStaging
+from binwright.consumer.writer.maintenance import MaintenanceConfig
 from binwright.consumer.writer.writers import Writers
 from binwright.core.model import TopicPartition
-from binwright.core.ports import Lake, Record, Staging, Table
-from binwright.core.writer.batch import Batch, FileSlice
-from binwright.core.writer.requests import WriterRules
-from binwright.core.writer.stamp import app_id, txn_version
-from binwright.embedded.java import find_java
-from binwright.embedded.server import silent
-from binwright.embedded.spark import Spark, run_spark
-from binwright.embedded.spark_jvm import s3_jars
-from binwright.shell.settings import LakeSettings
+from binwright.core.ports.kafka import Record
+from binwright.core.ports.lake import Batch, FileSlice, Lake, Table
+from binwright.core.ports.staging import Staging
+from binwright.core.writer.commit_version import app_id, txn_version
+from binwright.core.writer.requests import WriterConfig
+from binwright.embedded.java.installation import find_java
+from binwright.embedded.process.server import no_progress
+from binwright.embedded.spark.connect import SparkServer, run_spark
+from binwright.embedded.spark.jvm import s3_jars
+from binwright.runtime.settings import LakeSettings
 from binwright.testing.intake import FakeIntake
 
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.skipif(
-        bool(missing()), reason=f"not installed: {missing()} (pip install -e '.[dev]')"
+        bool(missing_packages()),
+        reason=f"not installed: {missing_packages()} (pip install -e '.[dev]')",
     ),
 ]
 
@@ -43,27 +45,31 @@ P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
 
 @asynccontextmanager
-async def _spark(directory: "pytest.TempPathFactory", store: ObjectStore) -> AsyncIterator[Spark]:
-    jars = await s3_jars(await find_java(), silent)
+async def _spark(
+    directory: "pytest.TempPathFactory", store: ObjectStore
+) -> AsyncIterator[SparkServer]:
+    jars = await s3_jars(await find_java(), no_progress)
     home = directory.mktemp("spark-s3")
     async with run_spark(home, settings=store.spark_settings(), jars=jars) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def store(backstage: Backstage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+def store(
+    background_loop: BackgroundLoop, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ObjectStore]:
     """An S3 with a bucket."""
-    with backstage.entered(run_object_store(tmp_path_factory.mktemp("moto"))) as running:
+    with background_loop.entered(run_object_store(tmp_path_factory.mktemp("moto"))) as running:
         running.make_bucket()
         yield running
 
 
 @pytest.fixture(scope="module")
 def url(
-    backstage: Backstage, tmp_path_factory: pytest.TempPathFactory, store: ObjectStore
+    background_loop: BackgroundLoop, tmp_path_factory: pytest.TempPathFactory, store: ObjectStore
 ) -> Iterator[str]:
     """A Spark Connect server that reaches it."""
-    with backstage.entered(_spark(tmp_path_factory, store)) as running:
+    with background_loop.entered(_spark(tmp_path_factory, store)) as running:
         yield running.url
 
 
@@ -109,9 +115,9 @@ class Bucket:
         async def open_lake() -> Lake:
             return tables
 
-        def rules(topic: str, term: int) -> WriterRules:
+        def config(topic: str, term: int) -> WriterConfig:
             table = Table(topic, GROUP, CLUSTER)
-            return WriterRules(
+            return WriterConfig(
                 table=table, writer=name, term=term, from_latest=False, freshness_s=1.0
             )
 
@@ -121,10 +127,10 @@ class Bucket:
             landing_topic=LANDING,
             intake=FakeIntake(self.scene.topics, GROUP),
             staging=self.staging,
-            rules=rules,
-            housekeeping=HousekeepingRules(),
+            config=config,
+            maintenance=MaintenanceConfig(),
             on_lost=lambda _: self.lost.append(name),
-            on_written=lambda _: None,
+            on_writing_stopped=lambda _: None,
             on_gap=lambda gap: self.gaps.append(dict(gap)),
         )
         async with tables:
@@ -170,9 +176,7 @@ async def test_staged_objects_land_once_and_are_deleted(
     assert await asyncio.to_thread(bucket.landed, spark) == once(p0=8, p1=3)
 
 
-async def test_a_later_writer_shuts_the_earlier_one_out(
-    bucket: Bucket, spark: SparkSession
-) -> None:
+async def test_a_later_writer_fences_the_earlier_one(bucket: Bucket, spark: SparkSession) -> None:
     """What the earlier one still had in flight is skipped."""
     await bucket.scene.land({P: (0, 5)})
     async with bucket.writer("w1", term=1_000):
@@ -194,7 +198,7 @@ async def test_a_later_writer_shuts_the_earlier_one_out(
     assert await asyncio.to_thread(bucket.landed, spark) == twice, "epoch 3 was none of theirs"
 
 
-async def test_a_new_writer_goes_on_where_the_table_ends(
+async def test_a_new_writer_continues_where_the_table_ends(
     bucket: Bucket, spark: SparkSession
 ) -> None:
     """What was announced before is announced still: only the stamp in the table tells."""
@@ -221,7 +225,7 @@ async def test_an_object_that_is_gone_is_not_present(bucket: Bucket) -> None:
     staging: Staging = bucket.staging
     await staging.write("orders", "a.parquet", {P: [Record(0, 0, None, b"x")]})
 
-    assert set(await staging.present("orders", ["a.parquet", "b.parquet"])) == {"a.parquet"}
+    assert set(await staging.readable("orders", ["a.parquet", "b.parquet"])) == {"a.parquet"}
     assert set(await staging.existing("orders", ["a.parquet", "b.parquet"])) == {"a.parquet"}
     await staging.delete("orders", ["a.parquet", "b.parquet"])
     assert not await asyncio.to_thread(bucket.staged)

@@ -9,22 +9,27 @@ from pathlib import Path
 import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
-from tests.integration.topics import created
+from tests.integration.topics import create_topic
 
 from binwright.consumer.__main__ import consume
 from binwright.controller.__main__ import control
-from binwright.core import wire
 from binwright.core.errors import SettingsError
-from binwright.core.messages import Report
 from binwright.core.model import Slot
+from binwright.core.protocol import wire
+from binwright.core.protocol.reports import Report
 from binwright.core.selection import Selection
+from binwright.kafka.bus import KafkaBus
+from binwright.kafka.client import client_options
+from binwright.kafka.control_records import (
+    CONTROLLER_PARTITION,
+    LANDING_PARTITIONS,
+    METADATA_CONFIG,
+    inbound,
+)
+from binwright.kafka.topics import selected_topics
 from binwright.monitor.__main__ import run
-from binwright.shell.broker import client_options
-from binwright.shell.bus import KafkaBus
-from binwright.shell.letters import INBOX, LANDING_PARTITIONS, METADATA_CONFIG, inbound
-from binwright.shell.run import meanwhile
-from binwright.shell.settings import KafkaSettings, Settings, load_settings
-from binwright.shell.topics import selected_topics
+from binwright.runtime.run import background_tasks
+from binwright.runtime.settings import KafkaSettings, Settings, load_settings
 
 pytestmark = pytest.mark.integration
 
@@ -42,7 +47,7 @@ class System:
     reading: set[str] = field(default_factory=set)  # topics, as last reported
 
     async def listen(self) -> None:
-        reader = await self.bus.reader(self.settings.metadata_topic, INBOX, 0)
+        reader = await self.bus.reader(self.settings.metadata_topic, CONTROLLER_PARTITION, 0)
         async for _, message in inbound(reader):
             if isinstance(message, Report):
                 self.reading = {p.topic for p in message.reading}
@@ -89,22 +94,25 @@ async def system(broker: str, tmp_path: Path) -> AsyncIterator[System]:
         await bus.ensure(settings.metadata_topic, 2, METADATA_CONFIG)
         made = System(settings, bus)
         services = (run(load_settings(**common)), control(settings), consume(settings, Slot(0)))
-        async with meanwhile(made.listen(), *services):
+        async with background_tasks(made.listen(), *services):
             yield made
 
 
-async def test_a_topic_that_is_created_later_is_read_and_nobody_is_told(system: System) -> None:
+async def test_a_topic_that_is_created_later_is_read_without_new_settings(system: System) -> None:
     kafka = system.settings.kafka
     old, new = f"{GROUP}-old", f"{GROUP}-new"
-    await created(kafka, f"not-{GROUP}", 1)
-    await created(kafka, old, 1)
+    await create_topic(kafka, f"not-{GROUP}", 1)
+    await create_topic(kafka, old, 1)
     await system.until_read(old)
-    await created(kafka, new, 2)
+    await create_topic(kafka, new, 2)
     async with AIOKafkaProducer(**client_options(kafka)) as producer:
         await producer.send_and_wait(new, b"{}", partition=1)
     await system.until_read(old, new)
-    assert system.settings.landed is not None
-    assert await selected_topics(kafka, system.settings.landed) == (new, old)  # what is audited
+    assert system.settings.landed_topics is not None
+    assert await selected_topics(kafka, system.settings.landed_topics) == (
+        new,
+        old,
+    )  # what is audited
     while new not in await system.staged():  # noqa: ASYNC110 - as above
         await asyncio.sleep(0.2)
     admin = AIOKafkaAdminClient(**client_options(kafka))
@@ -118,10 +126,10 @@ async def test_a_topic_that_is_created_later_is_read_and_nobody_is_told(system: 
     assert await system.measured() == {old, new}
 
 
-async def test_patterns_that_no_topic_fits_are_told_to_who_asks_for_the_topics(broker: str) -> None:
+async def test_patterns_that_match_no_topic_are_an_error(broker: str) -> None:
     kafka = KafkaSettings(bootstrap_servers=broker)
     nothing = Selection(patterns=(re.compile("no-such-.*"), re.compile("nor-.*")))
-    with pytest.raises(SettingsError, match=r"no topic at .* fits no-such-\.\*, nor-\.\*"):
+    with pytest.raises(SettingsError, match=r"no topic at .* matches no-such-\.\*, nor-\.\*"):
         await selected_topics(kafka, nothing)
     named = nothing.including({"orders"})
     assert await selected_topics(kafka, named) == ("orders",)

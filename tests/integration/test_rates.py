@@ -13,13 +13,13 @@ import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 
-from binwright.embedded.broker import run_broker
-from binwright.monitor.sizes import KafkaLogs
-from binwright.shell.broker import client_options
-from binwright.shell.bus import KafkaBus
-from binwright.shell.settings import KafkaSettings
+from binwright.embedded.kafka.broker import run_broker
+from binwright.kafka.bus import KafkaBus
+from binwright.kafka.client import client_options
+from binwright.monitor.kafka_logs import KafkaLogs
+from binwright.runtime.settings import KafkaSettings
 
-from .metering import NOISE, WINDOW_S, Ledger, Meter, Writer, longest_off
+from .metering import NOISE, WINDOW_S, BatchProducer, Ledger, Meter, longest_deviation
 
 pytestmark = pytest.mark.integration
 
@@ -64,20 +64,20 @@ class Play:
         return found
 
     def starts(self, topic: str) -> set[int]:
-        return {rate.start for _, rate in self.meter.said[topic]}
+        return {rate.start for _, rate in self.meter.reported[topic]}
 
     def sizes_fell(self, topic: str) -> bool:
-        sizes = [rate.size or 0 for _, rate in self.meter.said[topic]]
+        sizes = [rate.size or 0 for _, rate in self.meter.reported[topic]]
         return any(new < old for old, new in pairwise(sizes))
 
 
-async def resize(writer: Writer) -> None:
+async def resize(writer: BatchProducer) -> None:
     for record_bytes in (1000, 50, 5000):
         writer.record_bytes = record_bytes
         await asyncio.sleep(PLAY_S / 3)
 
 
-async def delete(admin: AIOKafkaAdminClient, writer: Writer) -> None:
+async def delete(admin: AIOKafkaAdminClient, writer: BatchProducer) -> None:
     while True:
         await asyncio.sleep(0.5)
         before = RecordsToDelete(before_offset=writer.ledger.ends[-1])
@@ -105,7 +105,7 @@ async def play(directory: Path) -> Play:
                 await bus.ensure(topic, 1, config)
             meter = Meter(logs, frozenset(LOADS))
             ledgers = await load(kafka, meter)
-        ledgers["transactions"] = Ledger.of_segments(directory / "data" / "transactions-0")
+        ledgers["transactions"] = Ledger.from_segments(directory / "data" / "transactions-0")
         return Play(meter, ledgers)
 
 
@@ -120,7 +120,7 @@ async def load(kafka: KafkaSettings, meter: Meter) -> dict[str, Ledger]:
         await admin.start()
         by = {"lz4": lz4, "zstd": zstd}
         names = [topic for topic in LOADS if topic not in ("idle", "transactions")]
-        writers = {topic: Writer(by.get(topic, plain), topic) for topic in names}
+        writers = {topic: BatchProducer(by.get(topic, plain), topic) for topic in names}
         writers["compacted"].keys = 3
         works = [
             meter.run(),
@@ -151,7 +151,7 @@ def test_a_steady_load_is_measured_as_what_was_stored(played: Play, topic: str, 
     # Size and offset are asked one after the other: what comes in between counts at a window's
     # edge. Of 30 s that is a fifteenth of what it is of 2.
     assert max(errors) <= 0.15
-    assert {r.quality for _, r in played.meter.said[topic]} == {"warming", "measured"}
+    assert {r.quality for _, r in played.meter.reported[topic]} == {"warming", "measured"}
 
 
 def test_transactions_count_with_their_markers_committed_or_not(played: Play) -> None:
@@ -159,23 +159,23 @@ def test_transactions_count_with_their_markers_committed_or_not(played: Play) ->
 
 
 @pytest.mark.parametrize("topic", ["by-size", "by-time", "deleted", "resized"])
-def test_what_is_taken_away_bends_no_rate(played: Play, topic: str) -> None:
+def test_deleted_records_do_not_distort_rates(played: Play, topic: str) -> None:
     assert len(played.starts(topic)) > 2
     assert played.sizes_fell(topic)
-    assert longest_off(played.errors(topic), 0.25) <= WINDOW_S
+    assert longest_deviation(played.errors(topic), 0.25) <= WINDOW_S
 
 
-def test_compaction_bends_no_rate(played: Play) -> None:
+def test_compaction_does_not_distort_rates(played: Play) -> None:
     assert played.sizes_fell("compacted")
-    assert longest_off(played.errors("compacted"), 0.25) <= WINDOW_S
+    assert longest_deviation(played.errors("compacted"), 0.25) <= WINDOW_S
 
 
 def test_an_idle_partition_is_measured_at_nothing(played: Play) -> None:
-    said = [rate for _, rate in played.meter.said["idle"]]
-    assert {rate.rate for rate in said[1:]} == {0.0}
-    assert said[-1].quality == "measured"
+    message = [rate for _, rate in played.meter.reported["idle"]]
+    assert {rate.rate for rate in message[1:]} == {0.0}
+    assert message[-1].quality == "measured"
 
 
 def test_no_rate_is_ever_negative(played: Play) -> None:
-    rates = [rate.rate for said in played.meter.said.values() for _, rate in said]
+    rates = [rate.rate for message in played.meter.reported.values() for _, rate in message]
     assert min(rate for rate in rates if rate is not None) >= 0

@@ -9,15 +9,18 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from binwright.cli.record import Place, Recorder, Replayer
-from binwright.core import wire
+from binwright.cli.measurements.record import Recorder
+from binwright.cli.measurements.recording_location import RecordingLocation
+from binwright.cli.measurements.replay import Replayer
 from binwright.core.errors import SettingsError, StreamError
-from binwright.core.messages import Measurement, PartitionRate
 from binwright.core.model import BytesPerSecond
-from binwright.lab import recording, streams
-from binwright.shell.bus import KafkaBus
-from binwright.shell.letters import METRICS_CONFIG
-from binwright.shell.settings import Settings
+from binwright.core.protocol import wire
+from binwright.core.protocol.measurements import Measurement, PartitionRate
+from binwright.kafka.bus import KafkaBus
+from binwright.kafka.control_records import METRICS_CONFIG
+from binwright.lab import streams
+from binwright.ops.recording import recording
+from binwright.runtime.settings import Settings
 
 pytestmark = pytest.mark.integration
 
@@ -25,7 +28,7 @@ DEADLINE_S = 300.0  # a cold Spark on a busy machine takes its time
 QUIET = Console(quiet=True)
 
 
-def said(number: int) -> Measurement:
+def sent(number: int) -> Measurement:
     rate = PartitionRate(0, BytesPerSecond(number * 1000.0), 30, number, 0, None)
     return Measurement(
         topic="orders",
@@ -43,15 +46,15 @@ def at(broker: str, topic: str) -> Settings:
     return Settings.model_validate({"kafka": kafka, "monitor": {"topic": topic}})
 
 
-async def say(settings: Settings, count: int) -> None:
+async def publish(settings: Settings, count: int) -> None:
     async with KafkaBus(settings.kafka) as bus:
         await bus.ensure(settings.monitor.topic, 1, METRICS_CONFIG)
         for number in range(count):
-            message = said(number)
+            message = sent(number)
             await bus.publish(settings.monitor.topic, 0, b"orders", wire.encode(message))
 
 
-async def heard(settings: Settings, count: int) -> list[Measurement]:
+async def received(settings: Settings, count: int) -> list[Measurement]:
     async with KafkaBus(settings.kafka) as bus:
         reader = await bus.reader(settings.monitor.topic, 0, 0)
         found: list[Measurement] = []
@@ -61,23 +64,25 @@ async def heard(settings: Settings, count: int) -> list[Measurement]:
         return found
 
 
-async def recorded_and_replayed(place: Place, broker: str, name: str) -> list[Measurement]:
+async def recorded_and_replayed(
+    location: RecordingLocation, broker: str, name: str
+) -> list[Measurement]:
     original, again = at(broker, name), at(broker, f"{name}.again")
     async with asyncio.timeout(DEADLINE_S):
-        await say(original, 5)
-        await Recorder(place, original, from_beginning=True, seconds=1.5).run()
-        await Replayer(place, again, math.inf).run()
-        return await heard(again, 5)
+        await publish(original, 5)
+        await Recorder(location, original, from_beginning=True, seconds=1.5).run()
+        await Replayer(location, again, math.inf).run()
+        return await received(again, 5)
 
 
 async def test_a_file_is_recorded_and_replayed(
     broker: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     file = tmp_path / "recorded.jsonl"
-    place = Place(QUIET, tmp_path, str(file), None)
-    found = await recorded_and_replayed(place, broker, request.node.name)
-    assert [m.partitions for m in found] == [said(n).partitions for n in range(5)]
-    assert recording.read(file).measurements == tuple(map(said, range(5)))
+    location = RecordingLocation(QUIET, tmp_path, str(file), None)
+    found = await recorded_and_replayed(location, broker, request.node.name)
+    assert [m.partitions for m in found] == [sent(n).partitions for n in range(5)]
+    assert recording.read(file).measurements == tuple(map(sent, range(5)))
     capacity = Settings().controller.capacity
     per_cent = [100 * 1000.0 * number / capacity for number in range(5)]
     assert [list(row.values()) for row in streams.read(file)] == [[rate] for rate in per_cent]
@@ -86,22 +91,22 @@ async def test_a_file_is_recorded_and_replayed(
 async def test_a_delta_table_is_recorded_and_replayed(
     broker: str, spark_url: str, lake: Path, request: pytest.FixtureRequest
 ) -> None:
-    place = Place(QUIET, lake, f"delta://{lake}/recorded", spark_url)
-    found = await recorded_and_replayed(place, broker, request.node.name)
-    assert [m.partitions for m in found] == [said(n).partitions for n in range(5)]
+    location = RecordingLocation(QUIET, lake, f"delta://{lake}/recorded", spark_url)
+    found = await recorded_and_replayed(location, broker, request.node.name)
+    assert [m.partitions for m in found] == [sent(n).partitions for n in range(5)]
     assert (lake / "recorded" / "_delta_log").is_dir()
     lab = ("lab", "packing", "--algorithms", "mwf", "--spark", spark_url)
     async with asyncio.timeout(DEADLINE_S):
-        code, out = await command(*lab, "--stream", place.name)
+        code, out = await command(*lab, "--stream", location.name)
     assert (code, "mwf" in out) == (0, True), out
 
 
-async def test_a_table_that_is_not_there_is_told(spark_url: str, lake: Path) -> None:
-    place = Place(QUIET, lake, f"delta://{lake}/nothing", spark_url)
+async def test_a_table_that_does_not_exist_is_reported(spark_url: str, lake: Path) -> None:
+    location = RecordingLocation(QUIET, lake, f"delta://{lake}/nothing", spark_url)
     with pytest.raises(StreamError, match="no recording"):
-        await place.read()
+        await location.read()
     with pytest.raises(SettingsError, match="name a directory"):
-        await Place(QUIET, lake, "delta://", spark_url).read()
+        await RecordingLocation(QUIET, lake, "delta://", spark_url).read()
 
 
 async def command(*arguments: str) -> tuple[int, str]:
@@ -118,7 +123,7 @@ async def test_the_commands_do_the_same(broker: str, tmp_path: Path) -> None:
     file = str(tmp_path / "recorded.jsonl")
     servers = ("--bootstrap-servers", broker)
     async with asyncio.timeout(DEADLINE_S):
-        await say(at(broker, "binwright.metrics"), 3)
+        await publish(at(broker, "binwright.metrics"), 3)
         code, out = await command(
             "record", "--to", file, "--from-beginning", "--seconds", "1.5", *servers
         )
@@ -127,7 +132,7 @@ async def test_the_commands_do_the_same(broker: str, tmp_path: Path) -> None:
         code, out = await command("lab", "packing", "--stream", file, "--algorithms", "mwf,sticky")
         assert (code, "mwf" in out, "sticky" in out) == (0, True, True), out
         code, out = await command("replay", file, "--flat-out", *servers)
-        assert (code, "said" in out) == (0, True), out
+        assert (code, "published" in out) == (0, True), out
         code, out = await command("top", "--json", "--filter", "orders", *servers)
         assert code == 0, out
         (row,) = json.loads(out)

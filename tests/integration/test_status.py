@@ -11,14 +11,18 @@ from typing import Any
 import pytest
 from tests.core.builders import measurement
 
-from binwright.core import wire
-from binwright.core.messages import Claim, Hello, Inbound, PartitionRate, Planned, TableReport
-from binwright.core.messages import Report as Told
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
-from binwright.shell.bus import KafkaBus
-from binwright.shell.letters import INBOX, METADATA_CONFIG, METRICS_CONFIG
-from binwright.shell.run import meanwhile
-from binwright.shell.settings import KafkaSettings
+from binwright.core.protocol import wire
+from binwright.core.protocol.commands import Claim
+from binwright.core.protocol.measurements import PartitionRate
+from binwright.core.protocol.messages import Inbound
+from binwright.core.protocol.plans import Planned
+from binwright.core.protocol.reports import Hello, TableReport
+from binwright.core.protocol.reports import Report as Told
+from binwright.kafka.bus import KafkaBus
+from binwright.kafka.control_records import CONTROLLER_PARTITION, METADATA_CONFIG, METRICS_CONFIG
+from binwright.runtime.run import background_tasks
+from binwright.runtime.settings import KafkaSettings
 
 pytestmark = pytest.mark.integration
 
@@ -28,9 +32,9 @@ P, Q = TopicPartition("status-orders", 0), TopicPartition("status-orders", 1)
 A, B = Slot(0), Slot(1)
 
 
-async def said(bus: KafkaBus, group: str, message: Inbound) -> int:
+async def sent(bus: KafkaBus, group: str, message: Inbound) -> int:
     topic = f"{group}.metadata"
-    return await bus.publish(topic, INBOX, wire.key(message), wire.encode(message))
+    return await bus.publish(topic, CONTROLLER_PARTITION, wire.key(message), wire.encode(message))
 
 
 @asynccontextmanager
@@ -39,8 +43,8 @@ async def playing(
 ) -> AsyncIterator[None]:
     """Say what a group says whose consumer 0 reads and writes everything, every second."""
     await bus.ensure(f"{group}.metadata", 3, METADATA_CONFIG)
-    term = await said(bus, group, Claim(controller="c"))
-    epoch = await said(bus, group, Hello(slot=A, process="a", version="1"))
+    term = await sent(bus, group, Claim(controller="c"))
+    epoch = await sent(bus, group, Hello(slot=A, process="a", version="1"))
     rates = dict.fromkeys(targets, BytesPerSecond(1e6))
     plan = Planned(
         term=term,
@@ -51,7 +55,7 @@ async def playing(
         rates=rates,
         targets=targets,
     )
-    await said(bus, group, plan)
+    await sent(bus, group, plan)
     table = TableReport(state="landing", committed={P: 4, Q: 2}, age_s=1.5, pending_bytes=99)
     report = Told(
         slot=A,
@@ -62,14 +66,14 @@ async def playing(
         writing={"status-orders": table},
         rate=5e5,
     )
-    await said(bus, group, report)
+    await sent(bus, group, report)
 
     async def go_on() -> None:
         while True:
             await asyncio.sleep(1.0)
-            await said(bus, group, report)
+            await sent(bus, group, report)
 
-    async with meanwhile(go_on()):
+    async with background_tasks(go_on()):
         yield
 
 
@@ -93,7 +97,7 @@ async def measure(bus: KafkaBus) -> None:
     await bus.publish("binwright.metrics", 0, wire.key(rates), wire.encode(rates))
 
 
-async def test_every_group_is_found_and_told(broker: str) -> None:
+async def test_every_group_is_found_and_shown(broker: str) -> None:
     async with (
         KafkaBus(KafkaSettings(bootstrap_servers=broker)) as bus,
         playing(bus, "status-moving", {P: A, Q: B}),
@@ -116,7 +120,7 @@ async def test_every_group_is_found_and_told(broker: str) -> None:
         assert "status-moving  moving  1 consumer, 2 partitions" in page.stdout
 
 
-async def test_watching_tells_what_changes(broker: str) -> None:
+async def test_watching_shows_changes(broker: str) -> None:
     async with (
         KafkaBus(KafkaSettings(bootstrap_servers=broker)) as bus,
         playing(bus, "status-watched", {P: A, Q: A}),
@@ -130,7 +134,7 @@ async def test_watching_tells_what_changes(broker: str) -> None:
             async with asyncio.timeout(DEADLINE_S):
                 (first,) = json.loads(await watching.stdout.readline())
                 assert [each["slot"] for each in first["consumers"]] == [0]
-                await said(bus, "status-watched", Hello(slot=B, process="b", version="1"))
+                await sent(bus, "status-watched", Hello(slot=B, process="b", version="1"))
                 slots = [0]
                 while slots != [0, 1]:
                     (latest,) = json.loads(await watching.stdout.readline())
@@ -141,7 +145,7 @@ async def test_watching_tells_what_changes(broker: str) -> None:
     assert watching.returncode == 0
 
 
-async def test_a_group_that_is_not_there_is_named(broker: str) -> None:
+async def test_a_group_that_does_not_exist_is_named(broker: str) -> None:
     done = await asked(broker, "--group", "nobodys")
     assert done.returncode == 1
     assert "there is no group nobodys here: no topic nobodys.metadata" in done.stderr

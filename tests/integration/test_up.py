@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
-from tests.integration.topics import created
+from tests.integration.topics import create_topic
 
-from binwright.shell.settings import KafkaSettings
+from binwright.runtime.settings import KafkaSettings
 
 pytestmark = pytest.mark.integration
 
@@ -39,7 +39,7 @@ async def produce(bootstrap: str, records: int) -> None:
             await producer.send("mine", value, key=b"%d" % number, partition=number % 4)
 
 
-async def make_anew(bootstrap: str) -> None:
+async def recreate(bootstrap: str) -> None:
     """Delete the topic and create it again, as soon as Kafka has deleted it."""
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
     await admin.start()
@@ -47,7 +47,7 @@ async def make_anew(bootstrap: str) -> None:
         await admin.delete_topics(["mine"])
     finally:
         await admin.close()
-    await created(KafkaSettings(bootstrap_servers=bootstrap), "mine", 4)
+    await create_topic(KafkaSettings(bootstrap_servers=bootstrap), "mine", 4)
 
 
 async def audited(bootstrap: str, lake: Path, enough: Callable[[Report], bool]) -> Report:
@@ -67,7 +67,7 @@ async def audited(bootstrap: str, lake: Path, enough: Callable[[Report], bool]) 
 
 
 @pytest.mark.parametrize("spark", [(), ("--cluster", "--spark-memory", "1g")])
-async def test_own_records_land_and_the_audit_says_so(
+async def test_own_records_land_and_pass_the_audit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: tuple[str, ...]
 ) -> None:
     """Also those of a topic that is deleted and made anew, and soon longer than it ever was."""
@@ -88,7 +88,7 @@ async def test_own_records_land_and_the_audit_says_so(
         once = await audited(bootstrap, lake, lambda report: bool(report["clean"]))
         assert once["rows"] == RECORDS
 
-        await make_anew(bootstrap)
+        await recreate(bootstrap)
         await produce(bootstrap, 2 * RECORDS)
         both = await audited(bootstrap, lake, lambda report: report["rows"] >= 3 * RECORDS)
         assert both["rows"] == 3 * RECORDS

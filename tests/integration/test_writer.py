@@ -13,14 +13,14 @@ from pyspark.sql.connect.client import DefaultChannelBuilder
 from pyspark.sql.connect.session import SparkSession
 from tests.consumer.writer.scene import CLUSTER, GROUP, LANDING, P, Q, Scene, once
 
-from binwright.consumer.staging import FileStaging
-from binwright.consumer.writer.housekeeping import HousekeepingRules
-from binwright.consumer.writer.opening import lake_opener
+from binwright.consumer.lake.opening import lake_opener
+from binwright.consumer.staging.file_staging import FileStaging
+from binwright.consumer.writer.maintenance import MaintenanceConfig
 from binwright.consumer.writer.writers import Writers
 from binwright.core.model import TopicPartition
-from binwright.core.ports import Table
-from binwright.core.writer.requests import WriterRules
-from binwright.shell.settings import LakeSettings
+from binwright.core.ports.lake import Table
+from binwright.core.writer.requests import WriterConfig
+from binwright.runtime.settings import LakeSettings
 from binwright.testing.intake import FakeIntake
 
 pytestmark = pytest.mark.integration
@@ -54,14 +54,14 @@ class Ground:
         """Wait until a writer says so."""
 
         def landed() -> bool:
-            told = {p: o for r in writers.reports().values() for p, o in r.committed.items()}
-            return all(told.get(p, 0) >= end for p, end in expected.items())
+            result = {p: o for r in writers.reports().values() for p, o in r.committed.items()}
+            return all(result.get(p, 0) >= end for p, end in expected.items())
 
         await self.until(landed)
 
     @asynccontextmanager
     async def writing(
-        self, *topics: str, housekeeping: HousekeepingRules | None = None
+        self, *topics: str, maintenance: MaintenanceConfig | None = None
     ) -> AsyncIterator[Writers]:
         """Run a process that writes these tables."""
         settings = LakeSettings(path=str(self.lake), spark=self.spark_url)
@@ -72,10 +72,10 @@ class Ground:
                 landing_topic=LANDING,
                 intake=FakeIntake(self.scene.topics, GROUP),
                 staging=self.scene.staging,
-                rules=self._rules,
-                housekeeping=housekeeping or HousekeepingRules(),
+                config=self._rules,
+                maintenance=maintenance or MaintenanceConfig(),
                 on_lost=lambda _: None,
-                on_written=lambda _: None,
+                on_writing_stopped=lambda _: None,
                 on_gap=lambda gap: self.gaps.append(dict(gap)),
             )
             running = asyncio.create_task(writers.run())
@@ -86,8 +86,8 @@ class Ground:
                 running.cancel()
                 await asyncio.wait({running})
 
-    def _rules(self, topic: str, term: int) -> WriterRules:
-        return WriterRules(
+    def _rules(self, topic: str, term: int) -> WriterConfig:
+        return WriterConfig(
             table=Table(topic, GROUP, CLUSTER),
             writer=f"w{next(self.writers)}",
             term=term,
@@ -142,12 +142,12 @@ async def test_a_file_that_lost_its_content_is_read_again(ground: Ground) -> Non
     assert ground.landed(P) == once(30)
 
 
-async def test_a_table_that_refuses_and_one_that_is_compacted_both_come_right(
+async def test_a_refusing_table_and_a_compacted_one_both_land_every_row(
     ground: Ground,
 ) -> None:
     scene = ground.scene
     async with ground.writing(
-        "orders", "clicks", housekeeping=HousekeepingRules(compact_files=3)
+        "orders", "clicks", maintenance=MaintenanceConfig(compact_files=3)
     ) as writers:
         await scene.land({P: (0, 10)})
         await scene.land({CLICKS: (0, 10)})

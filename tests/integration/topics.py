@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import TopicAlreadyExistsError, for_code
 
-from binwright.shell.broker import NOBODY, Cluster, client_options
-from binwright.shell.settings import KafkaSettings
+from binwright.kafka.client import NO_LEADER, ClusterClient, client_options
+from binwright.runtime.settings import KafkaSettings
 
 DEADLINE_S = 60.0
 
 
-async def created(
+async def create_topic(
     kafka: KafkaSettings,
     topic: str,
     partitions: int,
@@ -27,13 +27,13 @@ async def created(
     admin = AIOKafkaAdminClient(**client_options(kafka))
     await admin.start()
     try:
-        async with asyncio.timeout(DEADLINE_S), Cluster(kafka) as cluster:
+        async with asyncio.timeout(DEADLINE_S), ClusterClient(kafka) as cluster:
             while error := (await admin.create_topics([made])).topic_errors[0][1]:
                 assert for_code(error) is TopicAlreadyExistsError, for_code(error)
                 await asyncio.sleep(0.05)
             while True:
                 leaders = await cluster.leaders(topic)
-                if len(leaders) == partitions and NOBODY not in leaders.values():
+                if len(leaders) == partitions and NO_LEADER not in leaders.values():
                     return
                 await asyncio.sleep(0.05)
     finally:

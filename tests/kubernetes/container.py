@@ -1,4 +1,4 @@
-"""A container of the process kubelet: a process group, started again when it ends."""
+"""A container of the process kubelet: a process group, restarted when it ends."""
 
 import asyncio
 import os
@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from binwright.controller.kube.api import Obj
+from binwright.controller.kubernetes.api import Obj
 
 from .probes import passes
 from .volumes import Absent
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from .pod import Pod
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 4.0
-STEADY_S = 30.0  # after so long an end is not the same trouble any more
-SOON_S = 0.25  # from one look to the next until a probe passes
+STEADY_S = 30.0  # a container that lived so long is restarted without a longer pause
+FIRST_PROBES_S = 0.25  # between readiness probes until one passes
 CONFIG_S = 1.0
 
 
@@ -52,7 +52,7 @@ class Container:
         process = self._process
         return process.pid if process and process.returncode is None else None
 
-    async def live(self) -> None:
+    async def run(self) -> None:
         pause_s = FIRST_PAUSE_S
         loop = asyncio.get_running_loop()
         while True:  # until `stop` and the pod end it
@@ -60,7 +60,7 @@ class Container:
             try:
                 argv, variables = await self._prepared()
             except Absent as exc:
-                self._say(state={"waiting": {"reason": exc.reason, "message": str(exc)}})
+                self._set_status(state={"waiting": {"reason": exc.reason, "message": str(exc)}})
                 await asyncio.sleep(CONFIG_S)
                 continue
             await self._run(argv, variables)
@@ -69,24 +69,24 @@ class Container:
             if loop.time() - began > STEADY_S:
                 pause_s = FIRST_PAUSE_S
             ended, count = self.status["state"], self.status["restartCount"]
-            if count:  # the first time it starts again without much ado
-                told = f"back-off {pause_s:g}s restarting failed container={self._spec['name']}"
-                waiting = {"waiting": {"reason": "CrashLoopBackOff", "message": told}}
-                self._say(state=waiting, lastState=ended)
+            if count:  # the first restart is not reported as a crash loop
+                text = f"back-off {pause_s:g}s restarting failed container={self._spec['name']}"
+                waiting = {"waiting": {"reason": "CrashLoopBackOff", "message": text}}
+                self._set_status(state=waiting, lastState=ended)
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-            self._say(restartCount=count + 1, lastState=ended)
+            self._set_status(restartCount=count + 1, lastState=ended)
 
     def _stopped(self) -> bool:
         return self._stopping
 
     async def stop(self, grace_s: float) -> None:
-        """Ask it to end, and make it end after `grace_s`."""
+        """Send SIGTERM, and SIGKILL after `grace_s`."""
         self._stopping = True
         await self._end(grace_s)
 
     def kill(self, number: int = signal.SIGKILL) -> None:
-        """Send a signal to all of it, while it runs."""
+        """Send a signal to the process group, if it runs."""
         if self._process is not None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, number)
@@ -121,7 +121,7 @@ class Container:
     async def _variables(self) -> dict[str, str]:
         found = {"HOSTNAME": self._pod.meta["name"], **self._pod.host.environment}
         for source in self._spec.get("envFrom", ()):
-            found |= await self._pod.volumes.all_of(source)
+            found |= await self._pod.volumes.env_from(source)
         for item in self._spec.get("env", ()):
             if origin := item.get("valueFrom"):
                 value = await self._pod.volumes.value(origin)
@@ -146,17 +146,17 @@ class Container:
                 )
             except OSError as exc:
                 waiting = {"reason": "RunContainerError", "message": str(exc)}
-                self._say(state={"waiting": waiting}, started=False, ready=False)
+                self._set_status(state={"waiting": waiting}, started=False, ready=False)
                 return
         began, identity = _now(), f"process://{self._process.pid}"
         ready = "readinessProbe" not in self._spec
-        self._say(
+        self._set_status(
             state={"running": {"startedAt": began}},
             started=True,
             ready=ready,
             containerID=identity,
         )
-        looking = [
+        probes = [
             asyncio.create_task(self._probe(kind, self._spec[kind]))
             for kind in ("readinessProbe", "livenessProbe")
             if kind in self._spec
@@ -164,10 +164,10 @@ class Container:
         try:
             code = await self._process.wait()
         finally:
-            for task in looking:
+            for task in probes:
                 task.cancel()
-            await asyncio.gather(*looking, return_exceptions=True)
-            self.kill()  # what it left behind in its group
+            await asyncio.gather(*probes, return_exceptions=True)
+            self.kill()  # processes that it left in its group
         ended = {
             "exitCode": 128 - code if code < 0 else code,
             "reason": "Error" if code else "Completed",
@@ -175,7 +175,7 @@ class Container:
             "finishedAt": _now(),
             "containerID": identity,
         }
-        self._say(state={"terminated": ended}, started=False, ready=False)
+        self._set_status(state={"terminated": ended}, started=False, ready=False)
 
     async def _probe(self, kind: str, spec: Obj) -> None:
         await asyncio.sleep(spec.get("initialDelaySeconds", 0))
@@ -187,16 +187,18 @@ class Container:
             lost = bad >= spec.get("failureThreshold", 3)
             if kind == "readinessProbe":
                 if good >= spec.get("successThreshold", 1) and not self.status["ready"]:
-                    self._say(ready=True)
+                    self._set_status(ready=True)
                 elif lost and self.status["ready"]:
-                    self._say(ready=False)
+                    self._set_status(ready=False)
             elif lost:
                 await self._end(self._pod.spec.get("terminationGracePeriodSeconds", 30))
                 return
-            await asyncio.sleep(SOON_S if kind == "readinessProbe" and not ever else period_s)
+            await asyncio.sleep(
+                FIRST_PROBES_S if kind == "readinessProbe" and not ever else period_s
+            )
 
-    def _say(self, **what: object) -> None:
-        self.status = {**self.status, **what}
+    def _set_status(self, **fields: object) -> None:
+        self.status = {**self.status, **fields}
         self._pod.changed.set()
 
 

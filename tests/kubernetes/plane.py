@@ -12,12 +12,12 @@ from pathlib import Path
 
 import aiohttp
 
-from binwright.embedded.ports import HOST, reserved
-from binwright.embedded.process import Child, Command, clean_environment, run_to_end
+from binwright.embedded.process.child import Child, Command, clean_environment, run_to_end
+from binwright.embedded.process.ports import HOST, reserve_port
 
 READY_S = 90.0
 KUBECTL_S = 150.0
-# An API server takes 10 s to close in good order; nobody waits for that here.
+# An API server needs 10 s for a graceful end; tests do not wait for it.
 GRACE_S = 2.0
 IDENTITIES = {  # role -> user, group
     "admin": ("admin", "system:masters"),
@@ -31,13 +31,13 @@ CONTROLLERS = (
     *("root-ca-certificate-publisher", "disruption", "node-lifecycle", "resourcequota"),
     "persistentvolume-binder",
 )
-# The default of 20 a second makes 50 Deployments take 11 s instead of 3 s.
-HASTE = ("--kube-api-qps=1000", "--kube-api-burst=1000")
+# With the default of 20 calls a second 50 Deployments take 11 s instead of 3 s.
+CLIENT_LIMITS = ("--kube-api-qps=1000", "--kube-api-burst=1000")
 NODE_LOST_S = 6
 
 
 @dataclass
-class Plane:
+class ControlPlane:
     """A running control plane."""
 
     programs: Path
@@ -57,11 +57,11 @@ class Plane:
 
     @property
     def ca(self) -> Path:
-        """The API server's own certificate, which holds who signed it."""
+        """The API server's self-signed certificate."""
         return self.home / "certs" / "apiserver.crt"
 
     def kubeconfig(self, role: str = "admin", token: str | None = None) -> Path:
-        """Return a file with which this role, or the bearer of `token`, reaches the cluster."""
+        """Return a kubeconfig for this role, or for `token`."""
         path = self.home / f"{role}.kubeconfig"
         user = {"token": token or self.tokens[role]}
         cluster = {"server": self.url, "certificate-authority": str(self.ca)}
@@ -77,7 +77,7 @@ class Plane:
         return path
 
     async def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
-        """Run kubectl as admin and return what it says; fail with its words if it fails."""
+        """Run kubectl as admin and return its output; raise `AssertionError` with its errors."""
         process = await asyncio.create_subprocess_exec(
             str(self.programs / "kubectl"),
             f"--kubeconfig={self.kubeconfig()}",
@@ -105,19 +105,19 @@ class Plane:
             f"--controllers={','.join(f'{name}-controller' for name in CONTROLLERS)}",
             "--node-monitor-period=1s",
             f"--node-monitor-grace-period={NODE_LOST_S}s",
-            *HASTE,
+            *CLIENT_LIMITS,
         )
         self._spawn(
             "kube-scheduler",
             f"--kubeconfig={self.kubeconfig('scheduler')}",
             "--leader-elect=false",
             "--secure-port=0",
-            *HASTE,
+            *CLIENT_LIMITS,
         )
         # Pods are refused before their namespace has its service account.
         path = "/api/v1/namespaces/default/serviceaccounts/default"
         manager = self.children["kube-controller-manager"]
-        await manager.ready(lambda: self._answers(path), deadline_s=READY_S)
+        await manager.wait_until_ready(lambda: self._responds(path), deadline_s=READY_S)
 
     async def start_api_server(self) -> None:
         key = self.home / "accounts.key"
@@ -137,7 +137,7 @@ class Plane:
             "--endpoint-reconciler-type=none",
             "--kubelet-preferred-address-types=InternalIP",
         )
-        await child.ready(lambda: self._answers("/readyz"), deadline_s=READY_S)
+        await child.wait_until_ready(lambda: self._responds("/readyz"), deadline_s=READY_S)
 
     async def kill_api_server(self) -> None:
         await self.children["kube-apiserver"].kill()
@@ -171,27 +171,29 @@ class Plane:
         self.children[name] = Child(command)
         return self.children[name]
 
-    async def _answers(self, path: str) -> bool:
+    async def _responds(self, path: str) -> bool:
         if not self.ca.exists():
             return False
         trust = ssl.create_default_context(cafile=str(self.ca))
         bearer = {"Authorization": f"Bearer {self.tokens['admin']}"}
-        patience = aiohttp.ClientTimeout(total=5)
+        timeout = aiohttp.ClientTimeout(total=5)
         try:
             async with (
-                aiohttp.ClientSession(timeout=patience, headers=bearer) as session,
-                session.get(self.url + path, ssl=trust) as answer,
+                aiohttp.ClientSession(timeout=timeout, headers=bearer) as session,
+                session.get(self.url + path, ssl=trust) as response,
             ):
-                return answer.ok
+                return response.ok
         except (aiohttp.ClientError, TimeoutError):
             return False
 
 
 @asynccontextmanager
-async def run_plane(programs: Path, home: Path, address: str = HOST) -> AsyncIterator[Plane]:
-    """Run a control plane whose data and logs are in `home`, and stop it at the end.
+async def run_control_plane(
+    programs: Path, home: Path, address: str = HOST
+) -> AsyncIterator[ControlPlane]:
+    """Run a control plane with its data and logs in `home`.
 
-    Its API server is at `address`, the rest on the loopback.
+    Its API server listens on `address`, the other servers on the loopback.
     """
     tokens_file, key = home / "tokens.csv", home / "accounts.key"
     make_key = Command(
@@ -204,8 +206,8 @@ async def run_plane(programs: Path, home: Path, address: str = HOST) -> AsyncIte
     code, made = await run_to_end(make_key, deadline_s=60)
     assert code == 0, made.tail()
     async with AsyncExitStack() as stack:
-        port, etcd, peer = (stack.enter_context(reserved(None)) for _ in range(3))
-        plane = Plane(programs, home, port, etcd, peer, address)
+        port, etcd, peer = (stack.enter_context(reserve_port(None)) for _ in range(3))
+        plane = ControlPlane(programs, home, port, etcd, peer, address)
         tokens_file.touch(0o600)
         tokens_file.write_text(
             "".join(

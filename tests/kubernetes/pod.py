@@ -1,4 +1,4 @@
-"""A pod of the process kubelet: its containers' lives, told to the API server."""
+"""A pod of the process kubelet: runs its containers and reports their status to the API server."""
 
 import asyncio
 import itertools
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import structlog
 
-from binwright.controller.kube.api import NOT_FOUND, Api, Obj
+from binwright.controller.kubernetes.api import NOT_FOUND, Api, Obj
 from binwright.core.errors import ClusterRefused, ClusterUnavailable
 
 from .container import Container
@@ -52,7 +52,7 @@ class Pod:
         self.host, self.meta, self.spec = host, raw["metadata"], raw["spec"]
         self.address, self.began = host.address(), now()
         self.directory = host.home / f"{self.meta['namespace']}_{self.meta['name']}"
-        self.directory.mkdir(parents=True, exist_ok=True)  # there, if the node was lost meanwhile
+        self.directory.mkdir(parents=True, exist_ok=True)  # it exists if the node was lost before
         self.volumes = Volumes(host.api, raw, self.directory / "volumes", self.address)
         self.changed = asyncio.Event()
         self._deleted, self._grace_s = asyncio.Event(), 0.0
@@ -71,32 +71,32 @@ class Pod:
         self._grace_s = min(grace_s, self._grace_s) if self._deleted.is_set() else grace_s
         self._deleted.set()
 
-    def compare(self, raw: Obj) -> None:
-        """Tell again what is not known: pods of a node that was silent are taken for unready."""
+    def resend_status(self, raw: Obj) -> None:
+        """Report the status again if the API server's differs, as after the node was lost."""
         if readiness(raw["status"]) != readiness(self._status()):
             self.changed.set()
 
-    async def vanish(self) -> None:
-        """End everything now, and tell nobody."""
+    async def kill(self) -> None:
+        """End all containers now, without a report."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
     async def _run(self) -> None:
-        lives = [asyncio.create_task(each.live()) for each in self.containers]
-        telling = asyncio.create_task(self._tell())
+        runs = [asyncio.create_task(each.run()) for each in self.containers]
+        reporting = asyncio.create_task(self._report())
         try:
             await self._deleted.wait()
             await asyncio.gather(*(each.stop(self._grace_s) for each in self.containers))
         finally:
-            for task in (*lives, telling):
+            for task in (*runs, reporting):
                 task.cancel()
-            await asyncio.gather(*lives, telling, return_exceptions=True)
+            await asyncio.gather(*runs, reporting, return_exceptions=True)
             for each in self.containers:
                 each.kill()
-        await self._patiently_gone()
+        await self._confirm_deletion()
 
-    async def _patiently_gone(self) -> None:
-        """Tell that nothing of it is left, however long the API server is away."""
+    async def _confirm_deletion(self) -> None:
+        """Delete the pod's object; retry however long the API server is away."""
         while True:
             try:
                 await self.host.api.delete(self.path, grace_s=0, uid=self.meta["uid"])
@@ -106,7 +106,7 @@ class Pod:
             else:
                 return
 
-    async def _tell(self) -> None:
+    async def _report(self) -> None:
         self.changed.set()
         while True:
             await self.changed.wait()
@@ -116,8 +116,8 @@ class Pod:
             except (ClusterRefused, ClusterUnavailable) as exc:
                 if isinstance(exc, ClusterRefused) and exc.status == NOT_FOUND:
                     continue
-                # An API server that has just started may not know yet what this node may do.
-                log.info("status.untold", pod=self.meta["name"], reason=str(exc))
+                # An API server that has just started may not have loaded this node's rights yet.
+                log.info("status.unsent", pod=self.meta["name"], reason=str(exc))
                 self.changed.set()
                 await asyncio.sleep(RETRY_S)
 

@@ -6,29 +6,29 @@ from pathlib import Path
 
 import aiohttp
 
-from binwright.controller.kube.api import Obj
+from binwright.controller.kubernetes.api import Obj
 
 
 async def passes(address: str, container: Obj, probe: Obj, directory: Path) -> bool:
-    """Look once; no answer in time is none."""
+    """Probe once; a timeout is a failure."""
     with suppress(OSError, aiohttp.ClientError, TimeoutError):
         async with asyncio.timeout(probe.get("timeoutSeconds", 1)):
-            if asked := probe.get("httpGet"):
-                return await _http(address, container, asked)
-            if asked := probe.get("tcpSocket"):
-                return await _tcp(address, container, asked)
+            if target := probe.get("httpGet"):
+                return await _http(address, container, target)
+            if target := probe.get("tcpSocket"):
+                return await _tcp(address, container, target)
             return await _exec(probe["exec"]["command"], directory)
     return False
 
 
-async def _http(address: str, container: Obj, asked: Obj) -> bool:
-    url = f"http://{address}:{_port(container, asked)}{asked.get('path', '/')}"
-    async with aiohttp.ClientSession() as session, session.get(url) as answer:
-        return answer.ok
+async def _http(address: str, container: Obj, target: Obj) -> bool:
+    url = f"http://{address}:{_port(container, target)}{target.get('path', '/')}"
+    async with aiohttp.ClientSession() as session, session.get(url) as response:
+        return response.ok
 
 
-async def _tcp(address: str, container: Obj, asked: Obj) -> bool:
-    _, writer = await asyncio.open_connection(address, _port(container, asked))
+async def _tcp(address: str, container: Obj, target: Obj) -> bool:
+    _, writer = await asyncio.open_connection(address, _port(container, target))
     writer.close()
     return True
 
@@ -38,7 +38,7 @@ async def _exec(command: list[str], directory: Path) -> bool:
     return await process.wait() == 0
 
 
-def _port(container: Obj, asked: Obj) -> int:
+def _port(container: Obj, target: Obj) -> int:
     named = {port.get("name"): port["containerPort"] for port in container.get("ports", ())}
-    port: int | str = asked["port"]
+    port: int | str = target["port"]
     return int(named.get(port, port))

@@ -1,6 +1,6 @@
-"""The shipped manifests, their settings set to an embedded broker and Spark, and a look at it all.
+"""Runs the shipped manifests with an embedded broker and Spark, and inspects the system.
 
-Of the manifests only the settings are others, and Spark's Deployment is left out.
+Only the manifests' settings are replaced, and Spark's Deployment is left out.
 """
 
 import asyncio
@@ -15,25 +15,25 @@ from urllib.parse import urlparse
 
 import yaml
 from tests.chaos.proxy import proxy
+from tests.kubernetes.sandbox import ROOT, is_ready
 
-from binwright.controller.kube.api import Api, Obj, configured
+from binwright.controller.kubernetes.api import Api, Obj, load_configuration
 from binwright.core.model import TopicPartition
-from binwright.embedded.broker import run_broker
-from binwright.embedded.ports import HOST, reserved
-from binwright.embedded.spark import run_spark
-from binwright.lab.audit import AuditResult, audit
-from binwright.lab.load import play
-from binwright.lab.pacing import Load
-from binwright.lab.picture import Picture
-from binwright.lab.spectator import spectate
+from binwright.embedded.kafka.broker import run_broker
+from binwright.embedded.process.ports import HOST, reserve_port
+from binwright.embedded.spark.connect import run_spark
+from binwright.kafka.bus import KafkaBus
+from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
+from binwright.lab.load import run_load
+from binwright.lab.load_pacing import Load
 from binwright.lab.streams import PerCent
-from binwright.shell.bus import KafkaBus
-from binwright.shell.letters import METADATA_CONFIG, METRICS_CONFIG
-from binwright.shell.run import endless, meanwhile
-from binwright.shell.settings import KafkaSettings, LakeSettings
+from binwright.ops.audit.audit import AuditResult, audit
+from binwright.ops.views.group_view import GroupView
+from binwright.ops.views.group_watcher import watch_group
+from binwright.runtime.run import background_tasks, must_not_end
+from binwright.runtime.settings import KafkaSettings, LakeSettings
 
-from .plane import Plane
-from .site import ROOT, is_ready
+from .plane import ControlPlane
 
 NAMESPACE = "binwright"
 LIMIT = 60_000.0
@@ -65,10 +65,10 @@ port = 8080
 
 
 def overlay(directory: Path, settings: str, lake: Path | None) -> Path:
-    """Write an overlay over the shipped base; return its directory.
+    """Write an overlay of the shipped base; return its directory.
 
-    With a `lake`, consumers mount this directory at its own path, as the overlay `local` has them
-    mount a claim at /lake.
+    With a `lake`, consumers mount this directory at its own path; in the overlay `local` they mount
+    a claim at /lake.
     """
     meta = {"name": "binwright-settings"}
     file = {
@@ -77,28 +77,30 @@ def overlay(directory: Path, settings: str, lake: Path | None) -> Path:
         "metadata": meta,
         "data": {"binwright.toml": settings},
     }
-    gone = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "binwright-spark"}}
-    whole: Obj = {
+    spark = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "binwright-spark"}}
+    kustomization: Obj = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
         "namespace": NAMESPACE,
         "resources": [os.path.relpath(ROOT / "deploy" / "base", directory.resolve())],
         "patches": [
             {"patch": yaml.safe_dump(file)},
-            {"patch": yaml.safe_dump({**gone, "$patch": "delete"})},
+            {"patch": yaml.safe_dump({**spark, "$patch": "delete"})},
         ],
     }
     if lake is not None:
         text = (ROOT / "deploy" / "overlays" / "local" / "consumer.yaml").read_text()
-        whole["patches"].append({"patch": text.replace("mountPath: /lake", f"mountPath: {lake}")})
+        kustomization["patches"].append(
+            {"patch": text.replace("mountPath: /lake", f"mountPath: {lake}")}
+        )
         (directory / "lake.yaml").write_text(yaml.safe_dump_all(_volume(lake)))
-        whole["resources"].append("lake.yaml")
-    (directory / "kustomization.yaml").write_text(yaml.safe_dump(whole))
+        kustomization["resources"].append("lake.yaml")
+    (directory / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
     return directory
 
 
 def _volume(directory: Path) -> list[Obj]:
-    """Return a volume that is a directory of this machine, and the consumers' claim on it."""
+    """Return a volume that is a directory of this machine, and the consumers' claim to it."""
     size, modes = {"storage": "1Gi"}, ["ReadWriteMany"]
     volume = {
         "capacity": size,
@@ -122,45 +124,45 @@ def _volume(directory: Path) -> list[Obj]:
 
 @dataclass
 class System:
-    """What runs, and how to look at it."""
+    """The running system, with methods to inspect it."""
 
-    plane: Plane
+    plane: ControlPlane
     api: Api
     kafka: KafkaSettings  # as this process reaches it
     lake: LakeSettings
     bus: KafkaBus
-    picture: Picture  # of the group
+    view: GroupView  # of the group
 
     async def pods(self, component: str) -> list[Obj]:
-        chosen = f"app.kubernetes.io/component={component}"
+        selector = f"app.kubernetes.io/component={component}"
         path = f"/api/v1/namespaces/{NAMESPACE}/pods"
-        found: list[Obj] = (await self.api.get(path, labelSelector=chosen))["items"]
+        found: list[Obj] = (await self.api.get(path, labelSelector=selector))["items"]
         return found
 
     async def ready(self, component: str) -> int:
         return sum(map(is_ready, await self.pods(component)))
 
-    def held(self) -> dict[TopicPartition, int]:
-        return {p: slot for slot, r in self.picture.reports.items() for p in r.reading}
+    def owners(self) -> dict[TopicPartition, int]:
+        return {p: slot for slot, r in self.view.reports.items() for p in r.reading}
 
     def all_read(self) -> bool:
-        return set(self.held()) == set(PARTITIONS)
+        return set(self.owners()) == set(PARTITIONS)
 
     async def load(self, bytes_per_s: float, stop: asyncio.Event) -> None:
-        """Write to every partition at this speed until told to stop."""
+        """Write to every partition at this rate until `stop` is set."""
         rate = Load(
             row_s=LONGEST_S,
             bytes_per_per_cent=bytes_per_s / 100,
             record_bytes=512,
             duration_s=LONGEST_S,
         )
-        await play([dict.fromkeys(PARTITIONS, PerCent(100.0))], self.kafka, rate, stop=stop)
+        await run_load([dict.fromkeys(PARTITIONS, PerCent(100.0))], self.kafka, rate, stop=stop)
 
     async def audit(self) -> AuditResult:
         return await audit(("orders",), self.kafka, self.lake)
 
     async def status(self) -> Obj:
-        """Return what `binwright status` says of it, from outside of the cluster."""
+        """Return the output of `binwright status`, run outside of the cluster."""
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "binwright.cli", "status", "--json"),
             *("--bootstrap-servers", self.kafka.bootstrap_servers),
@@ -168,20 +170,20 @@ class System:
         )
         async with asyncio.timeout(LONG_S):
             out, _ = await process.communicate()
-        (told,) = json.loads(out)
-        found: Obj = told
+        (group,) = json.loads(out)
+        found: Obj = group
         return found
 
     async def landed(self) -> bool:
         ends = [await self.bus.end(p.topic, p.partition) for p in PARTITIONS]
         return all(
-            self.picture.landed.get(p, 0) >= end for p, end in zip(PARTITIONS, ends, strict=True)
+            self.view.landed.get(p, 0) >= end for p, end in zip(PARTITIONS, ends, strict=True)
         )
 
 
 @dataclass(frozen=True)
 class Servers:
-    """Broker and Spark, by the addresses of this process and of pods."""
+    """Addresses of broker and Spark, for this process and for pods."""
 
     kafka: str
     spark: str
@@ -191,9 +193,9 @@ class Servers:
 
 @asynccontextmanager
 async def run_servers(home: Path, address: str) -> AsyncIterator[Servers]:
-    """Run both; pods reach them at `address`, which is this machine's."""
+    """Run broker and Spark; pods reach them at `address`, one of this machine's."""
     async with AsyncExitStack() as stack:
-        port, outer, voting = (stack.enter_context(reserved()) for _ in range(3))
+        port, outer, voting = (stack.enter_context(reserve_port()) for _ in range(3))
         listeners = f"PLAINTEXT://{HOST}:{port}"
         if address != HOST:
             listeners += f",PODS://{address}:{outer}"
@@ -219,28 +221,30 @@ async def run_servers(home: Path, address: str) -> AsyncIterator[Servers]:
 
 @asynccontextmanager
 async def run_system(
-    plane: Plane,
+    plane: ControlPlane,
     home: Path,
     *,
     kubernetes: str = ONE_GROUP,
     group: str = "binwright",
     address: str = HOST,
 ) -> AsyncIterator[System]:
-    """Apply the manifests, and take all of it away at the end.
+    """Apply the manifests; delete everything at the end.
 
     Args:
-        plane: Where.
-        home: For data and logs.
-        kubernetes: What the settings say in that section.
-        group: Whom to look at.
-        address: Of this machine, as pods reach it. Pods on another one are containers: they get
-            the lake's directory as a volume, in which they stage for Spark here.
+        plane: The control plane.
+        home: Directory for data and logs.
+        kubernetes: The settings' section of that name.
+        group: The group to inspect.
+        address: This machine's, as pods reach it. With another one than the loopback, pods are
+            containers: the lake's directory is their volume, in which they stage.
     """
     lake_directory = home / "lake"
     lake_directory.mkdir()
-    lake_directory.chmod(0o1777)  # containers are another user, and such a volume heeds no fsGroup
+    lake_directory.chmod(
+        0o1777
+    )  # containers run as another user; fsGroup has no effect on a hostPath volume
     async with AsyncExitStack() as stack:
-        api = Api(await configured(plane.kubeconfig()), 10.0)
+        api = Api(await load_configuration(plane.kubeconfig()), 10.0)
         stack.push_async_callback(api.close)
         servers = await stack.enter_async_context(run_servers(home, address))
         kafka = KafkaSettings(bootstrap_servers=servers.kafka)
@@ -256,15 +260,15 @@ async def run_system(
             await bus.ensure("orders", len(PARTITIONS), {})
             await bus.ensure(f"{group}.metadata", 1, METADATA_CONFIG)
             await bus.ensure("binwright.metrics", 1, METRICS_CONFIG)
-            picture = Picture()
-            watching = spectate(bus, f"{group}.metadata", "binwright.metrics", picture)
+            view = GroupView()
+            watching = watch_group(bus, f"{group}.metadata", "binwright.metrics", view)
             await plane.kubectl(
                 "apply",
                 "-k",
                 str(overlay(home, settings, None if address == HOST else lake_directory)),
             )
             try:
-                async with meanwhile(endless(watching)):
-                    yield System(plane, api, kafka, lake, bus, picture)
-            finally:  # to the end: nothing can be put into a namespace that is about to go
+                async with background_tasks(must_not_end(watching)):
+                    yield System(plane, api, kafka, lake, bus, view)
+            finally:  # wait for it: nothing can be created in a namespace that is being deleted
                 await plane.kubectl("delete", "namespace", NAMESPACE, "--timeout=120s")

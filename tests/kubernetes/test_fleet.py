@@ -1,4 +1,4 @@
-"""The Kubernetes fleet against a real API server, with the rights that are shipped."""
+"""The Kubernetes fleet with a real API server and the shipped rights."""
 
 import asyncio
 import os
@@ -6,14 +6,13 @@ import signal
 from functools import partial
 
 import pytest
+from tests.kubernetes.sandbox import TEMPLATE, Sandbox, pid_of, template, until
 
-from binwright.controller.kube.api import Obj
-from binwright.controller.kube.deployment import STEADY_S, checked, is_available
-from binwright.core.errors import ClusterRefused, TemplateRefused, WorldError
+from binwright.controller.fleets.kubernetes.deployment import STEADY_S, check_template, is_available
+from binwright.controller.kubernetes.api import Obj
+from binwright.core.errors import ClusterRefused, ExternalError, TemplateRefused
 from binwright.core.model import Slot
-from binwright.shell.gauges import Sample
-
-from .site import TEMPLATE, Site, pid_of, template, until
+from binwright.runtime.metrics import Sample
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.asyncio(loop_scope="session")]
 
@@ -22,30 +21,32 @@ def slots(*numbers: int) -> list[Slot]:
     return [Slot(number) for number in numbers]
 
 
-async def test_slots_come_and_go_as_they_are_desired(site: Site) -> None:
-    fleet = await site.fleet()
+async def test_desired_slots_run_and_others_are_deleted(sandbox: Sandbox) -> None:
+    fleet = await sandbox.fleet()
     await fleet.reconcile(slots(0, 1, 2))
-    assert await site.slots() == {0, 1, 2}
+    assert await sandbox.slots() == {0, 1, 2}
 
     async def all_run() -> bool:
-        return await site.running() == {0, 1, 2}
+        return await sandbox.running() == {0, 1, 2}
 
     await until(all_run)
     await fleet.reconcile(slots(1))
 
     async def one_runs() -> bool:
-        return set(await site.pods()) == {1}
+        return set(await sandbox.pods()) == {1}
 
     await until(one_runs)
-    assert await site.slots() == {1}
+    assert await sandbox.slots() == {1}
     for slot in (0, 1, 2):
-        await site.hear("ConsumerCreated", f"slot {slot}")
+        await sandbox.wait_for_event("ConsumerCreated", f"slot {slot}")
 
 
-async def test_a_slot_is_one_pod_without_volume_that_vanishes_with_its_owner(site: Site) -> None:
-    fleet = await site.fleet("Orders_EU")
+async def test_a_slot_is_one_pod_without_volume_that_is_deleted_with_its_owner(
+    sandbox: Sandbox,
+) -> None:
+    fleet = await sandbox.fleet("Orders_EU")
     await fleet.reconcile(slots(7))
-    found = (await site.deployments())[Slot(7)]
+    found = (await sandbox.deployments())[Slot(7)]
     spec = found["spec"]
     assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
     assert found["metadata"]["ownerReferences"][0]["name"] == "binwright-controller"
@@ -56,119 +57,127 @@ async def test_a_slot_is_one_pod_without_volume_that_vanishes_with_its_owner(sit
     assert {"name": "SLOT", "value": "7"} in container["env"]
     assert {"name": "BINWRIGHT_GROUP", "value": "Orders_EU"} in container["env"]
 
-    await site.api.delete(f"{site.path('deployments')}/binwright-controller")
+    await sandbox.api.delete(f"{sandbox.path('deployments')}/binwright-controller")
 
     async def none_left() -> bool:
-        return not await site.slots()
+        return not await sandbox.slots()
 
-    fleet.rest()
+    fleet.detach()
     await until(none_left)
 
 
-async def test_a_killed_process_comes_back_in_its_pod(site: Site) -> None:
-    fleet = await site.fleet()
+async def test_a_killed_process_is_restarted_in_its_pod(sandbox: Sandbox) -> None:
+    fleet = await sandbox.fleet()
     await fleet.reconcile(slots(0))
 
     async def runs() -> bool:
-        return await site.running() == {0}
+        return await sandbox.running() == {0}
 
     await until(runs)
-    before = (await site.pods())[Slot(0)]
+    before = (await sandbox.pods())[Slot(0)]
     os.kill(pid_of(before), signal.SIGKILL)
 
     async def runs_again() -> bool:
-        pod = (await site.pods())[Slot(0)]
+        pod = (await sandbox.pods())[Slot(0)]
         restarts: int = pod["status"]["containerStatuses"][0]["restartCount"]
-        return restarts == 1 and await site.running() == {0}
+        return restarts == 1 and await sandbox.running() == {0}
 
     await until(runs_again)
-    assert (await site.pods())[Slot(0)]["metadata"]["uid"] == before["metadata"]["uid"]
+    assert (await sandbox.pods())[Slot(0)]["metadata"]["uid"] == before["metadata"]["uid"]
 
 
-async def test_destroy_ends_a_pod_that_would_not_go_and_another_comes(site: Site) -> None:
-    await site.give(template("stubborn", terminationGracePeriodSeconds=600))
-    fleet = await site.fleet()
+async def test_destroy_ends_a_pod_that_ignores_sigterm_and_another_is_created(
+    sandbox: Sandbox,
+) -> None:
+    await sandbox.apply_template(template("stubborn", terminationGracePeriodSeconds=600))
+    fleet = await sandbox.fleet()
     await fleet.reconcile(slots(0))
 
     async def runs() -> bool:
-        return await site.running() == {0}
+        return await sandbox.running() == {0}
 
     await until(runs)
-    before = (await site.pods())[Slot(0)]["metadata"]["uid"]
+    before = (await sandbox.pods())[Slot(0)]["metadata"]["uid"]
     await fleet.destroy(Slot(0))
 
     async def another_runs() -> bool:
-        pods = await site.pods()
+        pods = await sandbox.pods()
         return Slot(0) in pods and pods[Slot(0)]["metadata"]["uid"] != before and await runs()
 
     await until(another_runs)
 
 
-async def test_a_deployment_deleted_by_hand_comes_back(site: Site) -> None:
-    fleet = await site.fleet()
+async def test_a_deployment_deleted_by_hand_is_created_again(sandbox: Sandbox) -> None:
+    fleet = await sandbox.fleet()
     await fleet.reconcile(slots(0, 1))
-    name = (await site.deployments())[Slot(1)]["metadata"]["name"]
-    await site.plane.kubectl("-n", site.namespace, "delete", "deployment", name)
+    name = (await sandbox.deployments())[Slot(1)]["metadata"]["name"]
+    await sandbox.plane.kubectl("-n", sandbox.namespace, "delete", "deployment", name)
 
-    async def there() -> bool:
-        return await site.slots() == {0, 1} and await site.told("ConsumerRestored", "slot 1")
+    async def restored() -> bool:
+        return await sandbox.slots() == {0, 1} and await sandbox.has_event(
+            "ConsumerRestored", "slot 1"
+        )
 
-    await until(there)
+    await until(restored)
 
 
-async def test_a_deployment_edited_by_hand_is_repaired(site: Site) -> None:
-    fleet = await site.fleet()
+async def test_a_deployment_edited_by_hand_is_repaired(sandbox: Sandbox) -> None:
+    fleet = await sandbox.fleet()
     await fleet.reconcile(slots(0))
-    name = (await site.deployments())[Slot(0)]["metadata"]["name"]
-    await site.plane.kubectl("-n", site.namespace, "scale", "deployment", name, "--replicas=3")
+    name = (await sandbox.deployments())[Slot(0)]["metadata"]["name"]
+    await sandbox.plane.kubectl(
+        "-n", sandbox.namespace, "scale", "deployment", name, "--replicas=3"
+    )
 
     async def repaired() -> bool:
-        found = (await site.deployments())[Slot(0)]
-        return found["spec"]["replicas"] == 1 and await site.told("ConsumerRepaired", "slot 0")
+        found = (await sandbox.deployments())[Slot(0)]
+        return found["spec"]["replicas"] == 1 and await sandbox.has_event(
+            "ConsumerRepaired", "slot 0"
+        )
 
     await until(repaired)
 
 
 async def test_a_changed_template_goes_from_pod_to_pod_and_stops_at_a_broken_one(
-    site: Site,
+    sandbox: Sandbox,
 ) -> None:
-    fleet = await site.fleet()
+    fleet = await sandbox.fleet()
     await fleet.reconcile(slots(0, 1, 2))
 
     async def all_run() -> bool:
-        return await site.running() == {0, 1, 2}
+        return await sandbox.running() == {0, 1, 2}
 
     async def images() -> list[str]:
-        found = await site.deployments()
+        found = await sandbox.deployments()
         return [
             found[slot]["spec"]["template"]["spec"]["containers"][0]["image"]
             for slot in sorted(found)
         ]
 
     await until(all_run)
-    await site.give(template("sleeper:2"))
+    await sandbox.apply_template(template("sleeper:2"))
 
     async def renewed() -> bool:
-        steady = all(is_available(d) for d in (await site.deployments()).values())
+        steady = all(is_available(d) for d in (await sandbox.deployments()).values())
         return await images() == ["sleeper:2"] * 3 and steady
 
     await until(renewed)
-    await site.give(template("failing"))
+    await sandbox.apply_template(template("failing"))
 
     async def first_fails() -> bool:
-        return await site.told("CrashLoopBackOff")
+        return await sandbox.has_event("CrashLoopBackOff")
 
     await until(first_fails)
     assert sorted(await images()) == ["failing", "sleeper:2", "sleeper:2"]
-    assert len(await site.running()) >= 2
-    await site.give(template("sleeper:2"))
+    assert len(await sandbox.running()) >= 2
+    await sandbox.apply_template(template("sleeper:2"))
     await until(renewed)
 
-    site.mute.add("sleeper:3")  # an image that runs well, and is no consumer
-    await site.give(template("sleeper:3"))
+    sandbox.silent.add("sleeper:3")  # an image that runs well, and is no consumer
+    await sandbox.apply_template(template("sleeper:3"))
 
     async def first_runs() -> bool:
-        found = await site.deployments()
+        found = await sandbox.deployments()
         return any(is_available(found[s]) for s in found if "sleeper:3" in str(found[s]["spec"]))
 
     await until(first_runs)
@@ -177,7 +186,7 @@ async def test_a_changed_template_goes_from_pod_to_pod_and_stops_at_a_broken_one
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ("spec: [", "not YAML"),
         ("just words", "expected a mapping with `spec`"),
@@ -189,45 +198,47 @@ async def test_a_changed_template_goes_from_pod_to_pod_and_stops_at_a_broken_one
         ),
     ],
 )
-async def test_a_broken_template_is_refused_and_what_runs_goes_on(
-    site: Site, given: Obj | str, told: str
+async def test_a_broken_template_is_refused_and_running_pods_go_on(
+    sandbox: Sandbox, given: Obj | str, message: str
 ) -> None:
-    fleet = await site.fleet()
+    fleet = await sandbox.fleet()
     await fleet.reconcile(slots(0, 1))
-    await site.give(given)
+    await sandbox.apply_template(given)
 
     async def refused() -> bool:
-        return await site.told("TemplateRefused", told)
+        return await sandbox.has_event("TemplateRefused", message)
 
     await until(refused)
-    with pytest.raises(TemplateRefused, match=told):
+    with pytest.raises(TemplateRefused, match=message):
         await fleet.reconcile(slots(0, 2))
-    assert await site.slots() == {0}  # what need not be is gone, nothing new came
-    await site.give(template())
+    assert await sandbox.slots() == {0}  # slots are deleted, none is created
+    await sandbox.apply_template(template())
 
-    async def mended() -> bool:
-        return await site.slots() == {0, 2}
+    async def recovered() -> bool:
+        return await sandbox.slots() == {0, 2}
 
-    await until(mended)
+    await until(recovered)
     assert not fleet.refusals
 
 
-async def test_a_template_that_the_api_server_refuses_is_told_with_its_words(site: Site) -> None:
-    fleet = await site.fleet()
-    await site.give(template(dnsPolicy="Sometimes"))
+async def test_a_template_that_the_api_server_refuses_is_reported_with_its_message(
+    sandbox: Sandbox,
+) -> None:
+    fleet = await sandbox.fleet()
+    await sandbox.apply_template(template(dnsPolicy="Sometimes"))
 
     async def known() -> bool:
-        found = fleet._cluster.templates.get(site.namespace, TEMPLATE)
+        found = fleet._cluster.templates.get(sandbox.namespace, TEMPLATE)
         return found is not None and "Sometimes" in found["data"]["pod.yaml"]
 
     await until(known)
     with pytest.raises(ClusterRefused, match="dnsPolicy"):
         await fleet.reconcile(slots(0))
 
-    async def told() -> bool:
-        return await site.told("DeploymentRefused", "dnsPolicy")
+    async def reported() -> bool:
+        return await sandbox.has_event("DeploymentRefused", "dnsPolicy")
 
-    await until(told)
+    await until(reported)
 
 
 @pytest.mark.parametrize(
@@ -235,101 +246,103 @@ async def test_a_template_that_the_api_server_refuses_is_told_with_its_words(sit
     [
         (template("failing"), "CrashLoopBackOff"),
         (template("nowhere/none:1"), "ImagePullBackOff"),
-        (template(nodeSelector={"nobody": "has"}), "Unschedulable"),
+        (template(nodeSelector={"missing": "label"}), "Unschedulable"),
     ],
 )
-async def test_a_pod_that_cannot_run_is_told_with_its_reason_and_others_go_on(
-    site: Site, pod: object, reason: str
+async def test_a_pod_that_cannot_run_is_reported_with_its_reason_and_others_go_on(
+    sandbox: Sandbox, pod: object, reason: str
 ) -> None:
-    cluster = await site.cluster()
-    well = await site.fleet("well", cluster)
-    await well.reconcile(slots(0))
+    cluster = await sandbox.cluster()
+    healthy = await sandbox.fleet("healthy", cluster)
+    await healthy.reconcile(slots(0))
 
-    async def well_runs() -> bool:
-        return await site.running() == {0}
+    async def healthy_runs() -> bool:
+        return await sandbox.running() == {0}
 
-    await until(well_runs)
-    ill = await site.fleet("ill", cluster)
-    ill._template = lambda: checked(pod, "a test")
-    await ill.reconcile(slots(3))
+    await until(healthy_runs)
+    failing = await sandbox.fleet("failing", cluster)
+    failing._template = lambda: check_template(pod, "a test")
+    await failing.reconcile(slots(3))
 
-    async def told() -> bool:
-        return await site.told(reason, "slot 3")
+    async def reported() -> bool:
+        return await sandbox.has_event(reason, "slot 3")
 
-    await until(told)
-    assert ill.troubles[Slot(3)].reason == reason
-    measured = {"group": "ill", "slot": "3", "reason": reason}
-    assert Sample("binwright_slot_trouble", 1, measured) in list(ill.samples())
-    assert await site.running() == {0}
-    assert not well.troubles
-    ill._template = partial(cluster.template, site.namespace)
-    ill._changed.set()
+    await until(reported)
+    assert failing.troubles[Slot(3)].reason == reason
+    labels = {"group": "failing", "slot": "3", "reason": reason}
+    assert Sample("binwright_slot_trouble", 1, labels) in list(failing.samples())
+    assert await sandbox.running() == {0}
+    assert not healthy.troubles
+    failing._template = partial(cluster.template, sandbox.namespace)
+    failing._changed.set()
 
     async def recovered() -> bool:
-        return await site.told("ConsumerRecovered", reason)
+        return await sandbox.has_event("ConsumerRecovered", reason)
 
     await until(recovered)
-    assert not ill.troubles
+    assert not failing.troubles
 
 
-async def test_pods_that_a_quota_forbids_are_told(site: Site) -> None:
+async def test_pods_that_a_quota_forbids_are_reported(sandbox: Sandbox) -> None:
     quota = {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}}
-    await site.api.create(site.path("resourcequotas"), quota)
-    fleet = await site.fleet()
+    await sandbox.api.create(sandbox.path("resourcequotas"), quota)
+    fleet = await sandbox.fleet()
     await fleet.reconcile(slots(0))
 
-    async def told() -> bool:
-        return await site.told("FailedCreate", "exceeded quota")
+    async def reported() -> bool:
+        return await sandbox.has_event("FailedCreate", "exceeded quota")
 
-    await until(told)
+    await until(reported)
 
 
-async def test_a_slot_beyond_what_is_allowed_is_refused(site: Site) -> None:
-    fleet = await site.fleet()
-    with pytest.raises(WorldError, match="beyond the 60 allowed"):
+async def test_a_slot_beyond_max_slots_is_refused(sandbox: Sandbox) -> None:
+    fleet = await sandbox.fleet()
+    with pytest.raises(ExternalError, match="beyond the 60 allowed"):
         await fleet.reconcile(slots(60))
 
 
-async def test_who_does_not_lead_repairs_nothing(site: Site) -> None:
-    """Two that both keep up what they once wanted would undo each other's work for ever."""
-    old, new = await site.fleet(), await site.fleet()
+async def test_a_detached_fleet_repairs_nothing(sandbox: Sandbox) -> None:
+    """Two fleets that both maintain their desired slots would undo each other's work for ever."""
+    old, new = await sandbox.fleet(), await sandbox.fleet()
     await old.reconcile(slots(0, 1))
-    old.rest()
+    old.detach()
     await new.reconcile(slots(0))
-    name = (await site.deployments())[Slot(0)]["metadata"]["name"]
-    await site.plane.kubectl("-n", site.namespace, "delete", "deployment", name)
+    name = (await sandbox.deployments())[Slot(0)]["metadata"]["name"]
+    await sandbox.plane.kubectl("-n", sandbox.namespace, "delete", "deployment", name)
 
     async def back() -> bool:
-        return await site.slots() == {0} and await site.told("ConsumerRestored")
+        return await sandbox.slots() == {0} and await sandbox.has_event("ConsumerRestored")
 
     await until(back)
-    assert len(await site.events("ConsumerRestored")) == 1
+    assert len(await sandbox.events("ConsumerRestored")) == 1
     await new.reconcile(slots(0, 2))
-    assert await site.slots() == {0, 2}
+    assert await sandbox.slots() == {0, 2}
 
 
-async def test_two_that_both_lead_for_a_moment_end_as_the_last_word_says(site: Site) -> None:
-    one, two = await site.fleet(), await site.fleet()
+async def test_of_two_fleets_the_one_that_is_not_detached_prevails(sandbox: Sandbox) -> None:
+    one, two = await sandbox.fleet(), await sandbox.fleet()
     await asyncio.gather(one.reconcile(slots(0, 1)), two.reconcile(slots(0, 1, 2)))
-    one.rest()
+    one.detach()
     await two.reconcile(slots(0, 2))
 
-    async def as_last_said() -> bool:
-        return await site.slots() == {0, 2}
+    async def as_desired_last() -> bool:
+        return await sandbox.slots() == {0, 2}
 
-    await until(as_last_said)
+    await until(as_desired_last)
 
 
-async def test_another_groups_deployments_are_named_and_left_alone(site: Site) -> None:
-    gone = await site.fleet("gone")
+async def test_another_groups_deployments_are_reported_and_left_alone(sandbox: Sandbox) -> None:
+    gone = await sandbox.fleet("gone")
     await gone.reconcile(slots(0, 1))
-    gone.rest()
-    fleet = await site.fleet("orders")
+    gone.detach()
+    fleet = await sandbox.fleet("orders")
     await fleet.reconcile(slots(0))
 
     async def named() -> bool:
-        return await site.told("LeftoversFound", "-l binwright.dev/group=gone")
+        return await sandbox.has_event("LeftoversFound", "-l binwright.dev/group=gone")
 
     await until(named)
-    names = {d["metadata"]["name"] for d in (await site.api.get(site.path("deployments")))["items"]}
+    names = {
+        d["metadata"]["name"] for d in (await sandbox.api.get(sandbox.path("deployments")))["items"]
+    }
     assert {"gone-consumer-0", "gone-consumer-1", "orders-consumer-0"} <= names

@@ -1,4 +1,4 @@
-"""A ConsumerGroup object for real: approved plans, consumers that land, a death, and an audit."""
+"""A ConsumerGroup object in a whole system: approved plans, consumers, a crash, and an audit."""
 
 import asyncio
 import os
@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 import yaml
+from tests.kubernetes.sandbox import pid_of, until
 
-from binwright.controller.kube.api import Obj
-from binwright.controller.kube.deployment import slot_of
+from binwright.controller.fleets.kubernetes.deployment import slot_of
+from binwright.controller.kubernetes.api import Obj
 
 from .kubelet import Kubelet
-from .plane import Plane
-from .site import pid_of, until
+from .plane import ControlPlane
 from .system import LIMIT, LONG_S, LONGEST_S, NAMESPACE, OBJECTS, PARTITIONS, System, run_system
 
 pytestmark = [
@@ -35,46 +35,46 @@ GROUP = {
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def system(
-    plane: Plane, nodes: tuple[Kubelet, Kubelet], tmp_path: Path
+    plane: ControlPlane, nodes: tuple[Kubelet, Kubelet], tmp_path: Path
 ) -> AsyncIterator[System]:
     assert nodes
     async with run_system(plane, tmp_path, kubernetes=OBJECTS, group="orders") as running:
         yield running
 
 
-class Person:
-    """Somebody who approves every plan that waits, and looks again whether it was carried out."""
+class Approver:
+    """Approves every plan that waits, and checks whether the last one was carried out."""
 
     def __init__(self, system: System) -> None:
         self.system, self.approved = system, dict[int, Obj]()
 
-    async def looks(self) -> bool:
-        """Approve what is new; tell whether all is as it was approved last."""
+    async def approve(self) -> bool:
+        """Approve a new plan; return whether the one approved last was carried out."""
         status = (await self.system.api.get(PATH)).get("status", {})
         shown = status.get("proposal")
         if shown and shown["plan"] not in self.approved:
-            note = f"binwright.dev/approve={shown['plan']}"
-            arguments = ("annotate", "consumergroup", "orders", note, "--overwrite")
+            annotation = f"binwright.dev/approve={shown['plan']}"
+            arguments = ("annotate", "consumergroup", "orders", annotation, "--overwrite")
             await self.system.plane.kubectl("-n", NAMESPACE, *arguments)
             self.approved[shown["plan"]] = shown
-        return self.content()
+        return self.carried_out()
 
-    def content(self) -> bool:
-        """Tell whether all is read, and what the last plan moves or starts is where it says."""
+    def carried_out(self) -> bool:
+        """Whether all partitions are read, those of the last plan's changes by the new owners."""
         if not self.approved or not self.system.all_read():
             return False
-        held = {str(p): slot for p, slot in self.system.held().items()}
+        owners = {str(p): slot for p, slot in self.system.owners().items()}
         changes = self.approved[max(self.approved)]["changes"]
-        return all(held[change["partition"]] == change["to"] for change in changes)
+        return all(owners[change["partition"]] == change["to"] for change in changes)
 
 
-async def test_what_was_approved_is_done_and_kept_and_every_row_lands_once(
+async def test_approved_plans_are_carried_out_and_every_row_lands_once(
     system: System,
 ) -> None:
     await system.plane.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(GROUP))
-    person = Person(system)
-    await until(person.looks, LONG_S)
-    first = person.approved[max(person.approved)]
+    approver = Approver(system)
+    await until(approver.approve, LONG_S)
+    first = approver.approved[max(approver.approved)]
     assert (first["consumers"], first["starts"]) == (1, len(PARTITIONS))
 
     enough = asyncio.Event()
@@ -82,19 +82,19 @@ async def test_what_was_approved_is_done_and_kept_and_every_row_lands_once(
         tasks.create_task(system.load(25_000, enough))  # 4 of these are too much for one
 
         async def spread() -> bool:
-            # What was shown while the load still rose may be withdrawn: then another is shown.
-            return await person.looks() and len(set(system.held().values())) > 1
+            # A plan from before the load was steady may be withdrawn: then another one is shown.
+            return await approver.approve() and len(set(system.owners().values())) > 1
 
         await until(spread, LONG_S)
-        # Nobody is asked: who died is replaced, and things are again as they were approved.
+        # A consumer that died is replaced without approval, and gets its partitions back.
         victim = (await system.pods("consumer"))[0]
-        slot, reports = slot_of(victim), system.picture.reports
+        slot, reports = slot_of(victim), system.view.reports
         assert slot is not None
         before = reports[slot].epoch
         os.kill(pid_of(victim), signal.SIGKILL)
 
         def is_back() -> bool:
-            return slot in reports and reports[slot].epoch > before and person.content()
+            return slot in reports and reports[slot].epoch > before and approver.carried_out()
 
         await until(is_back, LONG_S)
         enough.set()

@@ -1,26 +1,25 @@
-"""The Kubernetes fleet when the cluster itself is in trouble."""
+"""The Kubernetes fleet during failures of the cluster itself."""
 
 import asyncio
 
 import pytest
+from tests.kubernetes.sandbox import Sandbox, until
 
-from binwright.controller.kube.cluster import opened
-from binwright.controller.kube.mirror import Mirror
-from binwright.core.errors import ClusterRefused, WorldError
+from binwright.controller.kubernetes.cluster import open_cluster
+from binwright.controller.kubernetes.informer import Informer
+from binwright.core.errors import ClusterRefused, ExternalError
 from binwright.core.model import Slot
-from binwright.shell.settings import KubernetesSettings
-
-from .site import Site, until
+from binwright.runtime.settings import KubernetesSettings
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.asyncio(loop_scope="session")]
 
-# All clients of an API server that was away pause longer and longer, some up to a minute.
+# Clients of an API server that was away retry with growing pauses, some of up to a minute.
 LONG_S = 180.0
 UNREACHABLE = ("node.kubernetes.io/unreachable", "NoSchedule")
 
 
-class ExpiredOnce(Mirror):
-    """A mirror that was away so long that its first watch starts too far back."""
+class ExpiredOnce(Informer):
+    """An informer whose first watch starts at a version that the server has forgotten."""
 
     lists = 0
 
@@ -30,65 +29,67 @@ class ExpiredOnce(Mirror):
         return "1" if self.lists == 1 else version
 
 
-async def test_an_expired_watch_lists_again_and_follows(site: Site) -> None:
-    await site.plane.kill_api_server()
-    await site.plane.start_api_server()  # it remembers nothing of what was before
+async def test_after_an_expired_watch_an_informer_lists_again(sandbox: Sandbox) -> None:
+    await sandbox.plane.kill_api_server()
+    await sandbox.plane.start_api_server()  # it has no history of earlier versions
     with pytest.raises(ClusterRefused) as refused:
-        async for _ in site.api.watch(site.path("configmaps"), 5, resourceVersion="1"):
+        async for _ in sandbox.api.watch(sandbox.path("configmaps"), 5, resourceVersion="1"):
             pass
     assert refused.value.status == 410
 
-    mirror = ExpiredOnce(site.api, site.path("configmaps"))
-    following = asyncio.create_task(mirror.run())
-    await until(lambda: mirror.lists > 1 and mirror.synced.is_set())
-    made = {"metadata": {"name": "later"}, "data": {}}
-    await site.api.create(site.path("configmaps"), made)
-    await until(lambda: mirror.get(site.namespace, "later") is not None)
-    await site.api.delete(f"{site.path('configmaps')}/later")
-    await until(lambda: mirror.get(site.namespace, "later") is None)
+    informer = ExpiredOnce(sandbox.api, sandbox.path("configmaps"))
+    following = asyncio.create_task(informer.run())
+    await until(lambda: informer.lists > 1 and informer.synced.is_set())
+    later = {"metadata": {"name": "later"}, "data": {}}
+    await sandbox.api.create(sandbox.path("configmaps"), later)
+    await until(lambda: informer.get(sandbox.namespace, "later") is not None)
+    await sandbox.api.delete(f"{sandbox.path('configmaps')}/later")
+    await until(lambda: informer.get(sandbox.namespace, "later") is None)
     following.cancel()
     await asyncio.gather(following, return_exceptions=True)
 
 
-async def test_a_restart_of_the_api_server_is_bridged(site: Site) -> None:
-    fleet = await site.fleet()
+async def test_a_fleet_recovers_from_a_restart_of_the_api_server(sandbox: Sandbox) -> None:
+    fleet = await sandbox.fleet()
     await fleet.reconcile([Slot(0)])
 
     async def runs() -> bool:
-        return 0 in await site.running()
+        return 0 in await sandbox.running()
 
     await until(runs)
-    await site.plane.kill_api_server()
-    with pytest.raises(WorldError):
+    await sandbox.plane.kill_api_server()
+    with pytest.raises(ExternalError):
         await fleet.reconcile([Slot(0), Slot(1)])
-    await site.plane.start_api_server()
+    await sandbox.plane.start_api_server()
 
-    async def made_up_for() -> bool:
-        return await site.running() == {0, 1}
+    async def reconciled() -> bool:
+        return await sandbox.running() == {0, 1}
 
-    await until(made_up_for, LONG_S)
-    name = (await site.deployments())[Slot(1)]["metadata"]["name"]
-    await site.plane.kubectl("-n", site.namespace, "delete", "deployment", name)
+    await until(reconciled, LONG_S)
+    name = (await sandbox.deployments())[Slot(1)]["metadata"]["name"]
+    await sandbox.plane.kubectl("-n", sandbox.namespace, "delete", "deployment", name)
 
-    async def restored() -> bool:  # the watch is back, too
-        return await site.slots() == {0, 1}
+    async def restored() -> bool:  # the watch works again, too
+        return await sandbox.slots() == {0, 1}
 
     await until(restored, LONG_S)
 
 
-async def test_a_verb_taken_from_the_role_is_told_and_its_return_is_noticed(site: Site) -> None:
-    fleet = await site.fleet()
+async def test_a_verb_missing_from_the_role_is_reported_until_it_is_back(
+    sandbox: Sandbox,
+) -> None:
+    fleet = await sandbox.fleet()
     await fleet.reconcile([Slot(0)])
-    roles = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{site.namespace}/roles"
+    roles = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{sandbox.namespace}/roles"
     path = f"{roles}/binwright-controller"
-    role = await site.api.get(path)
+    role = await sandbox.api.get(path)
     rules = [
         {**rule, "verbs": [v for v in rule["verbs"] if v not in ("patch", "create")]}
         if rule["resources"] == ["deployments"]
         else rule
         for rule in role["rules"]
     ]
-    await site.api.merge(path, {"rules": rules})
+    await sandbox.api.merge(path, {"rules": rules})
 
     async def forbidden() -> bool:
         try:
@@ -100,23 +101,23 @@ async def test_a_verb_taken_from_the_role_is_told_and_its_return_is_noticed(site
 
     await until(forbidden)
 
-    async def told() -> bool:
-        return await site.told("DeploymentRefused", "forbidden")
+    async def reported() -> bool:
+        return await sandbox.has_event("DeploymentRefused", "forbidden")
 
-    await until(told)
-    assert 0 in await site.slots()
-    await site.api.merge(path, {"rules": role["rules"]})
+    await until(reported)
+    assert 0 in await sandbox.slots()
+    await sandbox.api.merge(path, {"rules": role["rules"]})
 
-    async def made() -> bool:
-        return await site.slots() == {0, 1}
+    async def created() -> bool:
+        return await sandbox.slots() == {0, 1}
 
-    await until(made, LONG_S)
+    await until(created, LONG_S)
 
 
-async def test_nothing_beyond_the_role_is_allowed(site: Site) -> None:
-    cluster = await site.cluster()
+async def test_nothing_beyond_the_role_is_allowed(sandbox: Sandbox) -> None:
+    cluster = await sandbox.cluster()
     for path in (
-        f"/api/v1/namespaces/{site.namespace}/secrets",
+        f"/api/v1/namespaces/{sandbox.namespace}/secrets",
         "/apis/apps/v1/namespaces/default/deployments",
         "/api/v1/nodes",
     ):
@@ -125,49 +126,49 @@ async def test_nothing_beyond_the_role_is_allowed(site: Site) -> None:
         assert refused.value.status == 403
 
 
-async def test_a_lost_node_gives_its_slot_to_another(site: Site) -> None:
-    fleet = await site.fleet()
+async def test_the_slot_of_a_lost_node_runs_on_another(sandbox: Sandbox) -> None:
+    fleet = await sandbox.fleet()
     await fleet.reconcile([Slot(0)])
 
     async def runs() -> bool:
-        return 0 in await site.running()
+        return 0 in await sandbox.running()
 
     await until(runs)
-    pod = (await site.pods())[Slot(0)]
-    lost = next(n for n in site.nodes if n.node == pod["spec"]["nodeName"])
+    pod = (await sandbox.pods())[Slot(0)]
+    lost = next(n for n in sandbox.nodes if n.node == pod["spec"]["nodeName"])
     await lost.lose()
 
     async def noticed() -> bool:
-        taints = (await site.api.get(f"/api/v1/nodes/{lost.node}"))["spec"].get("taints") or ()
-        # The other one, NoExecute, can come first, and lets new pods in for five minutes.
+        taints = (await sandbox.api.get(f"/api/v1/nodes/{lost.node}"))["spec"].get("taints") or ()
+        # The other taint, NoExecute, may be set first, and admits new pods for five minutes.
         return UNREACHABLE in [(taint["key"], taint["effect"]) for taint in taints]
 
     try:
         await until(noticed, LONG_S)
 
         async def elsewhere() -> bool:
-            node = ((await site.pods()).get(Slot(0)) or {"spec": {}})["spec"].get("nodeName")
+            node = ((await sandbox.pods()).get(Slot(0)) or {"spec": {}})["spec"].get("nodeName")
             if node == lost.node:
-                # As the controller does after 10 s without a report; and again, where the
-                # scheduler had not heard of the taint yet and chose this node once more.
+                # As the controller does after 10 s without a report; repeated if the scheduler
+                # did not know the taint yet and chose the lost node again.
                 await fleet.destroy(Slot(0))
-            return node not in {None, lost.node} and 0 in await site.running()
+            return node not in {None, lost.node} and 0 in await sandbox.running()
 
         await until(elsewhere, LONG_S)
     finally:
         await lost.start()
 
     async def back() -> bool:
-        return not (await site.api.get(f"/api/v1/nodes/{lost.node}"))["spec"].get("taints")
+        return not (await sandbox.api.get(f"/api/v1/nodes/{lost.node}"))["spec"].get("taints")
 
     await until(back, LONG_S)
 
 
-async def test_no_cluster_is_an_error_that_says_so(site: Site) -> None:
-    await site.plane.kubectl("version")
+async def test_an_unreachable_cluster_is_an_error(sandbox: Sandbox) -> None:
+    await sandbox.plane.kubectl("version")
     settings = KubernetesSettings(
-        namespace=site.namespace, kubeconfig=site.kubeconfig, request_timeout_s=0.001
+        namespace=sandbox.namespace, kubeconfig=sandbox.kubeconfig, request_timeout_s=0.001
     )
-    async with opened(settings) as cluster:
-        with pytest.raises(WorldError):
+    async with open_cluster(settings) as cluster:
+        with pytest.raises(ExternalError):
             await cluster.deployments.ready(0.2)

@@ -1,17 +1,17 @@
-"""What a pod sees of the cluster: volumes as directories, variables by reference."""
+"""A pod's volumes, as directories, and the values that its variables refer to."""
 
 import base64
 import re
 from pathlib import Path
 
-from binwright.controller.kube.api import NOT_FOUND, Api, Obj
+from binwright.controller.kubernetes.api import NOT_FOUND, Api, Obj
 from binwright.core.errors import ClusterRefused, ClusterUnavailable
 
 TOKEN_S = 3600
 
 
 class Absent(Exception):
-    """Something that a container needs is not there (yet)."""
+    """Something that a container needs does not exist (yet)."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -19,41 +19,41 @@ class Absent(Exception):
 
 
 class Volumes:
-    """One pod's volumes, made when they are first asked for."""
+    """One pod's volumes, created when they are first used."""
 
     def __init__(self, api: Api, raw: Obj, home: Path, address: str) -> None:
         self._api, self._raw, self._home, self._address = api, raw, home, address
         self._root = f"/api/v1/namespaces/{raw['metadata']['namespace']}"
 
     async def mounts(self, container: Obj) -> list[tuple[Path, str]]:
-        """Return (source, target) of each mount; the targets are there."""
+        """Return (source, target) of each mount; the targets exist."""
         named = {volume["name"]: volume for volume in self._raw["spec"].get("volumes", ())}
         found = []
         for mount in container.get("volumeMounts", ()):
-            if mount["mountPath"] == "/tmp":  # noqa: S108 - this machine's own has to do: programs may live there
+            if mount["mountPath"] == "/tmp":  # noqa: S108 - the machine's own is used: programs may live there
                 continue
             source = await self._directory(named[mount["name"]])
             if inner := mount.get("subPath"):
                 source /= inner
-            found.append((source, _place(source, mount["mountPath"])))
+            found.append((source, _mount_point(source, mount["mountPath"])))
         return found
 
-    async def all_of(self, source: Obj) -> dict[str, str]:
+    async def env_from(self, source: Obj) -> dict[str, str]:
         """Return the variables of an `envFrom` entry."""
         kind = "configMapRef" if "configMapRef" in source else "secretRef"
         data = await self._data(kind.removesuffix("Ref"), source[kind])
         return {source.get("prefix", "") + k: v.decode() for k, v in data.items()}
 
     async def value(self, origin: Obj) -> str | None:
-        """Return what a `valueFrom` names; None for what is optional and not there."""
+        """Return the value of a `valueFrom`; None if it is optional and does not exist."""
         if field := origin.get("fieldRef"):
             return self._field(field["fieldPath"])
         kind = "configMapKeyRef" if "configMapKeyRef" in origin else "secretKeyRef"
         reference = origin[kind]
         found = (await self._data(kind.removesuffix("KeyRef"), reference)).get(reference["key"])
         if found is None and not reference.get("optional"):
-            told = f"couldn't find key {reference['key']} in {reference['name']}"
-            raise Absent("CreateContainerConfigError", told)
+            message = f"couldn't find key {reference['key']} in {reference['name']}"
+            raise Absent("CreateContainerConfigError", message)
         return None if found is None else found.decode()
 
     def _field(self, path: str) -> str:
@@ -69,50 +69,51 @@ class Volumes:
         return known.get(path) or str(meta[path.removeprefix("metadata.")])
 
     async def _directory(self, volume: Obj) -> Path:
-        place = self._home / str(volume["name"])
-        place.mkdir(parents=True, exist_ok=True)
+        directory = self._home / str(volume["name"])
+        directory.mkdir(parents=True, exist_ok=True)
         sources = volume.get("projected", {}).get("sources") or [volume]
         for source in sources:
             for name, content in (await self._files(source)).items():
-                (place / name).parent.mkdir(parents=True, exist_ok=True)
-                (place / name).write_bytes(content)
-        return place
+                (directory / name).parent.mkdir(parents=True, exist_ok=True)
+                (directory / name).write_bytes(content)
+        return directory
 
     async def _files(self, source: Obj) -> dict[str, bytes]:
-        if asked := source.get("serviceAccountToken"):
-            return {asked["path"]: await self._token(asked)}
-        if asked := source.get("downwardAPI"):
+        if spec := source.get("serviceAccountToken"):
+            return {spec["path"]: await self._token(spec)}
+        if spec := source.get("downwardAPI"):
             return {
-                i["path"]: self._field(i["fieldRef"]["fieldPath"]).encode() for i in asked["items"]
+                i["path"]: self._field(i["fieldRef"]["fieldPath"]).encode() for i in spec["items"]
             }
         for kind in ("configMap", "secret"):
-            if asked := source.get(kind):
-                data = await self._data(kind, asked)
-                items = {i["key"]: i["path"] for i in asked.get("items", ())}
+            if spec := source.get(kind):
+                data = await self._data(kind, spec)
+                items = {i["key"]: i["path"] for i in spec.get("items", ())}
                 return {items.get(k, k): v for k, v in data.items() if not items or k in items}
-        assert "emptyDir" in source, f"a volume that this kubelet does not have: {source}"
+        assert "emptyDir" in source, f"a volume that this kubelet does not support: {source}"
         return {}
 
-    async def _token(self, asked: Obj) -> bytes:
+    async def _token(self, volume: Obj) -> bytes:
         meta, spec = self._raw["metadata"], self._raw["spec"]
         bound = {"kind": "Pod", "apiVersion": "v1", "name": meta["name"], "uid": meta["uid"]}
-        audience = asked.get("audience")
-        wanted = {
+        audience = volume.get("audience")
+        requested = {
             "audiences": [audience] if audience else [],
-            "expirationSeconds": asked.get("expirationSeconds", TOKEN_S),
+            "expirationSeconds": volume.get("expirationSeconds", TOKEN_S),
             "boundObjectRef": bound,
         }
         account = spec.get("serviceAccountName", "default")
         path = f"{self._root}/serviceaccounts/{account}/token"
-        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": wanted}
-        made = await self._asked("POST", path, request)
-        return str(made["status"]["token"]).encode()
+        version = "authentication.k8s.io/v1"
+        request = {"apiVersion": version, "kind": "TokenRequest", "spec": requested}
+        created = await self._call("POST", path, request)
+        return str(created["status"]["token"]).encode()
 
     async def _data(self, kind: str, reference: Obj) -> dict[str, bytes]:
         name = reference.get("name") or reference["secretName"]
         plural = {"configMap": "configmaps", "secret": "secrets"}[kind]
         try:
-            found = await self._asked("GET", f"{self._root}/{plural}/{name}")
+            found = await self._call("GET", f"{self._root}/{plural}/{name}")
         except Absent:
             if reference.get("optional"):
                 return {}
@@ -122,7 +123,7 @@ class Volumes:
             return {k: v.encode() for k, v in data.items()}
         return {k: base64.b64decode(v) for k, v in data.items()}
 
-    async def _asked(self, verb: str, path: str, body: Obj | None = None) -> Obj:
+    async def _call(self, verb: str, path: str, body: Obj | None = None) -> Obj:
         try:
             if body is None:
                 return await self._api.get(path)
@@ -135,12 +136,12 @@ class Volumes:
             raise Absent("CreateContainerError", str(exc)) from exc
 
 
-def _place(source: Path, target: str) -> str:
-    """Make a mount point on this machine, where there is none; return it."""
-    place = Path(target)
+def _mount_point(source: Path, target: str) -> str:
+    """Return `target` after creating it on this machine if it does not exist."""
+    path = Path(target)
     if source.is_dir():
-        place.mkdir(parents=True, exist_ok=True)
-    elif not place.exists():
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.touch()
+        path.mkdir(parents=True, exist_ok=True)
+    elif not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
     return target

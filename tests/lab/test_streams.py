@@ -48,13 +48,13 @@ def test_a_walk_steps_by_whole_per_cents_within_bounds() -> None:
     assert all(abs(b[p] - a[p]) <= 10 for a, b in pairwise(rows) for p in a)
 
 
-def test_the_same_seed_makes_the_same_walk_and_another_another() -> None:
+def test_equal_seeds_give_equal_walks_and_others_do_not() -> None:
     assert list(generate(WALK)) == list(generate(WALK))
     assert list(generate(WALK)) != list(generate(replace(WALK, seed=8)))
 
 
 @pytest.mark.parametrize("start", [0, 50, 100])
-def test_a_walk_can_start_even(start: int) -> None:
+def test_a_walk_can_start_with_equal_rates(start: int) -> None:
     first, second, *_ = generate(replace(WALK, start=start))
 
     assert set(first.values()) == {PerCent(start)}
@@ -68,7 +68,7 @@ def test_without_delta_nothing_changes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "fault"),
     [
         ({"topics": ()}, "at least one topic"),
         ({"partitions": 0}, "at least one topic"),
@@ -77,8 +77,8 @@ def test_without_delta_nothing_changes() -> None:
         ({"start": 101}, "start must be within 0 to 100"),
     ],
 )
-def test_a_walk_that_makes_no_stream_is_refused(wrong: dict[str, Any], told: str) -> None:
-    with pytest.raises(StreamError, match=told):
+def test_a_walk_without_measurements_is_refused(wrong: dict[str, Any], fault: str) -> None:
+    with pytest.raises(StreamError, match=fault):
         replace(WALK, **wrong)
 
 
@@ -93,14 +93,14 @@ def test_per_cents_become_bytes_per_second() -> None:
 # --- the demo's --------------------------------------------------------------------------------
 
 
-def test_the_demo_s_stream_comes_from_its_seed_bit_by_bit() -> None:
+def test_the_demos_stream_is_generated_from_its_seed() -> None:
     kept = (files("binwright.lab") / "data" / "demo.json").read_bytes()
 
     assert dump(list(generate(DEMO))).encode() == kept
 
 
-def test_the_demo_s_stream_shows_something_early() -> None:
-    """Whoever watches sees consumers come and go within fifteen rows."""
+def test_the_demos_stream_scales_early() -> None:
+    """Consumers are added and removed within fifteen rows."""
     used, current = [], dict[TopicPartition, Slot]()
     for row in demo():
         current = algorithm("mwf")(as_rates(row, BytesPerSecond(100)), BytesPerSecond(100), current)
@@ -118,7 +118,7 @@ def test_the_demo_s_stream_shows_something_early() -> None:
 
 
 @given(st.lists(ROWS, min_size=1, max_size=5))
-def test_what_is_written_can_be_read(stream: list[dict[TopicPartition, PerCent]]) -> None:
+def test_a_written_stream_can_be_read(stream: list[dict[TopicPartition, PerCent]]) -> None:
     again = parse(dump(stream))
 
     assert again == stream
@@ -131,7 +131,7 @@ def test_a_file_is_written_and_read(tmp_path: Path) -> None:
     assert read(tmp_path / "stream.json") == list(generate(WALK))
 
 
-def test_partitions_may_come_and_go() -> None:
+def test_partitions_may_differ_from_row_to_row() -> None:
     rows = parse('[{"a": {"0": 1}}, {"a": {"1": 2.5}, "b": {"0": 130}}]')
 
     assert rows == [
@@ -140,7 +140,7 @@ def test_partitions_may_come_and_go() -> None:
     ]
 
 
-def test_the_paper_s_recording_can_be_read() -> None:
+def test_the_papers_recording_can_be_read() -> None:
     if not RECORDED.exists():
         pytest.skip(f"the paper's recorded stream has no licence and is not here: {RECORDED}")
     rows = read(RECORDED)
@@ -153,7 +153,7 @@ GOOD = '{"a": {"0": 1}}'
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "fault"),
     [
         ("", "not JSON: Expecting value"),
         ("[" * 100_000, "not JSON: .*recursion"),
@@ -178,12 +178,12 @@ GOOD = '{"a": {"0": 1}}'
         ('[{"a": {"0": 1' + "0" * 400 + "}}]", r"finite and >= 0, got 10{39}\.\.\."),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(text: str, told: str) -> None:
-    with pytest.raises(StreamError, match=told):
+def test_a_malformed_stream_is_refused_with_the_place_of_the_fault(text: str, fault: str) -> None:
+    with pytest.raises(StreamError, match=fault):
         parse(text)
 
 
-def test_the_file_is_named_too(tmp_path: Path) -> None:
+def test_an_error_names_the_file(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text(json.dumps([1]))
 
     with pytest.raises(StreamError, match=r"bad.json: row 0: expected an object"):

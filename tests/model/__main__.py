@@ -1,47 +1,53 @@
-"""Explore what holds, and each rule left out, and print the shortest trace of what breaks."""
+"""Explores correct scenarios and mutations, and prints the shortest trace of each violation."""
 
 import argparse
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tests.model.explore import Explorer, Found
+from tests.model.explore import ExplorationResult, Explorer
 from tests.model.handover import mutations as handover_mutations
 from tests.model.handover import scenarios as handover
 from tests.model.landing import mutations as landing_mutations
 from tests.model.landing import scenarios as landing
-from tests.model.landing.by_test import BY_TEST
 from tests.model.landing.mutations import Patch, mutated
+from tests.model.landing.unit_test_mutations import DETECTED_BY_TEST
 
 Scenario = landing.Scenario | handover.Scenario
-HOLDS: Mapping[str, Scenario] = {**landing.HOLDS, **handover.HOLDS}
-BREAKS: Mapping[str, Scenario] = {**landing.BREAKS, **handover.BREAKS}
-UNSEEN: Mapping[str, Scenario] = landing.UNSEEN
+CORRECT_SCENARIOS: Mapping[str, Scenario] = {
+    **landing.CORRECT_SCENARIOS,
+    **handover.CORRECT_SCENARIOS,
+}
+DETECTED_MUTATIONS: Mapping[str, Scenario] = {
+    **landing.DETECTED_MUTATIONS,
+    **handover.DETECTED_MUTATIONS,
+}
+UNDETECTED_MUTATIONS: Mapping[str, Scenario] = landing.UNDETECTED_MUTATIONS
 MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
     **landing_mutations.MUTATIONS,
     **handover_mutations.MUTATIONS,
 }
 
 
-def explored(name: str, states: int = 0, at_most: int | None = None) -> Found:
-    """Explore a scenario that holds, further or less far if asked."""
-    case = HOLDS[name]
+def explore_scenario(name: str, states: int = 0, at_most: int | None = None) -> ExplorationResult:
+    """Explore a correct scenario, up to its own limit, `states` if that is more, or `at_most`."""
+    case = CORRECT_SCENARIOS[name]
     wanted = max(case.limits.states, states) if at_most is None else at_most
     return _explore(case, wanted)
 
 
-def _explore(case: Scenario, states: int) -> Found:
+def _explore(case: Scenario, states: int) -> ExplorationResult:
     limits = replace(case.limits, states=states)
     if isinstance(case, landing.Scenario):
         return Explorer(case.system(), limits).run()
     return Explorer(case.system(), limits).run()
 
 
-def breaks(name: str) -> Found:
-    """Explore with a rule left out."""
-    case = BREAKS.get(name) or UNSEEN[name]
+def explore_mutation(name: str) -> ExplorationResult:
+    """Explore a scenario with a mutation."""
+    case = DETECTED_MUTATIONS.get(name) or UNDETECTED_MUTATIONS[name]
     if isinstance(case, landing.Scenario):
-        world = None if case.broken_first else case.system()
+        world = None if case.mutated_setup else case.system()
         with mutated(MUTATIONS[name]):
             return Explorer(world or case.system(), case.limits).run()
     group = case.system()
@@ -49,9 +55,9 @@ def breaks(name: str) -> Found:
         return Explorer(group, case.limits).run()
 
 
-def fails(name: str) -> str:
-    """Run a unit test with a rule left out; return how it fails."""
-    test = BY_TEST[name]
+def unit_test_failure(name: str) -> str:
+    """Run a unit test with a mutation; return how it fails, or an empty string."""
+    test = DETECTED_BY_TEST[name]
     with mutated(MUTATIONS[name]):
         try:
             test()
@@ -60,8 +66,8 @@ def fails(name: str) -> str:
     return ""
 
 
-def show(name: str, found: Found, *, broken: bool) -> bool:
-    """Print what was found; return whether it is not what must be found."""
+def show(name: str, found: ExplorationResult, *, broken: bool) -> bool:
+    """Print a result; return whether it is unexpected."""
     sys.stdout.write(f"{name:38}{found.summary()}\n")
     for number, line in enumerate(found.trace, 1):
         sys.stdout.write(f"      {number:>2} {line}\n")
@@ -70,21 +76,21 @@ def show(name: str, found: Found, *, broken: bool) -> bool:
 
 
 def main() -> int:
-    """Print a line for each scenario; exit code 1 if something is not as it should be."""
+    """Print a line for each scenario; return exit code 1 if any result is unexpected."""
     parser = argparse.ArgumentParser(prog="python -m tests.model", description=__doc__)
     parser.add_argument("cases", nargs="*", help="holds, breaks, unseen, or names; else all")
     parser.add_argument("--states", type=int, default=0, help="of each that holds, if more")
-    asked = parser.parse_args()
-    wanted, wrong = set(asked.cases) or {"holds", "breaks", "unseen"}, 0
-    for name in HOLDS:
+    options = parser.parse_args()
+    wanted, wrong = set(options.cases) or {"holds", "breaks", "unseen"}, 0
+    for name in CORRECT_SCENARIOS:
         if {name, "holds"} & wanted:
-            wrong += show(name, explored(name, asked.states), broken=False)
-    for name in (*BREAKS, *UNSEEN):
-        if {name, "breaks" if name in BREAKS else "unseen"} & wanted:
-            wrong += show(name, breaks(name), broken=name in BREAKS)
-    for name in BY_TEST:
+            wrong += show(name, explore_scenario(name, options.states), broken=False)
+    for name in (*DETECTED_MUTATIONS, *UNDETECTED_MUTATIONS):
+        if {name, "breaks" if name in DETECTED_MUTATIONS else "unseen"} & wanted:
+            wrong += show(name, explore_mutation(name), broken=name in DETECTED_MUTATIONS)
+    for name in DETECTED_BY_TEST:
         if {name, "breaks"} & wanted:
-            how = fails(name)
+            how = unit_test_failure(name)
             sys.stdout.write(f"{name:38}{how or 'holds'}\n")
             wrong += not how
     return int(wrong > 0)

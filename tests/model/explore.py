@@ -1,4 +1,4 @@
-"""Breadth first through the states of a world, to the shortest trace of a violation."""
+"""Breadth-first search through the states of a world, for the shortest trace of a violation."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -12,51 +12,52 @@ Plain = Any  # nested tuples of numbers and text
 Label = tuple[object, ...]
 
 
-class Broken(Exception):
-    """An invariant that does not hold."""
+class InvariantViolation(Exception):
+    """An invariant is violated."""
 
 
 class Step(NamedTuple, Generic[World]):
-    """What may happen next, in words that are joined when somebody wants to read them."""
+    """A possible next step; its label is joined only when a trace is printed."""
 
     label: Label
-    take: Callable[[], World]
+    successor: Callable[[], World]
 
 
 @dataclass(frozen=True, slots=True)
-class System(Generic[World]):
-    """What is explored."""
+class TransitionSystem(Generic[World]):
+    """The system to explore."""
 
     first: World
     steps: Callable[[World], Iterable[Step[World]]]
-    check: Callable[[World], None]  # raises `Broken`
-    canonical: Callable[[World], Plain]  # equal for worlds that nothing can tell apart
-    settle: Callable[[World], None]  # a run without faults to its end; raises `Broken`
+    check: Callable[[World], None]  # raises `InvariantViolation`
+    canonical: Callable[[World], Plain]  # equal for equivalent worlds
+    check_liveness: Callable[[World], None]
+    """Runs to the end without faults; raises `InvariantViolation`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Where an exploration ends."""
+    """The limits of an exploration."""
 
     states: int = 100_000
-    settle_every: int = 0  # follow a run without faults from one state in so many; 0: from none
+    liveness_every: int = 0  # check liveness from one state in this many; 0: from none
 
 
 @dataclass
-class Found:
-    """What an exploration came to."""
+class ExplorationResult:
+    """The result of an exploration."""
 
     states: int = 1
     steps: int = 0
-    depth: int = 0  # in steps: no state that can be had with so many is missing
-    whole: bool = False  # nothing is left to explore
-    settled: int = 0  # states from which a run without faults was followed to its end
+    depth: int = 0  # steps: every state within this distance was found
+    exhausted: bool = False  # no states are left to explore
+    settled: int = 0  # states whose liveness was checked
     violation: str = ""
     trace: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
     def summary(self) -> str:
-        space = "all there are" if self.whole else "bounded"
+        space = "all there are" if self.exhausted else "bounded"
         runs = f", {self.settled} settled" if self.settled else ""
         return (
             f"{self.states:>7} states, {self.steps:>8} steps, depth {self.depth:>2}, {space}"
@@ -67,20 +68,20 @@ class Found:
 class Explorer(Generic[World]):
     """One search from one world."""
 
-    def __init__(self, system: System[World], limits: Limits) -> None:
+    def __init__(self, system: TransitionSystem[World], limits: Limits) -> None:
         self.system, self.limits = system, limits
         self.seen = {self._digest(system.first)}
         self.parents: list[int] = [-1]
         self.labels: list[Label] = [()]
-        self.found = Found()
+        self.found = ExplorationResult()
 
-    def run(self) -> Found:
+    def run(self) -> ExplorationResult:
         begun = time.perf_counter()
         level = [(0, self.system.first)]
         while level and not self.found.violation and len(self.seen) < self.limits.states:
             level, complete = self._deeper(level)
             self.found.depth += bool(level) and complete
-        self.found.whole = not level and not self.found.violation
+        self.found.exhausted = not level and not self.found.violation
         self.found.states, self.found.seconds = len(self.seen), time.perf_counter() - begun
         return self.found
 
@@ -88,7 +89,7 @@ class Explorer(Generic[World]):
         return blake2b(dumps(self.system.canonical(world), 2), digest_size=16).digest()
 
     def _deeper(self, level: list[tuple[int, World]]) -> tuple[list[tuple[int, World]], bool]:
-        """Return the states one step further, and whether they are all."""
+        """Return the new states one step further, and whether they are complete."""
         deeper: list[tuple[int, World]] = []
         for number, world in level:
             if self.found.violation or len(self.seen) >= self.limits.states:
@@ -100,9 +101,9 @@ class Explorer(Generic[World]):
         for step in self.system.steps(world):
             self.found.steps += 1
             try:
-                after = step.take()
+                after = step.successor()
                 self.system.check(after)
-            except (Broken, AssertionError, ValueError, KeyError) as violation:
+            except (InvariantViolation, AssertionError, ValueError, KeyError) as violation:
                 self._fail(number, step.label, violation)
                 return
             if (key := self._digest(after)) in self.seen:
@@ -110,10 +111,10 @@ class Explorer(Generic[World]):
             self.seen.add(key)
             self.parents.append(number)
             self.labels.append(step.label)
-            if self.limits.settle_every and len(self.seen) % self.limits.settle_every == 0:
+            if self.limits.liveness_every and len(self.seen) % self.limits.liveness_every == 0:
                 try:
-                    self.system.settle(after)
-                except (Broken, AssertionError, ValueError, KeyError) as violation:
+                    self.system.check_liveness(after)
+                except (InvariantViolation, AssertionError, ValueError, KeyError) as violation:
                     self._fail(number, step.label, violation)
                     return
                 self.found.settled += 1

@@ -1,4 +1,4 @@
-"""DescribeLogDirs as bytes, against Kafka's own description of them."""
+"""DescribeLogDirs in bytes, compared with Kafka's protocol documentation."""
 
 import struct
 from io import BytesIO
@@ -8,32 +8,34 @@ import pytest
 
 from binwright.monitor.log_dirs import DescribeLogDirs, is_refused, sizes
 
-NOT_ALLOWED = 31
+CLUSTER_AUTHORIZATION_FAILED = 31
 
 
-def said(newest: int = 4, broker: tuple[int, int] = (1, 5)) -> Any:
+def prepared_request(newest: int = 4, broker: tuple[int, int] = (1, 5)) -> Any:
     return DescribeLogDirs({"a": [0, 1]}, newest).prepare({35: broker})
 
 
 def test_version_1_is_what_kafkas_own_codec_writes() -> None:
-    assert said(1).encode().hex() == "000000010001610000000200000000" + "00000001"
+    assert prepared_request(1).encode().hex() == "000000010001610000000200000000" + "00000001"
 
 
 @pytest.mark.parametrize("version", [2, 3, 4])
 def test_later_versions_are_compact(version: int) -> None:
-    question = said(version)
-    assert question.FLEXIBLE_VERSION
-    assert version == question.API_VERSION
-    assert question.encode().hex() == "02" + "0261" + "03" + "00000000" + "00000001" + "0000"
+    request = prepared_request(version)
+    assert request.FLEXIBLE_VERSION
+    assert version == request.API_VERSION
+    assert request.encode().hex() == "02" + "0261" + "03" + "00000000" + "00000001" + "0000"
 
 
 @pytest.mark.parametrize(("broker", "agreed"), [((0, 1), 1), ((0, 2), 2), ((1, 4), 4), ((1, 9), 4)])
-def test_the_newest_version_that_both_know_is_spoken(broker: tuple[int, int], agreed: int) -> None:
-    assert agreed == said(broker=broker).API_VERSION
+def test_the_newest_common_version_is_used(broker: tuple[int, int], agreed: int) -> None:
+    assert agreed == prepared_request(broker=broker).API_VERSION
 
 
-def answer(version: int, rows: list[tuple[int, int, bool]], error: int = 0, dirs: int = 1) -> Any:
-    """Decode an answer about topic `a`, written by hand as Kafka's documentation says."""
+def decoded_response(
+    version: int, rows: list[tuple[int, int, bool]], error: int = 0, dirs: int = 1
+) -> Any:
+    """Decode a response about topic `a`, encoded by hand from Kafka's documentation."""
     compact = version >= 2
 
     def many(items: list[bytes]) -> bytes:
@@ -52,18 +54,18 @@ def answer(version: int, rows: list[tuple[int, int, bool]], error: int = 0, dirs
     top = struct.pack(">h", error) if version >= 3 else b""
     whole = struct.pack(">i", 0) + top + many([directory] * dirs) + tags
     read = BytesIO(whole)
-    decoded = said(version).RESPONSE_TYPE.decode(read)
-    assert not read.read()  # all of it was understood
+    decoded = prepared_request(version).RESPONSE_TYPE.decode(read)
+    assert not read.read()  # all bytes are decoded
     return decoded
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
-def test_sizes_are_read_and_copies_on_their_way_are_not_counted(version: int) -> None:
-    found = answer(version, [(0, 123, False), (1, 5 * 2**40, False), (1, 7, True)])
+def test_sizes_are_read_and_replicas_being_moved_are_not_counted(version: int) -> None:
+    found = decoded_response(version, [(0, 123, False), (1, 5 * 2**40, False), (1, 7, True)])
     assert sizes(found) == {("a", 0): 123, ("a", 1): 5 * 2**40}
     assert not is_refused(found)
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
-def test_a_missing_right_is_seen_in_every_version(version: int) -> None:
-    assert is_refused(answer(version, [], error=NOT_ALLOWED, dirs=0))
+def test_a_missing_permission_is_detected_in_every_version(version: int) -> None:
+    assert is_refused(decoded_response(version, [], error=CLUSTER_AUTHORIZATION_FAILED, dirs=0))

@@ -1,7 +1,7 @@
 """A node with a real kubelet and containerd, in a network namespace of its own.
 
-Debian's containerd, runc and CNI plugins; one rule of iptables stands for kube-proxy, since the API
-server's is the one service that pods need. There is no cluster DNS.
+It uses Debian's containerd, runc and CNI plugins. One iptables rule replaces kube-proxy, because
+pods need only the API server's service. There is no cluster DNS.
 """
 
 import asyncio
@@ -15,10 +15,10 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import psutil
-from tests.kubernetes.plane import Plane
-from tests.programs import Missing
+from tests.kubernetes.plane import ControlPlane
+from tests.programs import ProgramMissing
 
-from binwright.embedded.process import Child, Command, clean_environment
+from binwright.embedded.process.child import Child, Command, clean_environment
 
 NETWORK = "binwright-test"
 NAMESPACE = Path("/run/netns") / NETWORK
@@ -30,30 +30,30 @@ NAME = "node-1"  # one of the control plane's identities
 PAUSE = "binwright-test-pause:1"
 TOOLS = ("containerd", "ctr", "runc", "ip", "iptables", "nsenter", "umount", "mount")
 _POD_NETWORK = re.compile(r"/netns/(cni-[0-9a-f-]+)")
-ANSWER_S, IMPORT_S, END_S = 60.0, 300.0, 20.0
+CALL_S, IMPORT_S, END_S = 60.0, 300.0, 20.0
 
 
-def needed() -> None:
-    """Return if a node can be had here.
+def check_prerequisites() -> None:
+    """Return if a node can run here.
 
     Raises:
-        Missing: It cannot; says why.
+        ProgramMissing: It cannot; the message says why.
     """
     if os.geteuid() != 0:
-        raise Missing("a kubelet takes root")
+        raise ProgramMissing("a kubelet needs root")
     if absent := [name for name in TOOLS if not shutil.which(name)]:
-        raise Missing(f"not on this machine: {', '.join(absent)}")
+        raise ProgramMissing(f"not on this machine: {', '.join(absent)}")
     if absent := [name for name in ("bridge", "host-local") if not (PLUGINS / name).exists()]:
-        raise Missing(f"no CNI plugins {', '.join(absent)} in {PLUGINS}")
+        raise ProgramMissing(f"no CNI plugins {', '.join(absent)} in {PLUGINS}")
 
 
-async def told(*argv: str, patience_s: float = ANSWER_S) -> str:
-    """Run a program to its end and return what it says; fail with its words if it fails."""
+async def run(*argv: str, timeout_s: float = CALL_S) -> str:
+    """Run a program and return its output; raise `AssertionError` with its errors if it fails."""
     process = await asyncio.create_subprocess_exec(
         *argv, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
     try:
-        async with asyncio.timeout(patience_s):
+        async with asyncio.timeout(timeout_s):
             out, err = await process.communicate()
     except TimeoutError:
         process.kill()
@@ -63,59 +63,59 @@ async def told(*argv: str, patience_s: float = ANSWER_S) -> str:
     return out.decode()
 
 
-async def tried(*argv: str) -> str:
-    """Run it, whatever comes of it: for cleaning up what may be gone."""
+async def try_run(*argv: str) -> str:
+    """Run a program, ignoring failures: for cleaning up what may be gone."""
     with suppress(AssertionError, TimeoutError):
-        return await told(*argv)
+        return await run(*argv)
     return ""
 
 
 def _inside(*argv: str) -> tuple[str, ...]:
-    # Not `ip netns exec`: it mounts /sys anew, and hides the cgroups.
+    # Not `ip netns exec`: it mounts /sys again, which hides the cgroups.
     return (shutil.which("nsenter") or "nsenter", f"--net={NAMESPACE}", *argv)
 
 
 @asynccontextmanager
 async def network() -> AsyncIterator[None]:
-    """Make the namespace, joined to this machine by a pair of addresses."""
-    await told("ip", "netns", "add", NETWORK)
+    """Create the network namespace, connected to this machine by a pair of devices."""
+    await run("ip", "netns", "add", NETWORK)
     try:
         pair = ("type", "veth", "peer", "name", NODE_SIDE, "netns", NETWORK)
-        await told("ip", "link", "add", HOST_SIDE, *pair)
-        await told("ip", "addr", "add", f"{ADDRESS}/24", "dev", HOST_SIDE)
-        await told("ip", "link", "set", HOST_SIDE, "up")
-        await told("ip", "-n", NETWORK, "addr", "add", f"{NODE}/24", "dev", NODE_SIDE)
+        await run("ip", "link", "add", HOST_SIDE, *pair)
+        await run("ip", "addr", "add", f"{ADDRESS}/24", "dev", HOST_SIDE)
+        await run("ip", "link", "set", HOST_SIDE, "up")
+        await run("ip", "-n", NETWORK, "addr", "add", f"{NODE}/24", "dev", NODE_SIDE)
         for device in (NODE_SIDE, "lo"):
-            await told("ip", "-n", NETWORK, "link", "set", device, "up")
-        await told("ip", "-n", NETWORK, "route", "add", "default", "via", ADDRESS)
-        await told(*_inside("sysctl", "-qw", "net.ipv4.ip_forward=1"))
+            await run("ip", "-n", NETWORK, "link", "set", device, "up")
+        await run("ip", "-n", NETWORK, "route", "add", "default", "via", ADDRESS)
+        await run(*_inside("sysctl", "-qw", "net.ipv4.ip_forward=1"))
         yield
     finally:
-        await tried("ip", "netns", "del", NETWORK)  # and with it the pair
+        await try_run("ip", "netns", "del", NETWORK)  # deletes the devices, too
 
 
 class Node:
-    """The kubelet, containerd, and what they leave."""
+    """The kubelet and containerd, and the clean-up of what they leave."""
 
-    def __init__(self, plane: Plane, home: Path) -> None:
+    def __init__(self, plane: ControlPlane, home: Path) -> None:
         self.plane, self.home = plane, home
         self.socket = home / "cri.sock"
         self._children: list[Child] = []
 
     async def start(self, images: Sequence[str]) -> None:
-        """Start containerd, give it these images of the engine's, then start the kubelet."""
+        """Start containerd, import these images from the engine, then start the kubelet."""
         for name in ("cni", "kubelet", "logs"):
             (self.home / name).mkdir(parents=True)
         (self.home / "cni" / "10-bridge.conflist").write_text(json.dumps(_pod_network()))
         (self.home / "containerd.toml").write_text(_containerd(self.home, self.socket))
         (self.home / "kubelet.json").write_text(json.dumps(_kubelet(self.home, self.socket)))
         containerd = self._spawn("containerd", "--config", str(self.home / "containerd.toml"))
-        await containerd.ready(self._containerd_answers, deadline_s=ANSWER_S)
+        await containerd.wait_until_ready(self._containerd_responds, deadline_s=CALL_S)
         for image in images:
-            await self._give(image)
+            await self._import(image)
         rule = ("-d", API_SERVICE, "-p", "tcp", "--dport", "443", "-j", "DNAT")
         target = ("--to-destination", f"{ADDRESS}:{self.plane.port}")
-        await told(*_inside("iptables", "-t", "nat", "-A", "PREROUTING", *rule, *target))
+        await run(*_inside("iptables", "-t", "nat", "-A", "PREROUTING", *rule, *target))
         kubelet = self._spawn(
             str(self.plane.programs / "kubelet"),
             f"--config={self.home / 'kubelet.json'}",
@@ -125,12 +125,12 @@ class Node:
             f"--hostname-override={NAME}",
             f"--node-ip={NODE}",
         )
-        await kubelet.ready(self._node_is_ready, deadline_s=ANSWER_S)
+        await kubelet.wait_until_ready(self._node_is_ready, deadline_s=CALL_S)
 
-    async def _give(self, image: str) -> None:
+    async def _import(self, image: str) -> None:
         packed = self.home / "image.tar"
-        await told("docker", "save", "--output", str(packed), image, patience_s=IMPORT_S)
-        await told(*self._ctr("images", "import", str(packed)), patience_s=IMPORT_S)
+        await run("docker", "save", "--output", str(packed), image, timeout_s=IMPORT_S)
+        await run(*self._ctr("images", "import", str(packed)), timeout_s=IMPORT_S)
         packed.unlink()
 
     def _spawn(self, program: str, *arguments: str) -> Child:
@@ -148,33 +148,33 @@ class Node:
     def _ctr(self, *arguments: str) -> tuple[str, ...]:
         return ("ctr", "--address", str(self.socket), "--namespace", "k8s.io", *arguments)
 
-    async def _containerd_answers(self) -> bool:
-        return bool(await tried(*self._ctr("version")))
+    async def _containerd_responds(self) -> bool:
+        return bool(await try_run(*self._ctr("version")))
 
     async def _node_is_ready(self) -> bool:
         path = "jsonpath={.items[*].status.conditions[?(@.type=='Ready')].status}"
         return "True" in await self.plane.kubectl("get", "nodes", "-o", path)
 
     async def stop(self) -> None:
-        """End every container and both programs, and take their mounts and networks away."""
+        """End all containers and both programs, and remove their mounts and networks."""
         networks = self._pod_networks()
-        for child in reversed(self._children[1:]):  # the kubelet, or it starts them again
+        for child in reversed(self._children[1:]):  # the kubelet, or it restarts containers
             await child.stop(grace_s=END_S)
-        for task in (await tried(*self._ctr("tasks", "ls", "-q"))).split():
-            await tried(*self._ctr("tasks", "kill", "--signal", "9", task))
-            await tried(*self._ctr("tasks", "delete", "--force", task))
-        for container in (await tried(*self._ctr("containers", "ls", "-q"))).split():
-            await tried(*self._ctr("containers", "rm", container))
+        for task in (await try_run(*self._ctr("tasks", "ls", "-q"))).split():
+            await try_run(*self._ctr("tasks", "kill", "--signal", "9", task))
+            await try_run(*self._ctr("tasks", "delete", "--force", task))
+        for container in (await try_run(*self._ctr("containers", "ls", "-q"))).split():
+            await try_run(*self._ctr("containers", "rm", container))
         for child in self._children[:1]:
             await child.stop(grace_s=END_S)
         self._end_shims()
         for mount in self._mounts():
-            await tried("umount", "--lazy", mount)
+            await try_run("umount", "--lazy", mount)
         for name in networks:
-            await tried("ip", "netns", "del", name)
+            await try_run("ip", "netns", "del", name)
 
     def _pod_networks(self) -> set[str]:
-        """Return the pods' own network namespaces: nobody takes them away when a node goes."""
+        """Return the pods' network namespaces, which neither program removes at its end."""
         tasks = self.home / "cri" / "state" / "io.containerd.runtime.v2.task" / "k8s.io"
         configs = "".join(path.read_text() for path in tasks.glob("*/config.json"))
         return set(_POD_NETWORK.findall(configs))
@@ -184,12 +184,10 @@ class Node:
         return sorted((m for m in mounts if m.startswith(f"{self.home}/")), reverse=True)
 
     def _end_shims(self) -> None:
-        """End what containerd leaves to run by itself; only what was started for our socket."""
+        """Kill the shims that containerd leaves running, only those of this node's socket."""
         for process in psutil.process_iter(["name", "cmdline"]):
-            words = process.info["cmdline"] or []
-            if "containerd-shim" in (process.info["name"] or "") and str(self.socket) in " ".join(
-                words
-            ):
+            is_shim = "containerd-shim" in (process.info["name"] or "")
+            if is_shim and str(self.socket) in " ".join(process.info["cmdline"] or []):
                 with suppress(psutil.NoSuchProcess):
                     process.send_signal(signal.SIGKILL)
 
@@ -206,7 +204,7 @@ def _pod_network() -> dict[str, object]:
 
 
 def _containerd(home: Path, socket: Path) -> str:
-    # Without CAP_SYS_RESOURCE a sandbox cannot be made the last to be killed; runc would give up.
+    # Without CAP_SYS_RESOURCE runc cannot lower a sandbox's OOM score, and would fail.
     return f"""\
 version = 2
 root = "{home}/cri/root"
@@ -234,7 +232,7 @@ def _kubelet(home: Path, socket: Path) -> dict[str, object]:
         "authorization": {"mode": "AlwaysAllow"},
         "address": NODE,
         "healthzPort": 0,
-        "nodeStatusUpdateFrequency": "2s",  # the control plane of these tests loses nodes soon
+        "nodeStatusUpdateFrequency": "2s",  # the control plane soon takes it for lost
         "nodeLeaseDurationSeconds": 8,
         "failSwapOn": False,
         "makeIPTablesUtilChains": False,
@@ -245,8 +243,8 @@ def _kubelet(home: Path, socket: Path) -> dict[str, object]:
 
 
 @asynccontextmanager
-async def run_node(plane: Plane, home: Path, images: Sequence[str]) -> AsyncIterator[Node]:
-    """Run the node, with `network` around it; nothing of it is left at the end."""
+async def run_node(plane: ControlPlane, home: Path, images: Sequence[str]) -> AsyncIterator[Node]:
+    """Run the node inside of `network`; nothing of it is left at the end."""
     node = Node(plane, home)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(node.stop)

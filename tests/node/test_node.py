@@ -1,11 +1,11 @@
-"""The shipped manifests and images on a real kubelet: containers that scale, land, and add up."""
+"""The shipped manifests and images on a real kubelet: scaling, a restart, and an audit."""
 
 import asyncio
 from pathlib import Path
 
 import pytest
-from tests.kubernetes.plane import Plane
-from tests.kubernetes.site import until
+from tests.kubernetes.plane import ControlPlane
+from tests.kubernetes.sandbox import until
 from tests.kubernetes.system import LONGEST_S, NAMESPACE, System, run_system
 
 from .node import ADDRESS
@@ -19,8 +19,8 @@ pytestmark = [
 PATIENCE_S = 300.0
 
 
-async def test_the_images_run_as_the_manifests_say_and_every_row_lands_once(
-    plane: Plane, tmp_path: Path
+async def test_the_images_run_by_the_manifests_and_every_row_lands_once(
+    plane: ControlPlane, tmp_path: Path
 ) -> None:
 
     async with run_system(plane, tmp_path, address=ADDRESS) as system:
@@ -34,19 +34,19 @@ async def test_the_images_run_as_the_manifests_say_and_every_row_lands_once(
         async with asyncio.timeout(LONGEST_S), asyncio.TaskGroup() as tasks:
             tasks.create_task(system.load(25_000, enough))
             await until(
-                lambda: len(set(system.held().values())) >= 2 and system.all_read(), PATIENCE_S
+                lambda: len(set(system.owners().values())) >= 2 and system.all_read(), PATIENCE_S
             )
-            await _who_runs(system)
-            # A container that is killed comes back, and its partitions are read again.
+            await _check_user(system)
+            # A container that is killed is restarted, and its partitions are read again.
             victim = (await system.pods("consumer"))[0]["metadata"]["name"]
             command = ("exec", "-n", NAMESPACE, victim, "--", "python", "-c")
             await system.plane.kubectl(*command, "import os; os.kill(1, 15)")
-            deaths = "jsonpath={.status.containerStatuses[0].restartCount}"
+            restarts = "jsonpath={.status.containerStatuses[0].restartCount}"
 
             async def restarted() -> bool:
-                where = ("get", "pod", "-n", NAMESPACE, victim)
-                told = await system.plane.kubectl(*where, "-o", deaths)
-                return int(told or 0) >= 1
+                get = ("get", "pod", "-n", NAMESPACE, victim)
+                count = await system.plane.kubectl(*get, "-o", restarts)
+                return int(count or 0) >= 1
 
             await until(restarted, PATIENCE_S)
             await until(system.all_read, PATIENCE_S)
@@ -57,9 +57,9 @@ async def test_the_images_run_as_the_manifests_say_and_every_row_lands_once(
         assert sum(part.rows for part in found.tables[0].partitions) > 0
 
 
-async def _who_runs(system: System) -> None:
-    """Look from within: nobody in particular, on a root that cannot be written."""
+async def _check_user(system: System) -> None:
+    """Check inside a container: an unprivileged user on a read-only root file system."""
     pod = (await system.pods("consumer"))[0]["metadata"]["name"]
     look = "import os; print(os.getuid(), os.access('/opt', os.W_OK), os.access('/tmp', os.W_OK))"
-    told = await system.plane.kubectl("exec", "-n", NAMESPACE, pod, "--", "python", "-c", look)
-    assert told.split() == ["10001", "False", "True"]
+    found = await system.plane.kubectl("exec", "-n", NAMESPACE, pod, "--", "python", "-c", look)
+    assert found.split() == ["10001", "False", "True"]

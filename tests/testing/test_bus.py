@@ -1,11 +1,11 @@
-"""The fake bus keeps what the real one promises."""
+"""The fake bus has the guarantees of the real one."""
 
 import asyncio
 
 import pytest
 
 from binwright.core.errors import BrokerUnavailable, TopicMissing
-from binwright.core.ports import Bus
+from binwright.core.ports.kafka import Bus
 from binwright.testing.bus import READ_RECORDS, FakeBus
 
 pytestmark = pytest.mark.looptime
@@ -15,7 +15,7 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-async def test_it_is_a_bus() -> None:
+async def test_it_implements_the_port() -> None:
     bus: Bus = FakeBus({"t": 1})
     reader = await bus.reader("t", 0, 0)
     assert await bus.publish("t", 0, b"k", b"v") == 0
@@ -23,14 +23,14 @@ async def test_it_is_a_bus() -> None:
     assert (record.offset, record.key, record.value) == (0, b"k", b"v")
 
 
-async def test_records_carry_the_loops_time() -> None:
+async def test_records_have_the_loops_time() -> None:
     bus = FakeBus({"t": 1})
     await asyncio.sleep(2.5)
     await bus.publish("t", 0, b"k", b"v")
     assert bus.records("t")[0].timestamp_ms == 2500
 
 
-async def test_silence_ends_with_the_time_out() -> None:
+async def test_a_read_without_records_ends_with_the_timeout() -> None:
     reader = await FakeBus({"t": 1}).reader("t", 0, 0)
     assert await reader.read(5) == ()
     assert now() == 5
@@ -79,12 +79,12 @@ async def test_a_failed_publish_may_have_landed_or_not() -> None:
     bus.fail_next()
     bus.fail_next(landed=True)
     for value in (b"lost", b"landed"):
-        with pytest.raises(BrokerUnavailable, match="told to fail"):
+        with pytest.raises(BrokerUnavailable, match="injected failure"):
             await bus.publish("t", 0, b"k", value)
     assert [r.value for r in bus.records("t")] == [b"landed"]
 
 
-async def test_an_outage_is_survived_or_told_after_patience() -> None:
+async def test_calls_wait_through_an_outage_or_fail_after_the_patience() -> None:
     bus = FakeBus({"t": 1}, patience_s=30)
     reader = await bus.reader("t", 0, 0)
     await bus.go_down()
@@ -99,7 +99,7 @@ async def test_an_outage_is_survived_or_told_after_patience() -> None:
     assert len(await reader.read(1)) == 1
 
 
-async def test_a_missing_topic_is_told() -> None:
+async def test_a_missing_topic_raises() -> None:
     bus = FakeBus({"t": 1})
     for call in (bus.publish("u", 0, b"k", b"v"), bus.end("t", 1), bus.reader("u", 0, 0)):
         with pytest.raises(TopicMissing):
@@ -135,19 +135,19 @@ async def test_compaction_keeps_the_last_of_each_key_and_its_offset() -> None:
     assert await bus.end("t", 0) == 3
 
 
-async def test_a_topic_made_anew_is_another_one() -> None:
+async def test_a_recreated_topic_has_another_id() -> None:
     bus = FakeBus({"t": 1})
     await bus.publish("t", 0, b"k", b"v")
     reader = await bus.reader("t", 0, 1)
     bus.delete("t")
     await bus.ensure("t", 1, {})
-    with pytest.raises(TopicMissing, match="made anew"):
+    with pytest.raises(TopicMissing, match="recreated"):
         await reader.read(0)
     with pytest.raises(TopicMissing, match="ends at 0"):
         await bus.reader("t", 0, 1)
 
 
-async def test_a_closed_reader_reads_no_more() -> None:
+async def test_a_closed_reader_cannot_read() -> None:
     reader = await FakeBus({"t": 1}).reader("t", 0, 0)
     await reader.close()
     with pytest.raises(RuntimeError, match="closed"):

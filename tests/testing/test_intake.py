@@ -1,4 +1,4 @@
-"""The fake topics grow, hold and lose records as a broker's do."""
+"""The fake topics gain, hold and lose records as a broker's do."""
 
 import asyncio
 
@@ -6,9 +6,9 @@ import pytest
 
 from binwright.core.errors import BrokerUnavailable, TopicMissing
 from binwright.core.model import TopicPartition
-from binwright.core.ports import GroupOffset, Intake, Logs, LogSample
+from binwright.core.ports.kafka import GroupOffset, Intake, LogSample, LogSampler
 from binwright.testing.intake import FakeIntake, FakeTopics
-from binwright.testing.logs import look
+from binwright.testing.log_sampler import sample_topics
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 pytestmark = pytest.mark.looptime
@@ -19,12 +19,12 @@ def offsets(fetched: object, partition: TopicPartition = P) -> list[int]:
     return [record.offset for record in fetched.get(partition, ())]
 
 
-async def test_they_fit_the_ports() -> None:
+async def test_they_implement_the_ports() -> None:
     topics = FakeTopics({"orders": 2})
-    logs: Logs = topics
+    logs: LogSampler = topics
     intake: Intake = FakeIntake(topics)
 
-    assert list((await look(logs, "orders", "gone"))["orders"]) == [0, 1]
+    assert list((await sample_topics(logs, "orders", "gone"))["orders"]) == [0, 1]
     assert not await intake.fetch(1, 1)
 
 
@@ -48,7 +48,7 @@ async def test_a_partition_grows_on_the_clock() -> None:
     await asyncio.sleep(10)
 
     assert topics.bounds(P) == (0, 300)
-    assert (await look(topics, "orders"))["orders"] == {0: LogSample(1, 0, 300, 25_000)}
+    assert (await sample_topics(topics, "orders"))["orders"] == {0: LogSample(1, 0, 300, 25_000)}
 
 
 async def test_a_change_of_rate_loses_no_part_of_a_record() -> None:
@@ -75,7 +75,7 @@ async def test_single_records_interleave_with_growth() -> None:
     assert [r.timestamp_ms for r in fetched[P]] == [1_000, 2_000, 3_000, 3_000, 4_000, 5_000]
 
 
-async def test_a_fetch_waits_for_data_but_not_longer_than_it_may() -> None:
+async def test_a_fetch_waits_for_data_up_to_the_timeout() -> None:
     topics = FakeTopics({"orders": 1})
     intake = FakeIntake(topics)
     loop = asyncio.get_running_loop()
@@ -88,7 +88,7 @@ async def test_a_fetch_waits_for_data_but_not_longer_than_it_may() -> None:
     assert loop.time() == 3
 
 
-async def test_a_start_is_noticed_by_a_fetch_under_way() -> None:
+async def test_a_start_wakes_a_fetch_in_flight() -> None:
     topics = FakeTopics({"orders": 1})
     intake = FakeIntake(topics)
     topics.produce(P, b"x")
@@ -100,7 +100,7 @@ async def test_a_start_is_noticed_by_a_fetch_under_way() -> None:
     assert asyncio.get_running_loop().time() < 2
 
 
-async def test_a_fetch_is_bounded_and_starves_nobody() -> None:
+async def test_a_fetch_is_bounded_and_starves_no_partition() -> None:
     topics = FakeTopics({"orders": 2})
     intake = FakeIntake(topics)
     for partition in (P, Q):
@@ -113,7 +113,7 @@ async def test_a_fetch_is_bounded_and_starves_nobody() -> None:
     assert offsets(second, Q) == [0, 1, 2]
 
 
-async def test_nothing_of_a_stopped_partition_is_returned() -> None:
+async def test_no_records_of_a_stopped_partition_are_returned() -> None:
     topics = FakeTopics({"orders": 2})
     intake = FakeIntake(topics)
     for partition in (P, Q):
@@ -124,7 +124,7 @@ async def test_nothing_of_a_stopped_partition_is_returned() -> None:
     assert set(await intake.fetch(1_000, 1)) == {Q}
 
 
-async def test_retention_that_overtook_us_is_a_hole() -> None:
+async def test_retention_past_the_position_is_a_jump() -> None:
     topics = FakeTopics({"orders": 1})
     intake = FakeIntake(topics)
     topics.produce(P, *[b"x"] * 10)
@@ -132,12 +132,12 @@ async def test_retention_that_overtook_us_is_a_hole() -> None:
     topics.delete_records(P, 5)
 
     assert offsets(await intake.fetch(1_000, 1)) == [5, 6, 7, 8, 9]
-    assert intake.lost() == {P: (2, 5)}
-    assert intake.lost() == {}
+    assert intake.jumps() == {P: (2, 5)}
+    assert intake.jumps() == {}
 
 
-async def test_a_log_that_ends_before_our_place_is_let_go_of() -> None:
-    """Its offsets mean other records now: only a new start can tell where to go on."""
+async def test_a_log_that_ends_before_the_position_is_stopped() -> None:
+    """Its offsets are of other records now: only a new `start` continues."""
     topics = FakeTopics({"orders": 1})
     intake = FakeIntake(topics)
     topics.produce(P, b"x", b"x")
@@ -146,12 +146,12 @@ async def test_a_log_that_ends_before_our_place_is_let_go_of() -> None:
     topics.create("orders", 1)
 
     assert not await intake.fetch(1_000, 1)
-    assert intake.lost() == {P: (2, 0)}
+    assert intake.jumps() == {P: (2, 0)}
     topics.produce(P, b"y", b"y", b"y")
     assert not await intake.fetch(1_000, 1)
 
 
-async def test_holes_in_the_log_are_passed_over() -> None:
+async def test_offsets_without_records_are_skipped() -> None:
     topics = FakeTopics({"orders": 1})
     intake = FakeIntake(topics)
     topics.produce(P, b"x")
@@ -162,18 +162,18 @@ async def test_holes_in_the_log_are_passed_over() -> None:
     assert offsets(await intake.fetch(1_000, 1)) == [0, 4]
 
 
-async def test_sizes_follow_what_is_kept() -> None:
+async def test_sizes_are_of_the_retained_records() -> None:
     topics = FakeTopics({"orders": 1})
     topics.produce(P, b"aaaa", b"bb", b"c")
     topics.delete_records(P, 1)
     topics.log(P).leader = None
-    assert (await look(topics, "orders"))["orders"] == {0: None}
+    assert (await sample_topics(topics, "orders"))["orders"] == {0: None}
     topics.log(P).leader = 3
 
-    assert (await look(topics, "orders"))["orders"] == {0: LogSample(3, 1, 3, 3)}
+    assert (await sample_topics(topics, "orders"))["orders"] == {0: LogSample(3, 1, 3, 3)}
 
 
-async def test_offsets_are_the_groups() -> None:
+async def test_committed_offsets_belong_to_the_group() -> None:
     topics = FakeTopics({"orders": 2})
     offset = GroupOffset(5, "orders-1")
     await FakeIntake(topics, "g").commit({P: offset})
@@ -182,7 +182,7 @@ async def test_offsets_are_the_groups() -> None:
     assert await FakeIntake(topics, "h").committed([P, Q]) == {}
 
 
-async def test_a_log_that_was_cut_goes_on_from_there() -> None:
+async def test_a_truncated_log_continues_at_its_end() -> None:
     topics = FakeTopics({"orders": 1})
     topics.grow(P, bytes_per_s=100, record_bytes=100)
     await asyncio.sleep(5)
@@ -200,7 +200,7 @@ async def test_a_log_that_was_cut_goes_on_from_there() -> None:
     assert [(r.offset, len(r.value or b"")) for r in found[P]] == [(2, 100), (3, 1)]
 
 
-async def test_a_silent_topic_tells_nothing_and_the_others_go_on() -> None:
+async def test_a_silent_topic_does_not_affect_the_others() -> None:
     topics = FakeTopics({"orders": 1, "clicks": 1})
     other = TopicPartition("clicks", 0)
     intake = FakeIntake(topics)
@@ -208,13 +208,13 @@ async def test_a_silent_topic_tells_nothing_and_the_others_go_on() -> None:
         await intake.start(partition, 0)
         topics.produce(partition, b"x")
     topics.silent.add("orders")
-    with pytest.raises(BrokerUnavailable, match="silent about orders"):
+    with pytest.raises(BrokerUnavailable, match="no reply about orders"):
         await intake.topic_id("orders")
 
     assert set(await intake.fetch(1_000, 1)) == {other}
 
 
-async def test_a_topic_that_is_not_there_is_named() -> None:
+async def test_a_missing_topic_is_named() -> None:
     intake = FakeIntake(FakeTopics())
 
     with pytest.raises(TopicMissing, match="orders-0"):
@@ -223,7 +223,7 @@ async def test_a_topic_that_is_not_there_is_named() -> None:
         await intake.start(P, 0)
 
 
-async def test_it_fails_as_often_as_told() -> None:
+async def test_it_fails_as_often_as_requested() -> None:
     intake = FakeIntake(FakeTopics({"orders": 1}))
     intake.fail_next(2)
     with pytest.raises(BrokerUnavailable):

@@ -1,4 +1,4 @@
-"""The fake lake keeps Delta's rules, or every test that stands on it proves nothing."""
+"""The fake lake has Delta's rules, which the tests that use it rely on."""
 
 import asyncio
 from collections import Counter
@@ -14,8 +14,8 @@ from binwright.core.errors import (
     WriteUnclear,
 )
 from binwright.core.model import TopicPartition
-from binwright.core.ports import Commit, Compaction, Lake, Record, Table, TableFiles
-from binwright.core.writer.batch import Batch, FileSlice
+from binwright.core.ports.kafka import Record
+from binwright.core.ports.lake import Batch, Commit, Compaction, FileSlice, Lake, Table, TableFiles
 from binwright.testing.lake import Failure, FakeLake, FakeStorage
 from binwright.testing.staging import FakeStaging
 
@@ -36,7 +36,7 @@ async def opened(storage: FakeStorage, *, latency_s: float = 0.0) -> FakeLake:
     return lake
 
 
-async def test_it_is_a_lake() -> None:
+async def test_it_implements_the_port() -> None:
     lake: Lake = await opened(FakeStorage())
 
     await lake.open(TABLE)
@@ -48,10 +48,10 @@ async def test_a_write_returns_its_version_and_lands_the_staged_rows() -> None:
 
     assert await lake.append("orders", WHOLE, "a", 1, "stamp") == 1
     assert storage.landed() == {P: Counter([7, 8])}
-    assert await lake.newest("orders") == {0: 8}
+    assert await lake.highest_offsets("orders") == {0: 8}
 
 
-async def test_of_a_part_only_the_ranges_land() -> None:
+async def test_only_the_ranges_of_a_slice_land() -> None:
     storage = FakeStorage()
     lake = await opened(storage)
     part = Batch((FileSlice("a", {0: (8, 9)}, whole=False, bytes=1),))
@@ -70,7 +70,7 @@ async def test_the_same_or_a_lower_number_is_skipped(number: int) -> None:
     assert not storage.landed()
 
 
-async def test_tables_and_app_ids_number_for_themselves() -> None:
+async def test_versions_are_per_table_and_app_id() -> None:
     lake = await opened(FakeStorage())
     await lake.open(CLICKS)
     await lake.claim("orders", "a", 5, None)
@@ -79,19 +79,19 @@ async def test_tables_and_app_ids_number_for_themselves() -> None:
     assert await lake.claim("clicks", "a", 1, None) == 1
 
 
-async def test_a_claim_that_overtakes_a_write_makes_it_collide() -> None:
+async def test_a_claim_that_overtakes_a_write_makes_it_conflict() -> None:
     storage = FakeStorage()
-    slow, heir = await opened(storage, latency_s=5), await opened(storage)
+    slow, newer = await opened(storage, latency_s=5), await opened(storage)
     write = asyncio.create_task(slow.append("orders", WHOLE, "a", 1, "stamp"))
     await asyncio.sleep(1)
 
-    assert await heir.claim("orders", "a", 9, None) == 1
+    assert await newer.claim("orders", "a", 9, None) == 1
     with pytest.raises(WriteConflict):
         await write
     assert not storage.landed()
 
 
-async def test_a_write_of_a_killed_process_lands_all_the_same() -> None:
+async def test_a_write_of_a_killed_process_lands() -> None:
     storage = FakeStorage()
     lake = await opened(storage, latency_s=5)
     write = asyncio.create_task(lake.append("orders", WHOLE, "a", 1, "stamp"))
@@ -121,7 +121,7 @@ async def test_a_write_over_the_limit_is_unclear_and_may_land_later() -> None:
 @pytest.mark.parametrize(
     ("failure", "again"), [(Failure.UNCLEAR_LANDED, None), (Failure.UNCLEAR, 1)]
 )
-async def test_an_unclear_write_is_told_apart_by_sending_it_again(
+async def test_sending_an_unclear_write_again_shows_its_result(
     failure: Failure, again: int | None
 ) -> None:
     storage = FakeStorage()
@@ -153,7 +153,7 @@ async def test_other_failures_commit_nothing(failure: Failure, error: type[Excep
     assert len(storage.table("orders").commits) == 1
 
 
-async def test_a_staged_file_may_go_once_it_was_read() -> None:
+async def test_a_staged_file_may_be_deleted_after_it_was_read() -> None:
     storage = FakeStorage()
     lake = await opened(storage, latency_s=5)
     write = asyncio.create_task(lake.append("orders", WHOLE, "a", 1, "stamp"))
@@ -163,31 +163,31 @@ async def test_a_staged_file_may_go_once_it_was_read() -> None:
     assert await write == 1
 
 
-async def test_a_staged_file_that_is_gone_when_it_is_to_be_read_is_named() -> None:
+async def test_a_missing_staged_file_is_named() -> None:
     storage = FakeStorage()
     lake = await opened(storage, latency_s=5)
     write = asyncio.create_task(lake.append("orders", WHOLE, "a", 1, "stamp"))
     await asyncio.sleep(1)
     cast("FakeStaging", lake._staging).lose("orders")
-    with pytest.raises(StagedUnreadable) as told:
+    with pytest.raises(StagedUnreadable) as error:
         await write
 
-    assert told.value.files == {"a"}
+    assert error.value.files == {"a"}
 
 
-async def test_failures_come_in_order_to_the_calls_they_fit() -> None:
+async def test_failures_are_injected_in_order_into_matching_calls() -> None:
     lake = await opened(FakeStorage())
     lake.fail_next(Failure.CONFLICT, Failure.UNAVAILABLE)
     with pytest.raises(WriteConflict):
         await lake.claim("orders", "a", 1, None)
     assert await lake.claim("orders", "a", 1, None) == 1
     with pytest.raises(LakeUnavailable):
-        await lake.newest("orders")
+        await lake.highest_offsets("orders")
 
-    assert await lake.newest("orders") == {}
+    assert await lake.highest_offsets("orders") == {}
 
 
-async def test_history_tells_stamps_newest_first() -> None:
+async def test_the_history_has_stamps_newest_first() -> None:
     lake = await opened(FakeStorage())
     await lake.claim("orders", "a", 1, "claim")
     await lake.append("orders", WHOLE, "a", 2, "one")
@@ -199,7 +199,7 @@ async def test_history_tells_stamps_newest_first() -> None:
     assert not some.complete
 
 
-async def test_a_history_that_was_cut_is_complete_without_its_beginning() -> None:
+async def test_a_cleaned_up_history_is_complete_without_its_beginning() -> None:
     storage = FakeStorage()
     lake = await opened(storage)
     await lake.claim("orders", "a", 1, None)
@@ -211,7 +211,7 @@ async def test_a_history_that_was_cut_is_complete_without_its_beginning() -> Non
     assert history.complete
 
 
-async def test_a_table_is_one_groups_of_one_cluster() -> None:
+async def test_a_table_belongs_to_one_group_of_one_cluster() -> None:
     storage = FakeStorage()
     lake = await opened(storage)
     for other in (Table("orders", "h", "c"), Table("orders", "g", "d")):
@@ -223,7 +223,7 @@ async def test_a_table_is_one_groups_of_one_cluster() -> None:
     assert storage.table("clicks").owner == CLICKS
 
 
-async def test_what_was_never_opened_or_was_dropped_is_no_table() -> None:
+async def test_a_table_that_was_not_opened_or_was_dropped_is_refused() -> None:
     storage = FakeStorage()
     lake = await opened(storage)
     storage.drop("orders")
@@ -233,7 +233,7 @@ async def test_what_was_never_opened_or_was_dropped_is_no_table() -> None:
         await lake.history("clicks", 1)
 
 
-async def test_a_table_told_to_refuse_rows_still_takes_claims() -> None:
+async def test_a_table_that_refuses_rows_accepts_claims() -> None:
     lake = await opened(FakeStorage())
     lake.refusing.add("orders")
     with pytest.raises(TableRefused):
@@ -242,7 +242,7 @@ async def test_a_table_told_to_refuse_rows_still_takes_claims() -> None:
     assert await lake.claim("orders", "a", 2, None) == 1
 
 
-async def test_two_calls_for_one_table_at_once_are_a_fault_of_ours() -> None:
+async def test_two_calls_at_once_for_one_table_raise() -> None:
     lake = await opened(FakeStorage(), latency_s=2)
     lake_calls = asyncio.gather(
         lake.claim("orders", "a", 1, None), lake.history("orders", 1), return_exceptions=True
@@ -252,7 +252,7 @@ async def test_two_calls_for_one_table_at_once_are_a_fault_of_ours() -> None:
     assert await lake.claim("orders", "a", 2, None) == 2
 
 
-async def test_compaction_leaves_one_file_and_may_go_on_beside_a_write() -> None:
+async def test_compaction_leaves_one_file_and_may_run_beside_a_write() -> None:
     storage = FakeStorage()
     lake = await opened(storage)
     for number in range(3):

@@ -1,4 +1,4 @@
-"""The fake staging place keeps what it was given, until it is told not to."""
+"""The fake staging holds written files, and loses or refuses them on demand."""
 
 import asyncio
 
@@ -6,7 +6,8 @@ import pytest
 
 from binwright.core.errors import StagingUnavailable
 from binwright.core.model import TopicPartition
-from binwright.core.ports import Record, Staging
+from binwright.core.ports.kafka import Record
+from binwright.core.ports.staging import Staging
 from binwright.testing.staging import FakeStaging
 
 P = TopicPartition("orders", 0)
@@ -14,7 +15,7 @@ ROWS = {P: [Record(0, 0, None, b"x" * 100)]}
 pytestmark = pytest.mark.looptime
 
 
-async def test_it_fits_the_port_and_gives_back_what_was_written() -> None:
+async def test_it_implements_the_port_and_returns_what_was_written() -> None:
     fake = FakeStaging(latency_s=2.0)
     staging: Staging = fake
     await staging.prepare()
@@ -27,22 +28,22 @@ async def test_it_fits_the_port_and_gives_back_what_was_written() -> None:
     assert fake.rows("orders", "a") is None
 
 
-async def test_a_torn_file_is_there_and_cannot_be_read() -> None:
+async def test_a_truncated_file_exists_and_cannot_be_read() -> None:
     staging = FakeStaging()
     await staging.write("orders", "a", ROWS)
     assert staging.tear("orders") == 1
 
     assert await staging.existing("orders", ["a"]) == {"a"}
-    assert await staging.present("orders", ["a"]) == set()
+    assert await staging.readable("orders", ["a"]) == set()
     assert staging.rows("orders", "a") is None
 
 
-async def test_it_refuses_and_is_full_as_told() -> None:
+async def test_writes_fail_with_an_error_or_when_it_is_full() -> None:
     staging = FakeStaging()
     staging.capacity = 50
     with pytest.raises(StagingUnavailable, match="No space left"):
         await staging.write("orders", "a", ROWS)
-    staging.refuses = "no right"
+    staging.write_error = "no right"
     with pytest.raises(StagingUnavailable, match="no right"):
         await staging.prepare()
     assert not staging.files

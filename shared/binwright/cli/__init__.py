@@ -1,1 +1,4 @@
-"""The command line: one module per command, thin."""
+"""The command line: a thin module for each command, which decides nothing but what is printed.
+
+May import every other package; only the modules of the command that runs are imported.
+"""

@@ -1,4 +1,4 @@
-"""`binwright audit`: are all records in the tables, each once?"""
+"""`binwright audit`: does every record of the topics have one row in the tables?"""
 
 import json
 import sys
@@ -11,21 +11,24 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from binwright.cli.options import Bootstrap, Json, Spark, Topics
-from binwright.cli.stack import servers
-from binwright.cli.work import result, split, workplace
+from binwright.cli.local.stack import servers
+from binwright.cli.options import Bootstrap, Json, Spark, Topics, named_spark, settings_at
+from binwright.cli.runner import run_for_result, split, working_directory
 from binwright.core.errors import SettingsError
-from binwright.lab.audit import AuditResult, PartitionAudit, TableAudit
-from binwright.lab.audit import audit as compare
-from binwright.shell.logs import configure
-from binwright.shell.run import EXIT_FAILED, EXIT_OK
-from binwright.shell.settings import Settings, load_settings
-from binwright.shell.topics import selected_topics
+from binwright.kafka.topics import selected_topics
+from binwright.ops.audit.audit import AuditResult, PartitionAudit, TableAudit
+from binwright.ops.audit.audit import audit as compare
+from binwright.ops.audit.topic_extents import open_topic_extents
+from binwright.runtime.logs import configure_logging
+from binwright.runtime.run import EXIT_FAILED, EXIT_OK
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What is asked for; what is None comes from the settings, a Spark server is embedded."""
+    """The options of one audit; what is None comes from the settings.
+
+    Spark is embedded where neither the options nor the settings name a server.
+    """
 
     console: Console
     directory: Path
@@ -39,46 +42,42 @@ class Audit:
         """Compare tables and topics.
 
         Raises:
-            SettingsError: No topic is named, and there is none that fits.
-            WorldError: Kafka or Spark does not answer.
+            SettingsError: No topic is named, or no topic fits the patterns.
+            ExternalError: Kafka or Spark does not answer, or a topic does not exist.
         """
-        settings = self._settings()
-        if settings.landed is None:
+        settings = settings_at(
+            self.bootstrap_servers, topics=self.topics, lake=self.lake, spark=self.spark
+        )
+        if settings.landed_topics is None:
             raise SettingsError("no topics: name them with --topics, or topics = […] in the file")
-        topics = await selected_topics(settings.kafka, settings.landed)
+        topics = await selected_topics(settings.kafka, settings.landed_topics)
+        isolation = settings.consumer.isolation
+        # Before Spark: an embedded one takes 15 s to start.
+        async with open_topic_extents(settings.kafka, isolation) as extents:
+            for topic in topics:
+                await extents.bounds(topic)
         async with servers(
             self.directory,
             self.console.log,
             bootstrap_servers=settings.kafka.bootstrap_servers,
-            spark=self.spark,
+            spark=named_spark(settings),
         ) as found:
             lake = settings.lake.model_copy(update={"spark": found.spark})
-            isolation = settings.consumer.isolation
             return await compare(
                 topics, settings.kafka, lake, isolation=isolation, strict=self.strict
             )
 
-    def _settings(self) -> Settings:
-        given = {"topics": self.topics, "topic_patterns": ()} if self.topics else {}
-        read = load_settings(**given)
-        kafka, lake = read.kafka, read.lake
-        if self.bootstrap_servers is not None:
-            kafka = kafka.model_copy(update={"bootstrap_servers": self.bootstrap_servers})
-        if self.lake is not None:
-            lake = type(lake)(**{**lake.model_dump(), "path": self.lake})
-        return read.model_copy(update={"kafka": kafka, "lake": lake})
 
-
-def table(found: AuditResult) -> RenderableType:
-    """Return what was found, a line for each partition, and what is wrong in words."""
+def table(result: AuditResult) -> RenderableType:
+    """Return a line for each partition, then remarks and faults in words."""
     rows = Table("partition", "start", "end", "rows", "lost", "surplus", "verdict")
-    for each in found.tables:
+    for each in result.tables:
         for part in each.partitions:
             lost = part.lost + part.lost_to_retention
             numbers = (part.start, part.end, part.rows, lost, part.surplus)
             rows.add_row(f"{each.topic}-{part.partition}", *map(str, numbers), _verdict(each, part))
-    faults = (Text(fault, style="red") for fault in found.faults())
-    return Group(rows, *(Text(remark) for remark in found.remarks()), *faults)
+    faults = (Text(fault, style="red") for fault in result.faults())
+    return Group(rows, *(Text(remark) for remark in result.remarks()), *faults)
 
 
 def _verdict(table: TableAudit, part: PartitionAudit) -> str:
@@ -103,13 +102,13 @@ def command(  # noqa: PLR0913 - one parameter for each option
     json_: Json = False,
 ) -> None:
     """Compare the tables with the topics: every offset exactly once? Exit code 1 if not."""
-    configure("error", "console")
+    configure_logging("error", "console")
     console = Console(stderr=json_, log_path=False, soft_wrap=True)
-    with workplace(None) as place:
-        wanted = Audit(console, place, split(topics), bootstrap_servers, spark, lake, strict)
-        found = result(wanted.run)
+    with working_directory(None) as directory:
+        options = Audit(console, directory, split(topics), bootstrap_servers, spark, lake, strict)
+        result = run_for_result(options.run)
     if json_:
-        sys.stdout.write(json.dumps(found.to_json(), indent=2) + "\n")
+        sys.stdout.write(json.dumps(result.to_json(), indent=2) + "\n")
     else:
-        console.print(table(found))
-    raise typer.Exit(EXIT_OK if found.clean else EXIT_FAILED)
+        console.print(table(result))
+    raise typer.Exit(EXIT_OK if result.clean else EXIT_FAILED)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from binwright.cli.options import Topics
-from binwright.cli.work import split
+from binwright.cli.runner import split
 from binwright.lab import streams
 
 
@@ -19,10 +19,10 @@ def command(  # noqa: PLR0913 - one parameter for each option
     delta: Annotated[int, typer.Option(min=0, help="Largest step, per cent of capacity.")] = 5,
     seed: Annotated[int, typer.Option(help="The same seed gives the same stream.")] = 0,
     start: Annotated[
-        int | None, typer.Option(min=0, max=100, help="Every rate at first; else drawn evenly.")
+        int | None, typer.Option(min=0, max=100, help="Every rate at first; else uniformly random.")
     ] = None,
 ) -> None:
-    """Make a measurement stream by the paper's rule (a random walk of every rate)."""
+    """Generate a measurement stream by the paper's rule: a random walk of every rate."""
     walk = streams.Walk(
         topics=split(topics), partitions=partitions, rows=rows, delta=delta, seed=seed, start=start
     )

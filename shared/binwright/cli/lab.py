@@ -1,4 +1,4 @@
-"""`binwright lab packing` and `binwright lab paper`: packings side by side."""
+"""`binwright lab packing` and `binwright lab paper`: packings compared on the same streams."""
 
 import asyncio
 import csv
@@ -18,17 +18,17 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from binwright.cli.record import TABLE, Place
-from binwright.cli.stack import servers
+from binwright.cli.local.stack import servers
+from binwright.cli.measurements.recording_location import TABLE_SCHEME, RecordingLocation
 from binwright.core.errors import SettingsError
 from binwright.core.packing.catalogue import PAPER
 from binwright.lab import paper as recorded
 from binwright.lab import streams
-from binwright.lab.chatter import to_stderr
-from binwright.lab.packings import packing as by_name
+from binwright.lab.experiments import Experiment, Outcome, Score, StreamSource, compare
 from binwright.lab.paper import report
-from binwright.lab.spread import Told, spread
-from binwright.lab.trials import Outcome, Score, Source, Trial, compare
+from binwright.lab.parallel import OnProgress, run_parallel
+from binwright.ops.console import to_stderr
+from binwright.packings.by_name import packing as by_name
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Compare packings offline.")
 
@@ -37,7 +37,10 @@ FOUR = ("mwf", "mbf", "mwfp", "mbfp")
 
 N = TypeVar("N", int, float)
 Scores = Mapping[tuple[int, str], Score]
-Jobs = Annotated[int, typer.Option(min=1, help="Processes on this machine.")]
+Jobs = Annotated[
+    int,
+    typer.Option(min=1, help="Processes on this machine.", show_default="one for each core"),
+]
 Spark = Annotated[
     str | None,
     typer.Option(help="Spread over a Spark Connect server instead: sc://HOST:PORT, or embedded."),
@@ -56,44 +59,45 @@ def packing(  # noqa: PLR0913 - one parameter for each option
     ] = "paper,sticky:0.8,sticky,sticky:10",
     stream: Annotated[
         str | None,
-        typer.Option(help="A recorded stream instead of drawn ones: a file, or delta://PATH."),
+        typer.Option(help="A recorded stream instead of generated ones: a file, or delta://PATH."),
     ] = None,
-    partitions: Annotated[int, typer.Option(min=1, help="Of a drawn stream.")] = 32,
-    rows: Annotated[int, typer.Option(min=1, help="Measurements of a drawn stream.")] = 501,
+    partitions: Annotated[int, typer.Option(min=1, help="Of a generated stream.")] = 32,
+    rows: Annotated[int, typer.Option(min=1, help="Measurements of a generated stream.")] = 501,
     deltas: Annotated[str, typer.Option(help="Largest steps, per cent of capacity.")] = "5,15,25",
     seeds: Annotated[int, typer.Option(min=1, help="Streams for each delta.")] = 1,
     capacities: Annotated[
         str, typer.Option(help="Of slots 0, 1, ..., per cent; of all others it is 100.")
     ] = "",
     start: Annotated[
-        int | None, typer.Option(min=0, max=100, help="Every rate at first; else drawn evenly.")
+        int | None, typer.Option(min=0, max=100, help="Every rate at first; else uniformly random.")
     ] = None,
     jobs: Jobs = CORES,
     spark: Spark = None,
     output: Output = None,
     dominance: Annotated[
-        bool, typer.Option(help="Who of MWF, MBF, MWFP and MBFP is beaten, and by which price.")
+        bool,
+        typer.Option(help="Which price dominates each of MWF, MBF, MWFP and MBFP."),
     ] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
-    """Run packings side by side over streams, and score them."""
+    """Run packings over the same streams, and score them."""
     console = Console(stderr=json_, log_path=False, soft_wrap=True)
     names = _names(algorithms)
     if stream is not None:
         sources = [_recorded(stream, console, spark)]
     else:
         steps = _numbers(deltas, int, "--deltas")
-        sources = _drawn(steps, seeds, partitions, rows, start)
+        sources = _generated(steps, seeds, partitions, rows, start)
     sizes = tuple(_numbers(capacities, float, "--capacities") if capacities else ())
     with to_stderr() if json_ else nullcontext():
-        trials = [Trial(name, source, sizes) for source in sources for name in names]
-        outcomes = _play(trials, console, jobs, spark)
+        experiments = [Experiment(name, source, sizes) for source in sources for name in names]
+        outcomes = _run(experiments, console, jobs, spark)
     scores = compare(outcomes)
     if output is not None:
-        _write(output, scores, outcomes)
+        _write_output(output, scores, outcomes)
         console.print(f"written to {output}")
     if json_:
-        sys.stdout.write(json.dumps(_facts(scores), indent=2) + "\n")
+        sys.stdout.write(json.dumps(_rows(scores), indent=2) + "\n")
         return
     console.print(_table(scores))
     if dominance:
@@ -109,20 +113,20 @@ def paper(
     spark: Spark = None,
     output: Annotated[Path, typer.Option(help="Where the report goes.")] = Path("paper"),
 ) -> None:
-    """Play the paper's Figures 9 to 12 again, with its recorded values and our packing beside."""
+    """Reproduce the paper's Figures 9 to 12, beside its recorded values, with sticky added."""
     console = Console(log_path=False, soft_wrap=True)
-    trials = [
-        Trial(name, source)
+    experiments = [
+        Experiment(name, source)
         for start in recorded.STARTS
-        for source in _drawn(recorded.DELTAS, seeds, recorded.PARTITIONS, rows, start)
-        for name in (*PAPER, *recorded.OURS)
+        for source in _generated(recorded.DELTAS, seeds, recorded.PARTITIONS, rows, start)
+        for name in (*PAPER, *recorded.STICKY)
     ]
-    outcomes = _play(trials, console, jobs, spark)
-    played = zip(trials, outcomes, strict=True)
-    scores = compare([outcome for trial, outcome in played if trial.source.start is None])
+    outcomes = _run(experiments, console, jobs, spark)
+    pairs = zip(experiments, outcomes, strict=True)
+    scores = compare([outcome for experiment, outcome in pairs if experiment.source.start is None])
     fronts = compare(outcomes)
-    _write(output, scores, outcomes, fronts)
-    _write_facts(output / "fronts.json", fronts)
+    _write_output(output, scores, outcomes, fronts)
+    _write_scores(output / "fronts.json", fronts)
     (output / "report.md").write_text(report(scores, fronts, seeds, rows), encoding="utf-8")
     console.print(f"written to {output / 'report.md'}")
 
@@ -131,7 +135,7 @@ def _names(text: str) -> list[str]:
     wanted = [name.strip() for name in text.split(",") if name.strip()]
     names = [one for name in wanted for one in (PAPER if name == "paper" else (name,))]
     for name in names:
-        by_name(name)  # a wrong one is told before anything is played
+        by_name(name)  # raises for an unknown name before anything runs
     if not names:
         raise SettingsError("--algorithms: name at least one")
     return list(dict.fromkeys(names))
@@ -144,27 +148,29 @@ def _numbers(text: str, kind: Callable[[str], N], option: str) -> list[N]:
         raise SettingsError(f"{option}: expected numbers and commas, got {text!r}") from None
 
 
-def _recorded(name: str, console: Console, spark: str | None) -> Source:
-    """Read a stream; its delta is the largest step in it, as of a drawn one."""
-    if name.startswith(TABLE):
+def _recorded(name: str, console: Console, spark: str | None) -> StreamSource:
+    """Read a stream; its delta is its largest step."""
+    if name.startswith(TABLE_SCHEME):
         found = _from_table(name, console, None if spark == EMBEDDED else spark)
     else:
         found = streams.read(Path(name))
     label = Path(name).name
-    return Source(label=label, delta=ceil(streams.largest_step(found)), text=streams.dump(found))
+    return StreamSource(
+        label=label, delta=ceil(streams.largest_step(found)), text=streams.dump(found)
+    )
 
 
 def _from_table(name: str, console: Console, spark: str | None) -> streams.Stream:
     with tempfile.TemporaryDirectory(prefix="binwright-lab-") as directory:
-        place = Place(console, Path(directory), name, spark)
-        return streams.of_recording(asyncio.run(place.read()))
+        location = RecordingLocation(console, Path(directory), name, spark)
+        return streams.from_recording(asyncio.run(location.read()))
 
 
-def _drawn(
+def _generated(
     deltas: Sequence[int], seeds: int, partitions: int, rows: int, start: int | None
-) -> list[Source]:
+) -> list[StreamSource]:
     return [
-        Source(
+        StreamSource(
             label=f"delta {delta}, seed {seed}" + ("" if start is None else f", start {start}"),
             partitions=partitions,
             rows=rows,
@@ -177,53 +183,55 @@ def _drawn(
     ]
 
 
-def _play(trials: Sequence[Trial], console: Console, jobs: int, spark: str | None) -> list[Outcome]:
+def _run(
+    experiments: Sequence[Experiment], console: Console, jobs: int, spark: str | None
+) -> list[Outcome]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
-        task = progress.add_task("trials", total=len(trials))
+        task = progress.add_task("experiments", total=len(experiments))
         if spark != EMBEDDED:
-            return spread(trials, lambda more: progress.advance(task, more), jobs, spark)
+            return run_parallel(experiments, lambda more: progress.advance(task, more), jobs, spark)
         with tempfile.TemporaryDirectory(prefix="binwright-lab-") as directory:
             return asyncio.run(
                 _embedded(
-                    trials, console, Path(directory), lambda more: progress.advance(task, more)
+                    experiments, console, Path(directory), lambda more: progress.advance(task, more)
                 )
             )
 
 
 async def _embedded(
-    trials: Sequence[Trial], console: Console, directory: Path, told: Told
+    experiments: Sequence[Experiment], console: Console, directory: Path, on_progress: OnProgress
 ) -> list[Outcome]:
     async with servers(directory, console.log, bootstrap_servers="not needed", spark=None) as found:
-        return await asyncio.to_thread(spread, trials, told, 1, found.spark)
+        return await asyncio.to_thread(run_parallel, experiments, on_progress, 1, found.spark)
 
 
-def _facts(scores: Scores) -> list[dict[str, object]]:
+def _rows(scores: Scores) -> list[dict[str, object]]:
     return [
         {"delta": delta, "algorithm": name, **asdict(score)}
         for (delta, name), score in scores.items()
     ]
 
 
-def _write_facts(file: Path, scores: Scores) -> None:
-    file.write_text(json.dumps(_facts(scores), indent=2) + "\n", encoding="ascii")
+def _write_scores(file: Path, scores: Scores) -> None:
+    file.write_text(json.dumps(_rows(scores), indent=2) + "\n", encoding="ascii")
 
 
-def _write(
+def _write_output(
     directory: Path, scores: Scores, outcomes: Sequence[Outcome], fronts: Scores | None = None
 ) -> None:
     directory.mkdir(parents=True, exist_ok=True)
-    _write_facts(directory / "scores.json", scores)
+    _write_scores(directory / "scores.json", scores)
     with (directory / "scores.csv").open("w", newline="", encoding="ascii") as file:
         names = ["delta", "algorithm", *(field.name for field in fields(Score))]
         writer = csv.DictWriter(file, names)
         writer.writeheader()
-        writer.writerows(_facts(scores))
+        writer.writerows(_rows(scores))
     every = "[\n" + ",\n".join(outcome.encode() for outcome in outcomes) + "\n]\n"
     (directory / "decisions.json").write_text(every, encoding="ascii")
-    from binwright.lab.figures import draw  # noqa: PLC0415 - a second that no other command waits
+    from binwright.lab.figures import write_figures  # noqa: PLC0415 - a second of CPU
 
-    draw(scores, directory, fronts)
+    write_figures(scores, directory, fronts)
 
 
 def _table(scores: Scores) -> Table:
@@ -237,8 +245,8 @@ def _table(scores: Scores) -> Table:
 
 
 def _dominance(scores: Scores) -> Table:
-    """For each of the paper's four: of the others with no more consumers, who moves least."""
-    table = Table("delta", "packing", "CBS", "E[R]", "beaten by", "CBS", "E[R]", "E[R] ratio")
+    """Return, for each of the paper's four, the packing of least E[R] with no higher CBS."""
+    table = Table("delta", "packing", "CBS", "E[R]", "dominated by", "CBS", "E[R]", "E[R] ratio")
     for (delta, name), score in scores.items():
         if name not in FOUR:
             continue

@@ -1,4 +1,4 @@
-"""`binwright load`: records for one's own topics, as many as a random walk of rates says."""
+"""`binwright load`: records for the user's own topics, at rates that walk at random."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -7,39 +7,39 @@ import typer
 from rich.console import Console
 
 from binwright.cli.options import Bootstrap, settings_at
-from binwright.cli.work import run
+from binwright.cli.runner import run, split
 from binwright.core.errors import SettingsError
-from binwright.lab.load import Played, play
-from binwright.lab.pacing import Load
+from binwright.kafka.bus import KafkaBus
+from binwright.lab.load import LoadResult, run_load
+from binwright.lab.load_pacing import Load
 from binwright.lab.streams import Walk, generate
-from binwright.shell.bus import KafkaBus
-from binwright.shell.logs import configure
-from binwright.shell.settings import Settings
+from binwright.runtime.logs import configure_logging
+from binwright.runtime.settings import Settings
 
-FOR_EVER_S = 1e9
+UNLIMITED_S = 1e9
 ROWS = 240
 
 
 @dataclass(frozen=True, slots=True)
 class Loader:
-    """What is written where; topics that are not there are made."""
+    """Writes a load to topics; topics that do not exist are created."""
 
     console: Console
     settings: Settings
     walk: Walk
     load: Load
 
-    async def run(self) -> Played:
-        """Write until the time is over, or cancelled; raise `WorldError` or `UserError`."""
+    async def run(self) -> LoadResult:
+        """Write until the time is over, or cancelled; raise `ExternalError` or `UserError`."""
         async with KafkaBus(self.settings.kafka) as bus:
             for topic in self.walk.topics:
                 await bus.ensure(topic, self.walk.partitions, {})
         where = self.settings.kafka.bootstrap_servers
         self.console.log(f"writing to {', '.join(self.walk.topics)} at {where}")
-        played = await play(list(generate(self.walk)), self.settings.kafka, self.load)
-        records = sum(sent.records for sent in played.partitions.values())
-        self.console.log(f"{records:,} records in {played.elapsed_s:.0f} s")
-        return played
+        result = await run_load(list(generate(self.walk)), self.settings.kafka, self.load)
+        records = sum(sent.records for sent in result.partitions.values())
+        self.console.log(f"{records:,} records in {result.elapsed_s:.0f} s")
+        return result
 
 
 def command(  # noqa: PLR0913 - one parameter for each option
@@ -47,9 +47,9 @@ def command(  # noqa: PLR0913 - one parameter for each option
     topics: Annotated[
         str, typer.Option(help="Topics, separated by commas; else the settings'.")
     ] = "",
-    partitions: Annotated[int, typer.Option(min=1, help="Of each topic that is made.")] = 4,
+    partitions: Annotated[int, typer.Option(min=1, help="Of each topic that is created.")] = 4,
     bytes_per_s: Annotated[
-        float, typer.Option(min=1.0, help="The most that one partition gets.")
+        float, typer.Option(min=1.0, help="Highest rate of one partition.")
     ] = 300_000.0,
     record_bytes: Annotated[int, typer.Option(min=64, help="Of one record.")] = 1_000,
     row_s: Annotated[float, typer.Option(min=0.1, help="How often rates change.")] = 15.0,
@@ -60,10 +60,10 @@ def command(  # noqa: PLR0913 - one parameter for each option
     ] = None,
     bootstrap_servers: Bootstrap = None,
 ) -> None:
-    """Write records to topics at rates that walk at random, to see what the group makes of it."""
-    configure("error", "console")
+    """Write records to topics at rates that walk at random, to see how the group follows."""
+    configure_logging("error", "console")
     settings = settings_at(bootstrap_servers)
-    named = tuple(t.strip() for t in topics.split(",") if t.strip()) or settings.topics
+    named = split(topics) or settings.topics
     if not named:
         raise SettingsError("no topics: name some with --topics")
     walk = Walk(topics=named, partitions=partitions, rows=ROWS, delta=delta, seed=seed)
@@ -71,7 +71,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         row_s=row_s,
         bytes_per_per_cent=bytes_per_s / 100,
         record_bytes=record_bytes,
-        duration_s=FOR_EVER_S if minutes is None else minutes * 60,
+        duration_s=UNLIMITED_S if minutes is None else minutes * 60,
     )
     loader = Loader(Console(log_path=False, soft_wrap=True), settings, walk, load)
 

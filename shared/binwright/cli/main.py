@@ -8,47 +8,48 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from binwright.core.errors import SettingsError, UserError
-from binwright.shell.run import complain
+from binwright.core.errors import ExternalError, SettingsError, UserError
+from binwright.runtime.run import EXIT_FAILED, print_error, print_usage_error
 
 COMMANDS = {
-    "demo": "binwright.cli.system:demo",
-    "up": "binwright.cli.system:up",
-    "status": "binwright.cli.status:command",
-    "approve": "binwright.cli.approve:command",
+    "demo": "binwright.cli.local.commands:demo",
+    "up": "binwright.cli.local.commands:up",
+    "status": "binwright.cli.group.status:command",
+    "approve": "binwright.cli.group.approve:command",
     "audit": "binwright.cli.audit:command",
-    "page": "binwright.cli.page:command",
-    "top": "binwright.cli.metrics:top",
-    "record": "binwright.cli.metrics:record",
-    "replay": "binwright.cli.metrics:replay",
+    "page": "binwright.cli.group.page:command",
+    "top": "binwright.cli.measurements.top:command",
+    "record": "binwright.cli.measurements.record:command",
+    "replay": "binwright.cli.measurements.replay:command",
     "load": "binwright.cli.load:command",
     "generate": "binwright.cli.generate:command",
     "lab": "binwright.cli.lab:app",
-    "settings": "binwright.cli.reference:command",
+    "settings": "binwright.cli.reference.command:settings",
+    "reference": "binwright.cli.reference.command:reference",
     "monitor": "binwright.cli.services:monitor",
     "controller": "binwright.cli.services:controller",
     "consumer": "binwright.cli.services:consumer",
 }
-"""Where each command is, MODULE:NAME: only the one that runs is imported."""
+"""Module and function of each command: only the module of the one that runs is imported."""
 
 
 class Commands(TyperGroup):
-    """The commands, each imported when it is asked for."""
+    """The commands, each imported when it is used."""
 
     def list_commands(self, _: Any) -> list[str]:
-        """Return the names, in the order in which one meets them."""
+        """Return the names, in the order in which a new user needs them."""
         return list(COMMANDS)
 
     def get_command(self, _: Any, cmd_name: str) -> Any:
-        """Return the command of this name, if there is one."""
+        """Return the command of this name; None: there is none."""
         if cmd_name not in COMMANDS:
             return None
         module, _, name = COMMANDS[cmd_name].partition(":")
         found = getattr(import_module(module), name)
         if not isinstance(found, typer.Typer):
-            alone = typer.Typer(add_completion=False)
-            alone.command(cmd_name)(found)
-            found = alone
+            single = typer.Typer(add_completion=False)
+            single.command(cmd_name)(found)
+            found = single
         command = typer.main.get_command(found)
         command.name = cmd_name
         return command
@@ -62,7 +63,7 @@ app = typer.Typer(
 )
 
 
-def _tell_version(wanted: bool) -> None:
+def _version(wanted: bool) -> None:
     if wanted:
         sys.stdout.write(f"binwright {version('binwright')}\n")
         raise typer.Exit
@@ -73,17 +74,20 @@ def common(
     *,
     version_: Annotated[
         bool,
-        typer.Option("--version", callback=_tell_version, is_eager=True, help="Print the version."),
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
-    """Take what all commands have in common."""
+    """Define the options of all commands."""
 
 
 def main() -> None:
-    """Run the command line; what a person can mend is told without a traceback."""
+    """Run the command line; faults of the user or of a server are printed without a traceback."""
     try:
         app()
     except UserError as exc:
-        sys.exit(complain(exc))
+        sys.exit(print_usage_error(exc))
+    except ExternalError as exc:
+        print_error(exc)
+        sys.exit(EXIT_FAILED)
     except OSError as exc:
-        sys.exit(complain(SettingsError(str(exc))))
+        sys.exit(print_usage_error(SettingsError(str(exc))))

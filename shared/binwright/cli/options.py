@@ -1,21 +1,59 @@
-"""What several commands ask a person for, in the same words."""
+"""Options that several commands share, and how they override the settings."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from binwright.shell.settings import Settings, load_settings
+from binwright.runtime.settings import Settings, load_settings
 
 Topics = Annotated[str, typer.Option(help="Topics, separated by commas.")]
-Spark = Annotated[str | None, typer.Option(help="A Spark Connect server, sc://HOST:PORT.")]
+Spark = Annotated[
+    str | None,
+    typer.Option(help="Spark Connect, sc://HOST:PORT; else the settings', else one is embedded."),
+]
+OptionalSpark = Annotated[
+    str | None, typer.Option(help="A Spark Connect server, sc://HOST:PORT; else one is embedded.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-Bootstrap = Annotated[str | None, typer.Option(help="Kafka's address, HOST:PORT.")]
+Bootstrap = Annotated[
+    str | None, typer.Option(help="Kafka's address, HOST:PORT; else the settings'.")
+]
 
 
-def settings_at(bootstrap_servers: str | None) -> Settings:
-    """Return the settings, with another Kafka if one is named."""
-    read = load_settings()
-    if bootstrap_servers is None:
-        return read
-    kafka = read.kafka.model_copy(update={"bootstrap_servers": bootstrap_servers})
-    return read.model_copy(update={"kafka": kafka})
+def settings_at(
+    bootstrap_servers: str | None,
+    *,
+    topics: tuple[str, ...] = (),
+    lake: str | None = None,
+    spark: str | None = None,
+) -> Settings:
+    """Return the settings; what an option names overrides the file and the environment.
+
+    Args:
+        bootstrap_servers: Kafka's address.
+        topics: Instead of the settings' topics and patterns; none: those of the settings.
+        lake: Where the tables are.
+        spark: Spark Connect servers.
+
+    Raises:
+        SettingsError: A value or key is wrong; names every fault.
+    """
+    given: dict[str, Any] = {"topics": topics, "topic_patterns": ()} if topics else {}
+    options = {
+        "kafka": {"bootstrap_servers": bootstrap_servers},
+        "lake": {"path": lake, "spark": spark},
+    }
+    for section, values in options.items():
+        given[section] = {name: value for name, value in values.items() if value is not None}
+    return load_settings(**given)
+
+
+def named_kafka(settings: Settings) -> str | None:
+    """Return Kafka's address if an option, the file or the environment names it."""
+    named = "bootstrap_servers" in settings.kafka.model_fields_set
+    return settings.kafka.bootstrap_servers if named else None
+
+
+def named_spark(settings: Settings) -> str | None:
+    """Return the Spark servers if an option, the file or the environment names them."""
+    return settings.lake.spark if "spark" in settings.lake.model_fields_set else None

@@ -17,12 +17,12 @@ def controller() -> None:
 
 
 def consumer(
-    slot: Annotated[int, typer.Option(help="The consumer's number, 0 or more.")],
+    slot: Annotated[int, typer.Option(help="The consumer's slot, 0 or more.")],
 ) -> None:
     """Run one consumer alone, with the settings of the file and the environment."""
     _serve("consumer", "--slot", str(slot))
 
 
 def _serve(service: str, *arguments: str) -> None:
-    """Import only this one: each has libraries that the others do without."""
+    """Import one service only: each needs libraries that may be missing for the others."""
     raise typer.Exit(import_module(f"binwright.{service}.__main__").main(list(arguments)))

@@ -1,4 +1,7 @@
-"""Every error we raise on purpose, by who is at fault: the person, a peer, the world, or us."""
+"""Every error that is raised on purpose, by who is at fault: a person, a peer, the world, or us.
+
+`docs/reference/errors.md` is made from the docstrings: what is wrong, then what to do.
+"""
 
 from collections.abc import Collection
 
@@ -8,23 +11,38 @@ class BinwrightError(Exception):
 
 
 class UserError(BinwrightError):
-    """A person asked for what cannot be: say what is wrong, where, and what to do; exit 2."""
+    """A person asks for something that cannot be: the message says what, where, and what to do.
+
+    Do what the message says.
+    """
 
 
 class SettingsError(UserError):
-    """Settings that do not hold; the message lists every fault at once."""
+    """Settings are wrong; the message lists every fault at once.
+
+    Correct the settings file or the environment variable that the message names.
+    """
 
 
 class StreamError(UserError):
-    """A file that is not a measurement stream."""
+    """A file is not a measurement stream.
+
+    Name a file that `binwright record` or `binwright generate` wrote.
+    """
 
 
 class PackingError(UserError):
-    """A capacity, a rate or an algorithm's name is out of range."""
+    """A capacity, a rate or the name of a packing is out of range.
+
+    Correct `controller.packing`, or the option that the message names.
+    """
 
 
 class MalformedMessage(BinwrightError):
-    """A peer's bytes are not a message we know: count it, skip it, carry on."""
+    """A record on a control topic is not a message; it is logged and skipped.
+
+    Find out who writes to the topic: only binwright should have the right to.
+    """
 
     def __init__(self, reason: str, payload: bytes) -> None:
         super().__init__(f"{reason} ({len(payload)} bytes)")
@@ -32,88 +50,146 @@ class MalformedMessage(BinwrightError):
 
 
 class UnknownKind(MalformedMessage):
-    """A well-formed message of a kind, or a version of one, that this software does not know."""
+    """A message has a kind, or a version of one, that this software does not know; it is skipped.
+
+    Finish the upgrade: a newer process writes what an older one does not read.
+    """
 
 
-class WorldError(BinwrightError):
-    """Something outside failed: back off and try again, within a deadline."""
+class ExternalError(BinwrightError):
+    """Something outside the process failed; services try again, ever less often.
+
+    Repair what the message names; nothing has to be restarted afterwards.
+    """
 
 
-class BrokerUnavailable(WorldError):
-    """Kafka does not answer, or refuses."""
+class BrokerUnavailable(ExternalError):
+    """Kafka does not answer, or refuses a request.
+
+    Check the brokers, `kafka.bootstrap_servers`, the password and the ACLs.
+    """
 
 
-class TopicMissing(WorldError):
-    """A topic that should be there is not."""
+class TopicMissing(ExternalError):
+    """A topic that should exist does not.
+
+    Create it, or grant the right to describe it: Kafka hides topics from others.
+    """
 
 
-class RecordTooLarge(WorldError):
-    """A topic does not take a record of this size."""
+class RecordTooLarge(ExternalError):
+    """A topic does not take a record of this size.
+
+    Raise `max.message.bytes` of the topic to at least 10,000.
+    """
 
 
-class LakeUnavailable(WorldError):
-    """Spark does not answer, or the lake cannot be read or written."""
+class LakeUnavailable(ExternalError):
+    """Spark does not answer, or the lake cannot be read or written.
+
+    Check the Connect server of `lake.spark`, its token, and its rights on `lake.path`.
+    """
 
 
-class WriteUnclear(WorldError):
-    """A write ended without a verdict: send the same batch with the same version again."""
+class WriteUnclear(ExternalError):
+    """A commit ended without a verdict; the writer sends the same batch under the same version.
+
+    Nothing, unless it happens often: then Spark is overloaded or `consumer.write_timeout_s` short.
+    """
 
 
-class WriteConflict(WorldError):
-    """Somebody else committed under the same app id meanwhile: proves nothing, send it again."""
+class WriteConflict(ExternalError):
+    """A concurrent commit made this one fail; the writer sends it again.
+
+    Nothing, unless it happens often: then another job commits to the table.
+    """
 
 
-class TableRefused(WorldError):
-    """A table does not take what is to be landed; only somebody's deed can change that."""
+class TableRefused(ExternalError):
+    """A table does not take the rows; the other tables land. It is tried again every 10 s.
+
+    Repair the column, constraint, property or right that the message names.
+    """
 
 
-class StagedUnreadable(WorldError):
-    """A staged file is gone or torn: its ranges must be read again."""
+class StagedUnreadable(ExternalError):
+    """A staged file is missing or damaged; its offsets are read from Kafka again.
+
+    Find out what deletes files below `staging.path`.
+    """
 
     def __init__(self, reason: str, files: Collection[str]) -> None:
         super().__init__(reason)
         self.files = frozenset(files)  # by name; none: it is not known which
 
 
-class StagingUnavailable(WorldError):
-    """The staging place does not take or give a file."""
+class StagingUnavailable(ExternalError):
+    """The staging directory does not take or return a file.
+
+    Check `staging.path`: that it exists, has room, and may be written.
+    """
 
 
-class ClusterUnavailable(WorldError):
-    """Kubernetes does not answer."""
+class ClusterUnavailable(ExternalError):
+    """The Kubernetes API server does not answer.
+
+    Check the API server and the network policy; consumers run on meanwhile.
+    """
 
 
-class ClusterRefused(WorldError):
-    """Kubernetes answers, with a status that is an error and a reason for people."""
+class ClusterRefused(ExternalError):
+    """Kubernetes refuses a request; the message has its status and reason.
 
-    def __init__(self, status: int, reason: str, after_s: float = 0.0) -> None:
+    Grant the right or the quota that the reason names (`deploy/base/controller-rbac.yaml`).
+    """
+
+    def __init__(self, status: int, reason: str, retry_after_s: float = 0.0) -> None:
         super().__init__(f"{status}: {reason}")
-        self.status, self.after_s = status, after_s  # seconds until it wants to be asked again
+        self.status = status
+        self.retry_after_s = retry_after_s  # until the server wants the next request
 
 
-class TemplateRefused(WorldError):
-    """The template of a consumer's pod cannot be used: what runs goes on, nothing new starts."""
+class TemplateRefused(ExternalError):
+    """The template of a consumer's pod cannot be used; running consumers go on, no new one starts.
+
+    Correct the ConfigMap `binwright-consumer`.
+    """
 
 
-class EngineUnavailable(WorldError):
-    """The container engine does not answer."""
+class EngineUnavailable(ExternalError):
+    """The container engine does not answer.
+
+    Check the engine and `docker.socket`.
+    """
 
 
-class EngineRefused(WorldError):
-    """The container engine answers, with a status that is an error and a reason for people."""
+class EngineRefused(ExternalError):
+    """The container engine refuses a request; the message has its status and reason.
+
+    Correct what the reason names: an image, a network, a volume.
+    """
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(f"{status}: {reason}")
         self.status = status
 
 
-class EmbeddedError(WorldError):
-    """An embedded broker, Spark server or one of their parts could not be had."""
+class EmbeddedError(ExternalError):
+    """An embedded broker, a Spark server or a part of them could not be started.
+
+    Read the log that the message names; `BINWRIGHT_CACHE` holds what was downloaded.
+    """
 
 
 class Superseded(BinwrightError):
-    """A newer process has this slot, or this one was declared dead: it must exit."""
+    """A newer process has this slot, or this one was declared dead; it exits.
+
+    Nothing: the fleet runs the newer process. Often: two processes have the same `--slot`.
+    """
 
 
 class IllegalTransition(BinwrightError):
-    """Our own fault: a state machine was fed what its state cannot meet."""
+    """A state machine got an event that its state does not allow: a defect of binwright.
+
+    Report it with the log.
+    """

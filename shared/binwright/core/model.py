@@ -1,4 +1,4 @@
-"""The words every part shares: partitions, slots, rates."""
+"""The types that every package shares: partitions, slots, rates."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, NewType, Self
@@ -7,11 +7,11 @@ BytesPerSecond = NewType("BytesPerSecond", float)
 """Bytes written to a partition per second, as stored (compressed) on its leader."""
 
 Slot = NewType("Slot", int)
-"""A consumer's number i >= 0; it listens on partition i + 1 of the metadata topic."""
+"""A consumer's number i >= 0; it reads its commands from partition i + 1 of the metadata topic."""
 
 
 class TopicPartition(NamedTuple):
-    """One ordered log of a topic; sorts by topic, then number."""
+    """One partition of a topic; sorts by topic, then number."""
 
     topic: str
     partition: int
@@ -30,12 +30,12 @@ class TopicPartition(NamedTuple):
 
 
 Assignment = Mapping[TopicPartition, Slot]
-"""Who reads each partition."""
+"""The slot that reads each partition."""
 
 Rates = Mapping[TopicPartition, BytesPerSecond]
-"""How fast each partition is written."""
+"""Partition -> bytes/s written to it."""
 
 
 def metadata_partition(slot: Slot) -> int:
-    """Return where the controller writes to `slot`; partition 0 is the controllers' own inbox."""
+    """Return the metadata partition of the commands to `slot`; 0 is what controllers read."""
     return slot + 1

@@ -1,38 +1,38 @@
-"""Which topics are meant: those named, and those whose whole name fits a regular expression."""
+"""Selects topics: by name, and by regular expressions that match the whole name."""
 
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 METADATA_SUFFIX, LANDING_SUFFIX = ".metadata", ".landing"
-"""Of a group's own topics, behind the group's name."""
+"""Suffixes of a group's own topics, after the group's name."""
 
 REMEMBERED = 100_000  # topics; more than most clusters have
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Topics by name and by pattern; means the same to the monitor and to every group.
+    """Topics by name and by pattern; the monitor and all groups apply the same rules.
 
-    A pattern must fit the whole name. It never takes Kafka's own topics (`__…`), nor the topics in
-    which binwright's processes send each other messages: a topic that ends like one must be named.
+    A pattern must match the whole name. It never matches Kafka's internal topics (`__…`), nor
+    names that end like binwright's control topics: such a topic must be named.
     """
 
     topics: frozenset[str] = frozenset()
     patterns: tuple[re.Pattern[str], ...] = ()
-    never: frozenset[str] = frozenset()  # not by pattern, besides those that no pattern takes
+    excluded: frozenset[str] = frozenset()  # topics that patterns must not match either
 
-    def fits(self, topic: str) -> bool:
-        """Whether a pattern takes this topic."""
-        if topic in self.never or topic.startswith("__"):
+    def matches_pattern(self, topic: str) -> bool:
+        """Whether a pattern matches this topic."""
+        if topic in self.excluded or topic.startswith("__"):
             return False
         if topic.endswith((METADATA_SUFFIX, LANDING_SUFFIX)):
             return False
         return any(pattern.fullmatch(topic) for pattern in self.patterns)
 
-    def takes(self, topic: str) -> bool:
-        """Whether this topic is named, or a pattern takes it."""
-        return topic in self.topics or self.fits(topic)
+    def includes(self, topic: str) -> bool:
+        """Whether this topic is named, or a pattern matches it."""
+        return topic in self.topics or self.matches_pattern(topic)
 
     def including(self, topics: Iterable[str]) -> "Selection":
         """Return this selection with more topics named."""
@@ -40,20 +40,20 @@ class Selection:
 
 
 @dataclass(slots=True)
-class Fitting:
-    """Remembers which topics fit: who asks every second, of all topics, tries few patterns."""
+class PatternMatcher:
+    """Caches which topics match, for callers that check all topics of a cluster every second."""
 
     _selection: Selection = field(default_factory=Selection)
     _known: dict[str, bool] = field(default_factory=dict)
 
-    def among(self, selection: Selection, topics: Collection[str]) -> set[str]:
-        """Return those of `topics` that a pattern of `selection` takes."""
+    def matching(self, selection: Selection, topics: Collection[str]) -> set[str]:
+        """Return those of `topics` that a pattern of `selection` matches."""
         before, self._selection = self._selection, selection
-        changed = (selection.patterns, selection.never) != (before.patterns, before.never)
+        changed = (selection.patterns, selection.excluded) != (before.patterns, before.excluded)
         if changed or len(self._known) > REMEMBERED:
             self._known.clear()
         known = self._known
         for topic in topics:
             if topic not in known:
-                known[topic] = selection.fits(topic)
+                known[topic] = selection.matches_pattern(topic)
         return {topic for topic in topics if known[topic]}

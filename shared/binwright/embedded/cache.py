@@ -23,7 +23,7 @@ def cache_dir(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 @asynccontextmanager
-async def locked(path: Path, *, deadline_s: float) -> AsyncIterator[None]:
+async def file_lock(path: Path, *, deadline_s: float) -> AsyncIterator[None]:
     """Hold the lock file `path` against other processes and tasks; the kernel frees it if we die.
 
     Raises:

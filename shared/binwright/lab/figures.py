@@ -1,4 +1,4 @@
-"""The lab's plots: ours beside what the paper recorded."""
+"""The lab's plots: computed values beside those recorded by the paper."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,24 +8,24 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from binwright.core.score import pareto_front
+from binwright.core.packing.score import pareto_front
+from binwright.lab.experiments import Score
 from binwright.lab.paper import RECORDED
-from binwright.lab.trials import Score
 
 Scores = Mapping[tuple[int, str], Score]
 RGBA = tuple[float, float, float, float]
 COLOURS = colormaps["tab20"]
 COLUMNS = 3
-"""Panels beside each other."""
+"""Panels in a row."""
 
 
-def draw(scores: Scores, directory: Path, front: Scores | None = None) -> list[Path]:
+def write_figures(scores: Scores, directory: Path, front: Scores | None = None) -> list[Path]:
     """Write CBS and E[R] per delta and the Pareto front as PNG; return the files.
 
     Args:
         scores: Of each algorithm at each delta.
-        directory: Is made if need be.
-        front: What the Pareto front is of, if not of the same.
+        directory: Created if it does not exist.
+        front: Scores for the Pareto front; None: the same.
     """
     directory.mkdir(parents=True, exist_ok=True)
     deltas = sorted({delta for delta, _ in scores})
@@ -40,7 +40,7 @@ def draw(scores: Scores, directory: Path, front: Scores | None = None) -> list[P
 
 
 def per_delta(scores: Scores, deltas: Sequence[int], field: str, label: str) -> Figure:
-    """Return a plot of one number over delta, a line an algorithm; dashed: the paper's."""
+    """Return a plot of one score over delta, a line for each algorithm; dashed: the paper's."""
     figure = Figure(figsize=(9, 5), layout="constrained")
     axes = figure.add_subplot()
     for name, colour in _colours(scores).items():
@@ -57,7 +57,7 @@ def per_delta(scores: Scores, deltas: Sequence[int], field: str, label: str) -> 
 
 
 def fronts(scores: Scores, deltas: Sequence[int]) -> Figure:
-    """Return CBS against E[R], a panel a delta, with the line of those whom nobody beats."""
+    """Return CBS against E[R], a panel for each delta, with the line of undominated packings."""
     columns = min(len(deltas), COLUMNS)
     rows = -(-len(deltas) // columns)
     figure = Figure(figsize=(4 * columns + 1.5, 3.5 * rows), layout="constrained")
@@ -93,6 +93,6 @@ def _front(axes: Axes, scores: Scores, delta: int, colours: Mapping[str, RGBA]) 
 
 
 def _colours(scores: Scores) -> dict[str, RGBA]:
-    """Return a colour for each algorithm: far apart for up to twenty."""
+    """Return a colour for each algorithm: distinct for up to twenty."""
     names = dict.fromkeys(name for _, name in scores)
     return {name: COLOURS(index % COLOURS.N) for index, name in enumerate(names)}

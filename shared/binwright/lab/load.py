@@ -1,8 +1,9 @@
-"""Plays a stream as real records onto real topics.
+"""Write records to real topics at the rates of a stream.
 
-librdkafka sends from threads of its own; ours only hands over what is due, forty times a second.
-Records go to the partition that the stream names, whatever their key. Nothing is compressed, so a
-partition grows by what the stream says plus Kafka's framing: 2 to 8 % at a kilobyte a record.
+librdkafka sends in its own threads; a thread of this module enqueues the records that are due,
+forty times a second. Records go to the partition of the stream, whatever their key. Nothing is
+compressed, so a partition grows at the stream's rate plus Kafka's framing: 2 to 8 % for records of
+1 kB.
 """
 
 import asyncio
@@ -16,14 +17,14 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from binwright.core.errors import BrokerUnavailable, SettingsError, StreamError, TopicMissing
 from binwright.core.model import TopicPartition
-from binwright.lab.pacing import Load, Pacer
-from binwright.lab.records import Records
+from binwright.lab.load_pacing import Load, Pacer
+from binwright.lab.sample_records import SampleRecords
 from binwright.lab.streams import Measurement, Stream
-from binwright.shell.settings import KafkaSettings
+from binwright.runtime.settings import KafkaSettings
 
 TICK_S = 0.025
-ASK_S = 1.0  # how long one question to the broker may block a halt
-MARGIN_S = 5.0  # beyond the time after which librdkafka itself gives a record up
+POLL_S = 1.0  # longest call of librdkafka: a halt waits for it
+MARGIN_S = 5.0  # beyond the time after which librdkafka fails a record
 QUEUE_KB = 65_536
 
 OnRow = Callable[[int, Measurement], None]
@@ -31,24 +32,24 @@ OnRow = Callable[[int, Measurement], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """What one partition got."""
+    """The records sent to one partition."""
 
     records: int
     bytes: int  # keys and values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Played:
-    """What a load came to; every record in it is confirmed by all replicas."""
+class LoadResult:
+    """The result of a load; every record in it is confirmed by all replicas."""
 
-    partitions: Mapping[TopicPartition, Sent]  # all of the stream's, sorted
-    rows: int  # begun
+    partitions: Mapping[TopicPartition, Sent]  # all of the stream, sorted
+    rows: int  # that were started
     elapsed_s: float
-    shed_bytes: int  # due, but never made: the broker or this machine was too slow
+    shed_bytes: int  # due, but not sent: the broker or this machine was too slow
 
 
 def kafka_options(kafka: KafkaSettings) -> dict[str, str | int]:
-    """Return how to reach Kafka, in librdkafka's words."""
+    """Return librdkafka's options for a connection to this Kafka."""
     password = kafka.sasl_password
     options: dict[str, str | int | None] = {
         "bootstrap.servers": kafka.bootstrap_servers,
@@ -71,31 +72,31 @@ def _path(path: object | None) -> str | None:
     return None if path is None else str(path)
 
 
-async def play(
+async def run_load(
     stream: Stream,
     kafka: KafkaSettings,
     load: Load,
     *,
     on_row: OnRow | None = None,
     stop: asyncio.Event | None = None,
-) -> Played:
-    """Play `stream` until it or `load.duration_s` ends, `stop` is set, or it is cancelled.
+) -> LoadResult:
+    """Write records until `stream` or `load.duration_s` ends, `stop` is set, or it is cancelled.
 
-    However it ends, what was handed over is confirmed or given up first, which takes a few seconds
-    more than `load.delivery_s` at most, and a few seconds when it is cancelled.
+    It ends once all enqueued records are confirmed or have failed: at most a few seconds more than
+    `load.delivery_s`, and a few seconds when it is cancelled.
 
     Args:
         stream: At least one measurement.
-        kafka: Where to; the topics and partitions must be there.
-        load: How per cents become records.
-        on_row: Told on the event loop when a measurement begins, with its number from 0 on (which
-            counts on when the stream starts anew).
-        stop: Ends the play early.
+        kafka: Of the topics, which must exist with all partitions of the stream.
+        load: How rates in per cent become records.
+        on_row: Called on the event loop when a measurement begins, with its number from 0 (which
+            continues when the stream repeats).
+        stop: Ends the load early.
 
     Raises:
-        StreamError: The stream is empty, or records so small cannot be made.
+        StreamError: The stream is empty, or the records are too small for their fields.
         SettingsError: librdkafka refuses the settings.
-        TopicMissing: A topic or partition is not there.
+        TopicMissing: A topic or partition does not exist.
         BrokerUnavailable: The broker does not answer, or did not confirm every record.
     """
     if not stream:
@@ -106,63 +107,63 @@ async def play(
         if on_row:
             loop.call_soon_threadsafe(on_row, row, measurement)
 
-    player = _Player(stream, kafka, load, begin)
-    work = asyncio.create_task(asyncio.to_thread(player.run))
+    producer = _LoadProducer(stream, kafka, load, begin)
+    work = asyncio.create_task(asyncio.to_thread(producer.run))
     watch = asyncio.create_task(stop.wait()) if stop else None
     if watch:
-        watch.add_done_callback(lambda _: player.halt())
+        watch.add_done_callback(lambda _: producer.halt())
     try:
         return await asyncio.shield(work)
     finally:
-        player.halt()
+        producer.halt()
         if watch:
             watch.cancel()
-        if not work.done():  # cancelled: the thread ends by itself, in bounded time
-            player.hurry()
+        if not work.done():  # cancelled: the thread ends in bounded time
+            producer.hurry()
             await asyncio.wait({work})
-            work.exception()  # seen, and nobody is left to be told
+            work.exception()  # retrieved, or asyncio logs it
 
 
-class _Player:
-    """The thread's side: one producer, from the first look at the topics to the last answer."""
+class _LoadProducer:
+    """A producer in its own thread: checks the topics, sends, and waits for confirmations."""
 
     def __init__(self, stream: Stream, kafka: KafkaSettings, load: Load, begin: OnRow) -> None:
         self._kafka, self._load, self._begin = kafka, load, begin
         self._partitions = sorted({partition for row in stream for partition in row})
         self._pacer = Pacer(stream, load)
-        self._records = Records(load.record_bytes)
+        self._records = SampleRecords(load.record_bytes)
         self._halted = threading.Event()
-        self._handed = Counter[TopicPartition]()
+        self._enqueued = Counter[TopicPartition]()
         self._failed = 0
         self._reason = ""
-        self._patience_s = load.delivery_s + MARGIN_S
+        self._confirm_s = load.delivery_s + MARGIN_S
 
     def halt(self) -> None:
-        """Make no more records; from any thread."""
+        """Send no more records. Thread-safe."""
         self._halted.set()
 
     def hurry(self) -> None:
-        """Wait but briefly for what is not confirmed yet; from any thread."""
-        self._patience_s = MARGIN_S
+        """Wait only `MARGIN_S` for confirmations. Thread-safe."""
+        self._confirm_s = MARGIN_S
         self._halted.set()
 
-    def run(self) -> Played:
-        """See `play`."""
+    def run(self) -> LoadResult:
+        """See `run_load`."""
         producer = self._open()
         self._await_topics(producer)
         started = time.monotonic()
         try:
-            rows = self._play(producer, started)
+            rows = self._send(producer, started)
         finally:
             self._drain(producer)
         if self._failed:
             raise BrokerUnavailable(
-                f"{self._failed} of {self._handed.total()} records were not confirmed; "
+                f"{self._failed} of {self._enqueued.total()} records were not confirmed; "
                 f"the first: {self._reason}"
             )
         size = self._load.record_bytes
-        sent = {p: self._handed[p] for p in self._partitions}
-        return Played(
+        sent = {p: self._enqueued[p] for p in self._partitions}
+        return LoadResult(
             partitions={p: Sent(records=n, bytes=n * size) for p, n in sent.items()},
             rows=rows,
             elapsed_s=time.monotonic() - started,
@@ -180,13 +181,13 @@ class _Player:
             "compression.type": "none",
             "queue.buffering.max.kbytes": QUEUE_KB,
             "delivery.report.only.error": True,
-            "log_level": 2,  # what it has to say reaches us as errors
+            "log_level": 2,  # errors arrive by callback
             "on_delivery": self._delivered,
         }
         try:
             return Producer(options)
         except KafkaException as exc:
-            raise SettingsError(f"Kafka's settings do not hold: {exc.args[0]}") from exc
+            raise SettingsError(f"librdkafka refuses Kafka's settings: {exc.args[0]}") from exc
 
     def _await_topics(self, producer: Producer) -> None:
         deadline = time.monotonic() + self._kafka.request_timeout_s
@@ -194,7 +195,7 @@ class _Player:
         why = ""
         while not self._halted.is_set():
             try:
-                topics = producer.list_topics(timeout=ASK_S).topics
+                topics = producer.list_topics(timeout=POLL_S).topics
             except KafkaException as exc:
                 why = str(exc.args[0])
             else:
@@ -212,7 +213,7 @@ class _Player:
             raise TopicMissing(f"there is no {', '.join(map(str, missing))}: create it first")
         raise BrokerUnavailable(f"{self._kafka.bootstrap_servers} does not answer: {why}")
 
-    def _play(self, producer: Producer, started: float) -> int:
+    def _send(self, producer: Producer, started: float) -> int:
         rows = 0
         while not self._halted.is_set():
             now = time.monotonic() - started
@@ -220,14 +221,14 @@ class _Player:
             if self._pacer.row >= rows:
                 rows = self._pacer.row + 1
                 self._begin(self._pacer.row, self._pacer.measurement)
-            self._hand_over(producer)
+            self._enqueue(producer)
             producer.poll(0)
             if now >= self._pacer.ends_s:
                 break
             self._halted.wait(max(0.0, TICK_S - (time.monotonic() - started - now)))
         return rows
 
-    def _hand_over(self, producer: Producer) -> None:
+    def _enqueue(self, producer: Producer) -> None:
         now_ms = time.time_ns() // 1_000_000
         for partition, number in self._pacer.due().items():
             for _ in range(number):
@@ -235,16 +236,16 @@ class _Player:
                 try:
                     producer.produce(partition.topic, value, key, partition.partition)
                 except BufferError:
-                    return  # the broker is slower than the stream: what is due stays due
+                    return  # the queue is full: the records stay due
                 except KafkaException as exc:
                     raise BrokerUnavailable(f"{partition}: {exc.args[0]}") from exc
-                self._pacer.take(partition, 1)
-                self._handed[partition] += 1
+                self._pacer.mark_sent(partition, 1)
+                self._enqueued[partition] += 1
 
     def _drain(self, producer: Producer) -> None:
         began = time.monotonic()
-        while producer.flush(ASK_S):
-            if time.monotonic() - began >= self._patience_s:
+        while producer.flush(POLL_S):
+            if time.monotonic() - began >= self._confirm_s:
                 producer.purge()
                 producer.flush(MARGIN_S)
                 return
@@ -252,5 +253,5 @@ class _Player:
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             self._failed += 1
-            place = TopicPartition(message.topic(), message.partition())
-            self._reason = self._reason or f"{place}: {error.str()}"
+            partition = TopicPartition(message.topic(), message.partition())
+            self._reason = self._reason or f"{partition}: {error.str()}"

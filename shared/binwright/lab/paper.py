@@ -1,8 +1,8 @@
-"""What the paper recorded, and a report with ours beside it.
+"""The values recorded by the paper, and a report with computed values beside them.
 
-Landau, Andrade, Barbosa, arXiv 2402.06085: 200 partitions, 501 measurements, rates drawn evenly at
-first; CBS (Fig. 9, 10), E[R] (Fig. 11). Its Pareto front (Fig. 12) is of means over four ways to
-start; what it recorded of the other three is not known, but for a few numbers.
+Landau, Andrade, Barbosa, arXiv 2402.06085: 200 partitions, 501 measurements, uniformly random rates
+at first; CBS (Fig. 9, 10), E[R] (Fig. 11). Its Pareto front (Fig. 12) shows means over four ways to
+start; of the other three only a few recorded numbers are known.
 """
 
 import json
@@ -11,7 +11,7 @@ from functools import partial
 from importlib.resources import files
 from typing import Final
 
-from binwright.lab.trials import Score
+from binwright.lab.experiments import Score
 
 RECORDED: Final[Mapping[str, Mapping[str, Mapping[str, float]]]] = json.loads(
     (files("binwright.lab") / "data" / "paper.json").read_bytes()
@@ -21,19 +21,19 @@ DELTAS = (0, 5, 10, 15, 20, 25)
 PARTITIONS = 200
 ROWS = 501
 STARTS = (None, 0, 50, 100)
-"""Every rate at first, per cent; None: drawn evenly."""
-OURS = ("sticky:0.4", "sticky:0.8", "sticky", "sticky:10")
+"""Every rate at first, per cent; None: uniformly random."""
+STICKY = ("sticky:0.4", "sticky:0.8", "sticky", "sticky:10")
 
 _TITLES = {
-    "cbs": "CBS, per cent (Figures 9 and 10): ours / recorded",
-    "expected_rscore": "E[R] (Figure 11): ours / recorded",
-    "moves": "Partitions moved at a decision: ours / recorded",
+    "cbs": "CBS, per cent (Figures 9 and 10): computed / recorded",
+    "expected_rscore": "E[R] (Figure 11): computed / recorded",
+    "moves": "Partitions moved at a decision: computed / recorded",
 }
-_PICTURES = {"cbs": "cbs.png", "expected_rscore": "rscore.png"}
+_FIGURES = {"cbs": "cbs.png", "expected_rscore": "rscore.png"}
 _FRONTS = """## Pareto fronts (Figure 12): CBS in per cent, E[R]
 
-Means over four ways to start, as in the paper's figure: rates drawn evenly, or all 0, 50 or 100
-per cent. The crosses are what the paper recorded of the first of these.
+Means over four ways to start, as in the paper's figure: rates uniformly random, or all 0, 50 or
+100 per cent. The crosses are what the paper recorded of the first of these.
 
 ![Pareto fronts](front.png)
 """
@@ -45,22 +45,22 @@ def report(
     seeds: int,
     rows: int,
 ) -> str:
-    """Return the tables and pictures of Figures 9 to 12, in Markdown.
+    """Return the tables and plots of Figures 9 to 12, in Markdown.
 
     Args:
-        scores: Of streams that start evenly.
+        scores: Of streams with uniformly random rates at first.
         fronts: Means over all of `STARTS`.
         seeds: Streams for each delta and start.
         rows: Measurements of a stream.
     """
     parts = [
-        "# The paper's figures, played again\n",
+        "# The paper's figures, reproduced\n",
         f"{PARTITIONS} partitions, {rows} measurements, means over {seeds} streams a delta.\n",
     ]
     for field, title in _TITLES.items():
         parts += [f"## {title}\n", _table(scores, partial(_beside, field))]
-        if field in _PICTURES:
-            parts.append(f"![{title}]({_PICTURES[field]})\n")
+        if field in _FIGURES:
+            parts.append(f"![{title}]({_FIGURES[field]})\n")
     return "\n".join([*parts, _FRONTS, _table(fronts, _both)])
 
 
@@ -77,8 +77,8 @@ def _table(scores: Mapping[tuple[int, str], Score], cell: Callable[[Score, int, 
 def _beside(field: str, score: Score, delta: int, name: str) -> str:
     scale = 100 if field == "cbs" else 1
     recorded = RECORDED[field].get(name, {}).get(str(delta))
-    told = "" if recorded is None else f" / {scale * recorded:.2f}"
-    return f"{scale * getattr(score, field):.2f}{told}"
+    beside = "" if recorded is None else f" / {scale * recorded:.2f}"
+    return f"{scale * getattr(score, field):.2f}{beside}"
 
 
 def _both(score: Score, delta: int, name: str) -> str:

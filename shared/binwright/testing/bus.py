@@ -1,4 +1,4 @@
-"""A `Bus` made of dictionaries: real offsets, several readers, honest failures, virtual time."""
+"""A `Bus` in memory: real offsets, several readers, failures, and virtual time."""
 
 import asyncio
 from bisect import bisect_left
@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from binwright.core.errors import BrokerUnavailable, RecordTooLarge, TopicMissing
-from binwright.core.ports import Record, TopicFacts
+from binwright.core.ports.kafka import Record, TopicDescription
 
 READ_RECORDS = 500
-"""One `read` returns no more than this, so that nobody comes to count on getting everything."""
+"""One `read` returns at most this many, so that no caller relies on getting all records."""
 
 
 @dataclass(slots=True)
@@ -21,19 +21,19 @@ class _Log:
 
 
 class FakeBus:
-    """Kafka's control topics, held in memory.
+    """Kafka's control topics in memory.
 
-    What the real one promises holds here too: offsets only grow, concurrent publishes to a
-    partition keep their order, a record is visible before its `publish` returns, and a reader
-    waits through an outage. All waits use the running loop's clock, so `looptime` skips them.
+    The guarantees are Kafka's: offsets only increase, concurrent publishes to a partition keep
+    their order, a record is visible before its `publish` returns, and a reader waits through an
+    outage. All waits use the running loop's clock, so `looptime` skips them.
 
     Attributes:
         latency_s: How long a `publish` takes.
         patience_s: How long an outage lasts before calls give up with `BrokerUnavailable`.
-        configs: What `ensure` was told for each topic it created; tests may set others.
+        configs: Topic -> the `config` that `ensure` created it with; tests may change them.
         replicas: Of every topic.
-        brokers: That are alive.
-        largest_record: Bytes of key and value that a record may have.
+        brokers: How many are alive.
+        largest_record: The limit on the key and value of a record, bytes.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class FakeBus:
         latency_s: float = 0.0,
         patience_s: float = 30.0,
     ) -> None:
-        """Begin with `topics`: name -> number of partitions."""
+        """Create `topics`: name -> number of partitions."""
         self.latency_s = latency_s
         self.patience_s = patience_s
         self.configs: dict[str, dict[str, str]] = {}
@@ -69,12 +69,12 @@ class FakeBus:
             log = self._log(topic, partition)
             if len(key) + len(value) > self.largest_record:
                 raise RecordTooLarge(f"publish to {topic}-{partition}: {len(value)} bytes")
-            landed = self._failures.pop(0) if self._failures else None
-            if landed is False:
-                raise BrokerUnavailable("told to fail: the record was lost")
+            appended = self._failures.pop(0) if self._failures else None
+            if appended is False:
+                raise BrokerUnavailable("injected failure: the record was not appended")
             offset = await self._append(log, key, value)
-            if landed:
-                raise BrokerUnavailable("told to fail: the record is there, its answer was lost")
+            if appended:
+                raise BrokerUnavailable("injected failure: the record was appended, the reply lost")
             return offset
 
     async def end(self, topic: str, partition: int) -> int:
@@ -83,7 +83,7 @@ class FakeBus:
         return self._log(topic, partition).end
 
     async def reader(self, topic: str, partition: int, offset: int) -> "FakeReader":
-        """Read on from `offset`, or from the oldest record; see `Bus.reader`."""
+        """Return a reader from `offset` on, or from the oldest record; see `Bus.reader`."""
         await self._until_up()
         log = self._log(topic, partition)
         if offset > log.end:
@@ -92,18 +92,18 @@ class FakeBus:
         return FakeReader(self, topic, partition, max(offset, log.start))
 
     async def partitions(self, topic: str) -> int:
-        """Return how many partitions the topic has, 0 without a topic."""
+        """Return the number of partitions; see `Bus.partitions`."""
         await self._until_up()
         return len(self._topics.get(topic, ()))
 
     async def topic_id(self, topic: str) -> str | None:
-        """Return which of all topics of this name it is; see `Bus.topic_id`."""
+        """Return the topic's id; see `Bus.topic_id`."""
         await self._until_up()
         self._log(topic, 0)
         return f"{topic}-{self._made[topic]}"
 
     async def ensure(self, topic: str, partitions: int, config: Mapping[str, str]) -> None:
-        """Create the topic or grow it; see `Bus.ensure`."""
+        """Create the topic or add partitions; see `Bus.ensure`."""
         await self._until_up()
         if topic not in self._topics:
             self._topics[topic] = []
@@ -112,61 +112,61 @@ class FakeBus:
         logs = self._topics[topic]
         logs.extend(_Log() for _ in range(partitions - len(logs)))
 
-    async def describe(self, topic: str, names: Collection[str]) -> TopicFacts:
-        """Return how a topic is set up; see `Bus.describe`."""
+    async def describe(self, topic: str, names: Collection[str]) -> TopicDescription:
+        """Return the topic's configuration; see `Bus.describe`."""
         await self._until_up()
         self._log(topic, 0)
         known = self.configs.get(topic, {})
         config = {name: value for name, value in known.items() if name in names}
-        return TopicFacts(config, self.replicas, self.brokers)
+        return TopicDescription(config, self.replicas, self.brokers)
 
-    # --- what tests do to it ---------------------------------------------------------------------
+    # --- for tests -------------------------------------------------------------------------------
 
     def readers(self, topic: str) -> int:
-        """Return how many readers of the topic are open."""
+        """Return the number of open readers of the topic."""
         return self._reading[topic]
 
     def read_no_more(self, topic: str) -> None:
-        """Take note that one of its readers was closed."""
+        """Count down the topic's open readers."""
         self._reading[topic] -= 1
 
     def fail_next(self, times: int = 1, *, landed: bool = False) -> None:
-        """Make the next publishes raise `BrokerUnavailable`; if `landed` the record is there."""
+        """Make the next publishes raise `BrokerUnavailable`; `landed`: after appending."""
         self._failures += [landed] * times
 
     async def go_down(self) -> None:
-        """Stop answering: calls wait until `come_up`, or give up after `patience_s`."""
+        """Begin an outage: calls wait until `come_up`, or fail after `patience_s`."""
         self._down = True
 
     async def come_up(self) -> None:
-        """Answer again."""
+        """End the outage."""
         self._down = False
         await self._wake()
 
     def records(self, topic: str, partition: int = 0) -> tuple[Record, ...]:
-        """Return what the partition holds now, oldest first."""
+        """Return the partition's records, oldest first."""
         return tuple(self._log(topic, partition).records)
 
     def trim(self, topic: str, partition: int, before: int) -> None:
-        """Forget records before an offset, as retention does."""
+        """Delete the records before an offset, as retention does."""
         log = self._log(topic, partition)
         log.start = max(log.start, min(before, log.end))
         log.records = [record for record in log.records if record.offset >= log.start]
 
     def compact(self, topic: str, partition: int) -> None:
-        """Keep only the last record of each key; offsets stay, so there are holes."""
+        """Retain only the last record of each key, at its offset."""
         log = self._log(topic, partition)
         last = {record.key: record.offset for record in log.records}
         log.records = [record for record in log.records if last[record.key] == record.offset]
 
     def cut(self, topic: str, partition: int, end: int) -> None:
-        """Lose the records from `end` on, as an unclean election does."""
+        """Delete the records from `end` on, as an unclean election does."""
         log = self._log(topic, partition)
         log.records = [record for record in log.records if record.offset < end]
         log.end = min(log.end, end)
 
     def delete(self, topic: str) -> None:
-        """Delete the topic: one made again under this name counts from 0."""
+        """Delete the topic: if it is recreated, its offsets begin at 0."""
         del self._topics[topic]
 
     # --- for its readers -------------------------------------------------------------------------
@@ -174,7 +174,7 @@ class FakeBus:
     async def fetch(
         self, topic: str, partition: int, offset: int, timeout_s: float
     ) -> Sequence[Record]:
-        """Return records from `offset` on as soon as there are some; none after `timeout_s`."""
+        """Return records from `offset` on as soon as there are any; none after `timeout_s`."""
         found: Sequence[Record] = ()
 
         def look() -> bool:
@@ -182,7 +182,7 @@ class FakeBus:
             if not self._down:
                 log = self._log(topic, partition)
                 if offset > log.end:
-                    raise TopicMissing(f"{topic}-{partition} was made anew, {offset} is gone")
+                    raise TopicMissing(f"{topic}-{partition} was recreated, {offset} is gone")
                 first = bisect_left(log.records, offset, key=lambda record: record.offset)
                 found = tuple(log.records[first : first + READ_RECORDS])
             return bool(found)
@@ -196,7 +196,7 @@ class FakeBus:
 
     @property
     def is_down(self) -> bool:
-        """Tell whether it stopped answering."""
+        """Whether there is an outage."""
         return self._down
 
     # --- inside ----------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ class FakeBus:
             async with asyncio.timeout(self.patience_s), self._changed:
                 await self._changed.wait_for(lambda: not self._down)
         except TimeoutError as exc:
-            raise BrokerUnavailable(f"told to be down, for {self.patience_s:g} s now") from exc
+            raise BrokerUnavailable(f"injected outage, for {self.patience_s:g} s now") from exc
 
 
 class FakeReader:
@@ -237,7 +237,7 @@ class FakeReader:
 
     @property
     def position(self) -> int:
-        """The offset of the record to be read next."""
+        """The offset to read next."""
         return self._next
 
     async def read(self, timeout_s: float) -> Sequence[Record]:
@@ -250,11 +250,11 @@ class FakeReader:
         self._silent_s = self._silent_s + timeout_s if self._bus.is_down else 0.0
         if self._silent_s >= self._bus.patience_s:
             self._silent_s = 0.0
-            raise BrokerUnavailable(f"told to be down, for {self._bus.patience_s:g} s now")
+            raise BrokerUnavailable(f"injected outage, for {self._bus.patience_s:g} s now")
         return found
 
     async def close(self) -> None:
-        """Read no more."""
+        """Close the reader."""
         if not self._closed:
             self._bus.read_no_more(self._topic)
         self._closed = True

@@ -1,23 +1,23 @@
-"""A fleet of tasks: each slot runs as long as it is desired, and can be killed."""
+"""A `Fleet` of asyncio tasks, which tests can kill."""
 
 import asyncio
 import contextlib
 from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
-from binwright.core.errors import WorldError
+from binwright.core.errors import ExternalError
 from binwright.core.model import Slot
-from binwright.core.ports import Process
+from binwright.core.ports.fleet import Process
 
 
 class Worker(Protocol):
-    """What runs as a slot."""
+    """The process of a slot."""
 
     name: str
-    """As its `Hello` says it."""
+    """As in its `Hello`."""
 
     async def run(self) -> None:
-        """Work until drained, or failed."""
+        """Run until drained or failed."""
 
     def drain(self) -> None:
         """Begin a graceful exit."""
@@ -27,20 +27,20 @@ class FakeFleet:
     """A `Fleet` whose processes are tasks on the running loop.
 
     Attributes:
-        born: How often each slot was started.
-        restart_s: How long after its end a desired slot runs again.
+        starts: Slot -> how often it was started.
+        restart_s: Seconds from the end of a desired slot to its restart.
         stuck: Slots that cannot be destroyed.
-        sees_ends: Whether the controller can learn of what was killed.
-        answers: Whether it can ask.
-        ready: Whom the controller called ready last, and since when.
+        reports_ends: Whether `ended` returns killed slots.
+        reachable: Whether `ended` succeeds.
+        ready: The last argument of `update_ready`.
     """
 
     def __init__(self, make: Callable[[Slot], Worker], *, restart_s: float = 1.0) -> None:
-        """Run what `make` gives for a slot."""
-        self.born: dict[Slot, int] = {}
+        """Run the worker that `make` returns for a slot."""
+        self.starts: dict[Slot, int] = {}
         self.restart_s = restart_s
-        self.sees_ends = False
-        self.answers = True
+        self.reports_ends = False
+        self.reachable = True
         self.ready: dict[Slot, float] = {}
         self.stuck: set[Slot] = set()
         self._ended: Callable[[], None] = lambda: None
@@ -52,15 +52,15 @@ class FakeFleet:
 
     @property
     def running(self) -> frozenset[Slot]:
-        """Return who runs now."""
+        """Return the slots that run now."""
         return frozenset(slot for slot, task in self._tasks.items() if not task.done())
 
     def worker(self, slot: Slot) -> Worker:
-        """Return what runs, or ran last, as this slot."""
+        """Return the current or last worker of this slot."""
         return self._workers[slot]
 
     async def reconcile(self, desired: Collection[Slot]) -> None:
-        """Fit `Fleet.reconcile`."""
+        """See `Fleet.reconcile`."""
         self._desired = frozenset(desired)
         for slot in sorted(self._desired - self.running):
             self._start(slot)
@@ -68,32 +68,32 @@ class FakeFleet:
             self._workers[slot].drain()
 
     async def destroy(self, slot: Slot) -> None:
-        """Fit `Fleet.destroy`."""
+        """See `Fleet.destroy`."""
         if slot in self.stuck:
-            raise WorldError(f"slot {slot}: device or resource busy")
+            raise ExternalError(f"slot {slot}: device or resource busy")
         self.kill(slot)
 
     def watch(self, ended: Callable[[], None]) -> None:
-        """Fit `Fleet.watch`."""
+        """See `Fleet.watch`."""
         self._ended = ended
 
-    async def ended(self, processes: Mapping[Slot, Process]) -> Collection[Slot]:
-        """Fit `Fleet.ended`, if ends are to be seen."""
-        if not self.answers:
-            raise WorldError("no answer in time")
-        seen = self._ends if self.sees_ends else set()
+    async def find_ended(self, processes: Mapping[Slot, Process]) -> Collection[Slot]:
+        """See `Fleet.find_ended`; empty unless `reports_ends`."""
+        if not self.reachable:
+            raise ExternalError("no reply in time")
+        seen = self._ends if self.reports_ends else set()
         return [slot for slot, process in processes.items() if process.name in seen]
 
-    def notice(self, ready: Mapping[Slot, float]) -> None:
-        """Fit `Fleet.notice`: it is kept for tests to look at."""
+    def update_ready(self, ready: Mapping[Slot, float]) -> None:
+        """See `Fleet.update_ready`."""
         self.ready = dict(ready)
 
-    def rest(self) -> None:
-        """Fit `Fleet.rest`: what runs goes on, what ends stays ended."""
+    def detach(self) -> None:
+        """See `Fleet.detach`: slots continue to run, and are not restarted."""
         self._desired, self._ended = frozenset(), lambda: None
 
     def kill(self, slot: Slot) -> None:
-        """End a slot as kill -9 does: nothing is said, nothing is finished."""
+        """End a slot at once, as kill -9 does."""
         if slot in self.running:
             self._tasks[slot].cancel()
             self._ends.add(self._workers[slot].name)
@@ -109,7 +109,7 @@ class FakeFleet:
                 await asyncio.wait([task])
 
     def _start(self, slot: Slot) -> None:
-        self.born[slot] = self.born.get(slot, 0) + 1
+        self.starts[slot] = self.starts.get(slot, 0) + 1
         self._tasks[slot] = asyncio.create_task(self._live(slot))
 
     async def _live(self, slot: Slot) -> None:

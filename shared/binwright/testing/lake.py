@@ -1,4 +1,4 @@
-"""A lake of dictionaries with Delta's rules: who wrote, what was skipped, what collided."""
+"""A `Lake` in memory, with Delta's rules for skipped and conflicting commits."""
 
 import asyncio
 from collections import Counter, deque
@@ -15,29 +15,29 @@ from binwright.core.errors import (
     WriteUnclear,
 )
 from binwright.core.model import TopicPartition
-from binwright.core.ports import Commit, Compaction, History, Record, Table, TableFiles
-from binwright.core.writer.batch import Batch
+from binwright.core.ports.kafka import Record
+from binwright.core.ports.lake import Batch, Commit, Compaction, History, Table, TableFiles
 
 Rows = Mapping[TopicPartition, Sequence[Record]]
-FILE_BYTES = 1_000  # so large is every file
+FILE_BYTES = 1_000  # of every data file
 
 
 class StagedRows(Protocol):
-    """Where the fake Spark reads staged files: a `FakeStaging`."""
+    """Reads staged files, as Spark does: a `FakeStaging`."""
 
     def rows(self, topic: str, file: str) -> Rows | None:
-        """Return what is in a file; None if it is gone or torn."""
+        """Return a file's rows; None if it is missing or truncated."""
 
 
 class Failure(Enum):
-    """How the next call can end."""
+    """How a call can fail."""
 
-    UNCLEAR_LANDED = "the write commits, but its answer is lost"
-    UNCLEAR = "the write ends without a verdict and never commits"
-    CONFLICT = "another commit of this app id came between"
-    REFUSED = "the table does not take the rows"
+    UNCLEAR_LANDED = "the write commits, but its result is lost"
+    UNCLEAR = "the write never commits, and has no result"
+    CONFLICT = "another commit of this app id came first"
+    REFUSED = "the table rejects the rows"
     UNREADABLE = "a staged file could not be read"
-    UNAVAILABLE = "Spark does not answer (all but writes)"
+    UNAVAILABLE = "Spark does not reply (calls other than writes)"
 
 
 _OF_WRITES = frozenset(Failure) - {Failure.UNAVAILABLE}
@@ -45,40 +45,40 @@ _OF_WRITES = frozenset(Failure) - {Failure.UNAVAILABLE}
 
 @dataclass
 class FakeTable:
-    """One table: what its log would say, and the rows in the order they landed."""
+    """One table: its log, and its rows in the order in which they landed."""
 
-    owner: Table | None = None  # None: landed by version 0.1
+    owner: Table | None = None  # None: written by version 0.1
     commits: list[Commit] = field(default_factory=lambda: [Commit(0, None)])  # 0: the creation
     numbers: dict[str, int] = field(default_factory=dict)  # app id -> highest number
     changed: dict[str, int] = field(default_factory=dict)  # app id -> version of its last commit
     rows: dict[TopicPartition, list[Record]] = field(default_factory=dict)
     files: int = 0
-    oldest: int = 0  # versions before it are forgotten
+    oldest: int = 0  # versions before it are cleaned up
     vacuums: int = 0
 
     def commit(self, app: str, number: int, rows: Rows, stamp: str | None) -> int:
         """Land `rows`; return the table's new version."""
-        version = self.note(stamp)
+        version = self.add_commit(stamp)
         self.numbers[app], self.changed[app] = number, version
         for partition, records in rows.items():
             self.rows.setdefault(partition, []).extend(records)
         self.files += bool(rows)
         return version
 
-    def note(self, metadata: str | None = None) -> int:
-        """Add a commit of somebody's that lands nothing; return its version."""
+    def add_commit(self, metadata: str | None = None) -> int:
+        """Add a commit without rows, as by another client; return its version."""
         self.commits.append(Commit(len(self.commits), metadata))
         return len(self.commits) - 1
 
 
 class FakeStorage:
-    """What all Spark servers write to; it outlives each of them, and so do writes in flight."""
+    """The storage that all Spark servers share; it and writes in flight outlive each server."""
 
     def __init__(self) -> None:
         self.tables: dict[str, FakeTable] = {}
 
     def create(self, topic: str, owner: Table | None = None) -> FakeTable:
-        """Return the topic's table, a new one if there is none."""
+        """Return the topic's table; create it if there is none."""
         return self.tables.setdefault(topic, FakeTable(owner))
 
     def table(self, topic: str) -> FakeTable:
@@ -88,15 +88,15 @@ class FakeStorage:
         return self.tables[topic]
 
     def drop(self, topic: str) -> None:
-        """Remove the table; the next `open` makes another."""
+        """Remove the table; the next `open` creates another."""
         del self.tables[topic]
 
     def forget(self, topic: str, before: int) -> None:
-        """Clean the log: the history no longer tells of versions before `before`."""
+        """Clean up the log: the history no longer has versions before `before`."""
         self.tables[topic].oldest = before
 
     def landed(self) -> Mapping[TopicPartition, Counter[int]]:
-        """Return how often each offset of each partition stands in the tables."""
+        """Return partition -> offset -> how often the tables hold it."""
         return {
             partition: Counter(record.offset for record in records)
             for table in self.tables.values()
@@ -105,16 +105,15 @@ class FakeStorage:
 
 
 class FakeLake:
-    """A `Lake`: one process's view of a `FakeStorage`.
+    """A `Lake`: one process's client of a `FakeStorage`.
 
     A write takes its snapshot at once, reads the staged files after half of `latency_s`, and
-    commits after all of it, whether or not anybody still waits: cancel the caller (a killed
-    process), and it lands all the same.
+    commits after all of it, even if the caller is cancelled meanwhile, as if its process died.
 
     Attributes:
-        latency_s: Of every call; change it mid-test.
-        refusing: Tables that refuse every append with rows.
-        calls: What was asked: (name, topic).
+        latency_s: Of every call; tests may change it at any time.
+        refusing: Topics whose tables refuse every append with rows.
+        calls: All calls so far: (name, topic).
     """
 
     def __init__(
@@ -134,11 +133,11 @@ class FakeLake:
         self._failures: deque[Failure] = deque()
 
     def fail_next(self, *failures: Failure) -> None:
-        """Let the next calls that can fail so do it, one each, in this order."""
+        """Make the next calls that can fail so fail, one each, in this order."""
         self._failures.extend(failures)
 
-    def mend(self) -> None:
-        """Let every call succeed from now on."""
+    def clear_failures(self) -> None:
+        """Make every call succeed from now on."""
         self._failures.clear()
 
     # --- the port --------------------------------------------------------------------------------
@@ -169,29 +168,29 @@ class FakeLake:
         found = tuple(reversed(kept[-limit:]))
         return History(found, complete=len(found) < limit or found[-1].version == 0)
 
-    async def newest(self, topic: str) -> Mapping[int, int]:
-        """Fit `Lake.newest`."""
+    async def highest_offsets(self, topic: str) -> Mapping[int, int]:
+        """Fit `Lake.highest_offsets`."""
         await self._read("newest", topic)
         rows = self._storage.table(topic).rows
         return {p.partition: max(r.offset for r in found) for p, found in rows.items() if found}
 
     async def files(self, topic: str) -> TableFiles:
         """Fit `Lake.files`."""
-        await self._beside("files", topic)
+        await self._maintain("files", topic)
         count = self._storage.table(topic).files
         return TableFiles(count, count * FILE_BYTES)
 
     async def compact(self, topic: str) -> Compaction:
         """Fit `Lake.compact`."""
-        await self._beside("compact", topic)
+        await self._maintain("compact", topic)
         table = self._storage.table(topic)
         removed, table.files = table.files, min(table.files, 1)
-        table.note()
+        table.add_commit()
         return Compaction(removed, table.files)
 
     async def vacuum(self, topic: str) -> None:
         """Fit `Lake.vacuum`."""
-        await self._beside("vacuum", topic)
+        await self._maintain("vacuum", topic)
         self._storage.table(topic).vacuums += 1
 
     async def release(self, topic: str) -> None:
@@ -205,29 +204,29 @@ class FakeLake:
         return None
 
     def _enter(self, call: str, topic: str) -> None:
-        """Take the table's turn: the real lake has one session for each."""
+        """Begin a call; the real lake has one session per table."""
         if topic in self._busy:
-            raise RuntimeError(f"{call} while another call for {topic} is under way")
+            raise RuntimeError(f"{call} while another call for {topic} is in flight")
         self._busy.add(topic)
         self.calls.append((call, topic))
 
     async def _read(self, call: str, topic: str) -> None:
         self._enter(call, topic)
         try:
-            await self._answer()
+            await self._reply()
         finally:
             self._busy.discard(topic)
 
-    async def _beside(self, call: str, topic: str) -> None:
+    async def _maintain(self, call: str, topic: str) -> None:
         self.calls.append((call, topic))
-        await self._answer()
+        await self._reply()
 
-    async def _answer(self) -> None:
+    async def _reply(self) -> None:
         await asyncio.sleep(self.latency_s)
         if self._failure({Failure.UNAVAILABLE}):
-            raise LakeUnavailable("the fake lake was told to fail")
+            raise LakeUnavailable("injected failure")
 
-    async def _write(  # noqa: PLR0913, PLR0917 - what a commit is made of
+    async def _write(  # noqa: PLR0913, PLR0917 - the parts of a commit
         self, call: str, topic: str, batch: Batch, app: str, number: int, stamp: str | None
     ) -> int | None:
         self._enter(call, topic)
@@ -235,7 +234,7 @@ class FakeLake:
             table = self._storage.table(topic)
             if batch.slices and topic in self.refusing:
                 await asyncio.sleep(self.latency_s)
-                raise TableRefused(f"the fake table of {topic} was told to refuse rows")
+                raise TableRefused(f"injected failure: the table of {topic} refuses rows")
             write = _Write(
                 table=table,
                 topic=topic,
@@ -252,16 +251,16 @@ class FakeLake:
             loop.call_later(self.latency_s / 2, write.read)
             loop.call_later(self.latency_s, write.end)
             async with asyncio.timeout(self.write_timeout_s):
-                return await write.verdict
+                return await write.result
         except TimeoutError as exc:
-            raise WriteUnclear(f"no verdict after {self.write_timeout_s:g} s") from exc
+            raise WriteUnclear(f"no result after {self.write_timeout_s:g} s") from exc
         finally:
             self._busy.discard(topic)
 
 
 @dataclass(slots=True, kw_only=True)
 class _Write:
-    """A write on its way: it ends when its time comes, whoever still waits for the verdict."""
+    """A write in flight, which ends whether or not the caller still waits for its result."""
 
     table: FakeTable
     topic: str
@@ -271,42 +270,42 @@ class _Write:
     number: int
     stamp: str | None
     failure: Failure | None
-    snapshot: int  # versions there were when it began
-    skipped: bool  # as high a number stood already
-    found: tuple[Rows, Collection[str]] | None = None  # what was read, and what could not be
-    verdict: asyncio.Future[int | None] = field(default_factory=asyncio.Future)
+    snapshot: int  # the number of versions when it began
+    skipped: bool  # the table had this or a higher number when it began
+    found: tuple[Rows, Collection[str]] | None = None  # rows, and the files that are unreadable
+    result: asyncio.Future[int | None] = field(default_factory=asyncio.Future)
 
     def read(self) -> None:
-        """Read the staged files; what happens to them afterwards does not matter."""
+        """Read the staged files; they may be deleted afterwards."""
         self.found = self.found or self._rows()
 
     def end(self) -> None:
-        """Land, be skipped or collide, as Delta would have it."""
+        """Commit, be skipped, or conflict, by Delta's rules."""
         outcome = self._outcome()
-        if self.verdict.done():
-            return  # the caller is gone
+        if self.result.done():
+            return  # the caller was cancelled
         if isinstance(outcome, Exception):
-            self.verdict.set_exception(outcome)
+            self.result.set_exception(outcome)
         else:
-            self.verdict.set_result(outcome)
+            self.result.set_result(outcome)
 
     def _outcome(self) -> int | Exception | None:
-        unclear = WriteUnclear("the fake lake was told to lose the answer")
+        unclear = WriteUnclear("injected failure: the result is lost")
         match self.failure:
             case Failure.UNCLEAR:
                 return unclear
             case Failure.REFUSED:
-                return TableRefused("the fake lake was told to refuse")
+                return TableRefused("injected failure: the table refuses the rows")
             case Failure.UNREADABLE:
-                return StagedUnreadable("the fake lake was told to read nothing", ())
+                return StagedUnreadable("injected failure: a staged file is unreadable", ())
         if self.skipped:
             return unclear if self.failure is Failure.UNCLEAR_LANDED else None
         rows, lost = self.found or self._rows()
         if lost:
-            return StagedUnreadable(f"gone or torn: {sorted(lost)}", lost)
+            return StagedUnreadable(f"missing or truncated: {sorted(lost)}", lost)
         overtaken = self.table.changed.get(self.app, -1) >= self.snapshot
         if overtaken or self.failure is Failure.CONFLICT:
-            return WriteConflict(f"another commit of {self.app} came between")
+            return WriteConflict(f"another commit of {self.app} came first")
         version = self.table.commit(self.app, self.number, rows, self.stamp)
         return unclear if self.failure is Failure.UNCLEAR_LANDED else version
 

@@ -1,4 +1,4 @@
-"""A staging place made of dictionaries: it can refuse, be full or slow, lose and tear files."""
+"""A `Staging` in memory that can fail, be full or slow, and lose or truncate files."""
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from binwright.core.errors import StagingUnavailable
 from binwright.core.model import TopicPartition
-from binwright.core.ports import Record
+from binwright.core.ports.kafka import Record
 
 Rows = Mapping[TopicPartition, Sequence[Record]]
-ROW_OVERHEAD = 16  # bytes of each row in a file, beside its key and value
+ROW_OVERHEAD = 16  # bytes of each row in a file besides its key and value
 
 
 @dataclass(slots=True)
@@ -28,15 +28,15 @@ class FakeStaging:
     Attributes:
         files: Topic -> name -> file.
         latency_s: How long a write takes.
-        refuses: While set, why nothing can be written.
-        capacity: How many bytes there is room for; None: enough.
-        written: How many files there ever were.
+        write_error: Why writes fail; empty: they succeed.
+        capacity: The limit on all files, bytes; None: unlimited.
+        written: How many files were written.
     """
 
     def __init__(self, *, latency_s: float = 0.0) -> None:
         self.files: dict[str, dict[str, StagedFile]] = {}
         self.latency_s = latency_s
-        self.refuses = ""
+        self.write_error = ""
         self.capacity: int | None = None
         self.written = 0
 
@@ -57,7 +57,7 @@ class FakeStaging:
             for r in records
         )
         if self.capacity is not None and self.bytes + size > self.capacity:
-            raise StagingUnavailable("told to be full: No space left on device")
+            raise StagingUnavailable("injected failure: No space left on device")
         kept = {partition: tuple(records) for partition, records in rows.items()}
         now = asyncio.get_running_loop().time()
         self.files.setdefault(topic, {})[name] = StagedFile(kept, size, now)
@@ -70,8 +70,8 @@ class FakeStaging:
         for name in names:
             self.files.get(topic, {}).pop(name, None)
 
-    async def present(self, topic: str, names: Collection[str]) -> Collection[str]:
-        """Fit `Staging.present`."""
+    async def readable(self, topic: str, names: Collection[str]) -> Collection[str]:
+        """Fit `Staging.readable`."""
         await asyncio.sleep(0)
         return {name for name in names if self.rows(topic, name) is not None}
 
@@ -90,29 +90,29 @@ class FakeStaging:
             del files[name]
         return len(old)
 
-    # --- for the fake Spark, and what tests do to it ---------------------------------------------
+    # --- for the fake lake and for tests ---------------------------------------------------------
 
     def rows(self, topic: str, file: str) -> Rows | None:
-        """Return what is in a file; None if it is lost or torn."""
+        """Return a file's rows; None if it is lost or truncated."""
         found = self.files.get(topic, {}).get(file)
         return None if found is None or found.torn else found.rows
 
     @property
     def bytes(self) -> int:
-        """Return how large all files are together."""
+        """Return the size of all files, bytes."""
         return sum(file.bytes for files in self.files.values() for file in files.values())
 
     def lose(self, topic: str) -> int:
-        """Lose all files of a topic; return how many."""
+        """Remove all files of a topic; return how many."""
         return len(self.files.pop(topic, {}))
 
     def tear(self, topic: str) -> int:
-        """Leave all files of a topic where they are, but unreadable; return how many."""
+        """Truncate all files of a topic, which makes them unreadable; return how many."""
         files = self.files.get(topic, {})
         for file in files.values():
             file.torn = True
         return len(files)
 
     def _refuse(self) -> None:
-        if self.refuses:
-            raise StagingUnavailable(f"told to refuse: {self.refuses}")
+        if self.write_error:
+            raise StagingUnavailable(f"injected failure: {self.write_error}")

@@ -8,7 +8,6 @@ standard error, JSON on standard output.
 
 import argparse
 import asyncio
-import json
 import os
 import sys
 import tempfile
@@ -18,26 +17,27 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from tests.bench.handover.ages import ages, landed
-from tests.bench.handover.course import MEMBERS, PARTITIONS, Ground, measure
+from tests.bench import figures
+from tests.bench.handover.ages import ages, landed_rows
+from tests.bench.handover.binwright_group import run_binwright_group
 from tests.bench.handover.member import KINDS
-from tests.bench.handover.ours import ours
 from tests.bench.handover.peers import Peer
+from tests.bench.handover.scenario import MEMBERS, PARTITIONS, BenchTopic, measure
 
 from binwright.core.errors import BinwrightError
-from binwright.embedded.broker import run_broker
-from binwright.embedded.spark import run_spark
-from binwright.lab.picture import percentile
-from binwright.shell.bus import KafkaBus
-from binwright.shell.logs import configure
-from binwright.shell.run import first_cause
-from binwright.shell.settings import KafkaSettings
+from binwright.embedded.kafka.broker import run_broker
+from binwright.embedded.spark.connect import run_spark
+from binwright.kafka.bus import KafkaBus
+from binwright.ops.views.group_view import percentile
+from binwright.runtime.logs import configure_logging
+from binwright.runtime.run import root_cause
+from binwright.runtime.settings import KafkaSettings
 
-OURS = "binwright"
+BINWRIGHT = "binwright"
 PHASES = ("bounce", "growth")
 
 
-async def of_peer(kind: str, ground: Ground, directory: Path, times: int) -> dict[str, Any]:
+async def of_peer(kind: str, ground: BenchTopic, directory: Path, times: int) -> dict[str, Any]:
     """Measure one of today's groups."""
     peer = Peer(kind, ground, directory)
     try:
@@ -46,15 +46,15 @@ async def of_peer(kind: str, ground: Ground, directory: Path, times: int) -> dic
         await peer.end()
 
 
-async def of_ours(ground: Ground, directory: Path, times: int, say: Any) -> dict[str, Any]:
+async def of_ours(ground: BenchTopic, directory: Path, times: int, progress: Any) -> dict[str, Any]:
     """Measure binwright, with a Spark of its own."""
     async with (
-        run_spark(directory / "spark", memory="2g", say=say) as spark,
-        ours(ground, spark.url, directory) as subject,
+        run_spark(directory / "spark", memory="2g", progress=progress) as spark,
+        run_binwright_group(ground, spark.url, directory) as subject,
     ):
         found = await measure(subject, ground, times)
-        pauses = [1e3 * move.pause_s for move in subject.picture.moves]
-        rows = await landed(spark.url, directory / "lake" / ground.topic)
+        pauses = [1e3 * move.pause_s for move in subject.view.moves]
+        rows = await landed_rows(spark.url, directory / "lake" / ground.topic)
     writes = written(directory)
     return found | {
         "moves": len(pauses),
@@ -74,9 +74,9 @@ async def run(
 ) -> dict[str, Any]:
     """Measure one after the other."""
     found = {}
-    async with run_broker(directory / "kafka", say=console.log) as broker:
+    async with run_broker(directory / "kafka", progress=console.log) as broker:
         kafka = KafkaSettings(bootstrap_servers=broker.bootstrap_servers)
-        ground = Ground(kafka, "orders")
+        ground = BenchTopic(kafka, "orders")
         async with KafkaBus(kafka) as bus:
             await bus.ensure(ground.topic, PARTITIONS, {})
         for kind in kinds:
@@ -84,7 +84,7 @@ async def run(
             place = empty(directory / kind)
             measuring = (
                 of_ours(ground, place, times, console.log)
-                if kind == OURS
+                if kind == BINWRIGHT
                 else of_peer(kind, ground, place, times)
             )
             found[kind] = await measuring
@@ -126,26 +126,29 @@ def table(found: dict[str, Any], phase: str) -> Table:
 
 def compared(found: dict[str, Any]) -> dict[str, Any]:
     """Return our pauses as shares of the best of the others'."""
-    others = [facts for kind, facts in found.items() if kind != OURS]
-    if OURS not in found or not others:
+    others = [facts for kind, facts in found.items() if kind != BINWRIGHT]
+    if BINWRIGHT not in found or not others:
         return {}
     shares: dict[str, Any] = {}
     for phase in PHASES:
         for figure in ("paused_s", "longest_gap_s"):
             best = min(facts[phase][figure] for facts in others)
-            shares[f"{phase}_{figure}"] = found[OURS][phase][figure] / best if best else None
+            shares[f"{phase}_{figure}"] = found[BINWRIGHT][phase][figure] / best if best else None
     return shares
 
 
 def main() -> int:
     """Measure, and print."""
     parser = argparse.ArgumentParser(prog="make bench-handover", description=__doc__)
-    parser.add_argument("--only", nargs="+", choices=(*KINDS, OURS), default=(*KINDS, OURS))
+    parser.add_argument(
+        "--only", nargs="+", choices=(*KINDS, BINWRIGHT), default=(*KINDS, BINWRIGHT)
+    )
     parser.add_argument("--keep", type=Path, help="an empty directory for logs and marks")
     parser.add_argument("--bounces", type=int, default=MEMBERS, help="how many members, of four")
+    figures.add_option(parser)
     wanted = parser.parse_args()
     console = Console(stderr=True, width=100)
-    configure("warning", "console")
+    configure_logging("warning", "console")
     load_before = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="binwright-handover-") as name:
         try:
@@ -153,7 +156,7 @@ def main() -> int:
                 run(wanted.only, wanted.keep or Path(name), wanted.bounces, console)
             )
         except (BinwrightError, BaseExceptionGroup) as exc:
-            cause = first_cause(exc)
+            cause = root_cause(exc)
             if not isinstance(cause, BinwrightError):
                 raise
             console.print(f"bench-handover: {cause}")
@@ -161,7 +164,7 @@ def main() -> int:
     for phase in PHASES:
         console.print(table(found, phase))
     facts = {"cores": os.cpu_count(), "load_average_before": load_before, **found}
-    sys.stdout.write(json.dumps({**facts, "ours_to_best": compared(found)}, indent=2) + "\n")
+    figures.progress("handover", {**facts, "ours_to_best": compared(found)}, wanted.figures)
     return 0
 
 

@@ -9,7 +9,6 @@ consumer's partitions. A line for each on standard error, JSON on standard outpu
 import argparse
 import asyncio
 import contextlib
-import json
 import os
 import signal
 import sys
@@ -21,23 +20,24 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from tests.bench.handover.course import MEMBERS, PARTITIONS, Ground, until
-from tests.bench.handover.marks import read
-from tests.bench.handover.ours import HOOKS, ROOT, settings
-from tests.chaos.stage import led_since
+from tests.bench import figures
+from tests.bench.handover.binwright_group import HOOKS, ROOT, settings
+from tests.bench.handover.marks import read_marks
+from tests.bench.handover.scenario import MEMBERS, PARTITIONS, BenchTopic, until
+from tests.chaos.system import led_since
 
-from binwright.cli.stack import Service
+from binwright.cli.local.stack import Service
 from binwright.controller.__main__ import process_fleet
 from binwright.core.model import Slot
-from binwright.embedded.broker import run_broker
-from binwright.embedded.ports import HOST, reserved
-from binwright.lab.picture import Picture, percentile
-from binwright.lab.spectator import spectate
-from binwright.shell.bus import KafkaBus
-from binwright.shell.letters import METADATA_CONFIG, METRICS_CONFIG
-from binwright.shell.logs import configure
-from binwright.shell.run import meanwhile
-from binwright.shell.settings import KafkaSettings, Settings, settings_environment
+from binwright.embedded.kafka.broker import run_broker
+from binwright.embedded.process.ports import HOST, reserve_port
+from binwright.kafka.bus import KafkaBus
+from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
+from binwright.ops.views.group_view import GroupView, percentile
+from binwright.ops.views.group_watcher import watch_group
+from binwright.runtime.logs import configure_logging
+from binwright.runtime.run import background_tasks
+from binwright.runtime.settings import KafkaSettings, Settings, settings_environment
 
 ALL_READ_S, DEATH_S, SETTLED_S = 120.0, 30.0, 2.0
 
@@ -50,7 +50,7 @@ class Site:
     topic: str
     directory: Path
     controllers: tuple[Service, ...]
-    picture: Picture
+    view: GroupView
 
     async def all_read(self) -> None:
         """Return when four consumers have read everything for a while."""
@@ -63,7 +63,7 @@ class Site:
 
     def _all_read(self) -> bool:
         running = process_fleet(self.chosen).running()
-        held = {slot: r.reading for slot, r in self.picture.reports.items() if r.reading}
+        held = {slot: r.reading for slot, r in self.view.reports.items() if r.reading}
         read_now = [p for reading in held.values() for p, at in reading.items() if at is not None]
         alive = len(running) == MEMBERS and running.keys() == held.keys()
         return alive and len(read_now) == len(set(read_now)) == PARTITIONS
@@ -72,7 +72,7 @@ class Site:
         """Kill a consumer, and the leader with it; return when all of it is read by others, s."""
         (victim,) = min(process_fleet(self.chosen).running().items(), key=_born)[1]
         slot = _slot(victim)
-        theirs = {p.partition for p in self.picture.reports[slot].reading}
+        owned = {p.partition for p in self.view.reports[slot].reading}
         if leader:
             os.kill(self._leader(), signal.SIGKILL)
         victim.kill()
@@ -80,12 +80,12 @@ class Site:
         first: dict[int, float] = {}
 
         def read_by_others() -> bool:
-            for mark in read(self.directory):
-                if mark.at > killed and mark.reader != victim.pid and mark.partition in theirs:
+            for mark in read_marks(self.directory):
+                if mark.at > killed and mark.reader != victim.pid and mark.partition in owned:
                     first.setdefault(mark.partition, mark.at)
-            return first.keys() == theirs
+            return first.keys() == owned
 
-        await until(read_by_others, DEATH_S, f"others read {sorted(theirs)}")
+        await until(read_by_others, DEATH_S, f"other consumers read {sorted(owned)}")
         return max(first.values()) - killed
 
     def _leader(self) -> int:
@@ -105,20 +105,20 @@ def _slot(process: psutil.Process) -> Slot:
 
 
 @contextlib.asynccontextmanager
-async def site(ground: Ground, directory: Path) -> AsyncIterator[Site]:
+async def site(ground: BenchTopic, directory: Path) -> AsyncIterator[Site]:
     """Run monitor, two controllers and their consumers; end all of them."""
     os.environ["HANDOVER_MARKS"] = str(directory)
     os.environ["PYTHONPATH"] = os.pathsep.join(
         [str(HOOKS), str(ROOT), os.environ.get("PYTHONPATH", "")]
     )
-    with reserved() as nobody:
-        chosen = settings(ground, f"sc://{HOST}:{nobody}", directory)
+    with reserve_port() as unused:
+        chosen = settings(ground, f"sc://{HOST}:{unused}", directory)
     chosen = chosen.model_copy(update={"log_format": "json"})
     environment = {**os.environ, **settings_environment(chosen)}
     controllers = tuple(
         Service("controller", directory / f"controller-{n}", environment) for n in range(2)
     )
-    picture = Picture()
+    view = GroupView()
     async with KafkaBus(chosen.kafka) as bus:
         for topic, config in (
             (chosen.metadata_topic, METADATA_CONFIG),
@@ -126,12 +126,12 @@ async def site(ground: Ground, directory: Path) -> AsyncIterator[Site]:
         ):
             await bus.ensure(topic, 1, config)
         await bus.ensure(ground.topic, PARTITIONS, {})
-        watching = spectate(bus, chosen.metadata_topic, chosen.monitor.topic, picture)
+        watching = watch_group(bus, chosen.metadata_topic, chosen.monitor.topic, view)
         monitor = Service("monitor", directory / "monitor", environment)
         works = (watching, *(service.run() for service in (monitor, *controllers)))
         try:
-            async with meanwhile(*works):
-                yield Site(chosen, ground.topic, directory, controllers, picture)
+            async with background_tasks(*works):
+                yield Site(chosen, ground.topic, directory, controllers, view)
         finally:
             fleet = process_fleet(chosen)
             fleet.grace_s = 15.0
@@ -142,7 +142,7 @@ async def measure(directory: Path, kills: int, both: int) -> dict[str, Any]:
     """Return how long each death lasted, s."""
     found: dict[str, list[float]] = {"consumer": [], "consumer_and_leader": []}
     async with run_broker(directory / "kafka") as broker:
-        ground = Ground(KafkaSettings(bootstrap_servers=broker.bootstrap_servers), "orders")
+        ground = BenchTopic(KafkaSettings(bootstrap_servers=broker.bootstrap_servers), "orders")
         place = directory / "site"
         place.mkdir()
         async with site(ground, place) as made, ground.load(risen=False):
@@ -166,12 +166,13 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--with-leader", type=int, default=5)
     parser.add_argument("--keep", type=Path, help="an empty directory for logs and marks")
+    figures.add_option(parser)
     wanted = parser.parse_args()
-    configure("warning", "console")
+    configure_logging("warning", "console")
     with tempfile.TemporaryDirectory(prefix="binwright-deaths-") as name:
         directory = wanted.keep or Path(name)
         found = asyncio.run(measure(directory, wanted.kills, wanted.with_leader))
-    sys.stdout.write(json.dumps({"cores": os.cpu_count(), **found}, indent=2) + "\n")
+    figures.progress("deaths", {"cores": os.cpu_count(), **found}, wanted.figures)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""From marks to pauses: for how long nobody got anything new of a partition.
+"""From marks to pauses: for how long no consumer got new records of a partition.
 
 Only progress counts: what was read before, by whomever, ends no gap. A gap is counted as a pause
 when it is longer than `NOISE_S` above the longest usual one (the 99.9th percentile of the quiet
@@ -21,7 +21,7 @@ class Gap:
     partition: int
     begins: float
     length_s: float
-    passed_on: bool  # another process read it before
+    changed_reader: bool  # another process read it before
 
     @property
     def ends(self) -> float:
@@ -30,7 +30,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class Usual:
+class Baseline:
     """Gaps while nothing happens."""
 
     median_s: float
@@ -70,20 +70,20 @@ def gaps(marks: Sequence[Mark]) -> list[Gap]:
     return found
 
 
-def usual(found: Sequence[Gap]) -> Usual:
+def baseline(found: Sequence[Gap]) -> Baseline:
     """Return what gaps are like; raise `ValueError` without any."""
     lengths = sorted(gap.length_s for gap in found)
     if not lengths:
         raise ValueError("nothing was read while nothing happened")
-    return Usual(lengths[len(lengths) // 2], lengths[ceil(0.999 * len(lengths)) - 1])
+    return Baseline(lengths[len(lengths) // 2], lengths[ceil(0.999 * len(lengths)) - 1])
 
 
-def within(found: Sequence[Gap], begin: float, end: float) -> list[Gap]:
+def gaps_between(found: Sequence[Gap], begin: float, end: float) -> list[Gap]:
     """Return the gaps that begin in this time."""
     return [gap for gap in found if begin <= gap.begins < end]
 
 
-def disturbance(found: Sequence[Gap], starts: Sequence[float], steady: Usual) -> Disturbance:
+def disturbance(found: Sequence[Gap], starts: Sequence[float], steady: Baseline) -> Disturbance:
     """Count what happened since the first of `starts`.
 
     Args:
@@ -92,7 +92,7 @@ def disturbance(found: Sequence[Gap], starts: Sequence[float], steady: Usual) ->
         steady: What is usual.
     """
     pauses = [gap for gap in found if gap.length_s > steady.longest_s + NOISE_S]
-    passed = [gap for gap in found if gap.passed_on]
+    passed = [gap for gap in found if gap.changed_reader]
     marked = {(_event(gap, starts), gap.partition) for gap in (*pauses, *passed)}
     return Disturbance(
         events=len(starts),

@@ -37,7 +37,7 @@ class Marks:
         self._file.write(b"".join(rows))
 
 
-def read(directory: Path) -> list[Mark]:
+def read_marks(directory: Path) -> list[Mark]:
     """Return all readers' marks, in order of time."""
     return sorted(_each(directory), key=lambda mark: (mark.at, mark.partition))
 

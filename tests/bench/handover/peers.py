@@ -6,10 +6,10 @@ import sys
 import time
 from pathlib import Path
 
-from tests.bench.handover.course import DOWN_S, MEMBERS, Ground, until
 from tests.bench.handover.marks import has_read
+from tests.bench.handover.scenario import DOWN_S, MEMBERS, BenchTopic, until
 
-from binwright.embedded.process import Child, Command
+from binwright.embedded.process.child import Child, Command
 
 START_S, END_S = 60.0, 30.0
 
@@ -17,7 +17,7 @@ START_S, END_S = 60.0, 30.0
 class Peer:
     """A group of one kind; see `Subject`."""
 
-    def __init__(self, kind: str, ground: Ground, directory: Path) -> None:
+    def __init__(self, kind: str, ground: BenchTopic, directory: Path) -> None:
         self.kind, self.marks = kind, directory
         self._ground = ground
         self._members: list[Child] = []

@@ -3,36 +3,36 @@
 from pathlib import Path
 
 import pytest
-from tests.bench.handover.gaps import Gap, Usual, disturbance, gaps, usual, within
-from tests.bench.handover.marks import Mark, Marks, has_read, read
+from tests.bench.handover.gaps import Baseline, Gap, baseline, disturbance, gaps, gaps_between
+from tests.bench.handover.marks import Mark, Marks, has_read, read_marks
 
-STEADY = Usual(0.1, 0.2)
+STEADY = Baseline(0.1, 0.2)
 
 
 def test_what_was_read_before_ends_no_gap() -> None:
-    """An heir reads again what the old owner dropped: nobody has anything new by that."""
+    """The new owner reads again what the previous owner dropped: that is nothing new."""
     marks = [Mark(0, 0, 9, 1.0, 7), Mark(0, 5, 9, 1.1, 8), Mark(0, 10, 10, 1.5, 8)]
-    assert gaps(marks) == [Gap(0, 1.0, 0.5, passed_on=True)]
+    assert gaps(marks) == [Gap(0, 1.0, 0.5, changed_reader=True)]
 
 
 def test_each_partition_has_gaps_of_its_own() -> None:
     marks = [Mark(0, 0, 0, 1.0, 7), Mark(1, 0, 0, 1.1, 8), Mark(0, 1, 1, 1.2, 7)]
-    assert [(gap.partition, gap.passed_on) for gap in gaps(marks)] == [(0, False)]
+    assert [(gap.partition, gap.changed_reader) for gap in gaps(marks)] == [(0, False)]
 
 
-def test_usual_is_told_by_median_and_almost_longest() -> None:
-    lengths = [Gap(0, n, 0.1 if n < 999 else 5.0, passed_on=False) for n in range(1000)]
-    assert usual(lengths) == Usual(0.1, 0.1)
+def test_the_usual_distance_follows_from_median_and_almost_longest() -> None:
+    lengths = [Gap(0, n, 0.1 if n < 999 else 5.0, changed_reader=False) for n in range(1000)]
+    assert baseline(lengths) == Baseline(0.1, 0.1)
     with pytest.raises(ValueError, match="nothing was read"):
-        usual([])
+        baseline([])
 
 
 def test_a_pause_is_what_stands_out_and_counts_from_the_usual_distance() -> None:
     found = [
-        Gap(0, 1.0, 0.24, passed_on=False),  # noise
-        Gap(1, 1.0, 1.1, passed_on=False),
-        Gap(1, 3.0, 0.15, passed_on=True),
-        Gap(2, 1.0, 2.1, passed_on=True),
+        Gap(0, 1.0, 0.24, changed_reader=False),  # noise
+        Gap(1, 1.0, 1.1, changed_reader=False),
+        Gap(1, 3.0, 0.15, changed_reader=True),
+        Gap(2, 1.0, 2.1, changed_reader=True),
     ]
     seen = disturbance(found, [1.0, 3.0], STEADY)
     assert (seen.events, seen.pauses, seen.changed_hands) == (2, 2, 2)
@@ -43,8 +43,8 @@ def test_a_pause_is_what_stands_out_and_counts_from_the_usual_distance() -> None
 
 
 def test_gaps_belong_to_when_they_begin() -> None:
-    found = [Gap(0, at, 1.0, passed_on=False) for at in (1.0, 2.0, 3.0)]
-    assert within(found, 2.0, 3.0) == [found[1]]
+    found = [Gap(0, at, 1.0, changed_reader=False) for at in (1.0, 2.0, 3.0)]
+    assert gaps_between(found, 2.0, 3.0) == [found[1]]
 
 
 def test_marks_are_read_back_in_order_of_time(tmp_path: Path) -> None:
@@ -52,6 +52,6 @@ def test_marks_are_read_back_in_order_of_time(tmp_path: Path) -> None:
     first, second = Marks(tmp_path, 7), Marks(tmp_path, 8)
     second.add({1: (5, 6)})
     first.add({0: (1, 2), 3: (4, 4)})
-    found = [(m.partition, m.first, m.last, m.reader) for m in read(tmp_path)]
+    found = [(m.partition, m.first, m.last, m.reader) for m in read_marks(tmp_path)]
     assert found == [(1, 5, 6, 8), (0, 1, 2, 7), (3, 4, 4, 7)]
     assert has_read(tmp_path, 7)

@@ -8,7 +8,6 @@ JSON on standard output.
 
 import argparse
 import asyncio
-import json
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -17,33 +16,34 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from tests.bench import figures
 from tests.bench.landing import scenarios
-from tests.bench.landing.ground import Ground
+from tests.bench.landing.bench_broker import BenchBroker
 from tests.bench.landing.growth import growth
 
 from binwright.core.errors import BinwrightError
-from binwright.embedded.broker import run_broker
-from binwright.shell.logs import configure
-from binwright.shell.run import first_cause
-from binwright.shell.settings import KafkaSettings
+from binwright.embedded.kafka.broker import run_broker
+from binwright.runtime.logs import configure_logging
+from binwright.runtime.run import root_cause
+from binwright.runtime.settings import KafkaSettings
 
 SCENARIOS = ("backlog", "live", "tables", "growth")
 
 
 async def measure(only: Sequence[str], megabytes: int, directory: Path) -> dict[str, Any]:
     """Run the scenarios one after the other; return what was seen."""
-    say = Console(stderr=True, width=160).print
+    progress = Console(stderr=True, width=160).print
     found: dict[str, Any] = {}
-    async with run_broker(directory / "kafka", say=say) as broker:
-        ground = Ground(KafkaSettings(bootstrap_servers=broker.bootstrap_servers))
+    async with run_broker(directory / "kafka", progress=progress) as broker:
+        ground = BenchBroker(KafkaSettings(bootstrap_servers=broker.bootstrap_servers))
         if "backlog" in only:
-            found["backlog"] = await scenarios.backlog(ground, directory, megabytes, say)
+            found["backlog"] = await scenarios.backlog(ground, directory, megabytes, progress)
         if "live" in only:
-            found["live"] = await scenarios.live(ground, directory, say)
+            found["live"] = await scenarios.live(ground, directory, progress)
         if "tables" in only:
-            found["tables"] = await scenarios.tables(ground, directory, say)
+            found["tables"] = await scenarios.tables(ground, directory, progress)
     if "growth" in only:
-        found["growth"] = await growth(directory, say)
+        found["growth"] = await growth(directory, progress)
     return found
 
 
@@ -63,18 +63,19 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=SCENARIOS, default=SCENARIOS)
     parser.add_argument("--megabytes", type=int, default=1_000, help="of the backlog")
     parser.add_argument("--keep", type=Path, help="keep tables and logs here")
+    figures.add_option(parser)
     given = parser.parse_args()
-    configure("error", "console")
+    configure_logging("error", "console")
     with tempfile.TemporaryDirectory(prefix="bench-landing-") as scratch:
         try:
             work = measure(given.only, given.megabytes, given.keep or Path(scratch))
             found = asyncio.run(work)
         except (BinwrightError, BaseExceptionGroup) as exc:
-            sys.stderr.write(f"bench-landing: {first_cause(exc)}\n")
+            sys.stderr.write(f"bench-landing: {root_cause(exc)}\n")
             return 1
     for name, rows in found.items():
         show(name, rows)
-    print(json.dumps(found, indent=2))  # noqa: T201 - that is its answer
+    figures.progress("landing", found, given.figures)
     return 0
 
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.bench.handover.ages import landed
-from tests.bench.landing import ours, streaming
-from tests.bench.landing.ground import RECORD_BYTES, Ground, until
+from tests.bench.handover.ages import landed_rows
+from tests.bench.landing import binwright_side, streaming
+from tests.bench.landing.bench_broker import RECORD_BYTES, BenchBroker, until
+from tests.bench.landing.cpu_usage import CpuUsage
 from tests.bench.landing.streaming import Query
-from tests.bench.landing.tables import TableLog
-from tests.bench.landing.usage import Usage
+from tests.bench.landing.table_log import TableLog
 
-from binwright.embedded.spark import Spark, run_spark
-from binwright.lab.picture import percentile
+from binwright.embedded.spark.connect import SparkServer, run_spark
+from binwright.ops.views.group_view import percentile
 
-Say = Callable[[str], None]
+ProgressCallback = Callable[[str], None]
 Row = dict[str, Any]
 
 HEAP = "2g"
@@ -26,7 +26,9 @@ PARTITIONS = 8
 WARM_MB = 200
 LOOK_S = 0.25
 BACKLOG_S, READY_S = 900.0, 400.0
-WARM_UP_S, MEASURED_S = 45.0, 90.0
+LIVE_S = (45.0, 90.0)  # warming up, measured
+TABLES_S = (240.0, 180.0)
+"""The same for fifty tables: a server that they share takes minutes until its code is compiled."""
 BATCH_RECORDS = 75_000
 SPARK_DEFAULTS: Mapping[str, str] = {
     "spark.scheduler.mode": "FIFO",
@@ -44,20 +46,22 @@ SPARK_DEFAULTS: Mapping[str, str] = {
 
 @contextlib.asynccontextmanager
 async def spark_for(
-    name: str, directory: Path, say: Say, conf: Mapping[str, str] | None = None
-) -> AsyncIterator[Spark]:
+    name: str, directory: Path, progress: ProgressCallback, conf: Mapping[str, str] | None = None
+) -> AsyncIterator[SparkServer]:
     """Run a Spark with the Kafka source on its class path: the same for both sides."""
-    jars = await streaming.connector_jars(say)
+    jars = await streaming.connector_jars(progress)
     home = directory / f"spark-{name}"
     await asyncio.to_thread(home.mkdir, parents=True, exist_ok=True)
-    async with run_spark(home, memory=HEAP, settings=conf, jars=jars, say=say) as spark:
+    async with run_spark(home, memory=HEAP, settings=conf, jars=jars, progress=progress) as spark:
         yield spark
 
 
 # --- a backlog ---------------------------------------------------------------------------------
 
 
-async def backlog(ground: Ground, directory: Path, megabytes: int, say: Say) -> list[Row]:
+async def backlog(
+    ground: BenchBroker, directory: Path, megabytes: int, progress: ProgressCallback
+) -> list[Row]:
     """Land a backlog by one consumer, and by Structured Streaming in three ways."""
     rows = {
         "warm": WARM_MB * 1_000_000 // RECORD_BYTES,
@@ -65,9 +69,9 @@ async def backlog(ground: Ground, directory: Path, megabytes: int, say: Say) -> 
     }
     await asyncio.to_thread(ground.create, list(rows), PARTITIONS)
     for topic, records in rows.items():
-        say(f"writing {records:,} records to {topic}")
+        progress(f"writing {records:,} records to {topic}")
         await asyncio.to_thread(ground.fill, topic, PARTITIONS, records)
-    found = [await _our_backlog(ground, directory / "ours", rows, say)]
+    found = [await _our_backlog(ground, directory / "ours", rows, progress)]
     for name, conf, most in (
         ("Structured Streaming, Spark's defaults", SPARK_DEFAULTS, None),
         ("Structured Streaming, our settings", None, None),
@@ -79,26 +83,28 @@ async def backlog(ground: Ground, directory: Path, megabytes: int, say: Say) -> 
                 directory / name.replace(" ", "-").replace("'", ""),
                 rows,
                 (name, conf, most),
-                say,
+                progress,
             )
         )
     return found
 
 
-async def _our_backlog(ground: Ground, directory: Path, rows: Mapping[str, int], say: Say) -> Row:
-    async with spark_for("ours", directory, say) as spark:
+async def _our_backlog(
+    ground: BenchBroker, directory: Path, rows: Mapping[str, int], progress: ProgressCallback
+) -> Row:
+    async with spark_for("ours", directory, progress) as spark:
         for topic, wanted in rows.items():
-            say(f"binwright lands {topic}")
-            group = ours.Group(name=f"bench-{topic}", topics=[topic])
-            chosen = ours.settings(group, ground.kafka, spark.url, directory)
+            progress(f"binwright lands {topic}")
+            group = binwright_side.GroupOptions(name=f"bench-{topic}", topics=[topic])
+            chosen = binwright_side.settings(group, ground.kafka, spark.url, directory)
             log = TableLog(directory / "lake" / topic)
-            async with ours.running(chosen, directory) as stack:
+            async with binwright_side.running(chosen, directory) as stack:
                 staging = directory / "lake" / "_staging"
                 await until(lambda: any(staging.glob(f"*/{topic}/*")), READY_S, "files are staged")  # noqa: B023 - within the loop
-                usage = Usage([spark.pid or 0])
+                usage = CpuUsage([spark.pid or 0])
                 usage.add(stack.pids())
                 began, cost = time.time(), usage.seconds()
-                server = Usage([spark.pid or 0])
+                server = CpuUsage([spark.pid or 0])
                 server_began = server.seconds()
                 await _landed(log, wanted, usage, BACKLOG_S)
                 took = Took(
@@ -129,43 +135,43 @@ class Took:
         }
 
 
-async def _landed(log: TableLog, wanted: int, usage: Usage, deadline_s: float) -> None:
+async def _landed(log: TableLog, wanted: int, usage: CpuUsage, deadline_s: float) -> None:
     def done() -> bool:
         usage.seconds()
-        return log.read_on() >= wanted
+        return log.read_new_commits() >= wanted
 
     await until(done, deadline_s, f"{wanted} records have landed")
 
 
 async def _their_backlog(
-    ground: Ground,
+    ground: BenchBroker,
     directory: Path,
     rows: Mapping[str, int],
     how: tuple[str, Mapping[str, str] | None, int | None],
-    say: Say,
+    progress: ProgressCallback,
 ) -> Row:
     name, conf, most = how
-    async with spark_for("streaming", directory, say, conf) as spark:
-        usage = Usage([spark.pid or 0])
+    async with spark_for("streaming", directory, progress, conf) as spark:
+        usage = CpuUsage([spark.pid or 0])
         for topic in rows:
-            say(f"{name} lands {topic}")
+            progress(f"{name} lands {topic}")
             table = directory / "lake" / topic
             query = Query(topic, table, directory / "checkpoints" / topic, most, once=True)
             began, cost = time.time(), usage.seconds()
             servers = ground.kafka.bootstrap_servers
             async with streaming.running(spark.url, servers, [query], {}) as handles:
-                await streaming.finished(handles[0], BACKLOG_S)
+                await streaming.wait_until_finished(handles[0], BACKLOG_S)
             took = time.time() - began
             spent = usage.seconds() - cost
             log = TableLog(table)
-            log.read_on()
+            log.read_new_commits()
     return Took(took, spent, spent).row(name, rows["backlog"], log)
 
 
 # --- a load that goes on -----------------------------------------------------------------------
 
 
-async def live(ground: Ground, directory: Path, say: Say) -> list[Row]:
+async def live(ground: BenchBroker, directory: Path, progress: ProgressCallback) -> list[Row]:
     """One table, 200 kB/s: four consumers at `freshness_s = 3`, and one at the default."""
     rate, partitions = 200_000.0, 8
     await asyncio.to_thread(ground.create, ["live"], partitions)
@@ -175,65 +181,79 @@ async def live(ground: Ground, directory: Path, say: Say) -> list[Row]:
             ("4 consumers, 3 s", 4, 3.0),
             ("1 consumer, 5 s", 1, 5.0),
         ):
-            group = ours.Group(
+            group = binwright_side.GroupOptions(
                 name=f"live-{consumers}",
                 topics=["live"],
                 limit=1.32 * rate / consumers,
-                most_consumers=2 * consumers,
+                max_consumers=2 * consumers,
                 freshness_s=freshness_s,
             )
             found.append(
                 await _our_live(
-                    ground, directory / group.name, group, (f"binwright, {name}", rate), say
+                    ground, directory / group.name, group, (f"binwright, {name}", rate), progress
                 )
             )
-        found.append(await _their_live(ground, directory / "live-theirs", ["live"], rate, say))
+        found.append(await _their_live(ground, directory / "live-theirs", ["live"], rate, progress))
     return found
 
 
-async def tables(ground: Ground, directory: Path, say: Say) -> list[Row]:
+async def tables(ground: BenchBroker, directory: Path, progress: ProgressCallback) -> list[Row]:
     """Fifty tables, 500 kB/s in all, four consumers."""
     rate, topics = 500_000.0, [f"many-{n:02}" for n in range(50)]
     await asyncio.to_thread(ground.create, topics, 2)
     async with ground.load(topics, 2, rate):
-        group = ours.Group(name="tables", topics=topics, limit=1.32 * rate / 4, most_consumers=8)
-        mine = await _our_live(
-            ground, directory / "tables", group, ("binwright, 50 tables", rate), say
+        group = binwright_side.GroupOptions(
+            name="tables", topics=topics, limit=1.32 * rate / 4, max_consumers=8
         )
-        theirs = await _their_live(ground, directory / "tables-theirs", topics, rate, say)
+        mine = await _our_live(
+            ground, directory / "tables", group, ("binwright, 50 tables", rate), progress, TABLES_S
+        )
+        theirs = await _their_live(
+            ground, directory / "tables-theirs", topics, rate, progress, TABLES_S
+        )
     return [mine, theirs]
 
 
-async def _our_live(
-    ground: Ground, directory: Path, group: ours.Group, named: tuple[str, float], say: Say
+async def _our_live(  # noqa: PLR0913, PLR0917 - what is run, and how it is watched
+    ground: BenchBroker,
+    directory: Path,
+    group: binwright_side.GroupOptions,
+    named: tuple[str, float],
+    progress: ProgressCallback,
+    seconds: tuple[float, float] = LIVE_S,
 ) -> Row:
-    say(named[0])
-    async with spark_for("ours", directory, say) as spark:
-        chosen = ours.settings(group, ground.kafka, spark.url, directory)
-        async with ours.running(chosen, directory) as stack:
+    progress(named[0])
+    async with spark_for("ours", directory, progress) as spark:
+        chosen = binwright_side.settings(group, ground.kafka, spark.url, directory)
+        async with binwright_side.running(chosen, directory) as stack:
             logs = {t: directory / "lake" / t for t in group.topics}
             await until(
                 lambda: all(any((d / "_delta_log").glob("*.json")) for d in logs.values()),
                 READY_S,
                 "all tables are there",
             )
-            window = await _watched(spark, stack.pids)
-        return await _told(named[0], spark, logs, window, say)
+            window = await _watched(spark, stack.pids, seconds)
+        return await _figures(named[0], spark, logs, window, progress)
 
 
-async def _their_live(
-    ground: Ground, directory: Path, topics: Sequence[str], rate: float, say: Say
+async def _their_live(  # noqa: PLR0913, PLR0917 - what is run, and how it is watched
+    ground: BenchBroker,
+    directory: Path,
+    topics: Sequence[str],
+    rate: float,
+    progress: ProgressCallback,
+    seconds: tuple[float, float] = LIVE_S,
 ) -> Row:
     del rate
     name = f"Structured Streaming, {len(topics)} queries"
-    say(name)
+    progress(name)
     logs = {t: directory / "lake" / t for t in topics}
     queries = [Query(t, logs[t], directory / "checkpoints" / t) for t in topics]
-    async with spark_for("streaming", directory, say) as spark:
+    async with spark_for("streaming", directory, progress) as spark:
         servers = ground.kafka.bootstrap_servers
         async with streaming.running(spark.url, servers, queries, {}):
-            window = await _watched(spark, list)
-        return await _told(name, spark, logs, window, say)
+            window = await _watched(spark, list, seconds)
+        return await _figures(name, spark, logs, window, progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,21 +271,28 @@ class Window:
         return self.ended - self.began
 
 
-async def _watched(spark: Spark, pids: Callable[[], list[int]]) -> Window:
+async def _watched(
+    spark: SparkServer, pids: Callable[[], list[int]], seconds: tuple[float, float]
+) -> Window:
     """Warm up, then look at a stretch of time."""
-    await asyncio.sleep(WARM_UP_S)
-    usage, server = Usage([spark.pid or 0]), Usage([spark.pid or 0])
+    warm_up_s, measured_s = seconds
+    await asyncio.sleep(warm_up_s)
+    usage, server = CpuUsage([spark.pid or 0]), CpuUsage([spark.pid or 0])
     usage.add(pids())
     began, cost, spark_cost = time.time(), usage.seconds(), server.seconds()
-    while (elapsed := time.time() - began) < MEASURED_S:
-        await asyncio.sleep(min(LOOK_S, MEASURED_S - elapsed))
+    while (elapsed := time.time() - began) < measured_s:
+        await asyncio.sleep(min(LOOK_S, measured_s - elapsed))
         usage.add(pids())
         usage.seconds()
     return Window(began, time.time(), usage.seconds() - cost, server.seconds() - spark_cost)
 
 
-async def _told(
-    name: str, spark: Spark, tables: Mapping[str, Path], window: Window, say: Say
+async def _figures(
+    name: str,
+    spark: SparkServer,
+    tables: Mapping[str, Path],
+    window: Window,
+    progress: ProgressCallback,
 ) -> Row:
     """Return ages, cost, commits and files of the rows that landed in the window."""
     ages: list[float] = []
@@ -275,12 +302,12 @@ async def _told(
         if not (table / "_delta_log").is_dir():
             longest.append(float("inf"))  # it came to no turn
             continue
-        rows = await landed(spark.url, table)
+        rows = await landed_rows(spark.url, table)
         own = [r.age_s for r in rows if window.began <= r.at < window.ended]
         ages += own
         longest.append(max(own, default=float("inf")))
         log = TableLog(table)
-        log.read_on()
+        log.read_new_commits()
         during = [c for c in log.commits if window.began <= c.at < window.ended]
         commits, files = commits + len(during), files + sum(c.files for c in during)
     minutes = window.seconds / 60
@@ -295,5 +322,5 @@ async def _told(
         "files/min and table": files / minutes / len(tables),
         "CPU-s a commit": window.spark_s / max(commits, 1),
     }
-    say(str(row))  # what follows may fail
+    progress(str(row))  # what follows may fail
     return row

@@ -14,9 +14,9 @@ from typing import Any
 from pyspark.sql.connect.session import SparkSession
 
 from binwright.embedded.cache import cache_dir
-from binwright.embedded.ivy import ivy_fetch
-from binwright.embedded.jars import Say, ensure_jars, parse_lock
-from binwright.embedded.java import find_java
+from binwright.embedded.java.installation import find_java
+from binwright.embedded.java.ivy import ivy_fetch
+from binwright.embedded.java.jars import ProgressCallback, ensure_jars, parse_lock
 
 COLUMNS = (
     *("topic", "partition", "offset", "timestamp"),
@@ -25,11 +25,11 @@ COLUMNS = (
 LOCK = Path(__file__).with_name("streaming.lock")
 
 
-async def connector_jars(say: Say) -> tuple[Path, ...]:
+async def connector_jars(progress: ProgressCallback) -> tuple[Path, ...]:
     """Return the jars of Spark's Kafka source, fetched once."""
     jars = parse_lock(LOCK.read_text())
     directory = cache_dir() / "jars" / "streaming"
-    return await ensure_jars(jars, directory, ivy_fetch(await find_java(), "the bench's", say))
+    return await ensure_jars(jars, directory, ivy_fetch(await find_java(), "the bench's", progress))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ async def running(
         await asyncio.to_thread(spark.stop)
 
 
-async def finished(handle: Any, deadline_s: float) -> None:
+async def wait_until_finished(handle: Any, deadline_s: float) -> None:
     """Wait until a query of `once` has landed everything; raise what it failed with."""
     done = await asyncio.to_thread(handle.awaitTermination, round(deadline_s))
     if (error := handle.exception()) is not None:

@@ -2,9 +2,9 @@
 
 The product has no hooks: here its messages and calls are wrapped from outside, so that a process
 can end or stop itself before, during and after one of them, and behind some log events. Chaos and
-the services talk by files in `CHAOS_AIMS`: `aim` (a step, taken by whoever comes to it first, by
-renaming it to `hit-<pid>`), `unseen` (processes out of the fleet's reach), `skew` (seconds that a
-process's wall clock is off).
+the services share files in `CHAOS_AIMS`: `aim` (a step, taken by the first process that comes to
+it, by renaming it to `hit-<pid>`), `unseen` (processes out of the fleet's reach), `skew` (seconds
+that a process's wall clock is off).
 """
 
 import asyncio
@@ -19,71 +19,75 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tests.chaos.when_imported import Change, WhenImported
+from tests.chaos.patch_on_import import ModulePatch, PatchOnImport
 
 AIMS = Path(os.environ["CHAOS_AIMS"])
 LOOK_S = 0.2
-DEEDS = {"kill": signal.SIGKILL, "hang": signal.SIGSTOP, "zombie": signal.SIGSTOP}  # twin: none
+FAILURE_MODES = {
+    "kill": signal.SIGKILL,
+    "hang": signal.SIGSTOP,
+    "zombie": signal.SIGSTOP,
+}  # twin: none
 
 
-def at(whose: str, step: str, moment: str) -> str | None:
+def at(service: str, step: str, moment: str) -> str | None:
     """Return what to do here and now, once; None: go on."""
     aim = AIMS / "aim"
     if not aim.exists():
         return None
     try:
         wanted = json.loads(aim.read_text())
-        if (wanted["whose"], wanted["step"], wanted["moment"]) != (whose, step, moment):
+        if (wanted["service"], wanted["step"], wanted["moment"]) != (service, step, moment):
             return None
         aim.rename(AIMS / f"hit-{os.getpid()}")
     except FileNotFoundError:
         return None  # another process was first
-    return str(wanted["deed"])
+    return str(wanted["failure_mode"])
 
 
-def strike(deed: str | None) -> None:
+def strike(failure_mode: str | None) -> None:
     """End or stop this process, here."""
-    if deed in DEEDS:
-        os.kill(os.getpid(), DEEDS[deed])
+    if failure_mode in FAILURE_MODES:
+        os.kill(os.getpid(), FAILURE_MODES[failure_mode])
 
 
-def wrap(owner: type, name: str, whose: str, step: Callable[[tuple[Any, ...]], str]) -> None:
-    """Make a coroutine method of a class look at the aims."""
+def wrap(owner: type, name: str, service: str, step: Callable[[tuple[Any, ...]], str]) -> None:
+    """Make a coroutine method of a class check the aimed faults."""
     original = getattr(owner, name)
 
     @wraps(original)
     async def aimed(*args: Any, **more: Any) -> Any:
         named = step(args)
-        strike(at(whose, named, "before"))
-        if (deed := at(whose, named, "during")) is not None:
-            asyncio.get_running_loop().call_later(LOOK_S, strike, deed)
+        strike(at(service, named, "before"))
+        if (failure_mode := at(service, named, "during")) is not None:
+            asyncio.get_running_loop().call_later(LOOK_S, strike, failure_mode)
         given = await original(*args, **more)
-        strike(at(whose, named, "after"))
+        strike(at(service, named, "after"))
         return given
 
     setattr(owner, name, aimed)
 
 
-def wrap_logged(owner: type, name: str, whose: str) -> None:
-    """Make the method that carries a writer's effects out look at the aims behind what it logs."""
+def wrap_logged(owner: type, name: str, service: str) -> None:
+    """Make the method that carries out effects check for aimed faults after its log events."""
     original = getattr(owner, name)
 
     @wraps(original)
     def aimed(self: Any, effects: Any, *args: Any) -> Any:
         given = original(self, effects, *args)
         for event in [effect.event for effect in effects if hasattr(effect, "event")]:
-            strike(at(whose, event, "after"))
+            strike(at(service, event, "after"))
         return given
 
     setattr(owner, name, aimed)
 
 
 def kind_of(args: tuple[Any, ...]) -> str:
-    """Return what a published message says, without its version: `stopped`."""
+    """Return the kind of a published message, without its version: `stopped`."""
     return str(json.loads(args[4])["kind"]).partition("/")[0]
 
 
-def _calls(owner: str, names: Sequence[str], prefix: str) -> Change:
+def _calls(owner: str, names: Sequence[str], prefix: str) -> ModulePatch:
     def made(module: ModuleType) -> None:
         for name in names:
             step = f"{prefix}.{name}"
@@ -92,14 +96,16 @@ def _calls(owner: str, names: Sequence[str], prefix: str) -> Change:
     return made
 
 
-def _bus(whose: str) -> Change:
-    return lambda module: wrap(module.KafkaBus, "publish", whose, kind_of)
+def _bus(service: str) -> ModulePatch:
+    return lambda module: wrap(module.KafkaBus, "publish", service, kind_of)
 
 
-CONSUMER: dict[str, Change] = {
-    "binwright.consumer.intake": _calls("KafkaIntake", ("commit",), "offsets"),
-    "binwright.consumer.staging": _calls("FileStaging", ("write", "delete"), "staging"),
-    "binwright.consumer.writer.lake": _calls(
+CONSUMER: dict[str, ModulePatch] = {
+    "binwright.consumer.reading.intake": _calls("KafkaIntake", ("commit",), "offsets"),
+    "binwright.consumer.staging.file_staging": _calls(
+        "FileStaging", ("write", "delete"), "staging"
+    ),
+    "binwright.consumer.lake.spark_lake": _calls(
         "SparkLake", ("open", "claim", "history", "append", "compact"), "lake"
     ),
     "binwright.consumer.writer.effects": lambda module: wrap_logged(
@@ -109,14 +115,14 @@ CONSUMER: dict[str, Change] = {
 """What is wrapped once a consumer has imported it: it imports Spark's client late, and so do we."""
 
 
-def hear_aims(whose: str) -> None:
+def install_aimed_faults(service: str) -> None:
     """Wrap what this service publishes and asks."""
-    changes = {"binwright.shell.bus": _bus(whose)} | (CONSUMER if whose == "consumer" else {})
-    sys.meta_path.insert(0, WhenImported(changes))
+    changes = {"binwright.kafka.bus": _bus(service)} | (CONSUMER if service == "consumer" else {})
+    sys.meta_path.insert(0, PatchOnImport(changes))
 
 
 def lose_sight() -> None:
-    """Keep the fleet from what is out of its reach, as on a node that nobody can talk to."""
+    """Keep the fleet from what is out of its reach, as on a node that is cut off."""
     from binwright.controller.fleets.process import ProcessFleet  # noqa: PLC0415
 
     original = ProcessFleet.running
@@ -143,8 +149,8 @@ def skew_clock() -> None:
         if time.monotonic() - known["at"] > LOOK_S:
             known["at"] = time.monotonic()
             skew = AIMS / "skew"
-            said = json.loads(skew.read_text()) if skew.exists() else {}
-            known["skew_s"] = float(said.get(str(os.getpid()), 0.0))
+            sent = json.loads(skew.read_text()) if skew.exists() else {}
+            known["skew_s"] = float(sent.get(str(os.getpid()), 0.0))
         return known["skew_s"]
 
     time.time = lambda: real() + skew_s()
@@ -155,6 +161,6 @@ MODULES = ("consumer", "controller", "monitor")
 for service in MODULES:
     if f"binwright.{service}" in sys.orig_argv:
         skew_clock()
-        hear_aims(service)
+        install_aimed_faults(service)
         if service == "controller":
             lose_sight()

@@ -1,4 +1,4 @@
-"""Writers of a group's tables on fakes: what consumers would stage, and what became of it."""
+"""Table writers on fakes: stages files as consumers would, and shows what landed."""
 
 import asyncio
 from collections import Counter
@@ -6,15 +6,16 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from itertools import count
 
-from binwright.consumer.writer.asking import landing_partition
-from binwright.consumer.writer.housekeeping import HousekeepingRules
+from binwright.consumer.landing_topic import landing_partition
+from binwright.consumer.writer.maintenance import MaintenanceConfig
 from binwright.consumer.writer.writers import Writers
-from binwright.core import wire
-from binwright.core.messages import OffsetRange, Staged, TableReport
 from binwright.core.model import Slot, TopicPartition
-from binwright.core.ports import Lake, Table
-from binwright.core.writer.requests import WriterRules
-from binwright.shell.letters import LANDING_PARTITIONS
+from binwright.core.ports.lake import Lake, Table
+from binwright.core.protocol import wire
+from binwright.core.protocol.reports import TableReport
+from binwright.core.protocol.staged import OffsetRange, Staged
+from binwright.core.writer.requests import WriterConfig
+from binwright.kafka.control_records import LANDING_PARTITIONS
 from binwright.testing.bus import FakeBus
 from binwright.testing.intake import FakeIntake, FakeTopics
 from binwright.testing.lake import FakeLake, FakeStorage
@@ -22,11 +23,11 @@ from binwright.testing.staging import FakeStaging
 
 GROUP, CLUSTER, LANDING = "g", "cluster-a", "g.landing"
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
-KEEP_NOTHING = HousekeepingRules()
+NO_MAINTENANCE = MaintenanceConfig()
 
 
 class Scene:
-    """One group on one cluster; it outlives its processes."""
+    """One group on one cluster: topics, tables and staged files, shared by its processes."""
 
     def __init__(self, partitions: Mapping[str, int] | None = None) -> None:
         self.topics = FakeTopics(partitions or {"orders": 2})
@@ -60,7 +61,7 @@ class Scene:
     async def write(
         self, ranges: Mapping[TopicPartition, tuple[int, int]], *, cut: bool = False
     ) -> Staged:
-        """Write a file; return what is to be announced."""
+        """Write a file; return its announcement."""
         topic = next(iter(ranges)).topic
         file = f"{next(self._numbers):06}.parquet"
         now = asyncio.get_running_loop().time()
@@ -86,14 +87,14 @@ class Scene:
         await self.bus.publish(LANDING, partition, wire.key(staged), wire.encode(staged))
 
     async def land(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> str:
-        """Produce what these ranges hold, and stage it."""
+        """Produce the records of these ranges and stage them as one file."""
         for partition, (_, end) in ranges.items():
             if (missing := end - self.topics.bounds(partition)[1]) > 0:
                 self.produce(partition, missing)
         return await self.stage(ranges)
 
     def files(self, topic: str = "orders") -> set[str]:
-        """Return the staged files that are there."""
+        """Return the names of the staged files that exist."""
         return set(self.staging.files.get(topic, {}))
 
     def landed(self, partition: TopicPartition = P) -> Counter[int]:
@@ -106,14 +107,14 @@ def once(end: int, first: int = 0) -> Counter[int]:
 
 
 class Process:
-    """One consumer that has the role of a writer."""
+    """One consumer process that writes tables."""
 
     def __init__(  # noqa: PLR0913 - its settings
         self,
         scene: Scene,
         name: str,
         *,
-        housekeeping: HousekeepingRules = KEEP_NOTHING,
+        maintenance: MaintenanceConfig = NO_MAINTENANCE,
         freshness_s: float = 1.0,
         from_latest: bool = False,
         batch_bytes: int = 1 << 30,
@@ -126,7 +127,7 @@ class Process:
         self.lost: list[str] = []
         self.written: list[tuple[str, float]] = []
         self._name, self._attempts = name, count(1)
-        self._rules = {
+        self._settings = {
             "freshness_s": freshness_s,
             "from_latest": from_latest,
             "batch_bytes": batch_bytes,
@@ -138,10 +139,10 @@ class Process:
             landing_topic=LANDING,
             intake=self.intake,
             staging=scene.staging,
-            rules=self._rules_of,
-            housekeeping=housekeeping,
+            config=self._writer_config,
+            maintenance=maintenance,
             on_lost=self.lost.append,
-            on_written=self._note_written,
+            on_writing_stopped=self._record_stopped,
             on_gap=lambda gap: self.gaps.append(dict(gap)),
         )
         self.running: asyncio.Task[None] | None = None
@@ -150,12 +151,12 @@ class Process:
         self.opened += 1
         return self.lake
 
-    def _rules_of(self, topic: str, term: int) -> WriterRules:
+    def _writer_config(self, topic: str, term: int) -> WriterConfig:
         writer = f"{self._name}/{next(self._attempts)}"
         table = Table(topic, GROUP, CLUSTER)
-        return WriterRules(table=table, writer=writer, term=term, **self._rules)  # type: ignore[arg-type]
+        return WriterConfig(table=table, writer=writer, term=term, **self._settings)  # type: ignore[arg-type]
 
-    def _note_written(self, topics: frozenset[str]) -> None:
+    def _record_stopped(self, topics: frozenset[str]) -> None:
         now = asyncio.get_running_loop().time()
         self.written += [(topic, now) for topic in topics]
 
@@ -164,7 +165,7 @@ class Process:
 
     @property
     def claims(self) -> int:
-        """How often it claimed, or shut out consumers of version 0.1."""
+        """The number of claims, and of fences for consumers of version 0.1."""
         return sum(name == "claim" for name, _ in self.lake.calls)
 
     def appending(self, topic: str) -> bool:
@@ -173,7 +174,7 @@ class Process:
         return last == "append" and self.writers._writing[topic][0].committing
 
     def kill(self) -> None:
-        """End it without grace: what is in flight goes on."""
+        """Cancel it: calls in flight go on."""
         if self.running:
             self.running.cancel()
 
@@ -195,7 +196,7 @@ async def process(
 
 @asynccontextmanager
 async def writing() -> AsyncIterator[tuple[Scene, Process]]:
-    """Run a writer of `orders` in a scene of its own, from when its claim is done."""
+    """Run a writer of `orders` in a scene of its own; its claim is committed."""
     scene = await Scene().prepare()
     async with process(scene, "orders") as writer:
         await seconds(5)

@@ -1,4 +1,4 @@
-"""The rules that lose or double rows when left out (design.md sec. 4), on the product's code."""
+"""The rules without which rows are lost or doubled (design.md sec. 4), on the product's code."""
 
 import asyncio
 
@@ -11,8 +11,8 @@ from .scene import P, Q, Scene, once, process, seconds, writing
 pytestmark = pytest.mark.looptime
 
 
-async def zombie(scene: Scene, lands_in_s: float) -> None:
-    """Land P up to 10 by a writer; leave its commit of the next 10 on its way when it is killed."""
+async def leave_commit_in_flight(scene: Scene, lands_in_s: float) -> None:
+    """Land P up to 10 by a writer; kill it while its commit of the next 10 is in flight."""
     async with process(scene, "orders", name="dead") as dead:
         await seconds(5)
         await scene.land({P: (0, 10), Q: (0, 10)})
@@ -26,10 +26,10 @@ async def zombie(scene: Scene, lands_in_s: float) -> None:
         await asyncio.sleep(0)
 
 
-async def test_the_claim_is_committed_before_it_is_read_what_is_in_the_table() -> None:
+async def test_the_claim_is_committed_before_the_table_is_read() -> None:
     """A dead writer's commit landed while the claim was under way: it must be seen."""
     scene = await Scene().prepare()
-    await zombie(scene, lands_in_s=7.0)
+    await leave_commit_in_flight(scene, lands_in_s=7.0)
     async with process(scene, "orders") as writer:
         writer.lake.latency_s = 3.0
         await seconds(60)
@@ -38,12 +38,12 @@ async def test_the_claim_is_committed_before_it_is_read_what_is_in_the_table() -
 
 
 @pytest.mark.parametrize("failure", [Failure.CONFLICT, Failure.UNCLEAR])
-async def test_a_claim_that_ends_in_a_conflict_or_without_a_word_proves_nothing(
+async def test_a_claim_that_ends_in_a_conflict_or_without_a_verdict_is_repeated(
     failure: Failure,
 ) -> None:
-    """The dead writer's commit is still on its way when the heir believes that it has claimed."""
+    """The dead writer's commit is still in flight when the next writer's claim ends."""
     scene = await Scene().prepare()
-    await zombie(scene, lands_in_s=12.0)
+    await leave_commit_in_flight(scene, lands_in_s=12.0)
     async with process(scene, "orders", freshness_s=30.0) as writer:
         writer.lake.fail_next(failure)
         await seconds(90)
@@ -52,9 +52,9 @@ async def test_a_claim_that_ends_in_a_conflict_or_without_a_word_proves_nothing(
     assert scene.landed(P) == scene.landed(Q) == once(20)
 
 
-async def test_what_a_dead_writer_has_on_its_way_cannot_land_after_the_claim() -> None:
+async def test_a_dead_writers_commit_in_flight_cannot_land_after_the_claim() -> None:
     scene = await Scene().prepare()
-    await zombie(scene, lands_in_s=30.0)
+    await leave_commit_in_flight(scene, lands_in_s=30.0)
     async with process(scene, "orders"):
         await seconds(10)
         assert scene.landed() == once(20)
@@ -63,7 +63,7 @@ async def test_what_a_dead_writer_has_on_its_way_cannot_land_after_the_claim() -
     assert scene.landed(P) == scene.landed(Q) == once(20)
 
 
-async def test_a_claim_whose_word_was_lost_is_its_own_when_it_is_skipped() -> None:
+async def test_a_skipped_claim_whose_reply_was_lost_is_recognised_as_own() -> None:
     scene = await Scene().prepare()
     async with process(scene) as writer:
         writer.lake.fail_next(Failure.UNCLEAR_LANDED)
@@ -75,7 +75,7 @@ async def test_a_claim_whose_word_was_lost_is_its_own_when_it_is_skipped() -> No
         assert scene.landed() == once(10)
 
 
-async def test_of_two_that_claim_at_once_one_gives_up_the_role() -> None:
+async def test_of_two_concurrent_claims_one_loses_the_table() -> None:
     scene = await Scene().prepare()
     async with process(scene, name="a") as one, process(scene, name="b") as other:
         one.lake.latency_s = other.lake.latency_s = 1.0
@@ -90,7 +90,7 @@ async def test_of_two_that_claim_at_once_one_gives_up_the_role() -> None:
 
 
 @pytest.mark.parametrize("failure", [Failure.UNCLEAR_LANDED, Failure.UNCLEAR, Failure.CONFLICT])
-async def test_a_commit_without_a_verdict_is_sent_again_as_it_was(failure: Failure) -> None:
+async def test_a_commit_without_a_verdict_is_sent_again_unchanged(failure: Failure) -> None:
     """The same batch under the same version, though more was staged meanwhile."""
     async with writing() as (scene, writer):
         writer.lake.fail_next(failure)
@@ -105,7 +105,7 @@ async def test_a_commit_without_a_verdict_is_sent_again_as_it_was(failure: Failu
         assert writer.report().fault == ""
 
 
-async def test_a_commit_that_overran_its_time_and_landed_later_lands_once() -> None:
+async def test_a_commit_that_overran_its_limit_and_landed_later_lands_once() -> None:
     async with writing() as (scene, writer):
         writer.lake.write_timeout_s, writer.lake.latency_s = 2.0, 9.0
         await scene.land({P: (0, 10)})
@@ -117,8 +117,8 @@ async def test_a_commit_that_overran_its_time_and_landed_later_lands_once() -> N
     assert scene.landed() == once(20)
 
 
-async def test_a_refusal_says_nothing_of_what_was_sent_before_without_a_verdict() -> None:
-    """The first attempt lands while the table is waited for: only a new claim shuts it out."""
+async def test_a_refusal_proves_nothing_about_an_earlier_attempt_without_a_verdict() -> None:
+    """The first attempt may land later: only a new claim fences it."""
     async with writing() as (scene, writer):
         writer.lake.write_timeout_s, writer.lake.latency_s = 4.5, 8.0
         await scene.land({P: (0, 10)})
@@ -131,8 +131,8 @@ async def test_a_refusal_says_nothing_of_what_was_sent_before_without_a_verdict(
     assert scene.landed() == once(10)
 
 
-async def test_a_skipped_commit_that_has_no_stamp_of_its_own_was_shut_out() -> None:
-    """It never landed, and a later writer claimed: its rows are the later writer's to land."""
+async def test_a_skipped_commit_without_its_own_stamp_was_fenced() -> None:
+    """It never landed, and a later writer claimed: that one lands its rows."""
     scene = await Scene().prepare()
     async with process(scene, "orders", name="old") as old:
         await seconds(5)
@@ -143,7 +143,7 @@ async def test_a_skipped_commit_that_has_no_stamp_of_its_own_was_shut_out() -> N
         async with process(scene, "orders", name="new", freshness_s=60.0) as new:
             await seconds(30)
             assert old.lost == ["orders"]
-            assert file in scene.files(), "what never landed is not to be deleted"
+            assert file in scene.files(), "a file that never landed must be kept"
             assert scene.topics.offsets["g"][P].offset == 0
             await seconds(60)
             assert not new.lost
@@ -151,7 +151,7 @@ async def test_a_skipped_commit_that_has_no_stamp_of_its_own_was_shut_out() -> N
     assert scene.landed() == once(10)
 
 
-async def test_a_commit_that_is_skipped_at_once_was_shut_out() -> None:
+async def test_a_commit_that_is_skipped_at_once_was_fenced() -> None:
     scene = await Scene().prepare()
     async with process(scene, "orders", name="old", freshness_s=20.0) as old:
         await scene.land({P: (0, 10)})
@@ -163,7 +163,7 @@ async def test_a_commit_that_is_skipped_at_once_was_shut_out() -> None:
     assert scene.landed() == once(10)
 
 
-async def test_a_staged_file_is_deleted_only_when_a_commit_with_a_verdict_holds_all_of_it() -> None:
+async def test_a_staged_file_is_deleted_only_after_a_confirmed_commit_of_all_its_rows() -> None:
     async with writing() as (scene, writer):
         writer.lake.fail_next(*[Failure.UNCLEAR] * 5, Failure.UNCLEAR_LANDED)
         file = await scene.land({P: (0, 10)})
@@ -177,7 +177,7 @@ async def test_a_staged_file_is_deleted_only_when_a_commit_with_a_verdict_holds_
     assert file not in scene.files()
 
 
-async def test_a_file_of_which_only_a_part_landed_stays() -> None:
+async def test_a_file_that_landed_in_part_is_kept() -> None:
     scene = await Scene().prepare()
     async with process(scene, "orders"):
         await seconds(5)
@@ -195,7 +195,7 @@ async def test_a_file_of_which_only_a_part_landed_stays() -> None:
     assert not scene.files()
 
 
-async def test_what_two_readers_staged_lands_once() -> None:
+async def test_rows_staged_by_two_readers_land_once() -> None:
     scene = await Scene().prepare()
     scene.produce(P, 100)
     async with process(scene, "orders"):
@@ -209,7 +209,7 @@ async def test_what_two_readers_staged_lands_once() -> None:
     assert not scene.files()
 
 
-async def test_a_range_that_begins_later_than_what_is_committed_waits() -> None:
+async def test_a_range_beyond_the_committed_offset_waits() -> None:
     scene = await Scene().prepare()
     scene.produce(P, 30)
     async with process(scene, "orders"):
@@ -224,14 +224,14 @@ async def test_a_range_that_begins_later_than_what_is_committed_waits() -> None:
     assert scene.landed() == once(30)
 
 
-async def test_a_verdict_is_looked_for_as_far_back_as_others_commits_need() -> None:
-    """Hundreds of commits of somebody else's came between."""
+async def test_the_history_is_read_back_beyond_other_processes_commits() -> None:
+    """Hundreds of commits of other processes came between."""
     async with writing() as (scene, writer):
         writer.lake.fail_next(Failure.UNCLEAR_LANDED)
         await scene.land({P: (0, 10)})
         await seconds(1.2)
         for _ in range(300):
-            scene.storage.table("orders").note()
+            scene.storage.table("orders").add_commit()
         await seconds(10)
 
         assert not writer.lost
@@ -239,15 +239,13 @@ async def test_a_verdict_is_looked_for_as_far_back_as_others_commits_need() -> N
     assert scene.landed() == once(10)
 
 
-async def test_the_numbers_of_an_epoch_are_never_used_twice_by_an_attempt_that_begins_anew() -> (
-    None
-):
+async def test_a_restarted_attempt_never_reuses_the_versions_of_an_epoch() -> None:
     scene = await Scene().prepare()
     async with process(scene, "orders") as writer:
         for n in range(5):
             await scene.land({P: (n * 10, n * 10 + 10)})
             await seconds(5)
-            writer.writers._writing["orders"][0]._lose_landing("told to")
+            writer.writers._writing["orders"][0]._landing_topic_lost("told to")
         await seconds(10)
         assert writer.claims == 6
 

@@ -1,9 +1,9 @@
-"""Staging is a cache: what is lost of it is read again. Topics are cut and made anew."""
+"""Lost staged files are read again; topics are truncated and recreated."""
 
 import pytest
 
-from binwright.consumer.writer.asking import landing_partition
-from binwright.shell.letters import LANDING_PARTITIONS
+from binwright.consumer.landing_topic import landing_partition
+from binwright.kafka.control_records import LANDING_PARTITIONS
 from binwright.testing.lake import Failure
 
 from .scene import LANDING, P, Q, Scene, once, process, seconds, writing
@@ -12,13 +12,13 @@ pytestmark = pytest.mark.looptime
 
 
 @pytest.mark.parametrize("harm", ["lost", "torn"])
-async def test_a_staged_file_that_is_lost_or_torn_is_read_again(harm: str) -> None:
+async def test_rows_of_a_missing_or_damaged_file_are_read_again(harm: str) -> None:
     async with writing() as (scene, writer):
-        bad = await scene.land({P: (0, 10)})
+        unreadable = await scene.land({P: (0, 10)})
         if harm == "lost":
-            del scene.staging.files["orders"][bad]
+            del scene.staging.files["orders"][unreadable]
         else:
-            scene.staging.files["orders"][bad].torn = True
+            scene.staging.files["orders"][unreadable].torn = True
         await scene.land({P: (10, 20), Q: (0, 10)})
         await seconds(3)
         assert writer.gaps[0] == {P: 0}
@@ -27,11 +27,11 @@ async def test_a_staged_file_that_is_lost_or_torn_is_read_again(harm: str) -> No
         await seconds(5)
 
         assert scene.landed() == once(20)
-        assert bad not in scene.files()
+        assert unreadable not in scene.files()
         assert writer.report().state == "landing"
 
 
-async def test_all_files_of_a_table_lost_at_once_are_read_again() -> None:
+async def test_rows_are_read_again_when_all_files_of_a_table_are_lost() -> None:
     async with writing() as (scene, writer):
         for n in range(5):
             await scene.land({P: (n * 10, n * 10 + 10)})
@@ -43,8 +43,8 @@ async def test_all_files_of_a_table_lost_at_once_are_read_again() -> None:
     assert scene.landed() == once(50)
 
 
-async def test_a_file_lost_while_a_commit_of_it_is_without_a_verdict_lands_once() -> None:
-    """The commit has read it, and lands when it was announced anew."""
+async def test_a_file_lost_during_a_commit_without_a_verdict_lands_once() -> None:
+    """The commit has read the file, and lands after it was announced again."""
     async with writing() as (scene, writer):
         writer.lake.write_timeout_s, writer.lake.latency_s = 4.5, 8.0
         file = await scene.land({P: (0, 10)})
@@ -58,7 +58,7 @@ async def test_a_file_lost_while_a_commit_of_it_is_without_a_verdict_lands_once(
     assert scene.landed() == once(10)
 
 
-async def test_a_read_failure_for_which_no_file_is_to_blame_is_a_refusal() -> None:
+async def test_a_read_failure_without_a_damaged_file_is_a_refusal() -> None:
     async with writing() as (scene, writer):
         writer.lake.fail_next(Failure.UNREADABLE)
         await scene.land({P: (0, 10)})
@@ -71,7 +71,7 @@ async def test_a_read_failure_for_which_no_file_is_to_blame_is_a_refusal() -> No
     assert scene.landed() == once(10)
 
 
-async def test_an_announcement_that_was_lost_is_noticed_by_what_follows_it() -> None:
+async def test_a_lost_announcement_is_detected_by_the_next_one() -> None:
     async with writing() as (scene, writer):
         scene.produce(P, 20)
         await scene.stage({P: (0, 10)}, announce=False)
@@ -84,7 +84,7 @@ async def test_an_announcement_that_was_lost_is_noticed_by_what_follows_it() -> 
     assert scene.landed() == once(20)
 
 
-async def test_the_last_announcement_that_was_lost_is_noticed_by_kafkas_end() -> None:
+async def test_a_lost_last_announcement_is_detected_by_kafkas_end_offset() -> None:
     async with writing() as (scene, writer):
         scene.produce(P, 10)
         await seconds(50)
@@ -92,7 +92,7 @@ async def test_the_last_announcement_that_was_lost_is_noticed_by_kafkas_end() ->
         assert {P: 0} in writer.gaps
 
 
-async def test_a_landing_topic_that_was_made_anew_is_read_from_its_beginning() -> None:
+async def test_a_recreated_landing_topic_is_read_from_its_beginning() -> None:
     scene = await Scene().prepare()
     async with process(scene, "orders") as writer:
         for n in range(3):
@@ -108,7 +108,7 @@ async def test_a_landing_topic_that_was_made_anew_is_read_from_its_beginning() -
     assert scene.landed() == once(40)
 
 
-async def test_a_landing_topic_made_anew_that_has_outgrown_the_old_is_known_by_its_id() -> None:
+async def test_a_recreated_landing_topic_longer_than_the_old_is_recognised_by_its_id() -> None:
     scene = await Scene().prepare()
     async with process(scene, "orders") as writer:
         await scene.land({P: (0, 10)})
@@ -123,7 +123,7 @@ async def test_a_landing_topic_made_anew_that_has_outgrown_the_old_is_known_by_i
     assert scene.landed() == once(60)
 
 
-async def test_a_landing_topic_that_is_missing_for_a_while_stops_nothing_for_good() -> None:
+async def test_landing_recovers_after_the_landing_topic_was_missing() -> None:
     scene = await Scene().prepare()
     async with process(scene, "orders") as writer:
         await scene.land({P: (0, 10)})
@@ -139,7 +139,7 @@ async def test_a_landing_topic_that_is_missing_for_a_while_stops_nothing_for_goo
     assert scene.landed() == once(20)
 
 
-async def test_a_landing_topic_that_was_cut_is_read_on_from_its_end() -> None:
+async def test_a_truncated_landing_topic_is_read_from_its_end() -> None:
     scene = await Scene().prepare()
     async with process(scene, "orders") as writer:
         for n in range(3):
@@ -154,15 +154,15 @@ async def test_a_landing_topic_that_was_cut_is_read_on_from_its_end() -> None:
         assert writer.report().committed[P] == 40
 
 
-async def test_a_topic_made_anew_lands_from_its_own_beginning() -> None:
+async def test_a_recreated_topic_lands_from_its_own_beginning() -> None:
     scene = await Scene().prepare()
     async with process(scene, "orders") as writer:
         await scene.land({P: (0, 30), Q: (0, 5)})
         await seconds(5)
-        late = await scene.land({P: (40, 50)})  # of the old topic: nothing joins it any more
+        late = await scene.land({P: (40, 50)})  # of the old topic: no range joins it
         scene.topics.delete("orders")
         scene.topics.create("orders", 1)
-        scene.storage.tables["orders"].rows.clear()  # so that the new topic's rows can be told
+        scene.storage.tables["orders"].rows.clear()  # to distinguish the rows of the new topic
         await scene.land({P: (0, 20)})
         await seconds(60)
 
@@ -170,12 +170,12 @@ async def test_a_topic_made_anew_lands_from_its_own_beginning() -> None:
         assert scene.landed() == once(20)
         assert late not in scene.files()
         assert scene.topics.offsets["g"][P].topic_id == "orders-2"
-    async with process(scene, "orders", name="w2") as heir:
+    async with process(scene, "orders", name="w2") as next_writer:
         await seconds(5)
-        assert heir.report().committed == {P: 20}
+        assert next_writer.report().committed == {P: 20}
 
 
-async def test_a_log_that_was_cut_goes_on_at_its_end_and_lands_nothing_again() -> None:
+async def test_a_truncated_log_lands_from_its_end_and_nothing_twice() -> None:
     scene = await Scene().prepare()
     async with process(scene, "orders") as writer:
         await scene.land({P: (0, 30)})
@@ -187,28 +187,28 @@ async def test_a_log_that_was_cut_goes_on_at_its_end_and_lands_nothing_again() -
 
         assert writer.report().committed[P] == 35
         assert scene.landed() == once(35) + once(30, first=20)  # other records of these offsets
-    async with process(scene, "orders", name="w2") as heir:
+    async with process(scene, "orders", name="w2") as next_writer:
         await seconds(5)
-        assert heir.report().committed[P] == 35
+        assert next_writer.report().committed[P] == 35
         assert scene.landed() == once(35) + once(30, first=20)
 
 
-async def test_a_cut_counts_once_though_its_announcement_is_read_again() -> None:
+async def test_a_cut_counts_once_if_its_announcement_is_read_twice() -> None:
     scene = await Scene().prepare()
     async with process(scene, "orders") as writer:
         await scene.land({P: (0, 30)})
         await seconds(5)
         scene.topics.cut(P, 20)
         scene.produce(P, 15)
-        await scene.land({Q: (50, 60)})  # keeps the announcements from here on needed
+        await scene.land({Q: (50, 60)})  # keeps the announcements from here on
         await scene.stage({P: (20, 35)}, cut=True)
         await seconds(5)
         await scene.land({P: (35, 40)})
         await seconds(5)
         assert writer.report().committed[P] == 40
-    async with process(scene, "orders", name="w2") as heir:
+    async with process(scene, "orders", name="w2") as next_writer:
         await seconds(10)
-        assert heir.report().committed[P] == 40
+        assert next_writer.report().committed[P] == 40
 
     assert scene.landed() == once(40) + once(30, first=20)
 
@@ -216,26 +216,26 @@ async def test_a_cut_counts_once_though_its_announcement_is_read_again() -> None
 # --- histories that were cleaned up -------------------------------------------------------------
 
 
-async def test_a_table_whose_history_is_gone_goes_on_behind_its_rows() -> None:
+async def test_a_table_without_its_history_continues_behind_its_rows() -> None:
     scene = await Scene().prepare()
     async with process(scene, "orders"):
         await scene.land({P: (0, 30), Q: (0, 5)})
         await seconds(5)
     table = scene.storage.table("orders")
-    table.note("another writer's")
+    table.add_commit("another writer's")
     scene.storage.forget("orders", before=len(table.commits) - 1)
     scene.topics.offsets["g"].clear()
     await scene.stage({P: (0, 30)})
-    async with process(scene, "orders", name="w2") as heir:
+    async with process(scene, "orders", name="w2") as next_writer:
         await scene.land({P: (30, 40)})
         await seconds(30)
-        assert heir.report().committed == {P: 40, Q: 5}
+        assert next_writer.report().committed == {P: 40, Q: 5}
 
     assert scene.landed() == once(40)
 
 
-async def test_without_a_history_rows_of_a_topic_before_it_was_made_anew_do_not_count() -> None:
-    """The group's offsets tell of which topic they, and so the rows, are."""
+async def test_without_a_history_rows_of_an_earlier_topic_do_not_count() -> None:
+    """The group's offsets show to which topic the rows belong."""
     scene = await Scene().prepare()
     async with process(scene, "orders"):
         await scene.land({P: (0, 30)})
@@ -243,8 +243,8 @@ async def test_without_a_history_rows_of_a_topic_before_it_was_made_anew_do_not_
     scene.topics.delete("orders")
     scene.topics.create("orders", 1)
     table = scene.storage.table("orders")
-    table.note("another writer's")
+    table.add_commit("another writer's")
     scene.storage.forget("orders", before=len(table.commits) - 1)
-    async with process(scene, "orders", name="w2") as heir:
+    async with process(scene, "orders", name="w2") as next_writer:
         await seconds(10)
-        assert heir.report().committed == {P: 0}
+        assert next_writer.report().committed == {P: 0}

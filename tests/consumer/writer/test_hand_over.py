@@ -1,4 +1,4 @@
-"""A table's writer that stops, starts, dies or loses the role."""
+"""Table writers that stop, start, die or lose their table."""
 
 import asyncio
 
@@ -27,11 +27,11 @@ async def test_a_stop_waits_for_the_commit_in_flight() -> None:
         (topic, at), *more = writer.written
         assert (topic, more) == ("orders", [])
         assert 2.5 <= at - begun <= 4.1
-        assert not scene.files(), "what landed is deleted before it lets go"
+        assert not scene.files(), "landed files are deleted before the stop ends"
         assert writer.writers.reports() == {}
 
 
-async def test_a_stop_without_a_commit_in_flight_is_done_at_once() -> None:
+async def test_a_stop_without_a_commit_in_flight_ends_at_once() -> None:
     scene = await Scene().prepare()
     async with process(scene, "orders", freshness_s=60.0) as writer:
         await scene.land({P: (0, 10)})
@@ -45,9 +45,9 @@ async def test_a_stop_without_a_commit_in_flight_is_done_at_once() -> None:
 
 
 async def test_a_commit_that_does_not_end_is_abandoned_after_some_seconds() -> None:
-    """It lands later all the same, or the next writer's claim shuts it out: never twice."""
+    """It lands later, or the next writer's claim fences it: never twice."""
     scene = await Scene().prepare()
-    async with process(scene, "orders") as writer, process(scene, name="heir") as heir:
+    async with process(scene, "orders") as writer, process(scene, name="next") as next_writer:
         await seconds(5)
         writer.lake.latency_s = 40.0
         await scene.land({P: (0, 10)})
@@ -57,22 +57,22 @@ async def test_a_commit_that_does_not_end_is_abandoned_after_some_seconds() -> N
         await seconds(6)
         ((_, at),) = writer.written
         assert at - begun == pytest.approx(5.0, abs=0.1)
-        heir.writers.start(["orders"], 1)
+        next_writer.writers.start(["orders"], 1)
         await seconds(60)
 
-        assert heir.report().committed[P] == 10
+        assert next_writer.report().committed[P] == 10
     assert scene.landed() == once(10)
 
 
-async def test_the_next_writer_goes_on_while_the_last_ones_commit_is_in_flight() -> None:
+async def test_the_next_writer_continues_while_the_last_ones_commit_is_in_flight() -> None:
     scene = await Scene().prepare()
     async with process(scene, "orders", name="a") as one, process(scene, name="b") as other:
         for n in range(20):
             await scene.land({P: (n * 10, n * 10 + 10)})
             one.lake.latency_s = other.lake.latency_s = 0.3 * (n % 5)
-            writer, heir = (one, other) if n % 2 else (other, one)
+            writer, next_writer = (one, other) if n % 2 else (other, one)
             writer.writers.stop(["orders"])
-            heir.writers.start(["orders"], n)
+            next_writer.writers.start(["orders"], n)
             await seconds(2.0)
         one.lake.latency_s = other.lake.latency_s = 0.1
         one.writers.stop(["orders"])
@@ -84,7 +84,7 @@ async def test_the_next_writer_goes_on_while_the_last_ones_commit_is_in_flight()
     assert scene.landed() == once(200)
 
 
-async def test_a_start_right_behind_a_stop_waits_for_the_stop() -> None:
+async def test_a_start_right_after_a_stop_waits_for_the_stop() -> None:
     async with writing() as (scene, writer):
         writer.lake.latency_s = 2.0
         await scene.land({P: (0, 10)})
@@ -101,7 +101,7 @@ async def test_a_start_right_behind_a_stop_waits_for_the_stop() -> None:
     assert scene.landed() == once(20)
 
 
-async def test_a_table_lost_to_another_writer_is_told_and_reported_no_more() -> None:
+async def test_a_table_lost_to_another_writer_is_no_longer_reported() -> None:
     scene = await Scene().prepare()
     async with process(scene, "orders", name="a") as one:
         await seconds(5)
@@ -113,7 +113,7 @@ async def test_a_table_lost_to_another_writer_is_told_and_reported_no_more() -> 
             assert one.lost == ["orders"]
             assert one.writers.reports() == {}
             assert other.report().committed[P] == 10
-            one.writers.start(["orders"], 3)  # the controller decides who tries next
+            one.writers.start(["orders"], 3)  # the controller chooses the next writer
             await seconds(5)
             await scene.land({P: (10, 20)})
             await seconds(20)
@@ -121,7 +121,7 @@ async def test_a_table_lost_to_another_writer_is_told_and_reported_no_more() -> 
     assert scene.landed() == once(20)
 
 
-async def test_two_that_both_believe_to_be_the_writer_land_each_row_once() -> None:
+async def test_two_concurrent_writers_land_each_row_once() -> None:
     scene = await Scene().prepare()
     async with process(scene, "orders", name="a") as one:
         await seconds(3)
@@ -130,13 +130,13 @@ async def test_two_that_both_believe_to_be_the_writer_land_each_row_once() -> No
                 one.lake.latency_s, other.lake.latency_s = 0.1 * (n % 7), 0.1 * (n % 4)
                 await scene.land({P: (n * 10, n * 10 + 10)})
                 for each in (one, other):
-                    each.writers.start(["orders"], n)  # whoever lost it gets it again
+                    each.writers.start(["orders"], n)  # the loser gets the table again
                 await seconds(1.5)
             await seconds(30)
     assert scene.landed() == once(300)
 
 
-async def test_spark_away_for_long_costs_nothing_but_age() -> None:
+async def test_a_long_outage_of_spark_costs_only_freshness() -> None:
     scene = await Scene().prepare()
     async with process(scene, "orders") as writer:
         await scene.land({P: (0, 10)})
@@ -148,7 +148,7 @@ async def test_spark_away_for_long_costs_nothing_but_age() -> None:
         report = writer.report()
         assert report.age_s > 40
         assert report.pending_bytes > 0
-        assert "lose the answer" in report.fault
+        assert "the result is lost" in report.fault
         await seconds(60)
 
         assert writer.report().fault == ""

@@ -1,4 +1,4 @@
-"""What a table's writer does on an ordinary day."""
+"""A table's writer without faults."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from binwright.core.model import TopicPartition
-from binwright.core.ports import GroupOffset
+from binwright.core.ports.kafka import GroupOffset
 
 from .scene import P, Q, Scene, once, process, seconds, writing
 
@@ -19,7 +19,7 @@ async def test_staged_rows_land_within_the_freshness_and_their_file_is_deleted()
         await seconds(30)
         await scene.land({P: (0, 100), Q: (0, 50)})
         await seconds(3)
-        assert not scene.landed(), "it waits for more rows, as long as it may"
+        assert not scene.landed(), "it waits for more rows within the freshness"
         await seconds(2)
 
         assert scene.landed(P) == once(100)
@@ -31,7 +31,7 @@ async def test_staged_rows_land_within_the_freshness_and_their_file_is_deleted()
         assert (report.rows, report.pending_bytes, report.fault) == (150, 0, "")
 
 
-async def test_many_files_are_one_commit() -> None:
+async def test_many_files_land_in_one_commit() -> None:
     scene = await Scene().prepare()
     async with process(scene, "orders", freshness_s=5.0):
         await seconds(10)
@@ -44,7 +44,7 @@ async def test_many_files_are_one_commit() -> None:
         assert len(scene.storage.table("orders").commits) == before + 1
 
 
-async def test_announcements_of_before_it_was_the_writer_land() -> None:
+async def test_announcements_from_before_the_claim_land() -> None:
     scene = await Scene().prepare()
     for n in range(3):
         await scene.land({P: (n * 10, n * 10 + 10)})
@@ -54,7 +54,7 @@ async def test_announcements_of_before_it_was_the_writer_land() -> None:
     assert scene.landed() == once(30)
 
 
-async def test_committed_offsets_are_told_to_kafka_with_the_topics_id() -> None:
+async def test_landed_offsets_are_committed_to_kafka_with_the_topics_id() -> None:
     scene = await Scene().prepare()
     async with process(scene, "orders"):
         await scene.land({P: (0, 100)})
@@ -66,7 +66,7 @@ async def test_committed_offsets_are_told_to_kafka_with_the_topics_id() -> None:
     }
 
 
-async def test_a_group_that_may_not_commit_offsets_lands_all_the_same() -> None:
+async def test_landing_goes_on_when_offsets_cannot_be_committed() -> None:
     async with writing() as (scene, writer):
         writer.intake.fail_next(3)
         await scene.land({P: (0, 100)})
@@ -78,7 +78,7 @@ async def test_a_group_that_may_not_commit_offsets_lands_all_the_same() -> None:
 
 
 async def test_offsets_of_an_idle_table_are_committed_again() -> None:
-    """Kafka forgets them after some days."""
+    """Kafka deletes them after some days."""
     scene = await Scene().prepare()
     async with process(scene, "orders"):
         await scene.land({P: (0, 100)})
@@ -99,16 +99,18 @@ async def test_the_lake_is_opened_once_and_only_for_the_first_table() -> None:
         assert writer.opened == 1
 
 
-def test_a_consumer_without_the_role_loads_no_pyspark() -> None:
+def test_a_consumer_without_tables_loads_no_pyspark() -> None:
     code = (
-        "import sys, binwright.consumer.writer.writers, binwright.consumer.writer.opening\n"
+        "import sys, binwright.consumer.writer.writers, binwright.consumer.lake.opening\n"
         "print(sorted({'pyspark', 'pandas', 'grpc', 'pyarrow'} & set(sys.modules)))"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "[]"
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert printed.stdout.strip() == "[]"
 
 
-async def test_with_latest_only_what_was_there_at_the_first_start_begins_at_its_end() -> None:
+async def test_with_latest_only_partitions_of_the_first_start_begin_at_their_end() -> None:
     scene = await Scene({"orders": 1}).prepare()
     scene.produce(P, 100)
     async with process(scene, "orders", from_latest=True) as writer:

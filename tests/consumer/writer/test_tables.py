@@ -1,17 +1,17 @@
-"""Several tables in one process: none of them holds up another."""
+"""Several tables in one process do not delay each other."""
 
 import asyncio
 from collections.abc import Mapping
 
 import pytest
 
-from binwright.consumer.writer.asking import landing_partition
+from binwright.consumer.landing_topic import landing_partition
 from binwright.consumer.writer.writers import STARTS_AT_ONCE
-from binwright.core import wire
 from binwright.core.errors import LakeUnavailable
-from binwright.core.messages import OffsetRange, Staged
 from binwright.core.model import Slot, TopicPartition
-from binwright.core.ports import Lake, Table
+from binwright.core.ports.lake import Lake, Table
+from binwright.core.protocol import wire
+from binwright.core.protocol.staged import OffsetRange, Staged
 from binwright.testing.lake import Failure
 
 from .scene import LANDING, P, Scene, once, process, seconds
@@ -26,8 +26,8 @@ NEIGHBOUR = next(
 N = TopicPartition(NEIGHBOUR, 0)
 
 
-async def test_announcements_of_other_topics_are_passed_over() -> None:
-    """Two tables' announcements stand in one partition; offsets are the same in both topics."""
+async def test_announcements_of_other_topics_are_skipped() -> None:
+    """Two tables share a partition of the landing topic, with equal offsets in both topics."""
     scene = await Scene({"orders": 1, NEIGHBOUR: 1}).prepare()
     async with process(scene, "orders", NEIGHBOUR):
         for n in range(5):
@@ -41,7 +41,7 @@ async def test_announcements_of_other_topics_are_passed_over() -> None:
     assert not scene.files()
 
 
-async def test_others_announcements_are_not_even_decoded() -> None:
+async def test_announcements_of_other_topics_are_not_decoded() -> None:
     scene = await Scene({"orders": 1, NEIGHBOUR: 1}).prepare()
     async with process(scene, "orders") as writer:
         for _ in range(3):
@@ -86,7 +86,7 @@ async def test_an_announcement_of_this_key_about_another_topic_lands_nothing() -
         assert not writer.gaps
 
 
-async def test_a_table_that_refuses_its_rows_does_not_hold_up_another() -> None:
+async def test_a_table_that_refuses_its_rows_delays_no_other() -> None:
     scene = await Scene({"orders": 1, "clicks": 1}).prepare()
     clicks = TopicPartition("clicks", 0)
     async with process(scene, "orders", "clicks") as writer:
@@ -98,7 +98,7 @@ async def test_a_table_that_refuses_its_rows_does_not_hold_up_another() -> None:
             await seconds(3)
         assert scene.landed(clicks) == once(200)
         assert writer.report().state == "refused"
-        assert "told to refuse rows" in writer.report().fault
+        assert "refuses rows" in writer.report().fault
         assert writer.report().age_s > 50
         assert writer.report("clicks").state == "landing"
         writer.lake.refusing.clear()
@@ -108,7 +108,7 @@ async def test_a_table_that_refuses_its_rows_does_not_hold_up_another() -> None:
     assert scene.landed(P) == once(200)
 
 
-async def test_a_table_of_another_group_is_refused_until_somebody_mends_it() -> None:
+async def test_a_table_of_another_group_is_refused_until_its_owner_is_changed() -> None:
     scene = await Scene({"orders": 1, "clicks": 1}).prepare()
     table = scene.storage.create("orders", Table("orders", "other", "cluster-b"))
     clicks = TopicPartition("clicks", 0)
@@ -127,7 +127,7 @@ async def test_a_table_of_another_group_is_refused_until_somebody_mends_it() -> 
     assert scene.landed(P) == once(10)
 
 
-async def test_a_table_that_was_taken_away_is_made_anew_and_takes_what_kafka_keeps() -> None:
+async def test_a_deleted_table_is_recreated_with_the_rows_that_kafka_keeps() -> None:
     scene = await Scene({"orders": 1}).prepare()
     async with process(scene, "orders") as writer:
         await scene.land({P: (0, 10)})
@@ -142,7 +142,7 @@ async def test_a_table_that_was_taken_away_is_made_anew_and_takes_what_kafka_kee
     assert scene.landed(P) == once(20)
 
 
-async def test_a_lake_that_cannot_be_reached_is_tried_again_and_reported() -> None:
+async def test_an_unreachable_lake_is_retried_and_reported() -> None:
     scene = await Scene({"orders": 1}).prepare()
     async with process(scene) as writer:
         writer.lake.fail_next(*[Failure.UNAVAILABLE] * 4)
@@ -151,14 +151,14 @@ async def test_a_lake_that_cannot_be_reached_is_tried_again_and_reported() -> No
         await seconds(8)
         report = writer.report()
         assert (report.state, report.committed) == ("claiming", {})
-        assert "told to fail" in report.fault
+        assert "injected failure" in report.fault
         await seconds(30)
         assert writer.report().fault == ""
 
     assert scene.landed() == once(10)
 
 
-async def test_a_lake_that_cannot_be_opened_at_first_is_opened_later() -> None:
+async def test_a_lake_that_fails_to_open_is_opened_later() -> None:
     scene = await Scene({"orders": 1}).prepare()
     async with process(scene) as writer:
         real, tries = writer.writers._open_lake, []
@@ -177,12 +177,12 @@ async def test_a_lake_that_cannot_be_opened_at_first_is_opened_later() -> None:
     assert scene.landed() == once(10)
 
 
-async def test_an_error_of_our_own_ends_neither_that_table_nor_another() -> None:
+async def test_an_unexpected_error_ends_neither_that_table_nor_another() -> None:
     scene = await Scene({"orders": 1, "clicks": 1}).prepare()
     clicks = TopicPartition("clicks", 0)
     async with process(scene, "orders", "clicks") as writer:
         await seconds(5)
-        known, broken = writer.writers._world.on_gap, []
+        known, broken = writer.writers._context.on_gap, []
 
         def breaking(gap: Mapping[TopicPartition, int]) -> None:
             broken.append(gap)
@@ -204,7 +204,7 @@ async def test_an_error_of_our_own_ends_neither_that_table_nor_another() -> None
     assert scene.landed(P) == scene.landed(clicks) == once(10)
 
 
-async def test_two_appends_at_a_time_and_each_batch_is_formed_when_it_has_its_turn() -> None:
+async def test_two_appends_run_at_a_time_and_a_batch_is_formed_when_its_append_starts() -> None:
     topics = [f"t{n}" for n in range(6)]
     scene = await Scene(dict.fromkeys(topics, 1)).prepare()
     async with process(scene, *topics, freshness_s=1.0) as writer:
@@ -222,14 +222,14 @@ async def test_two_appends_at_a_time_and_each_batch_is_formed_when_it_has_its_tu
         await seconds(40)
 
         appends = [t for call, t in writer.lake.calls[begun:] if call == "append"]
-        assert set(appends[:6]) == set(topics), "each has its turn before one has its second"
+        assert set(appends[:6]) == set(topics), "each table appends once before one appends twice"
         assert len(appends) <= 4 * len(topics)
     for topic in topics:
         assert scene.landed(TopicPartition(topic, 0)) == once(120)
 
 
 async def test_a_few_tables_start_at_a_time_so_that_the_first_land_early() -> None:
-    """Fifty that began together had each other wait until the last could."""
+    """Without the limit, no table lands before all of them are resolved."""
     topics = [f"t{n}" for n in range(3 * STARTS_AT_ONCE)]
     scene = await Scene(dict.fromkeys(topics, 1)).prepare()
     async with process(scene, *topics) as writer:
@@ -241,13 +241,15 @@ async def test_a_few_tables_start_at_a_time_so_that_the_first_land_early() -> No
         await seconds(6)
         states = [report.state for report in writer.writers.reports().values()]
         assert states.count("landing") >= STARTS_AT_ONCE
-        assert {topic for call, topic in writer.lake.calls if call == "append"}, "before the last"
+        assert {topic for call, topic in writer.lake.calls if call == "append"}, (
+            "before the last table starts"
+        )
         assert {topic for _, topic in writer.lake.calls} < set(topics)
         await seconds(60)
     assert all(scene.landed(TopicPartition(topic, 0)) == once(10) for topic in topics)
 
 
-async def test_tables_in_trouble_take_no_other_tables_place() -> None:
+async def test_tables_with_a_fault_release_their_start_permits() -> None:
     topics = [f"t{n}" for n in range(2 * STARTS_AT_ONCE)]
     scene = await Scene(dict.fromkeys(topics, 1)).prepare()
     for topic in topics[:STARTS_AT_ONCE]:
@@ -258,7 +260,7 @@ async def test_tables_in_trouble_take_no_other_tables_place() -> None:
     assert states == ["refused"] * STARTS_AT_ONCE + ["landing"] * STARTS_AT_ONCE
 
 
-async def test_kafka_that_is_silent_about_a_topic_holds_up_no_rows() -> None:
+async def test_staged_rows_land_while_kafka_does_not_describe_the_topic() -> None:
     scene = await Scene({"orders": 1}).prepare()
     async with process(scene, "orders") as writer:
         await seconds(5)
@@ -284,13 +286,13 @@ async def test_a_topic_that_was_deleted_lands_what_was_staged() -> None:
     assert scene.landed() == once(10)
 
 
-async def test_the_process_can_be_ended_at_any_moment() -> None:
+async def test_a_process_that_ends_at_any_moment_loses_no_row() -> None:
     for moment in range(20):
         scene = await Scene({"orders": 1}).prepare()
         async with process(scene, "orders") as writer:
             writer.lake.latency_s = 0.7
             await scene.land({P: (0, 10)})
             await asyncio.sleep(0.3 * moment)
-        async with process(scene, "orders", name="heir"):
+        async with process(scene, "orders", name="next"):
             await seconds(20)
         assert scene.landed() == once(10), moment

@@ -9,7 +9,7 @@ from .scene import P, Q, Scene, once, process, seconds
 
 pytestmark = pytest.mark.looptime
 
-OLD_EPOCH_SHIFT = 1 << 24  # version 0.1 numbered like this: epoch x 2^24 + sequence
+OLD_EPOCH_SHIFT = 1 << 24  # versions of 0.1: epoch x 2^24 + sequence
 
 
 def old_stamp(slot: int, epoch: int, sequence: int, landed: dict[str, int]) -> str:
@@ -27,7 +27,7 @@ def old_stamp(slot: int, epoch: int, sequence: int, landed: dict[str, int]) -> s
 
 
 async def old_table(scene: Scene) -> None:
-    """Three consumers landed partitions that moved between them."""
+    """Build the table of three consumers whose partitions moved between them."""
     table = scene.storage.create("orders")
     scene.produce(P, 100)
     scene.produce(Q, 100)
@@ -50,7 +50,7 @@ async def old_table(scene: Scene) -> None:
         table.commit(f"binwright/g/{slot}", number, rows, stamp)
 
 
-async def test_it_goes_on_where_the_old_consumers_stopped() -> None:
+async def test_landing_continues_where_the_old_consumers_stopped() -> None:
     scene = await Scene().prepare()
     await old_table(scene)
     async with process(scene, "orders") as writer:
@@ -62,8 +62,8 @@ async def test_it_goes_on_where_the_old_consumers_stopped() -> None:
     assert scene.landed(P) == scene.landed(Q) == once(100)
 
 
-async def test_a_late_commit_of_an_old_consumer_is_shut_out() -> None:
-    """It was on its way when the last old process died."""
+async def test_a_late_commit_of_an_old_consumer_is_fenced() -> None:
+    """It was in flight when the last old process died."""
     scene = await Scene().prepare()
     await old_table(scene)
     table = scene.storage.table("orders")
@@ -74,8 +74,8 @@ async def test_a_late_commit_of_an_old_consumer_is_shut_out() -> None:
             assert table.numbers[f"binwright/g/{slot}"] >= number, "Delta would take it"
 
 
-async def test_an_old_commit_that_lands_before_it_is_shut_out_counts() -> None:
-    """First the fences, then the reading (†)."""
+async def test_an_old_commit_that_lands_before_the_fence_counts() -> None:
+    """The fences are committed before the table is read (†)."""
     scene = await Scene().prepare()
     await old_table(scene)
     table = scene.storage.table("orders")
@@ -87,7 +87,7 @@ async def test_an_old_commit_that_lands_before_it_is_shut_out_counts() -> None:
             table.commit("binwright/g/2", number, rows, old_stamp(2, 15, 2, {str(P): 70}))
 
     for moment in range(1, 12):
-        asyncio.get_running_loop().call_later(moment, late)  # the first that is not shut out lands
+        asyncio.get_running_loop().call_later(moment, late)  # the first that is not fenced lands
     async with process(scene, "orders") as writer:
         writer.lake.latency_s = 0.6
         await scene.stage({P: (0, 100), Q: (0, 100)})
@@ -101,7 +101,7 @@ async def test_the_next_start_does_not_read_the_old_history_again() -> None:
     await old_table(scene)
     async with process(scene, "orders"):
         await seconds(5)
-    async with process(scene, "orders", name="heir") as heir:
+    async with process(scene, "orders", name="next") as next_writer:
         await seconds(5)
-        assert heir.report().committed == {P: 50, Q: 60}
-        assert heir.claims == 1
+        assert next_writer.report().committed == {P: 50, Q: 60}
+        assert next_writer.claims == 1

@@ -1,18 +1,18 @@
-"""Ranges tell the truth: every record that is seen between their ends is in them, once."""
+"""A range holds every readable record between its ends, once."""
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from binwright.core.consumer.batch import BatchRules
+from binwright.core.consumer.batch import BatchConfig
 from binwright.core.consumer.buffer import RECORD_OVERHEAD, Buffer, size_of
-from binwright.core.messages import OffsetRange
 from binwright.core.model import TopicPartition
-from binwright.core.ports import Record
+from binwright.core.ports.kafka import Record
+from binwright.core.protocol.staged import OffsetRange
 
 P, Q, OTHER = (TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0))
-RULES = BatchRules(bytes=3 * RECORD_OVERHEAD, wait_s=1.0, cap_bytes=10 * RECORD_OVERHEAD)
+CONFIG = BatchConfig(bytes=3 * RECORD_OVERHEAD, wait_s=1.0, cap_bytes=10 * RECORD_OVERHEAD)
 
 
 def records(*offsets: int) -> list[Record]:
@@ -20,7 +20,7 @@ def records(*offsets: int) -> list[Record]:
 
 
 def filled(*offsets: int, begin: int = 0, cut: bool = False) -> Buffer:
-    buffer = Buffer(RULES)
+    buffer = Buffer(CONFIG)
     buffer.begin(P, begin, cut=cut)
     buffer.add(P, records(*offsets), now=5.0)
     return buffer
@@ -29,92 +29,92 @@ def filled(*offsets: int, begin: int = 0, cut: bool = False) -> Buffer:
 # --- ranges --------------------------------------------------------------------------------------
 
 
-def test_a_range_begins_where_its_reader_was_told_to_begin() -> None:
-    stretch = filled(4, 5, 7, begin=2).take("t")[P]
-    assert stretch.range == OffsetRange(2, 8)
-    assert [r.offset for r in stretch.records] == [4, 5, 7]
+def test_a_range_begins_where_reading_was_started() -> None:
+    taken = filled(4, 5, 7, begin=2).take_ranges("t")[P]
+    assert taken.range == OffsetRange(2, 8)
+    assert [r.offset for r in taken.records] == [4, 5, 7]
 
 
 def test_the_next_range_begins_where_the_last_one_ended() -> None:
     buffer = filled(0, 1)
-    buffer.take("t")
+    buffer.take_ranges("t")
     buffer.add(P, records(5), 6.0)
-    assert buffer.take("t")[P].range == OffsetRange(2, 6)
+    assert buffer.take_ranges("t")[P].range == OffsetRange(2, 6)
 
 
 def test_without_records_there_is_no_range() -> None:
-    assert filled().take("t") == {}
+    assert filled().take_ranges("t") == {}
 
 
-def test_of_another_topic_nothing_is_taken() -> None:
+def test_only_the_ranges_of_one_topic_are_taken() -> None:
     buffer = filled(0)
     buffer.begin(OTHER, 3)
     buffer.add(OTHER, records(3), 5.0)
-    assert list(buffer.take("u")) == [OTHER]
-    assert list(buffer.take("t")) == [P]
+    assert list(buffer.take_ranges("u")) == [OTHER]
+    assert list(buffer.take_ranges("t")) == [P]
 
 
-def test_records_before_the_place_are_not_taken() -> None:
-    """A fetch that was under way when the place changed may bring them."""
+def test_records_before_the_position_are_skipped() -> None:
+    """A fetch that was in flight when the position changed may return them."""
     buffer = filled(0, 1, 2, begin=1)
     buffer.add(P, records(1, 2, 3), 5.0)
-    assert [r.offset for r in buffer.take("t")[P].records] == [1, 2, 3]
+    assert [r.offset for r in buffer.take_ranges("t")[P].records] == [1, 2, 3]
     buffer.add(P, records(2, 3), 5.0)
-    assert buffer.take("t") == {}
+    assert buffer.take_ranges("t") == {}
 
 
-def test_records_of_a_partition_that_is_not_read_are_not_taken() -> None:
-    buffer = Buffer(RULES)
+def test_records_of_a_partition_that_is_not_read_are_skipped() -> None:
+    buffer = Buffer(CONFIG)
     buffer.add(P, records(0), 5.0)
-    assert buffer.take("t") == {}
+    assert buffer.take_ranges("t") == {}
     assert buffer.next_offset(P) is None
 
 
-def test_begun_elsewhere_what_was_there_is_dropped() -> None:
+def test_beginning_at_another_offset_drops_the_rows() -> None:
     buffer = filled(0, 1)
     buffer.begin(P, 7)
     assert buffer.next_offset(P) == 7
-    assert buffer.take("t") == {}
+    assert buffer.take_ranges("t") == {}
 
 
-def test_what_is_dropped_is_read_no_more() -> None:
+def test_a_dropped_partition_takes_no_more_records() -> None:
     buffer = filled(0, 1)
     buffer.drop(P)
     buffer.drop(P)
     buffer.add(P, records(2), 6.0)
-    assert buffer.take("t") == {}
+    assert buffer.take_ranges("t") == {}
 
 
-def test_the_first_range_of_a_cut_log_says_so_and_no_other() -> None:
+def test_only_the_first_range_after_a_cut_is_marked() -> None:
     buffer = filled(3, begin=3, cut=True)
-    assert buffer.take("t")[P].cut
+    assert buffer.take_ranges("t")[P].cut
     buffer.add(P, records(4), 6.0)
-    assert not buffer.take("t")[P].cut
+    assert not buffer.take_ranges("t")[P].cut
 
 
-def test_a_cut_log_without_records_keeps_its_cut() -> None:
+def test_a_cut_is_marked_on_the_first_range_with_records() -> None:
     buffer = filled(begin=3, cut=True)
-    buffer.take("t")
+    buffer.take_ranges("t")
     buffer.add(P, records(3), 6.0)
-    assert buffer.take("t")[P].cut
+    assert buffer.take_ranges("t")[P].cut
 
 
 # --- sizes and ages ------------------------------------------------------------------------------
 
 
-def test_a_row_takes_its_key_its_value_and_something_besides() -> None:
+def test_a_row_takes_its_key_its_value_and_an_overhead() -> None:
     assert size_of([Record(0, 0, b"key", b"value"), *records(1)]) == 8 + 2 * RECORD_OVERHEAD
 
 
-def test_what_is_taken_or_dropped_makes_room() -> None:
+def test_taking_or_dropping_rows_makes_room() -> None:
     buffer = filled(0, 1)
-    assert buffer.room == 8 * RECORD_OVERHEAD
+    assert buffer.free_bytes == 8 * RECORD_OVERHEAD
     assert buffer.sizes == {"t": 2 * RECORD_OVERHEAD}
-    buffer.take("t")
-    assert buffer.room == 10 * RECORD_OVERHEAD
+    buffer.take_ranges("t")
+    assert buffer.free_bytes == 10 * RECORD_OVERHEAD
     buffer.add(P, records(2), 6.0)
     buffer.drop(P)
-    assert buffer.room == 10 * RECORD_OVERHEAD
+    assert buffer.free_bytes == 10 * RECORD_OVERHEAD
     assert buffer.sizes == {}
 
 
@@ -132,7 +132,7 @@ def test_a_topic_is_due_by_its_size() -> None:
     assert filled(0, 1, 2).due(5.0) == "t"
 
 
-def test_the_longest_waiting_is_staged_first_unless_it_is_busy() -> None:
+def test_the_topic_with_the_oldest_row_is_staged_first_unless_it_is_busy() -> None:
     buffer = filled(0)
     buffer.begin(OTHER, 0)
     buffer.add(OTHER, records(0), 4.0)
@@ -146,7 +146,7 @@ def test_an_empty_buffer_is_never_due() -> None:
     assert (buffer.due(99.0), buffer.due_in(99.0), buffer.oldest_at("t")) == (None, None, None)
 
 
-def test_what_is_left_when_one_partition_is_dropped_keeps_its_age() -> None:
+def test_the_age_is_unchanged_when_one_partition_is_dropped() -> None:
     buffer = filled(0)
     buffer.begin(Q, 0)
     buffer.add(Q, records(0), 7.0)
@@ -154,16 +154,16 @@ def test_what_is_left_when_one_partition_is_dropped_keeps_its_age() -> None:
     assert buffer.oldest_at("t") == 5.0
 
 
-# --- whatever happens ----------------------------------------------------------------------------
+# --- properties ----------------------------------------------------------------------------------
 
 
 class Tiling(RuleBasedStateMachine):
-    """A log with holes, read by one buffer that is sent about in it."""
+    """A log with gaps, read by one buffer whose position jumps."""
 
-    @initialize(holes=st.sets(st.integers(0, 29)))
-    def write(self, holes: set[int]) -> None:
-        self.log = [offset for offset in range(30) if offset not in holes]
-        self.buffer = Buffer(RULES)
+    @initialize(gaps=st.sets(st.integers(0, 29)))
+    def write(self, gaps: set[int]) -> None:
+        self.log = [offset for offset in range(30) if offset not in gaps]
+        self.buffer = Buffer(CONFIG)
         self.expected: int | None = None  # where the next range begins
         self.fetched = 0
 
@@ -179,19 +179,19 @@ class Tiling(RuleBasedStateMachine):
 
     @rule(count=st.integers(1, 5), back=st.integers(0, 3))
     def fetch(self, count: int, back: int) -> None:
-        """Some of it was fetched before."""
+        """Fetch records, some of which may have been fetched before."""
         found = [offset for offset in self.log if offset >= self.fetched - back][:count]
         self.buffer.add(P, records(*found), 0.0)
         self.fetched = max([self.fetched, *(offset + 1 for offset in found)])
 
     @rule()
-    def take(self) -> None:
-        for stretch in self.buffer.take("t").values():
-            first, following = stretch.range
+    def take_ranges(self) -> None:
+        for taken in self.buffer.take_ranges("t").values():
+            first, end = taken.range
             assert first == self.expected
-            inside = [offset for offset in self.log if first <= offset < following]
-            assert [r.offset for r in stretch.records] == inside
-            self.expected = following
+            inside = [offset for offset in self.log if first <= offset < end]
+            assert [r.offset for r in taken.records] == inside
+            self.expected = end
 
     @invariant()
     def the_size_is_that_of_its_rows(self) -> None:

@@ -1,35 +1,32 @@
-"""A consumer stops at once, starts where it is told, and answers everything."""
+"""A consumer stops at once, starts where it is commanded to, and replies to each command."""
 
 from dataclasses import replace
 
 import pytest
 
 from binwright.core.consumer import handover
-from binwright.core.consumer.handover import (
+from binwright.core.consumer.actions import (
     Action,
-    Consumer,
     Exit,
     Fetch,
-    Reading,
     Reply,
     ReportNow,
+    StartWriter,
     StopFetching,
-    StopWrite,
-    Write,
+    StopWriter,
 )
-from binwright.core.messages import (
+from binwright.core.consumer.handover import Consumer, Reading
+from binwright.core.model import Slot, TopicPartition
+from binwright.core.protocol.commands import (
     Command,
-    Goodbye,
     Leave,
-    Started,
     StartReading,
     StartWriting,
     StateQuery,
-    Stopped,
     StopReading,
     StopWriting,
 )
-from binwright.core.model import Slot, TopicPartition
+from binwright.core.protocol.reports import Goodbye, Started, Stopped
 
 P, Q = TopicPartition("t", 0), TopicPartition("t", 1)
 SLOT, EPOCH, TERM = Slot(2), 40, 7
@@ -40,11 +37,11 @@ def fresh(**fields: object) -> Consumer:
     return Consumer(SLOT, EPOCH, term=TERM, ready=True, **fields)  # type: ignore[arg-type]
 
 
-def obeyed(consumer: Consumer, *commands: Command) -> tuple[Consumer, list[Action]]:
-    """Return the consumer afterwards, and all that it is to do."""
+def handled(consumer: Consumer, *commands: Command) -> tuple[Consumer, list[Action]]:
+    """Return the consumer after these commands, and all actions."""
     found: list[Action] = []
     for command in commands:
-        consumer, actions = handover.obey(consumer, command, NOW_MS)
+        consumer, actions = handover.handle_command(consumer, command, NOW_MS)
         found += actions
     return consumer, found
 
@@ -67,294 +64,298 @@ def stop_writing(*tables: str, revision: int = 4) -> StopWriting:
     return StopWriting(term=TERM, revision=revision, epoch=EPOCH, tables=tables)
 
 
-def said(actions: list[Action] | tuple[Action, ...]) -> list[Stopped | Started | Goodbye]:
+def replies(actions: list[Action] | tuple[Action, ...]) -> list[Stopped | Started | Goodbye]:
     return [action.message for action in actions if isinstance(action, Reply)]
 
 
-def stopped(revision: int, following: dict[TopicPartition, int | None]) -> Stopped:
-    return Stopped(slot=SLOT, epoch=EPOCH, revision=revision, next=following, quit_ms=NOW_MS)
+def stopped(revision: int, next_offsets: dict[TopicPartition, int | None]) -> Stopped:
+    return Stopped(slot=SLOT, epoch=EPOCH, revision=revision, next=next_offsets, quit_ms=NOW_MS)
 
 
 def started(revision: int, offsets: dict[TopicPartition, int], *tables: str) -> Started:
     return Started(slot=SLOT, epoch=EPOCH, revision=revision, offsets=offsets, tables=tables)
 
 
-def goodbye(following: dict[TopicPartition, int]) -> Goodbye:
-    return Goodbye(slot=SLOT, epoch=EPOCH, next=following)
+def goodbye(next_offsets: dict[TopicPartition, int]) -> Goodbye:
+    return Goodbye(slot=SLOT, epoch=EPOCH, next=next_offsets)
 
 
-# --- whom it obeys -------------------------------------------------------------------------------
+# --- which commands it obeys ---------------------------------------------------------------------
 
 
-def test_a_command_of_a_lower_term_is_dropped() -> None:
+def test_a_command_of_a_lower_term_is_ignored() -> None:
     consumer = fresh()
-    assert obeyed(consumer, start({P: 3}, term=TERM - 1)) == (consumer, [])
+    assert handled(consumer, start({P: 3}, term=TERM - 1)) == (consumer, [])
 
 
-def test_a_state_query_is_answered_and_ends_older_terms() -> None:
-    consumer, actions = obeyed(fresh(), StateQuery(term=TERM + 1))
+def test_a_state_query_gets_a_report_and_ends_older_terms() -> None:
+    consumer, actions = handled(fresh(), StateQuery(term=TERM + 1))
     assert actions == [ReportNow()]
-    assert obeyed(consumer, start({P: 3})) == (consumer, [])
+    assert handled(consumer, start({P: 3})) == (consumer, [])
 
 
-def test_a_command_for_an_older_process_is_dropped() -> None:
+def test_a_command_to_an_older_process_is_ignored() -> None:
     command = replace(start({P: 3}), epoch=EPOCH - 1)
-    assert obeyed(fresh(), command) == (fresh(), [])
+    assert handled(fresh(), command) == (fresh(), [])
 
 
-def test_a_command_for_a_newer_process_means_that_it_is_superseded() -> None:
-    _, actions = obeyed(fresh(), replace(start({P: 3}), epoch=EPOCH + 1))
+def test_a_command_to_a_newer_process_ends_a_superseded_one() -> None:
+    _, actions = handled(fresh(), replace(start({P: 3}), epoch=EPOCH + 1))
     assert actions == [Exit(f"superseded by epoch {EPOCH + 1}")]
 
 
-def test_who_is_told_to_leave_ends() -> None:
-    _, (action,) = obeyed(fresh(), Leave(term=TERM, epoch=EPOCH))
+def test_a_leave_command_ends_the_process() -> None:
+    _, (action,) = handled(fresh(), Leave(term=TERM, epoch=EPOCH))
     assert isinstance(action, Exit)
 
 
-def test_it_reports_once_its_staging_place_can_be_written() -> None:
-    consumer, actions = handover.prepared(Consumer(SLOT, EPOCH))
+def test_it_reports_once_staged_files_can_be_written() -> None:
+    consumer, actions = handover.staging_ready(Consumer(SLOT, EPOCH))
     assert (consumer.ready, actions) == (True, (ReportNow(),))
 
 
 # --- starting ------------------------------------------------------------------------------------
 
 
-def test_it_begins_where_it_is_told() -> None:
-    consumer, actions = obeyed(fresh(), start({P: 3}))
+def test_reading_begins_at_the_commanded_offset() -> None:
+    consumer, actions = handled(fresh(), start({P: 3}))
     assert actions == [Fetch(P, 3, 1), Reply(started(1, {P: 3}))]
     assert consumer.next_offsets() == {P: 3}
     assert consumer.busy
 
 
-def test_without_an_offset_it_answers_once_it_knows_where_it_begins() -> None:
-    consumer, actions = obeyed(fresh(), start({P: None}))
+def test_without_an_offset_it_replies_once_the_offset_is_located() -> None:
+    consumer, actions = handled(fresh(), start({P: None}))
     assert actions == [Fetch(P, None, 1)]
     assert consumer.next_offsets() == {}
     _, found = handover.located(consumer, Fetch(P, None, 1), 5)
     assert found == (Fetch(P, 5, 1), Reply(started(1, {P: 5})))
 
 
-def test_the_same_start_again_is_answered_and_changes_nothing() -> None:
-    consumer, _ = obeyed(fresh(), start({P: 3}))
-    consumer = replace(consumer, parts={P: Reading(1, 8)})
-    assert obeyed(consumer, start({P: 3})) == (consumer, [Reply(started(1, {P: 8}))])
+def test_a_repeated_start_gets_a_reply_and_changes_nothing() -> None:
+    consumer, _ = handled(fresh(), start({P: 3}))
+    consumer = replace(consumer, partitions={P: Reading(1, 8)})
+    assert handled(consumer, start({P: 3})) == (consumer, [Reply(started(1, {P: 8}))])
 
 
-def test_a_start_without_an_offset_changes_nothing_of_what_is_read() -> None:
-    consumer, _ = obeyed(fresh(), start({P: 3}))
-    again, actions = obeyed(consumer, start({P: None}, revision=5))
+def test_a_start_without_an_offset_does_not_move_a_partition_that_is_read() -> None:
+    consumer, _ = handled(fresh(), start({P: 3}))
+    again, actions = handled(consumer, start({P: None}, revision=5))
     assert actions == [Reply(started(5, {P: 3}))]
-    assert again.parts == consumer.parts
+    assert again.partitions == consumer.partitions
 
 
-def test_what_was_being_staged_counts_after_such_a_start() -> None:
-    consumer, _ = obeyed(fresh(), start({P: 3}))
-    consumer = handover.staging(consumer, {P: 9})
-    consumer, _ = obeyed(consumer, start({P: None}, revision=5))
-    consumer, _ = handover.announced(consumer, [P])
+def test_a_file_being_written_counts_after_a_start_without_an_offset() -> None:
+    consumer, _ = handled(fresh(), start({P: 3}))
+    consumer = handover.staging_started(consumer, {P: 9})
+    consumer, _ = handled(consumer, start({P: None}, revision=5))
+    consumer, _ = handover.file_announced(consumer, [P])
     assert consumer.next_offsets() == {P: 9}
 
 
-def test_two_starts_without_an_offset_are_answered_once_as_the_later() -> None:
-    consumer, actions = obeyed(fresh(), start({P: None}), start({P: None}, revision=5))
+def test_two_starts_without_an_offset_get_one_reply_with_the_later_revision() -> None:
+    consumer, actions = handled(fresh(), start({P: None}), start({P: None}, revision=5))
     assert actions == [Fetch(P, None, 1)]
     _, found = handover.located(consumer, Fetch(P, None, 1), 7)
-    assert said(found) == [started(5, {P: 7})]
+    assert replies(found) == [started(5, {P: 7})]
 
 
-def test_a_gap_makes_it_go_on_elsewhere() -> None:
-    consumer, _ = obeyed(fresh(), start({P: 8}))
-    consumer, actions = obeyed(consumer, start({P: 3}, revision=5))
+def test_a_start_at_another_offset_moves_a_partition_that_is_read() -> None:
+    consumer, _ = handled(fresh(), start({P: 8}))
+    consumer, actions = handled(consumer, start({P: 3}, revision=5))
     assert actions == [StopFetching(P), Fetch(P, 3, 5), Reply(started(5, {P: 3}))]
     assert consumer.next_offsets() == {P: 3}
 
 
 @pytest.mark.parametrize(
     "consumer",
-    [fresh(), fresh(parts={P: Reading(5, 9)}), fresh(parts={P: Reading(5, None)}, ended=True)],
+    [
+        fresh(),
+        fresh(partitions={P: Reading(5, 9)}),
+        fresh(partitions={P: Reading(5, None)}, ended=True),
+    ],
 )
-def test_where_to_begin_comes_too_late(consumer: Consumer) -> None:
-    """It was stopped, started anew, or has ended meanwhile."""
+def test_an_offset_that_is_located_too_late_is_ignored(consumer: Consumer) -> None:
+    """It was stopped, restarted, or has ended meanwhile."""
     assert handover.located(consumer, Fetch(P, None, 1), 5) == (consumer, ())
 
 
-def test_who_has_ended_starts_nothing() -> None:
+def test_an_ended_consumer_starts_nothing() -> None:
     consumer = fresh(ended=True, leaving=True)
-    assert obeyed(consumer, start({P: 3}), write("t")) == (consumer, [])
+    assert handled(consumer, start({P: 3}), write("t")) == (consumer, [])
 
 
 # --- stopping ------------------------------------------------------------------------------------
 
 
-def test_it_stops_at_once_and_says_what_is_to_be_staged_next() -> None:
-    consumer, actions = obeyed(fresh(), start({P: 3, Q: None}), stop(P, Q))
+def test_it_stops_at_once_and_replies_with_the_next_offsets() -> None:
+    consumer, actions = handled(fresh(), start({P: 3, Q: None}), stop(P, Q))
     assert actions[-3:] == [StopFetching(P), StopFetching(Q), Reply(stopped(2, {P: 3, Q: None}))]
     assert not consumer.busy
 
 
-def test_a_stop_of_what_is_not_read_is_answered() -> None:
-    assert obeyed(fresh(), stop(P)) == (fresh(), [Reply(stopped(2, {P: None}))])
+def test_a_stop_of_a_partition_that_is_not_read_gets_a_reply() -> None:
+    assert handled(fresh(), stop(P)) == (fresh(), [Reply(stopped(2, {P: None}))])
 
 
-def test_what_is_being_staged_counts_as_staged() -> None:
-    consumer, _ = obeyed(fresh(), start({P: 3}))
-    _, actions = obeyed(handover.staging(consumer, {P: 9}), stop(P))
-    assert said(actions) == [stopped(2, {P: 9})]
+def test_a_file_being_written_counts_as_staged() -> None:
+    consumer, _ = handled(fresh(), start({P: 3}))
+    _, actions = handled(handover.staging_started(consumer, {P: 9}), stop(P))
+    assert replies(actions) == [stopped(2, {P: 9})]
 
 
-def test_what_was_being_staged_before_another_start_does_not() -> None:
-    consumer, _ = obeyed(fresh(), start({P: 3}))
-    consumer, _ = obeyed(handover.staging(consumer, {P: 9}), start({P: 1}, revision=5))
-    _, actions = obeyed(consumer, stop(P, revision=6))
-    assert said(actions) == [stopped(6, {P: 1})]
+def test_a_file_being_written_before_a_restart_does_not_count() -> None:
+    consumer, _ = handled(fresh(), start({P: 3}))
+    consumer, _ = handled(handover.staging_started(consumer, {P: 9}), start({P: 1}, revision=5))
+    _, actions = handled(consumer, stop(P, revision=6))
+    assert replies(actions) == [stopped(6, {P: 1})]
 
 
-def test_once_announced_the_next_file_begins_behind_it() -> None:
-    consumer, _ = obeyed(fresh(), start({P: 3}))
-    consumer, actions = handover.announced(handover.staging(consumer, {P: 9}), [P])
+def test_the_next_file_begins_after_an_announced_one() -> None:
+    consumer, _ = handled(fresh(), start({P: 3}))
+    consumer, actions = handover.file_announced(handover.staging_started(consumer, {P: 9}), [P])
     assert (consumer.next_offsets(), consumer.staging, actions) == ({P: 9}, {}, ())
 
 
-def test_an_announcement_changes_nothing_of_what_was_stopped_or_begun_elsewhere() -> None:
-    consumer, _ = obeyed(fresh(), start({P: 3, Q: 4}))
-    consumer = handover.staging(consumer, {P: 9, Q: 9})
-    consumer, _ = obeyed(consumer, stop(P), start({Q: 2}, revision=5))
-    consumer, _ = handover.announced(consumer, [P, Q])
+def test_an_announcement_does_not_change_stopped_or_restarted_partitions() -> None:
+    consumer, _ = handled(fresh(), start({P: 3, Q: 4}))
+    consumer = handover.staging_started(consumer, {P: 9, Q: 9})
+    consumer, _ = handled(consumer, stop(P), start({Q: 2}, revision=5))
+    consumer, _ = handover.file_announced(consumer, [P, Q])
     assert consumer.next_offsets() == {Q: 2}
 
 
-def test_after_a_cut_it_goes_on_elsewhere_whatever_is_being_staged() -> None:
-    consumer, _ = obeyed(fresh(), start({P: 3, Q: 4}))
-    consumer = handover.staging(consumer, {P: 9, Q: 9})
-    consumer = handover.moved(consumer, P, 5)
-    consumer, _ = handover.announced(consumer, [P, Q])
+def test_after_a_reset_a_file_being_written_does_not_count() -> None:
+    consumer, _ = handled(fresh(), start({P: 3, Q: 4}))
+    consumer = handover.staging_started(consumer, {P: 9, Q: 9})
+    consumer = handover.offset_reset(consumer, P, 5)
+    consumer, _ = handover.file_announced(consumer, [P, Q])
     assert consumer.next_offsets() == {P: 5, Q: 9}
-    assert handover.moved(fresh(), P, 5) == fresh()
+    assert handover.offset_reset(fresh(), P, 5) == fresh()
 
 
-def test_a_file_of_a_topic_that_is_no_more_is_not_waited_for() -> None:
-    consumer, _ = obeyed(fresh(), start({P: 3}))
-    consumer, actions = handover.dropped(handover.staging(consumer, {P: 9}), [P])
+def test_a_file_of_a_deleted_topic_is_not_waited_for() -> None:
+    consumer, _ = handled(fresh(), start({P: 3}))
+    consumer, actions = handover.dropped(handover.staging_started(consumer, {P: 9}), [P])
     assert (consumer.staging, consumer.next_offsets(), actions) == ({}, {P: 3}, ())
 
 
 # --- writing -------------------------------------------------------------------------------------
 
 
-def test_it_writes_the_tables_that_it_is_told_to() -> None:
-    consumer, actions = obeyed(fresh(), write("t", "u"))
-    assert actions == [Write(("t", "u"), TERM), Reply(started(3, {}, "t", "u"))]
+def test_it_starts_the_writers_of_granted_tables() -> None:
+    consumer, actions = handled(fresh(), write("t", "u"))
+    assert actions == [StartWriter(("t", "u"), TERM), Reply(started(3, {}, "t", "u"))]
     assert consumer.busy
 
 
-def test_the_same_grant_again_is_answered_and_changes_nothing() -> None:
-    consumer, actions = obeyed(fresh(), write("t"), write("t", revision=5))
+def test_a_repeated_grant_gets_a_reply_and_starts_no_writer() -> None:
+    consumer, actions = handled(fresh(), write("t"), write("t", revision=5))
     assert actions[2:] == [Reply(started(5, {}, "t"))]
     assert consumer.tables == {"t": 5}
 
 
-def test_it_stops_writing_once_the_commit_in_flight_has_ended() -> None:
-    consumer, actions = obeyed(fresh(), write("t"), stop_writing("t"))
-    assert actions[2:] == [StopWrite(("t",))]
-    consumer, found = handover.written(consumer, {"t"})
-    assert said(found) == [Stopped(slot=SLOT, epoch=EPOCH, revision=4, next={}, tables=("t",))]
+def test_it_stops_writing_after_the_commit_in_flight() -> None:
+    consumer, actions = handled(fresh(), write("t"), stop_writing("t"))
+    assert actions[2:] == [StopWriter(("t",))]
+    consumer, found = handover.writing_stopped(consumer, {"t"})
+    assert replies(found) == [Stopped(slot=SLOT, epoch=EPOCH, revision=4, next={}, tables=("t",))]
     assert not consumer.busy
 
 
-def test_a_stop_of_a_table_that_is_not_written_is_answered_at_once() -> None:
-    _, actions = obeyed(fresh(), stop_writing("t"))
-    assert said(actions) == [Stopped(slot=SLOT, epoch=EPOCH, revision=4, next={}, tables=("t",))]
+def test_a_stop_of_a_table_that_is_not_written_gets_a_reply_at_once() -> None:
+    _, actions = handled(fresh(), stop_writing("t"))
+    assert replies(actions) == [Stopped(slot=SLOT, epoch=EPOCH, revision=4, next={}, tables=("t",))]
 
 
-def test_a_stop_that_is_sent_again_is_answered_once_under_its_last_revision() -> None:
-    consumer, actions = obeyed(
+def test_a_repeated_stop_gets_one_reply_with_the_last_revision() -> None:
+    consumer, actions = handled(
         fresh(), write("t"), stop_writing("t"), stop_writing("t", revision=9)
     )
-    assert actions[2:] == [StopWrite(("t",))]
-    _, found = handover.written(consumer, {"t"})
-    assert [m.revision for m in said(found) if isinstance(m, Stopped)] == [9]
+    assert actions[2:] == [StopWriter(("t",))]
+    _, found = handover.writing_stopped(consumer, {"t"})
+    assert [m.revision for m in replies(found) if isinstance(m, Stopped)] == [9]
 
 
-def test_a_grant_that_crosses_a_stop_counts() -> None:
-    consumer, actions = obeyed(fresh(), write("t"), stop_writing("t"), write("t", revision=5))
-    assert actions[3:] == [Write(("t",), TERM), Reply(started(5, {}, "t"))]
-    consumer, found = handover.written(consumer, {"t"})
+def test_a_grant_during_a_stop_counts() -> None:
+    consumer, actions = handled(fresh(), write("t"), stop_writing("t"), write("t", revision=5))
+    assert actions[3:] == [StartWriter(("t",), TERM), Reply(started(5, {}, "t"))]
+    consumer, found = handover.writing_stopped(consumer, {"t"})
     assert (consumer.tables, found) == ({"t": 5}, ())
 
 
-def test_who_loses_a_table_reports_without_it() -> None:
-    consumer, _ = obeyed(fresh(), write("t"))
-    assert handover.lost(consumer, "t") == (fresh(), (ReportNow(),))
+def test_a_consumer_that_loses_a_table_reports_without_it() -> None:
+    consumer, _ = handled(fresh(), write("t"))
+    assert handover.table_lost(consumer, "t") == (fresh(), (ReportNow(),))
 
 
-def test_who_loses_a_table_that_it_was_told_to_stop_answers_that() -> None:
-    consumer, _ = obeyed(fresh(), write("t"), stop_writing("t"))
-    _, actions = handover.lost(consumer, "t")
+def test_losing_a_table_during_a_stop_replies_to_the_stop() -> None:
+    consumer, _ = handled(fresh(), write("t"), stop_writing("t"))
+    _, actions = handover.table_lost(consumer, "t")
     assert actions[-1] == ReportNow()
-    assert len(said(actions)) == 1
+    assert len(replies(actions)) == 1
 
 
-# --- leaving -------------------------------------------------------------------------------------
+# --- exit ----------------------------------------------------------------------------------------
 
 
-def test_who_has_nothing_leaves_at_once() -> None:
+def test_a_consumer_without_partitions_and_tables_leaves_at_once() -> None:
     consumer, actions = handover.leave(fresh())
-    assert actions == (Reply(goodbye({})), Exit("asked to"))
+    assert actions == (Reply(goodbye({})), Exit("shutdown requested"))
     assert consumer.ended
     assert handover.leave(consumer) == (consumer, ())
 
 
-def test_who_reads_says_that_it_leaves_and_reads_on() -> None:
-    consumer, _ = obeyed(fresh(), start({P: 3}))
+def test_a_leaving_consumer_reports_it_and_continues_to_read() -> None:
+    consumer, _ = handled(fresh(), start({P: 3}))
     consumer, actions = handover.leave(consumer)
     assert actions == (ReportNow(),)
-    _, actions_ = obeyed(consumer, stop(P))
-    assert said(actions_) == [stopped(2, {P: 3}), goodbye({})]
+    _, actions_ = handled(consumer, stop(P))
+    assert replies(actions_) == [stopped(2, {P: 3}), goodbye({})]
     assert isinstance(actions_[-1], Exit)
 
 
-def test_before_it_is_ready_it_leaves_without_a_word() -> None:
+def test_a_consumer_that_is_not_ready_exits_without_a_message() -> None:
     for leave in (handover.leave, handover.drain):
         _, (action,) = leave(Consumer(SLOT, EPOCH))
         assert isinstance(action, Exit)
 
 
-def test_when_it_is_drained_it_stops_everything_and_says_where_others_go_on() -> None:
-    consumer, _ = obeyed(fresh(), start({P: 3}))
+def test_a_drain_stops_everything_and_the_goodbye_has_the_next_offsets() -> None:
+    consumer, _ = handled(fresh(), start({P: 3}))
     consumer, actions = handover.drain(consumer)
-    assert actions == (StopFetching(P), Reply(goodbye({P: 3})), Exit("asked to"))
+    assert actions == (StopFetching(P), Reply(goodbye({P: 3})), Exit("shutdown requested"))
     assert handover.drain(consumer) == (consumer, ())
 
 
-def test_a_goodbye_waits_for_what_is_being_staged() -> None:
-    consumer, _ = obeyed(fresh(), start({P: 3}))
-    consumer, actions = handover.drain(handover.staging(consumer, {P: 9}))
+def test_a_goodbye_waits_for_files_being_written() -> None:
+    consumer, _ = handled(fresh(), start({P: 3}))
+    consumer, actions = handover.drain(handover.staging_started(consumer, {P: 9}))
     assert actions == (StopFetching(P),)
-    _, found = handover.announced(consumer, [P])
-    assert said(found) == [goodbye({P: 9})]
+    _, found = handover.file_announced(consumer, [P])
+    assert replies(found) == [goodbye({P: 9})]
 
 
 def test_a_goodbye_waits_for_the_commit_in_flight() -> None:
-    consumer, _ = obeyed(fresh(), write("t"))
+    consumer, _ = handled(fresh(), write("t"))
     consumer, actions = handover.drain(consumer)
-    assert actions == (StopWrite(("t",)),)
-    _, found = handover.written(consumer, {"t"})
-    assert said(found)[-1] == goodbye({})
+    assert actions == (StopWriter(("t",)),)
+    _, found = handover.writing_stopped(consumer, {"t"})
+    assert replies(found)[-1] == goodbye({})
 
 
-def test_who_leaves_and_writes_a_table_still_says_no_goodbye() -> None:
-    consumer, _ = obeyed(fresh(), write("t"), start({P: 3}))
+def test_a_leaving_consumer_that_still_writes_a_table_sends_no_goodbye() -> None:
+    consumer, _ = handled(fresh(), write("t"), start({P: 3}))
     consumer, _ = handover.leave(consumer)
-    _, actions = obeyed(consumer, stop(P))
-    assert said(actions) == [stopped(2, {P: 3})]
+    _, actions = handled(consumer, stop(P))
+    assert replies(actions) == [stopped(2, {P: 3})]
 
 
-def test_of_a_cut_nobody_is_told_an_offset_until_it_is_announced() -> None:
-    """Who takes over before that is to see the cut, too."""
-    consumer, _ = obeyed(fresh(), start({P: 3}))
-    consumer = handover.moved(handover.staging(consumer, {P: 9}), P, 2, cut=True)
-    consumer, _ = handover.announced(consumer, [P])
+def test_the_old_offset_is_reported_until_a_cut_is_announced() -> None:
+    """A new owner that takes over before that must detect the cut itself."""
+    consumer, _ = handled(fresh(), start({P: 3}))
+    consumer = handover.offset_reset(handover.staging_started(consumer, {P: 9}), P, 2, cut=True)
+    consumer, _ = handover.file_announced(consumer, [P])
     assert consumer.next_offsets() == {P: 3}
-    consumer, _ = handover.announced(handover.staging(consumer, {P: 4}), [P])
+    consumer, _ = handover.file_announced(handover.staging_started(consumer, {P: 4}), [P])
     assert consumer.next_offsets() == {P: 4}

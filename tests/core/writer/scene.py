@@ -1,33 +1,33 @@
-"""A writer with its table in a few lines: what it asks is answered by hand, or as by a real one."""
+"""A table's writer whose requests the test completes, and short builders of its inputs."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from binwright.core.messages import OffsetRange, Staged
 from binwright.core.model import Slot, TopicPartition
-from binwright.core.ports import Commit, Table
+from binwright.core.ports.lake import Commit, Table
+from binwright.core.protocol.staged import OffsetRange, Staged
 from binwright.core.writer import machine
 from binwright.core.writer.landing import Landing
-from binwright.core.writer.machine import Writer
+from binwright.core.writer.phases import Writer
 from binwright.core.writer.requests import (
     Append,
-    AskKafka,
     Claim,
     Committed,
     Effect,
-    Facts,
+    HistoryRead,
     Outcome,
+    QueryKafka,
     ReadHistory,
     Request,
-    Told,
-    WriterRules,
+    TopicState,
+    WriterConfig,
 )
 from binwright.core.writer.stamp import Stamp
 
 TOPIC, ID = "orders", "id-1"
 TABLE = Table(topic=TOPIC, group="g", cluster="c")
-RULES = WriterRules(table=TABLE, writer="me", term=7)
+CONFIG = WriterConfig(table=TABLE, writer="me", term=7)
 CREATED = Commit(0, None)
 EFFECT = TypeVar("EFFECT")
 
@@ -97,23 +97,23 @@ def history(*stamps: Stamp | str | None) -> list[Commit]:
     return [Commit(version, text) for version, text in enumerate(texts)][::-1]
 
 
-def facts(
+def topic_state(
     bounds: Mapping[int, tuple[int, int]] | None = None,
     topic_id: str | None = ID,
     landing_id: str | None = "landing-1",
     landing_end: int | None = None,
-) -> Facts:
-    return Facts(topic_id, bounds or {0: (0, 10)}, landing_id, landing_end)
+) -> TopicState:
+    return TopicState(topic_id, bounds or {0: (0, 10)}, landing_id, landing_end)
 
 
 class Scene:
-    """One writer, the time, and what it has caused."""
+    """One writer, the time, and its effects so far."""
 
-    def __init__(self, rules: WriterRules = RULES) -> None:
-        self.writer = Writer(rules)
+    def __init__(self, config: WriterConfig = CONFIG) -> None:
+        self.writer = Writer(config)
         self.now = 0.0
         self.effects: list[Effect] = []
-        self.heard = 0
+        self.next_offset = 0
 
     @property
     def landing(self) -> Landing:
@@ -124,29 +124,29 @@ class Scene:
     def committed(self) -> dict[int, int]:
         return dict(self.landing.chain.committed)
 
-    def ask(self, after_s: float = 0.0) -> Request | None:
+    def next_request(self, after_s: float = 0.0) -> Request | None:
         self.now += after_s
-        self.writer, wanted = machine.request(self.writer, self.now)
+        self.writer, wanted = machine.next_request(self.writer, self.now)
         return wanted
 
-    def answer(self, outcome: Outcome) -> list[Effect]:
-        self.writer, effects = machine.answered(self.writer, outcome, self.now)
+    def complete(self, outcome: Outcome) -> list[Effect]:
+        self.writer, effects = machine.apply_outcome(self.writer, outcome, self.now)
         self.effects += effects
         return list(effects)
 
-    def hear(self, staged: Staged, offset: int | None = None) -> list[Effect]:
-        offset = self.heard if offset is None else offset
-        self.heard = offset + 1
-        self.writer, effects = machine.heard(self.writer, offset, staged, self.now)
+    def announce(self, staged: Staged, offset: int | None = None) -> list[Effect]:
+        offset = self.next_offset if offset is None else offset
+        self.next_offset = offset + 1
+        self.writer, effects = machine.apply_announcement(self.writer, offset, staged, self.now)
         self.effects += effects
         return list(effects)
 
     def appends(self, after_s: float = 10.0) -> Append:
-        """Let time pass until a commit is asked for, with nothing new from Kafka."""
-        wanted = self.ask(after_s)
-        if isinstance(wanted, AskKafka):
-            self.answer(Committed())  # no facts: asked again later
-            wanted = self.ask()
+        """Let time pass until the writer requests a commit, without a reply from Kafka."""
+        wanted = self.next_request(after_s)
+        if isinstance(wanted, QueryKafka):
+            self.complete(Committed())  # not a topic state: Kafka is asked again later
+            wanted = self.next_request()
         assert isinstance(wanted, Append), wanted
         return wanted
 
@@ -155,30 +155,30 @@ class Scene:
         self.writer = replace(self.writer, phase=phase)
 
 
-def caused(effects: list[Effect], kind: type[EFFECT]) -> list[EFFECT]:
+def effects_of(effects: list[Effect], kind: type[EFFECT]) -> list[EFFECT]:
     return [effect for effect in effects if isinstance(effect, kind)]
 
 
-def claimed(rules: WriterRules = RULES) -> Scene:
+def claimed(config: WriterConfig = CONFIG) -> Scene:
     """Return a writer whose claim of epoch 1 is committed, on a table that is new."""
-    scene = Scene(rules)
-    assert isinstance(scene.ask(), ReadHistory)
-    scene.answer(Told([CREATED], complete=True))
-    assert isinstance(scene.ask(), Claim)
-    scene.answer(Committed())
+    scene = Scene(config)
+    assert isinstance(scene.next_request(), ReadHistory)
+    scene.complete(HistoryRead([CREATED], complete=True))
+    assert isinstance(scene.next_request(), Claim)
+    scene.complete(Committed())
     return scene
 
 
 def landing(
-    bounds: Mapping[int, tuple[int, int]] | None = None, rules: WriterRules = RULES
+    bounds: Mapping[int, tuple[int, int]] | None = None, config: WriterConfig = CONFIG
 ) -> Scene:
-    """Return a writer of a new table that has said in a stamp where it begins."""
-    scene = claimed(rules)
-    assert isinstance(scene.ask(), AskKafka)
-    scene.answer(facts(bounds))
-    assert isinstance(scene.ask(), ReadHistory)
-    scene.answer(Told(history(None, claim(1, "me")), complete=True))
-    assert isinstance(scene.ask(), Append)
-    scene.answer(Committed())
+    """Return a writer of a new table whose first stamp has fixed where partitions begin."""
+    scene = claimed(config)
+    assert isinstance(scene.next_request(), QueryKafka)
+    scene.complete(topic_state(bounds))
+    assert isinstance(scene.next_request(), ReadHistory)
+    scene.complete(HistoryRead(history(None, claim(1, "me")), complete=True))
+    assert isinstance(scene.next_request(), Append)
+    scene.complete(Committed())
     scene.effects.clear()
     return scene

@@ -1,12 +1,12 @@
-"""Whatever is announced, in whatever order and pieces: each offset lands exactly once, in order."""
+"""For any order and division of announcements each offset lands exactly once, in order."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from binwright.core.writer.chain import (
-    Announced,
+    Announcement,
     Chain,
-    announce,
+    add_announcement,
     landed,
     next_batch,
     without_files,
@@ -19,7 +19,7 @@ PARTITIONS, END = 2, 8
 
 @st.composite
 def ranges(draw: st.DrawFn) -> dict[int, tuple[int, int]]:
-    """Return part of some partitions."""
+    """Return a range in each of some partitions."""
     found = {}
     for partition in draw(st.sets(st.integers(0, PARTITIONS - 1), min_size=1)):
         first = draw(st.integers(0, END - 1))
@@ -28,7 +28,7 @@ def ranges(draw: st.DrawFn) -> dict[int, tuple[int, int]]:
 
 
 def covering(cuts: list[set[int]]) -> list[dict[int, tuple[int, int]]]:
-    """Return ranges that make up every partition, broken where told."""
+    """Return ranges that cover every partition, split at these offsets."""
     return [
         {partition: (first, end)}
         for partition, at in enumerate(cuts)
@@ -43,20 +43,20 @@ BREAKS = st.lists(st.sets(st.integers(1, END - 1)), min_size=PARTITIONS, max_siz
 @given(BREAKS, st.lists(ranges(), max_size=4), st.data())
 def test_every_offset_lands_exactly_once(
     breaks: list[set[int]],
-    besides: list[dict[int, tuple[int, int]]],
+    extra: list[dict[int, tuple[int, int]]],
     data: st.DataObject,
 ) -> None:
-    """Every offset is announced at least once, some oftener, in any order, between any commits."""
-    files = [*covering(breaks), *besides]
+    """Every offset is announced at least once, in any order, between any commits."""
+    files = [*covering(breaks), *extra]
     order = data.draw(st.permutations(range(len(files))))
     most = data.draw(st.integers(1, 5))
     chain = Chain(topic_id=ID, committed=dict.fromkeys(range(PARTITIONS), 0))
     rows: dict[int, list[int]] = {p: [] for p in range(PARTITIONS)}
     deleted: set[str] = set()
     for offset, number in enumerate(order):
-        announced = Announced(offset, staged(f"f{number}", files[number]), offset)
-        chain, over = announce(chain, announced)
-        deleted |= set(over)
+        announced = Announcement(offset, staged(f"f{number}", files[number]), offset)
+        chain, finished = add_announcement(chain, announced)
+        deleted |= set(finished)
         if data.draw(st.booleans()):
             chain = _commit(chain, most, rows, deleted)
     while next_batch(chain, 10_000, most) is not None:
@@ -80,26 +80,26 @@ def _commit(chain: Chain, most: int, rows: dict[int, list[int]], deleted: set[st
         rows[partition] += range(first, end)
     assert {p: before[p] for p in batch.ends} == batch.ends
     assert deleted.isdisjoint(batch.files)
-    chain, over = landed(chain, then)
-    deleted |= set(over)
+    chain, finished = landed(chain, then)
+    deleted |= set(finished)
     return chain
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(ranges(), min_size=1, max_size=6), st.data())
-def test_what_is_lost_is_read_again_from_what_is_committed(
+def test_lost_files_are_read_again_from_the_committed_offsets(
     files: list[dict[int, tuple[int, int]]], data: st.DataObject
 ) -> None:
-    """Staging is a cache: after any loss, one file from `committed` on lands all that is left."""
+    """After any loss of files, one file from `committed` on lands all the rest."""
     chain = Chain(topic_id=ID, committed=dict.fromkeys(range(PARTITIONS), 0))
     rows: dict[int, list[int]] = {p: [] for p in range(PARTITIONS)}
     for offset, some in enumerate(files):
-        chain, _ = announce(chain, Announced(offset, staged(f"f{offset}", some), offset))
+        chain, _ = add_announcement(chain, Announcement(offset, staged(f"f{offset}", some), offset))
     lost = data.draw(st.sets(st.sampled_from([f"f{n}" for n in range(len(files))])))
     chain, again = without_files(chain, lost)
     assert all(chain.committed[p] == offset for p, offset in again.items())
     whole = {p: (offset, END) for p, offset in chain.committed.items()}
-    chain, _ = announce(chain, Announced(len(files), staged("again", whole), 0))
+    chain, _ = add_announcement(chain, Announcement(len(files), staged("again", whole), 0))
     while next_batch(chain, 10_000) is not None:
         chain = _commit(chain, 1_000, rows, set())
     assert rows == {p: list(range(END)) for p in range(PARTITIONS)}

@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql.connect.session import SparkSession
-from tests.integration.audit.place import (
-    Place,
-)
+from tests.integration.audit.place import Place
 
 
 @pytest.fixture(scope="module")

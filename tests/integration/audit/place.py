@@ -10,16 +10,16 @@ import pyarrow as pa
 from aiokafka import AIOKafkaProducer
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
-from tests.integration.topics import created
+from tests.integration.topics import create_topic
 
 from binwright.core.writer.stamp import Stamp
-from binwright.lab.audit import AuditResult, audit
-from binwright.shell.broker import Cluster
-from binwright.shell.settings import KafkaSettings, LakeSettings
+from binwright.kafka.client import ClusterClient
+from binwright.ops.audit.audit import AuditResult, audit
+from binwright.runtime.settings import KafkaSettings, LakeSettings
 
 RECORDS = 50
 # The table lacks nothing of the first; what is wrong with the others, their names say.
-WHOLE, HOLES, TAIL, DOUBLES, RETENTION, TRANSACTIONS, BEYOND, EMPTY, STRANGE = range(9)
+WHOLE, MISSING, TAIL, DOUBLES, RETENTION, TRANSACTIONS, BEYOND, EMPTY, STRANGE = range(9)
 EARLIER = datetime(2024, 5, 1, tzinfo=UTC)
 HEADER = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
 FIELDS: "list[pa.Field[Any]]" = [
@@ -64,7 +64,7 @@ class Place:
 
     async def stamp(self, committed: Mapping[int, int], **more: Any) -> str:
         """Return what the table's writer says of a commit about the topic as it is now."""
-        async with Cluster(self.kafka) as cluster:
+        async with ClusterClient(self.kafka) as cluster:
             topic_id = await cluster.topic_id(self.topic)
         return Stamp(
             group="g",
@@ -86,7 +86,7 @@ class Place:
 
     async def create(self, partitions: int, **config: str) -> None:
         """Create the topic; once Kafka has deleted one of this name, if it is just doing so."""
-        await created(self.kafka, self.topic, partitions, config=config)
+        await create_topic(self.kafka, self.topic, partitions, config=config)
 
     async def delete(self) -> None:
         async with admin_of(self.kafka.bootstrap_servers) as admin:

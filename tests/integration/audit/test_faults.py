@@ -10,7 +10,7 @@ from tests.integration.audit.place import (
     BEYOND,
     DOUBLES,
     EMPTY,
-    HOLES,
+    MISSING,
     RECORDS,
     RETENTION,
     STRANGE,
@@ -21,10 +21,10 @@ from tests.integration.audit.place import (
 )
 
 from binwright.core.errors import TopicMissing
-from binwright.lab.audit import AuditResult, PartitionAudit, audit
-from binwright.lab.freshness import freshness
-from binwright.lab.ranges import Range
-from binwright.shell.settings import LakeSettings
+from binwright.ops.audit.audit import AuditResult, PartitionAudit, audit
+from binwright.ops.audit.ranges import Range
+from binwright.ops.audit.row_ages import freshness
+from binwright.runtime.settings import LakeSettings
 
 pytestmark = pytest.mark.integration
 
@@ -46,7 +46,7 @@ def place(
     place.land(
         {
             WHOLE: everything[:30],
-            HOLES: sorted({*everything} - {0, 10, 11, 12, 20}),
+            MISSING: sorted({*everything} - {0, 10, 11, 12, 20}),
             TAIL: everything[:45],
             DOUBLES: everything,
             RETENTION: [*range(10), *range(20, RECORDS)],
@@ -69,7 +69,7 @@ def found(result: AuditResult) -> dict[int, PartitionAudit]:
     return {partition.partition: partition for partition in result.tables[0].partitions}
 
 
-async def test_what_is_wrong_is_told_line_by_line(place: Place, result: AuditResult) -> None:
+async def test_faults_are_reported_line_by_line(place: Place, result: AuditResult) -> None:
     assert not result.clean
     assert result.faults() == (
         f"{place.topic}-1: 5 missing (0, 10-12, 20)",
@@ -89,26 +89,30 @@ async def test_a_partition_with_everything_once_is_clean(found: dict[int, Partit
     assert (whole.rows, whole.first, whole.last) == (RECORDS, 0, RECORDS - 1)
 
 
-async def test_holes_are_listed(found: dict[int, PartitionAudit]) -> None:
-    holes = found[HOLES]
+async def test_missing_ranges_are_listed(found: dict[int, PartitionAudit]) -> None:
+    missing = found[MISSING]
 
-    assert holes.lost == 5
-    assert holes.lost_ranges == (Range(0, 0), Range(10, 12), Range(20, 20))
-    assert (holes.unread, holes.surplus, holes.beyond) == (0, 0, 0)
+    assert missing.lost == 5
+    assert missing.lost_ranges == (Range(0, 0), Range(10, 12), Range(20, 20))
+    assert (missing.unread, missing.surplus, missing.beyond) == (0, 0, 0)
 
 
-async def test_a_missing_tail_is_a_hole_up_to_the_end(found: dict[int, PartitionAudit]) -> None:
+async def test_a_missing_tail_is_a_missing_range_up_to_the_end(
+    found: dict[int, PartitionAudit],
+) -> None:
     assert found[TAIL].lost_ranges == (Range(45, 49),)
 
 
-async def test_doubles_are_rows_too_many(found: dict[int, PartitionAudit]) -> None:
+async def test_doubled_rows_are_surplus_rows(found: dict[int, PartitionAudit]) -> None:
     doubles = found[DOUBLES]
 
     assert (doubles.rows, doubles.surplus, doubles.doubles) == (RECORDS + 3, 3, (3, 4))
     assert (doubles.lost, doubles.unread) == (0, 0)
 
 
-async def test_what_retention_took_since_is_not_missed(found: dict[int, PartitionAudit]) -> None:
+async def test_landed_records_that_retention_deleted_are_not_missing(
+    found: dict[int, PartitionAudit],
+) -> None:
     kept = found[RETENTION]
 
     assert (kept.start, kept.first, kept.rows) == (20, 0, 40)
@@ -133,7 +137,7 @@ async def test_markers_and_aborted_records_need_no_row(found: dict[int, Partitio
     assert (settled.lost_ranges, settled.unread) == ((Range(62, 62),), 0)
 
 
-async def test_rows_that_the_topic_has_not_come_to_are_told(
+async def test_rows_beyond_the_end_of_the_topic_are_reported(
     found: dict[int, PartitionAudit],
 ) -> None:
     assert (found[BEYOND].beyond, found[BEYOND].lost) == (2, 0)
@@ -144,7 +148,7 @@ async def test_a_partition_without_records_lacks_none(found: dict[int, Partition
     assert (found[EMPTY].rows, found[EMPTY].first, found[EMPTY].clean) == (0, None, True)
 
 
-async def test_who_reads_uncommitted_should_have_landed_aborted_records(place: Place) -> None:
+async def test_a_group_that_reads_uncommitted_must_land_aborted_records(place: Place) -> None:
     (table,) = (await place.audit(isolation="read_uncommitted")).tables
 
     assert table.partitions[TRANSACTIONS].lost_ranges == (Range(56, 60), Range(62, 62))
@@ -168,7 +172,7 @@ async def test_without_a_table_everything_is_missing(place: Place, lake: Path) -
     assert not result.clean
 
 
-async def test_a_topic_that_is_not_there_is_told(place: Place) -> None:
+async def test_a_topic_that_does_not_exist_is_reported(place: Place) -> None:
     with pytest.raises(TopicMissing, match=r"there is no topic audit\.none"):
         await audit(["audit.none"], place.kafka, place.lake)
 
@@ -198,7 +202,7 @@ async def test_ages_are_those_at_the_commit(
     assert (rewritten.rows, rewritten.undated, rewritten.p50_s) == (0, 50, None)
 
 
-async def test_a_table_that_is_not_there_has_no_ages(place: Place) -> None:
+async def test_a_table_that_does_not_exist_has_no_ages(place: Place) -> None:
     (fresh,) = await freshness(["none"], place.lake)
 
     assert (fresh.rows, fresh.undated, fresh.p99_s) == (0, 0, None)

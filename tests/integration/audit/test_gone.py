@@ -4,12 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 from aiokafka import AIOKafkaProducer
-from tests.integration.audit.place import (
-    RECORDS,
-    Place,
-)
+from tests.integration.audit.place import RECORDS, Place
 
-from binwright.lab.ranges import Range
+from binwright.ops.audit.ranges import Range
 
 pytestmark = pytest.mark.integration
 
@@ -17,7 +14,7 @@ pytestmark = pytest.mark.integration
 # --- records that were gone before they landed -------------------------------------------------
 
 
-async def test_what_retention_took_before_it_was_read_is_lost(fresh: Place) -> None:
+async def test_records_that_retention_deleted_unread_are_lost(fresh: Place) -> None:
     await fresh.create(2)
     await fresh.produce(0, 1)
     await fresh.forget(0, 30)
@@ -30,7 +27,7 @@ async def test_what_retention_took_before_it_was_read_is_lost(fresh: Place) -> N
     )
 
 
-async def test_what_was_gone_before_anything_landed_is_lost_if_a_stamp_says_where_it_began(
+async def test_records_deleted_before_the_first_commit_are_lost_if_a_stamp_names_the_beginning(
     fresh: Place,
 ) -> None:
     await fresh.create(1)
@@ -51,9 +48,12 @@ async def test_what_is_gone_behind_what_has_landed_may_be_staged_and_still_land(
     await fresh.produce(0)
     fresh.land({0: range(20)})
     await fresh.forget(0, RECORDS)
-    (table,) = (await fresh.audit()).tables
+    result = await fresh.audit()
 
-    assert table.clean
+    assert result.clean
+    assert result.tables[0].partitions[0].not_landed == RECORDS - 20
+    (remark,) = result.remarks()
+    assert remark.startswith(f"{fresh.topic}: {RECORDS - 20} offsets are gone from the topic and")
 
 
 async def test_compaction_may_take_records_so_what_is_gone_vanishes_unless_asked_strictly(
@@ -75,7 +75,7 @@ async def test_compaction_may_take_records_so_what_is_gone_vanishes_unless_asked
 # --- topics made anew, logs that were cut ------------------------------------------------------
 
 
-async def made_anew(place: Place, old: Sequence[int], new: Sequence[int]) -> None:
+async def recreated(place: Place, old: Sequence[int], new: Sequence[int]) -> None:
     """Land these offsets of a topic, and of the one that follows it; both have all of them."""
     await place.create(2)
     await place.produce(0)
@@ -88,7 +88,7 @@ async def made_anew(place: Place, old: Sequence[int], new: Sequence[int]) -> Non
 
 
 async def test_rows_of_an_earlier_topic_are_not_doubled(fresh: Place) -> None:
-    await made_anew(fresh, range(RECORDS), range(RECORDS))
+    await recreated(fresh, range(RECORDS), range(RECORDS))
     result = await fresh.audit()
     (part,) = result.tables[0].partitions
 
@@ -100,14 +100,14 @@ async def test_rows_of_an_earlier_topic_are_not_doubled(fresh: Place) -> None:
 
 
 async def test_rows_of_an_earlier_topic_stand_in_for_none_of_this_one(fresh: Place) -> None:
-    await made_anew(fresh, range(RECORDS), range(10, RECORDS))
+    await recreated(fresh, range(RECORDS), range(10, RECORDS))
     (table,) = (await fresh.audit()).tables
 
     assert table.faults() == (f"{fresh.topic}-0: 10 missing (0-9)",)
 
 
-async def test_what_is_doubled_within_either_topic_is_told_apart(fresh: Place) -> None:
-    await made_anew(fresh, [*range(RECORDS), 7], [*range(RECORDS), 3])
+async def test_what_is_doubled_within_either_topic_is_reported_apart(fresh: Place) -> None:
+    await recreated(fresh, [*range(RECORDS), 7], [*range(RECORDS), 3])
     (table,) = (await fresh.audit()).tables
 
     assert table.faults() == (f"{fresh.topic}-0: 1 too many (3)",)
@@ -115,7 +115,7 @@ async def test_what_is_doubled_within_either_topic_is_told_apart(fresh: Place) -
 
 
 async def test_compaction_mixes_files_and_changes_nothing(fresh: Place) -> None:
-    await made_anew(fresh, range(RECORDS), range(RECORDS))
+    await recreated(fresh, range(RECORDS), range(RECORDS))
     fresh.sql("OPTIMIZE {}")
     fresh.land({0: [1]}, stamp=await fresh.stamp({0: RECORDS}))
     (table,) = (await fresh.audit()).tables
@@ -124,8 +124,8 @@ async def test_compaction_mixes_files_and_changes_nothing(fresh: Place) -> None:
     assert table.partitions[0].earlier == RECORDS
 
 
-async def test_rows_that_can_no_longer_be_told_apart_are_unchecked(fresh: Place) -> None:
-    await made_anew(fresh, range(RECORDS), range(RECORDS))
+async def test_rows_of_an_unknown_log_are_unchecked(fresh: Place) -> None:
+    await recreated(fresh, range(RECORDS), range(RECORDS))
     before = fresh.files()
     fresh.sql("OPTIMIZE {}")
     for file in before:  # as VACUUM does a week later
@@ -137,7 +137,7 @@ async def test_rows_that_can_no_longer_be_told_apart_are_unchecked(fresh: Place)
     assert "rows of earlier logs cannot be told apart: version 0 of the table" in table.faults()[0]
 
 
-async def test_a_topic_made_anew_of_which_nothing_has_landed_is_missing_whole(fresh: Place) -> None:
+async def test_a_topic_recreated_of_which_nothing_has_landed_is_missing_whole(fresh: Place) -> None:
     await fresh.create(1)
     await fresh.produce(0)
     fresh.land({0: range(RECORDS)}, stamp=await fresh.stamp({0: RECORDS}))

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.integration.bus.hands import DEADLINE_S, settings
+from tests.integration.bus.broker_helpers import DEADLINE_S, settings
 
-from binwright.shell.bus import KafkaBus
+from binwright.kafka.bus import KafkaBus
 
 
 @pytest.fixture

@@ -7,13 +7,19 @@ from random import Random
 import pytest
 from aiokafka import TopicPartition
 from pydantic import SecretStr
-from tests.integration.bus.hands import DEADLINE_S, administered, cut_off, read, settings
+from tests.integration.bus.broker_helpers import (
+    DEADLINE_S,
+    admin_client,
+    delete_records_before,
+    read,
+    settings,
+)
 
 from binwright.core.errors import BrokerUnavailable, RecordTooLarge, TopicMissing
-from binwright.core.ports import Bus, Reader
-from binwright.embedded.broker import run_broker
-from binwright.shell.bus import KafkaBus
-from binwright.shell.settings import KafkaSettings
+from binwright.core.ports.kafka import Bus, Reader
+from binwright.embedded.kafka.broker import run_broker
+from binwright.kafka.bus import KafkaBus
+from binwright.runtime.settings import KafkaSettings
 
 pytestmark = pytest.mark.integration
 
@@ -54,21 +60,21 @@ async def test_readers_are_independent_and_wait_for_news(bus: Bus, topic: str) -
     await second.close()
 
 
-async def test_a_topic_that_is_not_there_is_told(bus: KafkaBus, topic: str) -> None:
+async def test_a_topic_that_does_not_exist_is_reported(bus: KafkaBus, topic: str) -> None:
     for call in (bus.publish(topic, 0, b"k", b"v"), bus.end(topic, 0), bus.reader(topic, 0, 0)):
         with pytest.raises(TopicMissing, match=topic):
             await call
     assert await bus.partitions(topic) == 0
 
 
-async def test_a_partition_that_is_not_there_is_told(bus: Bus, topic: str) -> None:
+async def test_a_partition_that_does_not_exist_is_reported(bus: Bus, topic: str) -> None:
     await bus.ensure(topic, 1, {})
     for call in (bus.publish(topic, 1, b"k", b"v"), bus.end(topic, 1), bus.reader(topic, 1, 0)):
         with pytest.raises(TopicMissing, match=f"{topic}-1"):
             await call
 
 
-async def test_an_offset_beyond_the_end_is_told(bus: Bus, topic: str) -> None:
+async def test_an_offset_beyond_the_end_is_reported(bus: Bus, topic: str) -> None:
     await bus.ensure(topic, 1, {})
     with pytest.raises(TopicMissing, match="ends at 0"):
         await bus.reader(topic, 0, 7)
@@ -79,37 +85,37 @@ async def test_a_reader_begins_at_the_oldest_record_there_is(
 ) -> None:
     await bus.ensure(topic, 1, {})
     await asyncio.gather(*(bus.publish(topic, 0, b"k", b"v") for _ in range(3)))
-    await cut_off(broker, topic, 2)
+    await delete_records_before(broker, topic, 2)
     reader = await bus.reader(topic, 0, 0)
     assert [r.offset for r in await read(reader, 1)] == [2]
     await reader.close()
 
 
-async def test_a_reader_that_retention_overtook_skips_what_is_gone(
+async def test_a_reader_skips_records_that_retention_deleted(
     broker: str, bus: KafkaBus, topic: str
 ) -> None:
     await bus.ensure(topic, 1, {})
     reader = await bus.reader(topic, 0, 0)
     await asyncio.gather(*(bus.publish(topic, 0, b"k", b"v") for _ in range(3)))
     await read(reader, 3)
-    await cut_off(broker, topic, 2)
+    await delete_records_before(broker, topic, 2)
     reader._next = 0  # as if it had been away since the beginning
     reader._shared.seek(TopicPartition(topic, 0), 0)
     assert [r.offset for r in await read(reader, 1)] == [2]
     await reader.close()
 
 
-async def test_a_reader_tells_that_its_topic_was_made_anew(
+async def test_a_reader_reports_that_its_topic_was_recreated(
     broker: str, bus: Bus, topic: str
 ) -> None:
     await bus.ensure(topic, 1, {})
     reader = await bus.reader(topic, 0, await bus.publish(topic, 0, b"k", b"v") + 1)
-    async with administered(broker) as admin:
+    async with admin_client(broker) as admin:
         await admin.delete_topics([topic])
         while await bus.partitions(topic):  # noqa: ASYNC110 - a broker calls nobody back
             await asyncio.sleep(0.05)
         await bus.ensure(topic, 1, {})
-    with pytest.raises(TopicMissing, match="made anew"):
+    with pytest.raises(TopicMissing, match="was recreated"):
         await read(reader, 1)
     await reader.close()
 
@@ -123,20 +129,24 @@ async def test_a_topic_grows_and_never_shrinks(bus: Bus, topic: str) -> None:
     assert await bus.publish(topic, 7, b"k", b"v") == 0  # the producer knew five
 
 
-async def test_everybody_may_create_at_once(broker: str, bus: Bus, topic: str) -> None:
+async def test_several_processes_may_create_a_topic_at_once(
+    broker: str, bus: Bus, topic: str
+) -> None:
     async with KafkaBus(settings(broker)) as other:
         await asyncio.gather(*(b.ensure(topic, 3, {}) for b in (bus, other) * 3))
         assert await other.partitions(topic) == 3
 
 
-async def test_a_refused_topic_says_why(broker: str, topic: str) -> None:
+async def test_a_refused_topic_is_reported_with_the_reason(broker: str, topic: str) -> None:
     kafka = settings(broker).model_copy(update={"replication_factor": 3})
     async with KafkaBus(kafka) as bus:
         with pytest.raises(BrokerUnavailable, match="InvalidReplicationFactor"):
             await bus.ensure(topic, 1, {})
 
 
-async def test_an_unknown_setting_of_a_topic_says_why(bus: Bus, topic: str) -> None:
+async def test_an_unknown_setting_of_a_topic_is_reported_with_the_reason(
+    bus: Bus, topic: str
+) -> None:
     with pytest.raises(BrokerUnavailable, match="no\\.such\\.thing"):
         await bus.ensure(topic, 1, {"no.such.thing": "1"})
 
@@ -161,9 +171,9 @@ async def test_an_unreachable_broker_is_named_with_what_to_check() -> None:
     with pytest.raises(BrokerUnavailable) as caught:
         async with KafkaBus(kafka):
             pass
-    told = str(caught.value)
-    assert all(word in told for word in ("127.0.0.1:9", "bootstrap_servers", "ann", "PLAIN"))
-    assert "xyzzy" not in told
+    result = str(caught.value)
+    assert all(word in result for word in ("127.0.0.1:9", "bootstrap_servers", "ann", "PLAIN"))
+    assert "xyzzy" not in result
 
 
 async def test_asking_about_a_topic_never_creates_it(tmp_path: Path, topic: str) -> None:
@@ -198,7 +208,7 @@ async def test_a_broker_restart_passes_silently(tmp_path: Path, topic: str) -> N
     assert values == [b"before", b"during", b"after"]
 
 
-async def test_a_long_outage_is_told_and_then_forgotten(tmp_path: Path, topic: str) -> None:
+async def test_a_long_outage_is_reported_and_then_forgotten(tmp_path: Path, topic: str) -> None:
     async with (
         asyncio.timeout(DEADLINE_S),
         run_broker(tmp_path) as running,
@@ -239,7 +249,7 @@ async def test_closing_does_not_wait_for_a_broker_that_is_gone(tmp_path: Path, t
             await bus.publish(topic, 0, b"k", b"never landed")
 
 
-async def test_closing_readers_while_the_broker_goes_away_cancels_nobody(
+async def test_closing_readers_while_the_broker_goes_away_cancels_no_task(
     tmp_path: Path, topic: str
 ) -> None:
     """A reign that ends in that moment must end by its own reason."""
@@ -262,7 +272,7 @@ async def test_closing_readers_while_the_broker_goes_away_cancels_nobody(
         assert await asyncio.gather(*closing, return_exceptions=True) == [None] * len(readers)
 
 
-async def test_a_topic_tells_how_it_is_set_up(bus: Bus, topic: str) -> None:
+async def test_a_topic_is_described(bus: Bus, topic: str) -> None:
     await bus.ensure(topic, 2, {"cleanup.policy": "compact"})
     facts = await bus.describe(topic, ["cleanup.policy", "unclean.leader.election.enable"])
     assert facts.config == {"cleanup.policy": "compact", "unclean.leader.election.enable": "false"}

@@ -4,15 +4,16 @@ import asyncio
 from random import Random
 
 import pytest
-from tests.integration.bus.hands import administered, read
+from tests.integration.bus.broker_helpers import admin_client, read
 
 from binwright.core import model as data
-from binwright.core import wire
 from binwright.core.errors import TopicMissing
-from binwright.core.messages import Accepted, Approved, Inbound
-from binwright.core.ports import Bus, Record
-from binwright.shell.bus import KafkaBus
-from binwright.shell.letters import Decoder, post
+from binwright.core.ports.kafka import Bus, Record
+from binwright.core.protocol import wire
+from binwright.core.protocol.messages import Inbound
+from binwright.core.protocol.plans import Accepted, Approved
+from binwright.kafka.bus import KafkaBus
+from binwright.kafka.control_records import Decoder, publish_message
 
 pytestmark = pytest.mark.integration
 
@@ -35,17 +36,17 @@ async def test_a_topic_of_small_records_takes_a_message_in_smaller_parts(
 
 async def there_and_back(bus: Bus, topic: str, message: Inbound) -> bool:
     """Whether all that is read back is this message, at the offset that its sender was told."""
-    last = await post(bus, topic, 0, message)
+    last = await publish_message(bus, topic, 0, message)
     reader = await bus.reader(topic, 0, 0)
     records: list[Record] = []
     while reader.position <= last:
         records += await reader.read(1.0)
     await reader.close()
-    found = list(Decoder(wire.decode_inbound).readable(records))
-    return [(record.offset, said) for record, said in found] == [(last, message)]
+    found = list(Decoder(wire.decode_inbound).decode(records))
+    return [(record.offset, sent) for record, sent in found] == [(last, message)]
 
 
-async def test_many_readers_have_one_client_and_each_its_own_place(bus: KafkaBus) -> None:
+async def test_many_readers_share_one_client_with_positions_of_their_own(bus: KafkaBus) -> None:
     """Readers come and go while others read; nobody misses a record or gets one twice."""
     random, topics = Random(7), [f"shared-{n}" for n in range(8)]
     await asyncio.gather(*(bus.ensure(name, 2, {}) for name in topics))
@@ -84,7 +85,7 @@ async def test_a_topic_that_is_deleted_stops_only_its_own_reader(
     await asyncio.gather(bus.ensure(topic, 1, {}), bus.ensure(f"{topic}-2", 1, {}))
     gone, well = await bus.reader(topic, 0, 0), await bus.reader(f"{topic}-2", 0, 0)
     assert bus.clients == 1
-    async with administered(broker) as admin:
+    async with admin_client(broker) as admin:
         await admin.delete_topics([topic])
     gone._patience_s = 2.0
     with pytest.raises(TopicMissing, match=topic):

@@ -10,7 +10,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from confluent_kafka import Producer
 
-from binwright.embedded.broker import Broker, run_broker
+from binwright.embedded.kafka.broker import Broker, run_broker
 
 pytestmark = pytest.mark.integration
 
@@ -67,12 +67,12 @@ async def test_records_outlive_a_stop_a_kill_and_a_new_broker(awkward: Path) -> 
 
 
 async def test_a_setting_of_the_callers_wins(tmp_path: Path) -> None:
-    said: list[str] = []
+    message: list[str] = []
     settings = {"auto.create.topics.enable": "true"}
-    async with run_broker(tmp_path, settings=settings, say=said.append) as broker:
+    async with run_broker(tmp_path, settings=settings, progress=message.append) as broker:
         # Not by aiokafka: where the intake is loaded, it asks brokers to make no topics.
         producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
         producer.produce("not-there", b"and made by this")
         assert await asyncio.to_thread(producer.flush, DEADLINE_S) == 0
-    assert said[0] == "starting the Kafka broker"
-    assert said[1].startswith("the Kafka broker is ready after ")
+    assert message[0] == "starting the Kafka broker"
+    assert message[1].startswith("the Kafka broker is ready after ")

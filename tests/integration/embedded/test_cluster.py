@@ -7,8 +7,8 @@ import psutil
 import pytest
 from pyspark.sql import SparkSession
 
-from binwright.embedded.cluster import run_cluster
-from binwright.embedded.spark import run_spark
+from binwright.embedded.spark.connect import run_spark
+from binwright.embedded.spark.standalone import run_spark_cluster
 
 pytestmark = pytest.mark.integration
 
@@ -51,7 +51,7 @@ async def both(home: Path) -> dict[str, psutil.Process]:
 async def test_a_table_is_written_by_executors_of_both_workers(tmp_path: Path) -> None:
     home = tmp_path / "a b" / "cluster"
     async with (
-        run_cluster(home, workers=2, cores_each=1) as master,
+        run_spark_cluster(home, workers=2, cores_each=1) as master,
         run_spark(tmp_path / "server", master=master) as server,
     ):
         running = await both(home)

@@ -9,9 +9,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from binwright.embedded.broker import run_broker
-from binwright.embedded.ports import reserved
-from binwright.embedded.spark import run_spark
+from binwright.embedded.kafka.broker import run_broker
+from binwright.embedded.process.ports import reserve_port
+from binwright.embedded.spark.connect import run_spark
 
 pytestmark = pytest.mark.integration
 
@@ -43,7 +43,7 @@ async def test_a_cancelled_start_leaves_no_process_port_or_directory(
     run: Run, log: str, tmp_path: Path
 ) -> None:
     home = tmp_path / "made" / "here"
-    with reserved() as port:
+    with reserve_port() as port:
         pass
 
     async def start() -> None:
@@ -58,7 +58,7 @@ async def test_a_cancelled_start_leaves_no_process_port_or_directory(
         await task
     assert not family(home)
     assert not home.parent.exists()
-    with reserved(port):
+    with reserve_port(port):
         pass
 
 

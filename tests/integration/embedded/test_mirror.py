@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from binwright.core.errors import EmbeddedError
-from binwright.embedded.ivy import ivy_fetch
-from binwright.embedded.jars import Artifact, ensure_jars
-from binwright.embedded.java import find_java
-from binwright.embedded.server import silent
+from binwright.embedded.java.installation import find_java
+from binwright.embedded.java.ivy import ivy_fetch
+from binwright.embedded.java.jars import Artifact, ensure_jars
+from binwright.embedded.process.server import no_progress
 
 pytestmark = pytest.mark.integration
 
@@ -20,9 +20,9 @@ GOOD = Artifact("org.x", "a_2.13", "1.0", "", len(CONTENT), hashlib.sha256(CONTE
 @pytest.fixture
 def mirror(tmp_path: Path) -> Path:
     """An Ivy settings file that names a directory as the only registry."""
-    shelf = tmp_path / "mirror" / "org" / "x" / "a_2.13" / "1.0"
-    shelf.mkdir(parents=True)
-    (shelf / GOOD.file_name).write_bytes(CONTENT)
+    mirror = tmp_path / "mirror" / "org" / "x" / "a_2.13" / "1.0"
+    mirror.mkdir(parents=True)
+    (mirror / GOOD.file_name).write_bytes(CONTENT)
     settings = tmp_path / "settings.xml"
     settings.write_text(
         '<ivysettings><settings defaultResolver="mirror"/><resolvers>'
@@ -34,7 +34,7 @@ def mirror(tmp_path: Path) -> Path:
 
 async def fetched(settings: Path, home: Path, *artifacts: Artifact) -> tuple[Path, ...]:
     environment = {"BINWRIGHT_IVY_SETTINGS": str(settings)}
-    fetch = ivy_fetch(await find_java(), "some", silent, environment)
+    fetch = ivy_fetch(await find_java(), "some", no_progress, environment)
     return await ensure_jars(artifacts, home, fetch, pause_s=0)
 
 
@@ -52,6 +52,6 @@ async def test_what_the_mirror_lacks_is_named_and_the_rest_is_kept(
     assert [path.name for path in (tmp_path / "jars").glob("*.jar")] == [GOOD.file_name]
 
 
-async def test_settings_that_are_not_there_are_told(tmp_path: Path) -> None:
+async def test_settings_that_do_not_exist_are_reported(tmp_path: Path) -> None:
     with pytest.raises(EmbeddedError, match="BINWRIGHT_IVY_SETTINGS names"):
         await fetched(tmp_path / "gone.xml", tmp_path / "jars", GOOD)

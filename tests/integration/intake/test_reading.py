@@ -6,101 +6,105 @@ import psutil
 import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import NewPartitions
-from tests.integration.intake.hands import (
+from tests.integration.intake.data_topic import (
     DEADLINE_S,
-    Hands,
-    fetched,
-    intake_of,
-    numbered,
+    DataTopic,
+    fetch_until,
+    new_intake,
+    numbered_values,
     values,
 )
 
 from binwright.core.errors import TopicMissing
 from binwright.core.model import TopicPartition
-from binwright.core.ports import Record
+from binwright.core.ports.kafka import Record
 
 pytestmark = pytest.mark.integration
 
 
-async def test_a_record_comes_whole(hands: Hands) -> None:
+async def test_a_record_is_returned_with_all_its_fields(data_topic: DataTopic) -> None:
     headers = [("a", b"1"), ("a", b""), ("b", b"\xff")]
-    await hands.producer.send_and_wait(
-        hands.topic, b"v", key=b"k", partition=1, timestamp_ms=1_234, headers=headers
+    await data_topic.producer.send_and_wait(
+        data_topic.topic, b"v", key=b"k", partition=1, timestamp_ms=1_234, headers=headers
     )
-    await hands.producer.send_and_wait(hands.topic, None, key=b"k", partition=1, timestamp_ms=1_235)
-    async with intake_of(hands) as intake:
-        await intake.start(hands.partition(1), 0)
-        found = await fetched(intake, lambda f: sum(map(len, f.values())) == 2)
+    await data_topic.producer.send_and_wait(
+        data_topic.topic, None, key=b"k", partition=1, timestamp_ms=1_235
+    )
+    async with new_intake(data_topic) as intake:
+        await intake.start(data_topic.partition(1), 0)
+        found = await fetch_until(intake, lambda f: sum(map(len, f.values())) == 2)
 
     assert found == {
-        hands.partition(1): [
+        data_topic.partition(1): [
             Record(0, 1_234, b"k", b"v", 0, tuple(headers)),
             Record(1, 1_235, b"k", None),
         ]
     }
 
 
-async def test_reading_begins_at_the_offset_given(hands: Hands) -> None:
-    await hands.produce(0, *numbered(10))
-    async with intake_of(hands) as intake:
-        await intake.start(hands.partition(0), 7)
+async def test_reading_begins_at_the_offset_given(data_topic: DataTopic) -> None:
+    await data_topic.produce(0, *numbered_values(10))
+    async with new_intake(data_topic) as intake:
+        await intake.start(data_topic.partition(0), 7)
 
-        assert await values(intake, hands.partition(0), 3) == [b"7", b"8", b"9"]
+        assert await values(intake, data_topic.partition(0), 3) == [b"7", b"8", b"9"]
 
 
-async def test_data_come_at_once_and_silence_ends_in_time(hands: Hands) -> None:
+async def test_data_come_at_once_and_silence_ends_in_time(data_topic: DataTopic) -> None:
     loop = asyncio.get_running_loop()
-    async with intake_of(hands) as intake:
-        await intake.start(hands.partition(0), 0)
+    async with new_intake(data_topic) as intake:
+        await intake.start(data_topic.partition(0), 0)
         begun = loop.time()
         assert not await intake.fetch(1_000, 0.3)
         assert loop.time() - begun < 5
 
         waiting = asyncio.create_task(intake.fetch(1_000, DEADLINE_S))
-        await hands.produce(0, b"x")
+        await data_topic.produce(0, b"x")
         assert [len(records) for records in (await waiting).values()] == [1]
         assert loop.time() - begun < DEADLINE_S
 
 
-async def test_the_first_fetch_needs_no_new_connection(hands: Hands) -> None:
+async def test_the_first_fetch_needs_no_new_connection(data_topic: DataTopic) -> None:
     """A partition that comes to a new consumer is not read by anybody meanwhile."""
-    port = int(hands.address.rpartition(":")[2])
+    port = int(data_topic.address.rpartition(":")[2])
     me = psutil.Process()
 
     def connected() -> set[int]:
         return {c.laddr.port for c in me.net_connections("tcp") if c.raddr and c.raddr.port == port}
 
-    await hands.produce(0, b"a")
-    async with intake_of(hands) as intake:
-        await intake.warm_up([hands.topic, "nowhere"])
+    await data_topic.produce(0, b"a")
+    async with new_intake(data_topic) as intake:
+        await intake.warm_up([data_topic.topic, "nowhere"])
         before = connected()
-        await intake.start(hands.partition(0), 0)
-        assert await values(intake, hands.partition(0), 1) == [b"a"]
+        await intake.start(data_topic.partition(0), 0)
+        assert await values(intake, data_topic.partition(0), 1) == [b"a"]
         assert connected() <= before
 
 
-async def test_nothing_that_was_fetched_ahead_is_returned_after_a_stop(hands: Hands) -> None:
-    await hands.produce(0, *numbered(100))
-    await hands.produce(1, *numbered(100))
-    async with intake_of(hands) as intake:
-        await intake.start(hands.partition(0), 0)
-        await intake.start(hands.partition(1), 0)
-        await fetched(intake, bool)  # something is buffered by now
-        intake.stop(hands.partition(0))
-        await hands.produce(1, b"last")
-        found = await fetched(
-            intake, lambda f: any(r.value == b"last" for r in f.get(hands.partition(1), ()))
+async def test_nothing_that_was_fetched_ahead_is_returned_after_a_stop(
+    data_topic: DataTopic,
+) -> None:
+    await data_topic.produce(0, *numbered_values(100))
+    await data_topic.produce(1, *numbered_values(100))
+    async with new_intake(data_topic) as intake:
+        await intake.start(data_topic.partition(0), 0)
+        await intake.start(data_topic.partition(1), 0)
+        await fetch_until(intake, bool)  # something is buffered by now
+        intake.stop(data_topic.partition(0))
+        await data_topic.produce(1, b"last")
+        found = await fetch_until(
+            intake, lambda f: any(r.value == b"last" for r in f.get(data_topic.partition(1), ()))
         )
 
-        assert set(found) == {hands.partition(1)}
+        assert set(found) == {data_topic.partition(1)}
 
 
-async def test_a_partition_that_stays_loses_and_repeats_nothing(hands: Hands) -> None:
-    moving, staying = hands.partition(0), hands.partition(1)
-    await hands.produce(0, *numbered(3_000))
-    await hands.produce(1, *numbered(3_000))
+async def test_a_partition_that_stays_loses_and_repeats_nothing(data_topic: DataTopic) -> None:
+    moving, staying = data_topic.partition(0), data_topic.partition(1)
+    await data_topic.produce(0, *numbered_values(3_000))
+    await data_topic.produce(1, *numbered_values(3_000))
     seen: list[bytes | None] = []
-    async with intake_of(hands) as intake:
+    async with new_intake(data_topic) as intake:
         await intake.start(staying, 0)
         async with asyncio.timeout(DEADLINE_S):
             while len(seen) < 3_000:
@@ -109,26 +113,26 @@ async def test_a_partition_that_stays_loses_and_repeats_nothing(hands: Hands) ->
                 seen += [record.value for record in found.get(staying, ())]
                 intake.stop(moving)
 
-    assert seen == list(numbered(3_000))
+    assert seen == list(numbered_values(3_000))
 
 
-async def test_a_partition_started_again_goes_where_it_is_told(hands: Hands) -> None:
-    await hands.produce(0, *numbered(10))
-    async with intake_of(hands) as intake:
-        await intake.start(hands.partition(0), 0)
-        assert await values(intake, hands.partition(0), 10) == list(numbered(10))
-        intake.stop(hands.partition(0))
-        await intake.start(hands.partition(0), 4)
+async def test_a_partition_started_again_reads_from_the_given_offset(data_topic: DataTopic) -> None:
+    await data_topic.produce(0, *numbered_values(10))
+    async with new_intake(data_topic) as intake:
+        await intake.start(data_topic.partition(0), 0)
+        assert await values(intake, data_topic.partition(0), 10) == list(numbered_values(10))
+        intake.stop(data_topic.partition(0))
+        await intake.start(data_topic.partition(0), 4)
 
-        assert await values(intake, hands.partition(0), 6) == list(numbered(6, first=4))
+        assert await values(intake, data_topic.partition(0), 6) == list(numbered_values(6, first=4))
 
 
-async def test_a_cancelled_fetch_loses_nothing(hands: Hands) -> None:
+async def test_a_cancelled_fetch_loses_nothing(data_topic: DataTopic) -> None:
     seen: list[bytes | None] = []
-    partition = hands.partition(0)
-    async with intake_of(hands) as intake:
+    partition = data_topic.partition(0)
+    async with new_intake(data_topic) as intake:
         await intake.start(partition, 0)
-        sending = asyncio.create_task(hands.produce(0, *numbered(500)))
+        sending = asyncio.create_task(data_topic.produce(0, *numbered_values(500)))
         async with asyncio.timeout(DEADLINE_S):
             while len(seen) < 500:
                 fetching = asyncio.create_task(intake.fetch(1_000, 1.0))
@@ -139,27 +143,27 @@ async def test_a_cancelled_fetch_loses_nothing(hands: Hands) -> None:
                         seen += [record.value for record in found.get(partition, ())]
         await sending
 
-    assert seen == list(numbered(500))
+    assert seen == list(numbered_values(500))
 
 
-async def test_partitions_that_were_added_can_be_started(hands: Hands) -> None:
-    await hands.produce(0, *numbered(100))
-    async with intake_of(hands) as intake:
-        await intake.start(hands.partition(0), 0)
-        assert await values(intake, hands.partition(0), 100) == list(numbered(100))
-        await hands.admin.create_partitions({hands.topic: NewPartitions(3)})
+async def test_partitions_that_were_added_can_be_started(data_topic: DataTopic) -> None:
+    await data_topic.produce(0, *numbered_values(100))
+    async with new_intake(data_topic) as intake:
+        await intake.start(data_topic.partition(0), 0)
+        assert await values(intake, data_topic.partition(0), 100) == list(numbered_values(100))
+        await data_topic.admin.create_partitions({data_topic.topic: NewPartitions(3)})
         async with asyncio.timeout(DEADLINE_S):
             while True:
                 try:
-                    await intake.start(hands.partition(2), 0)
+                    await intake.start(data_topic.partition(2), 0)
                 except TopicMissing:
                     await asyncio.sleep(0.05)  # the broker does not tell of it yet
                 else:
                     break
-        await hands.produce(0, b"old")
-        await hands.producer.client.force_metadata_update()
-        await hands.produce(2, b"new")
-        found = await fetched(intake, lambda f: len(f) == 2)
+        await data_topic.produce(0, b"old")
+        await data_topic.producer.client.force_metadata_update()
+        await data_topic.produce(2, b"new")
+        found = await fetch_until(intake, lambda f: len(f) == 2)
 
     assert {p.partition: [r.value for r in some] for p, some in found.items()} == {
         0: [b"old"],
@@ -167,51 +171,53 @@ async def test_partitions_that_were_added_can_be_started(hands: Hands) -> None:
     }
 
 
-async def test_what_retention_took_is_a_hole_that_is_told_once(hands: Hands) -> None:
-    await hands.produce(0, *numbered(10))
-    await hands.forget(0, 6)
-    async with intake_of(hands) as intake:
-        await intake.start(hands.partition(0), 2)
+async def test_offsets_that_retention_deleted_are_reported_once(data_topic: DataTopic) -> None:
+    await data_topic.produce(0, *numbered_values(10))
+    await data_topic.delete_before(0, 6)
+    async with new_intake(data_topic) as intake:
+        await intake.start(data_topic.partition(0), 2)
 
-        assert await values(intake, hands.partition(0), 4) == list(numbered(4, first=6))
-        assert intake.lost() == {hands.partition(0): (2, 6)}
-        assert intake.lost() == {}
+        assert await values(intake, data_topic.partition(0), 4) == list(numbered_values(4, first=6))
+        assert intake.jumps() == {data_topic.partition(0): (2, 6)}
+        assert intake.jumps() == {}
 
 
-async def test_a_place_behind_the_end_stops_that_partition_alone(hands: Hands) -> None:
-    await hands.produce(0, *numbered(3))
-    async with intake_of(hands) as intake:
-        await intake.start(hands.partition(0), 50)
-        await intake.start(hands.partition(1), 0)
-        lost: dict[TopicPartition, tuple[int, int]] = {}
+async def test_an_offset_behind_the_end_stops_that_partition_alone(data_topic: DataTopic) -> None:
+    await data_topic.produce(0, *numbered_values(3))
+    async with new_intake(data_topic) as intake:
+        await intake.start(data_topic.partition(0), 50)
+        await intake.start(data_topic.partition(1), 0)
+        jumps: dict[TopicPartition, tuple[int, int]] = {}
         async with asyncio.timeout(DEADLINE_S):
-            while not lost:
+            while not jumps:
                 assert not await intake.fetch(1_000, 0.2)
-                lost.update(intake.lost())
-        await hands.produce(0, *numbered(60))
-        await hands.produce(1, b"x")
-        found = await fetched(intake, bool)
+                jumps.update(intake.jumps())
+        await data_topic.produce(0, *numbered_values(60))
+        await data_topic.produce(1, b"x")
+        found = await fetch_until(intake, bool)
 
-    assert lost == {hands.partition(0): (50, 0)}
-    assert set(found) == {hands.partition(1)}
+    assert jumps == {data_topic.partition(0): (50, 0)}
+    assert set(found) == {data_topic.partition(1)}
 
 
 @pytest.mark.parametrize(
     ("isolation", "seen"), [("read_committed", [b"kept"]), ("read_uncommitted", [b"gone", b"kept"])]
 )
 async def test_aborted_records_are_passed_over(
-    hands: Hands, isolation: str, seen: list[bytes]
+    data_topic: DataTopic, isolation: str, seen: list[bytes]
 ) -> None:
-    sender = AIOKafkaProducer(bootstrap_servers=hands.address, transactional_id=hands.topic)
+    sender = AIOKafkaProducer(
+        bootstrap_servers=data_topic.address, transactional_id=data_topic.topic
+    )
     await sender.start()
     await sender.begin_transaction()
-    await sender.send_and_wait(hands.topic, b"gone", partition=0)
+    await sender.send_and_wait(data_topic.topic, b"gone", partition=0)
     await sender.abort_transaction()
     await sender.begin_transaction()
-    await sender.send_and_wait(hands.topic, b"kept", partition=0)
+    await sender.send_and_wait(data_topic.topic, b"kept", partition=0)
     await sender.commit_transaction()
     await sender.stop()
-    async with intake_of(hands, isolation=isolation) as intake:
-        await intake.start(hands.partition(0), 0)
+    async with new_intake(data_topic, isolation=isolation) as intake:
+        await intake.start(data_topic.partition(0), 0)
 
-        assert await values(intake, hands.partition(0), len(seen)) == seen
+        assert await values(intake, data_topic.partition(0), len(seen)) == seen

@@ -6,19 +6,16 @@ from pathlib import Path
 import pytest
 from pyspark.sql.connect.client import DefaultChannelBuilder
 from pyspark.sql.connect.session import SparkSession
-from tests.integration.lake.tables import (
-    TABLE,
-    opened,
-)
+from tests.integration.lake.tables import TABLE, new_lake
 
-from binwright.consumer.staging import FileStaging
-from binwright.consumer.writer.lake import SparkLake
+from binwright.consumer.lake.spark_lake import SparkLake
+from binwright.consumer.staging.file_staging import FileStaging
 
 
 @pytest.fixture
 async def tables(lake: Path, spark_url: str) -> AsyncIterator[SparkLake]:
     """The lake under test; its table of `orders` is open."""
-    async with opened(lake, spark_url) as tables:
+    async with new_lake(lake, spark_url) as tables:
         await tables.open(TABLE)
         yield tables
 

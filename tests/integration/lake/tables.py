@@ -8,12 +8,12 @@ from pathlib import Path
 
 from pyspark.sql.connect.session import SparkSession
 
-from binwright.consumer.staging import FileStaging
-from binwright.consumer.writer.lake import SparkLake
+from binwright.consumer.lake.spark_lake import SparkLake
+from binwright.consumer.staging.file_staging import FileStaging
 from binwright.core.model import TopicPartition
-from binwright.core.ports import Record, Table
-from binwright.core.writer.batch import Batch, FileSlice, Ranges
-from binwright.shell.settings import LakeSettings
+from binwright.core.ports.kafka import Record
+from binwright.core.ports.lake import Batch, FileSlice, Ranges, Table
+from binwright.runtime.settings import LakeSettings
 
 DEADLINE_S = 300.0
 TABLE, CLICKS = Table("orders", "g", "cluster-a"), Table("clicks", "g", "cluster-a")
@@ -31,7 +31,9 @@ ROWS: Rows = {P: records(3), Q: records(2, first=7)}
 ONCE = Counter([(0, 0), (0, 1), (0, 2), (1, 7), (1, 8)])
 
 
-def opened(lake: Path, url: str, *, write_timeout_s: float = 60.0, **settings: float) -> SparkLake:
+def new_lake(
+    lake: Path, url: str, *, write_timeout_s: float = 60.0, **settings: float
+) -> SparkLake:
     return SparkLake(
         LakeSettings(path=str(lake), spark=url, **settings),  # type: ignore[arg-type]
         str(lake / "_staging"),
@@ -45,18 +47,20 @@ def whole(file: str, rows: Rows) -> FileSlice:
     return FileSlice(file, ends, whole=True, bytes=1_000)
 
 
-def part(file: str, ranges: Ranges) -> FileSlice:
+def file_part(file: str, ranges: Ranges) -> FileSlice:
     return FileSlice(file, ranges, whole=False, bytes=1_000)
 
 
-async def staged(staging: FileStaging, rows: Rows, name: str = "a.parquet") -> Batch:
+async def stage_file(staging: FileStaging, rows: Rows, name: str = "a.parquet") -> Batch:
     """Write a file; return the batch that is all of it."""
     size = await staging.write(next(iter(rows)).topic, name, rows)
     found = whole(name, rows)
     return Batch((found,), {p: end for p, (_, end) in found.ranges.items()}, 0, size)
 
 
-def landed(spark: SparkSession, lake: Path, topic: str = "orders") -> Counter[tuple[int, int]]:
+def landed_offsets(
+    spark: SparkSession, lake: Path, topic: str = "orders"
+) -> Counter[tuple[int, int]]:
     rows = spark.read.format("delta").load(f"{lake}/{topic}").select("partition", "offset")
     return Counter((partition, offset) for partition, offset in rows.collect())
 
@@ -69,7 +73,7 @@ def files(lake: Path) -> int:
     return len(list((lake / "orders").glob("*.parquet")))
 
 
-async def begun(write: asyncio.Task[int | None], lake: Path, before: int) -> None:
+async def wait_for_write(write: asyncio.Task[int | None], lake: Path, before: int) -> None:
     """Wait until it writes its file: by then it has taken its snapshot."""
     while True:
         if files(lake) > before or write.done():

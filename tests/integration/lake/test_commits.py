@@ -18,27 +18,22 @@ from tests.integration.lake.tables import (
     TABLE,
     P,
     Q,
-    begun,
+    file_part,
     files,
-    landed,
-    opened,
-    part,
+    landed_offsets,
+    new_lake,
     records,
-    staged,
+    stage_file,
+    wait_for_write,
     whole,
 )
 
-from binwright.consumer.staging import FileStaging
-from binwright.consumer.writer.lake import SparkLake
-from binwright.core.errors import (
-    LakeUnavailable,
-    StagedUnreadable,
-    WriteConflict,
-    WriteUnclear,
-)
-from binwright.core.ports import Lake, Record
-from binwright.core.writer.batch import Batch
-from binwright.embedded.spark import run_spark
+from binwright.consumer.lake.spark_lake import SparkLake
+from binwright.consumer.staging.file_staging import FileStaging
+from binwright.core.errors import LakeUnavailable, StagedUnreadable, WriteConflict, WriteUnclear
+from binwright.core.ports.kafka import Record
+from binwright.core.ports.lake import Batch, Lake
+from binwright.embedded.spark.connect import run_spark
 
 pytestmark = pytest.mark.integration
 
@@ -55,7 +50,7 @@ async def test_a_record_lands_as_it_was(
     }
     fits: Lake = tables
 
-    assert await fits.append("orders", await staged(staging, rows), APP, 1, "stamp") == 1
+    assert await fits.append("orders", await stage_file(staging, rows), APP, 1, "stamp") == 1
     found = spark.read.format("delta").load(f"{lake}/orders").orderBy("offset")
     assert found.toArrow().to_pylist() == [
         {
@@ -89,22 +84,22 @@ async def test_many_files_and_parts_of_files_land_as_one_file_each_row_once(
     for n in range(3):  # both begin before what is committed, and hold what others hold
         await staging.write("orders", f"p{n}.parquet", {Q: records(30), P: records(5)})
     slices = [whole(f"w{n}.parquet", {P: records(10, first=10 * n)}) for n in range(40)]
-    slices += [part(f"p{n}.parquet", {1: (10 * n, 10 * n + 10)}) for n in range(3)]
+    slices += [file_part(f"p{n}.parquet", {1: (10 * n, 10 * n + 10)}) for n in range(3)]
 
     assert await tables.append("orders", Batch(tuple(slices)), APP, 1, "stamp") == 1
     assert files(lake) == 1
     expected = [(0, offset) for offset in range(400)] + [(1, offset) for offset in range(30)]
-    assert landed(spark, lake) == Counter(expected)
+    assert landed_offsets(spark, lake) == Counter(expected)
 
 
 async def test_a_part_may_have_ranges_of_several_partitions(
     tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession
 ) -> None:
     await staging.write("orders", "a.parquet", {P: records(10), Q: records(10)})
-    slices = (part("a.parquet", {0: (8, 20), 1: (0, 1)}),)
+    slices = (file_part("a.parquet", {0: (8, 20), 1: (0, 1)}),)
     await tables.append("orders", Batch(slices), APP, 1, "stamp")
 
-    assert landed(spark, lake) == Counter([(0, 8), (0, 9), (1, 0)])
+    assert landed_offsets(spark, lake) == Counter([(0, 8), (0, 9), (1, 0)])
 
 
 async def test_a_lake_whose_path_looks_like_a_pattern_or_a_partition_lands_all_the_same(
@@ -112,11 +107,11 @@ async def test_a_lake_whose_path_looks_like_a_pattern_or_a_partition_lands_all_t
 ) -> None:
     strange = lake / "day=7" / "a[b]{c}*"
     staging = FileStaging(str(strange / "_staging"))
-    async with staging, opened(strange, spark_url) as tables:
+    async with staging, new_lake(strange, spark_url) as tables:
         await tables.open(TABLE)
-        await tables.append("orders", await staged(staging, ROWS), APP, 1, "stamp")
+        await tables.append("orders", await stage_file(staging, ROWS), APP, 1, "stamp")
 
-    assert landed(spark, strange) == ONCE
+    assert landed_offsets(spark, strange) == ONCE
 
 
 async def test_a_batch_without_files_is_only_a_stamp(tables: SparkLake) -> None:
@@ -132,26 +127,26 @@ async def test_a_batch_without_files_is_only_a_stamp(tables: SparkLake) -> None:
 async def test_the_same_or_a_lower_number_is_skipped(
     tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession, number: int
 ) -> None:
-    batch = await staged(staging, ROWS)
+    batch = await stage_file(staging, ROWS)
     assert await tables.append("orders", batch, APP, 5, "stamp") == 1
 
     assert await tables.append("orders", batch, APP, number, "stamp") is None
     assert await tables.claim("orders", APP, number, "claim") is None
-    assert landed(spark, lake) == ONCE
+    assert landed_offsets(spark, lake) == ONCE
 
 
-async def test_a_claim_shuts_out_what_is_lower_and_nobody_else(
+async def test_a_claim_fences_lower_versions_only(
     tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession
 ) -> None:
-    batch = await staged(staging, ROWS)
+    batch = await stage_file(staging, ROWS)
     assert await tables.claim("orders", APP, 9, "claim") == 1
 
     assert await tables.append("orders", batch, APP, 8, "stamp") is None
     assert await tables.append("orders", batch, "other", 1, "stamp") == 2
-    assert landed(spark, lake) == ONCE
+    assert landed_offsets(spark, lake) == ONCE
 
 
-async def test_two_tables_at_the_same_version_are_told_apart(tables: SparkLake) -> None:
+async def test_two_tables_at_the_same_version_are_reported_apart(tables: SparkLake) -> None:
     await tables.open(CLICKS)
     assert await tables.claim("orders", APP, 1, None) == 1
     assert await tables.claim("clicks", APP, 1, None) == 1
@@ -164,20 +159,20 @@ async def test_two_tables_at_the_same_version_are_told_apart(tables: SparkLake) 
 async def test_of_two_writers_the_one_that_is_overtaken_by_a_claim_lands_nothing(
     tables: SparkLake, staging: FileStaging, lake: Path, spark_url: str, spark: SparkSession
 ) -> None:
-    async with opened(lake, spark_url) as other:
+    async with new_lake(lake, spark_url) as other:
         await other.claim("orders", "warm", 1, None)
         for number in range(10, 100, 10):
             before = files(lake)
             first = number * 100_000
             rows = {P: records(60_000, first=first, size=1_000)}
-            batch = await staged(staging, rows, f"{number}.parquet")
+            batch = await stage_file(staging, rows, f"{number}.parquet")
             write = asyncio.create_task(tables.append("orders", batch, APP, number, "slow"))
-            await begun(write, lake, before)
+            await wait_for_write(write, lake, before)
             await other.claim("orders", APP, number + 1, "claim")
             try:
                 assert await write is not None  # it was quicker than the claim
             except WriteConflict:
-                assert not any(offset >= first for _, offset in landed(spark, lake))
+                assert not any(offset >= first for _, offset in landed_offsets(spark, lake))
                 return
     pytest.fail("no claim was ever quick enough")
 
@@ -185,8 +180,8 @@ async def test_of_two_writers_the_one_that_is_overtaken_by_a_claim_lands_nothing
 async def test_an_unclear_write_sent_again_lands_once(
     tables: SparkLake, staging: FileStaging, lake: Path, spark_url: str, spark: SparkSession
 ) -> None:
-    batch = await staged(staging, {P: records(20_000, size=500)})
-    async with opened(lake, spark_url, write_timeout_s=0.2) as hasty:
+    batch = await stage_file(staging, {P: records(20_000, size=500)})
+    async with new_lake(lake, spark_url, write_timeout_s=0.2) as hasty:
         with pytest.raises(WriteUnclear, match=r"no answer within 0\.2 s"):
             await hasty.append("orders", batch, APP, 1, "stamp")
     while True:
@@ -199,16 +194,16 @@ async def test_an_unclear_write_sent_again_lands_once(
     history = await tables.history("orders", 9)
     assert [c.metadata for c in history.commits] == ["stamp", None]
     assert version in {None, history.commits[0].version}
-    assert landed(spark, lake) == Counter((0, offset) for offset in range(20_000))
+    assert landed_offsets(spark, lake) == Counter((0, offset) for offset in range(20_000))
 
 
 async def test_a_write_that_overruns_its_limit_has_more_time_each_time_until_it_lands(
     tables: SparkLake, staging: FileStaging, lake: Path, spark_url: str
 ) -> None:
     """The server ends a call that is given up: with the same limit it would never get through."""
-    batch = await staged(staging, {P: records(20_000, size=500)})
+    batch = await stage_file(staging, {P: records(20_000, size=500)})
     limits: list[str] = []
-    async with opened(lake, spark_url, write_timeout_s=0.1) as hasty:
+    async with new_lake(lake, spark_url, write_timeout_s=0.1) as hasty:
         for _ in range(12):
             try:
                 await hasty.append("orders", batch, APP, 1, "stamp")
@@ -250,9 +245,9 @@ async def test_a_session_that_pyspark_has_closed_is_left(tables: SparkLake) -> N
 async def test_a_staged_file_that_cannot_be_read_is_named_and_nothing_lands(
     tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession, harm: str
 ) -> None:
-    await staged(staging, ROWS, "good.parquet")
+    await stage_file(staging, ROWS, "good.parquet")
     rows = {P: records(2_000, first=3, size=500)}
-    await staged(staging, rows, "bad.parquet")
+    await stage_file(staging, rows, "bad.parquet")
     bad = lake / "_staging" / "orders" / "bad.parquet"
     content = bad.read_bytes()
     match harm:
@@ -265,20 +260,20 @@ async def test_a_staged_file_that_cannot_be_read_is_named_and_nothing_lands(
         case "page":
             bad.write_bytes(content[:4] + b"\xff" * 64 + content[68:])
     batch = Batch((whole("good.parquet", ROWS), whole("bad.parquet", rows)))
-    with pytest.raises(StagedUnreadable) as told:
+    with pytest.raises(StagedUnreadable) as result:
         await tables.append("orders", batch, APP, 1, "stamp")
 
-    assert told.value.files == {"bad.parquet"}
-    assert await staging.present("orders", batch.files) == {"good.parquet"}
-    assert not landed(spark, lake)
+    assert result.value.files == {"bad.parquet"}
+    assert await staging.readable("orders", batch.files) == {"good.parquet"}
+    assert not landed_offsets(spark, lake)
     assert await tables.append("orders", Batch((batch.slices[0],)), APP, 1, "stamp") == 1
 
 
-async def test_a_server_told_to_pass_over_what_it_cannot_read_fails_all_the_same(
+async def test_a_server_that_is_set_to_ignore_corrupt_files_fails_all_the_same(
     tables: SparkLake, staging: FileStaging
 ) -> None:
     """Its own settings would have a lost file's rows counted as landed."""
-    await staged(staging, ROWS)
+    await stage_file(staging, ROWS)
 
     def careless(session: SparkSession) -> None:
         session.conf.set("spark.sql.files.ignoreMissingFiles", "true")
@@ -293,29 +288,29 @@ async def test_a_server_told_to_pass_over_what_it_cannot_read_fails_all_the_same
 # --- servers -----------------------------------------------------------------------------------
 
 
-async def test_a_server_that_is_not_there_is_named_with_what_to_check(lake: Path) -> None:
-    async with opened(lake, "sc://127.0.0.1:9/;token=secret") as tables:
-        with pytest.raises(LakeUnavailable, match=r"sc://127\.0\.0\.1:9 .*lake\.spark") as told:
+async def test_a_server_that_does_not_exist_is_named_with_what_to_check(lake: Path) -> None:
+    async with new_lake(lake, "sc://127.0.0.1:9/;token=secret") as tables:
+        with pytest.raises(LakeUnavailable, match=r"sc://127\.0\.0\.1:9 .*lake\.spark") as result:
             await tables.open(TABLE)
         with pytest.raises(WriteUnclear):
             await tables.claim("orders", APP, 1, None)
 
-    assert "secret" not in str(told.value)
+    assert "secret" not in str(result.value)
 
 
-async def test_a_killed_and_a_frozen_server_cost_nothing_but_time(
+async def test_a_killed_and_a_frozen_server_lose_no_row(
     tmp_path: Path, lake: Path, staging: FileStaging
 ) -> None:
     async with (
         asyncio.timeout(3 * DEADLINE_S),
         run_spark(tmp_path / "own") as server,
-        opened(lake, server.url, write_timeout_s=DEADLINE_S) as tables,
+        new_lake(lake, server.url, write_timeout_s=DEADLINE_S) as tables,
     ):
         await tables.open(TABLE)
         await tables.claim("orders", APP, 1, None)
-        batch = await staged(staging, {P: records(20_000, size=1_000)})
+        batch = await stage_file(staging, {P: records(20_000, size=1_000)})
         write = asyncio.create_task(tables.append("orders", batch, APP, 2, "big"))
-        await begun(write, lake, 0)
+        await wait_for_write(write, lake, 0)
         await server.kill()
         with pytest.raises(WriteUnclear):
             await write
@@ -325,12 +320,12 @@ async def test_a_killed_and_a_frozen_server_cost_nothing_but_time(
         await server.start()
         await tables.append("orders", batch, APP, 2, "big")  # whether or not it had landed
         assert [c.metadata for c in (await tables.history("orders", 1)).commits] == ["big"]
-        assert await tables.newest("orders") == {0: 19_999}
+        assert await tables.highest_offsets("orders") == {0: 19_999}
 
         assert server.pid is not None
         os.kill(server.pid, signal.SIGSTOP)
         try:
-            async with opened(lake, server.url, write_timeout_s=1.0) as hasty:
+            async with new_lake(lake, server.url, write_timeout_s=1.0) as hasty:
                 with pytest.raises(WriteUnclear, match="no answer within 1 s"):
                     await hasty.claim("orders", APP, 3, None)
         finally:

@@ -15,22 +15,19 @@ from tests.integration.lake.tables import (
     TABLE,
     P,
     files,
-    landed,
-    opened,
+    landed_offsets,
+    new_lake,
     records,
     sql,
-    staged,
+    stage_file,
 )
 
-from binwright.consumer.staging import FileStaging
-from binwright.consumer.writer.lake import SparkLake
-from binwright.core.errors import (
-    TableRefused,
-)
+from binwright.consumer.lake.spark_lake import SparkLake
+from binwright.consumer.staging.file_staging import FileStaging
+from binwright.core.errors import TableRefused
 from binwright.core.model import TopicPartition
-from binwright.core.ports import Compaction, Table
-from binwright.core.writer.batch import Batch
-from binwright.shell.settings import LakeSettings
+from binwright.core.ports.lake import Batch, Compaction, Table
+from binwright.runtime.settings import LakeSettings
 
 pytestmark = pytest.mark.integration
 
@@ -43,9 +40,9 @@ async def test_rows_that_break_a_constraint_are_refused_while_another_table_take
 ) -> None:
     await tables.open(CLICKS)
     sql(spark, f"ALTER TABLE delta.`{lake}/orders` ADD CONSTRAINT small CHECK (offset < 8)")
-    refused = await staged(staging, ROWS)
+    refused = await stage_file(staging, ROWS)
     clicks = {TopicPartition("clicks", 0): records(2)}
-    taken = await staged(staging, clicks)
+    taken = await stage_file(staging, clicks)
     outcome, version = await asyncio.gather(
         tables.append("orders", refused, APP, 1, "stamp"),
         tables.append("clicks", taken, APP, 1, "stamp"),
@@ -55,26 +52,26 @@ async def test_rows_that_break_a_constraint_are_refused_while_another_table_take
     assert isinstance(outcome, TableRefused)
     assert "CHECK constraint small" in str(outcome)
     assert version == 1
-    assert not landed(spark, lake)
-    assert landed(spark, lake, "clicks") == Counter([(0, 0), (0, 1)])
+    assert not landed_offsets(spark, lake)
+    assert landed_offsets(spark, lake, "clicks") == Counter([(0, 0), (0, 1)])
 
 
-async def test_a_column_that_somebody_renamed_is_refused(
+async def test_a_renamed_column_is_refused(
     tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession
 ) -> None:
     table = f"ALTER TABLE delta.`{lake}/orders`"
     sql(spark, f"{table} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
     sql(spark, f"{table} RENAME COLUMN value TO payload")
     with pytest.raises(TableRefused, match="orders does not take these rows"):
-        await tables.append("orders", await staged(staging, ROWS), APP, 1, "stamp")
+        await tables.append("orders", await stage_file(staging, ROWS), APP, 1, "stamp")
 
 
-async def test_a_table_that_was_taken_away_is_not_made_anew_by_a_write(
+async def test_a_deleted_table_is_not_recreated_by_a_write(
     tables: SparkLake, staging: FileStaging, lake: Path
 ) -> None:
     shutil.rmtree(lake / "orders")
     with pytest.raises(TableRefused):
-        await tables.append("orders", await staged(staging, ROWS), APP, 1, "stamp")
+        await tables.append("orders", await stage_file(staging, ROWS), APP, 1, "stamp")
     with pytest.raises(TableRefused, match="orders is not a table of ours"):
         await tables.history("orders", 1)
 
@@ -82,7 +79,7 @@ async def test_a_table_that_was_taken_away_is_not_made_anew_by_a_write(
 
 
 async def test_a_path_that_cannot_be_written_is_refused_with_what_to_do(spark_url: str) -> None:
-    async with opened(Path("/proc/lake"), spark_url) as tables:
+    async with new_lake(Path("/proc/lake"), spark_url) as tables:
         with pytest.raises(TableRefused, match=r"/proc/lake/orders.*lake\.path must be"):
             await tables.open(TABLE)
 
@@ -97,7 +94,7 @@ async def test_an_unknown_store_is_refused_with_what_to_do(spark_url: str) -> No
 async def test_a_directory_with_other_things_in_it_is_not_taken(lake: Path, spark_url: str) -> None:
     (lake / "orders").mkdir()
     (lake / "orders" / "thesis.txt").write_text("the only copy")
-    async with opened(lake, spark_url) as tables:
+    async with new_lake(lake, spark_url) as tables:
         with pytest.raises(TableRefused, match="orders is not a table of ours"):
             await tables.open(TABLE)
 
@@ -106,7 +103,7 @@ async def test_a_table_with_other_columns_is_not_taken(
     lake: Path, spark_url: str, spark: SparkSession
 ) -> None:
     sql(spark, f"CREATE TABLE delta.`{lake}/orders` (topic string, offset int) USING delta")
-    async with opened(lake, spark_url) as tables:
+    async with new_lake(lake, spark_url) as tables:
         with pytest.raises(TableRefused, match=r"offset bigint \(there: int\)"):
             await tables.open(TABLE)
 
@@ -117,8 +114,8 @@ async def test_a_table_may_have_more_columns_than_ours(
     sql(spark, f"ALTER TABLE delta.`{lake}/orders` ADD COLUMN note string")
     await tables.open(TABLE)
 
-    assert await tables.append("orders", await staged(staging, ROWS), APP, 1, "stamp") == 2
-    assert landed(spark, lake) == ONCE
+    assert await tables.append("orders", await stage_file(staging, ROWS), APP, 1, "stamp") == 2
+    assert landed_offsets(spark, lake) == ONCE
 
 
 # --- whose table it is -------------------------------------------------------------------------
@@ -132,21 +129,21 @@ async def test_another_group_or_cluster_is_refused_with_both_names(tables: Spark
     await tables.open(TABLE)
 
 
-async def test_a_table_that_is_nobodys_is_taken(
+async def test_a_table_without_an_owner_is_taken(
     tables: SparkLake, lake: Path, spark: SparkSession
 ) -> None:
     names = "('binwright.group', 'binwright.cluster')"
     sql(spark, f"ALTER TABLE delta.`{lake}/orders` UNSET TBLPROPERTIES {names}")
     await tables.open(TABLE)
-    told = spark.sql(f"DESCRIBE DETAIL delta.`{lake}/orders`").collect()[0]
+    result = spark.sql(f"DESCRIBE DETAIL delta.`{lake}/orders`").collect()[0]
 
-    assert told.properties["binwright.group"] == "g"
-    assert told.properties["binwright.cluster"] == "cluster-a"
-    assert told.properties["delta.dataSkippingNumIndexedCols"] == "4"
-    assert "orders" in told.description
+    assert result.properties["binwright.group"] == "g"
+    assert result.properties["binwright.cluster"] == "cluster-a"
+    assert result.properties["delta.dataSkippingNumIndexedCols"] == "4"
+    assert "orders" in result.description
 
 
-async def test_a_table_that_forgets_its_writers_is_refused_with_what_to_do(
+async def test_a_table_that_expires_transactions_is_refused_with_what_to_do(
     tables: SparkLake, lake: Path, spark: SparkSession
 ) -> None:
     name = "delta.setTransactionRetentionDuration"
@@ -159,7 +156,7 @@ async def test_a_table_that_forgets_its_writers_is_refused_with_what_to_do(
 
 
 async def test_many_open_a_table_at_once(lake: Path, spark_url: str) -> None:
-    each = [opened(lake, spark_url) for _ in range(4)]
+    each = [new_lake(lake, spark_url) for _ in range(4)]
     outcomes = await asyncio.gather(*(tables.open(TABLE) for tables in each))
     for tables in each:
         await tables.__aexit__()
@@ -170,7 +167,7 @@ async def test_many_open_a_table_at_once(lake: Path, spark_url: str) -> None:
 # --- what is in a table ------------------------------------------------------------------------
 
 
-async def test_history_tells_the_stamps_newest_first(tables: SparkLake) -> None:
+async def test_history_returns_stamps_newest_first(tables: SparkLake) -> None:
     await tables.claim("orders", APP, 1, "claim")
     await tables.append("orders", Batch(), APP, 2, '{"x": "y\'z"}')
     everything, some = await tables.history("orders", 3), await tables.history("orders", 2)
@@ -202,15 +199,15 @@ async def test_history_is_complete_where_older_versions_were_cleaned_up(
     assert [c.version for c in history.commits] == [5, 4, 3]
 
 
-async def test_newest_tells_the_highest_offset_of_each_partition(
+async def test_highest_offsets_are_those_of_each_partition(
     tables: SparkLake, staging: FileStaging
 ) -> None:
-    assert await tables.newest("orders") == {}
-    await tables.append("orders", await staged(staging, ROWS), APP, 1, "stamp")
-    later = await staged(staging, {P: records(5, first=50)}, "b.parquet")
+    assert await tables.highest_offsets("orders") == {}
+    await tables.append("orders", await stage_file(staging, ROWS), APP, 1, "stamp")
+    later = await stage_file(staging, {P: records(5, first=50)}, "b.parquet")
     await tables.append("orders", later, APP, 2, "stamp")
 
-    assert await tables.newest("orders") == {0: 54, 1: 8}
+    assert await tables.highest_offsets("orders") == {0: 54, 1: 8}
 
 
 # --- housekeeping ------------------------------------------------------------------------------
@@ -221,7 +218,7 @@ async def test_a_compaction_during_appends_leaves_each_row_once(
 ) -> None:
     async def append(number: int) -> None:
         rows = {P: records(100, first=100 * number)}
-        batch = await staged(staging, rows, f"{number}.parquet")
+        batch = await stage_file(staging, rows, f"{number}.parquet")
         assert await tables.append("orders", batch, APP, number + 1, f"{number}") is not None
 
     for number in range(5):
@@ -236,18 +233,18 @@ async def test_a_compaction_during_appends_leaves_each_row_once(
     assert done.removed >= 5
     assert done.added == 1
     assert (await tables.files("orders")).count == number + 1 - done.removed
-    assert landed(spark, lake) == Counter((0, offset) for offset in range(100 * number))
+    assert landed_offsets(spark, lake) == Counter((0, offset) for offset in range(100 * number))
     assert await tables.compact("orders") in {Compaction(0, 0), Compaction(number - 4, 1)}
 
 
 async def test_large_files_are_not_compacted(
     lake: Path, spark_url: str, staging: FileStaging
 ) -> None:
-    async with opened(lake, spark_url, compact_below_bytes=1_000) as tables:
+    async with new_lake(lake, spark_url, compact_below_bytes=1_000) as tables:
         await tables.open(TABLE)
         for number in range(2):
             rows = {P: records(100, first=100 * number)}
-            batch = await staged(staging, rows, f"{number}.parquet")
+            batch = await stage_file(staging, rows, f"{number}.parquet")
             await tables.append("orders", batch, APP, number + 1, "stamp")
 
         assert await tables.compact("orders") == Compaction(0, 0)
@@ -256,15 +253,15 @@ async def test_large_files_are_not_compacted(
 async def test_a_vacuum_deletes_what_was_compacted_and_keeps_every_row(
     lake: Path, spark_url: str, spark: SparkSession, staging: FileStaging
 ) -> None:
-    async with opened(lake, spark_url, vacuum_retention_s=0.001) as tables:
+    async with new_lake(lake, spark_url, vacuum_retention_s=0.001) as tables:
         await tables.open(TABLE)
         for number in range(3):
             rows = {P: records(10, first=10 * number)}
-            batch = await staged(staging, rows, f"{number}.parquet")
+            batch = await stage_file(staging, rows, f"{number}.parquet")
             await tables.append("orders", batch, APP, number + 1, "stamp")
         await tables.compact("orders")
         assert files(lake) == 4
         await tables.vacuum("orders")
 
     assert files(lake) == 1
-    assert landed(spark, lake) == Counter((0, offset) for offset in range(30))
+    assert landed_offsets(spark, lake) == Counter((0, offset) for offset in range(30))

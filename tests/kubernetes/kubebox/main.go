@@ -1,4 +1,4 @@
-// For tests only: etcd and the three programs of a control plane as one, told apart by name.
+// For tests only: etcd and the three programs of a control plane in one, chosen by its name.
 package main
 
 import (

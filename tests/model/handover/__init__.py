@@ -1,1 +1,1 @@
-"""The hand-over: what controllers and consumers make of every order of their messages."""
+"""The hand-over: controllers and consumers under any order of their messages and with faults."""

@@ -1,26 +1,26 @@
-"""What must hold of a group in every state, and what it comes to once faults stop."""
+"""The invariants of a group in every state, and its liveness without faults."""
 
 from dataclasses import replace
 from random import Random
 
-from tests.model.explore import Broken
+from tests.model.explore import InvariantViolation
 
-from binwright.core.group import Group
-from binwright.core.ownership import Owned, Starting, Stopping
-from binwright.core.states import Sentinel
+from binwright.core.controller.group import Group
+from binwright.core.controller.ownership import Owned, Starting, Stopping
+from binwright.core.controller.states import Sentinel
 
 from . import world as worlds
-from .steps import repeat, steps
+from .steps import repeat_commands, steps
 from .world import TOPIC, ConsumerProcess, World
 
 PATIENCE = 800
 
 
 def check(world: World) -> None:
-    """Raise if a controller that has read all there is believes what is not so.
+    """Raise if a controller that has read all records is wrong about a consumer.
 
-    A consumer is only believed to read what it reads, unless a command is on its way to it; and no
-    two processes of a slot obey the same controller.
+    A partition that it takes for owned by a consumer is read by that consumer, unless a command to
+    the consumer is still unread.
     """
     for controller in world.controllers:
         group = controller.state.group
@@ -28,17 +28,19 @@ def check(world: World) -> None:
             continue
         for consumer in world.consumers:
             one = consumer.consumer
-            if one is None or consumer.orders or one.epoch != group.member(one.slot).epoch:
+            if one is None or consumer.commands or one.epoch != group.member(one.slot).epoch:
                 continue
             owned = {
-                p for p in group.partitions.of(one.slot) if isinstance(group.partitions[p], Owned)
+                p
+                for p in group.partitions.owned_by(one.slot)
+                if isinstance(group.partitions[p], Owned)
             }
-            if lost := owned - one.parts.keys():
-                raise Broken(f"slot {one.slot} is believed to read {sorted(lost)}")
+            if lost := owned - one.partitions.keys():
+                raise InvariantViolation(f"slot {one.slot} does not read {sorted(lost)}")
 
 
-def settle(world: World) -> None:
-    """Let everybody act in turn, without faults, until all is read and written by one each."""
+def check_liveness(world: World) -> None:
+    """Take random steps without faults until every partition and table has one owner."""
     controllers = tuple(replace(c, paused=False) for c in world.controllers)
     consumers = tuple(replace(c, paused=False) for c in world.consumers)
     world = replace(world, faults=0, moves=0, controllers=controllers, consumers=consumers)
@@ -47,20 +49,24 @@ def settle(world: World) -> None:
         check(world)
         if settled(world):
             return
-        found = [s for s in steps(world) if "in vain" not in " ".join(map(str, s.label))]
-        world = random.choice(found).take() if found else _time_passes(world)
-    raise Broken(f"a standstill: {_told(world)}")
+        found = [
+            s for s in steps(world) if "not drained in time" not in " ".join(map(str, s.label))
+        ]
+        world = random.choice(found).successor() if found else _time_passes(world)
+    raise InvariantViolation(f"a standstill: {_describe(world)}")
 
 
 def _time_passes(world: World) -> World:
-    """Nobody has anything to do: what is not answered is sent again, leavers are drained."""
+    """Let time pass when no step is left: commands are repeated, draining consumers time out."""
     for index, controller in enumerate(world.controllers):
         if _unanswered(controller.state.group):
-            world = repeat(world, index)
+            world = repeat_commands(world, index)
     for index, consumer in enumerate(world.consumers):
         if consumer.consumer is not None:
             world = worlds.report(world, index)
-    return next((s.take() for s in steps(world) if "in vain" in str(s.label)), world)
+    return next(
+        (s.successor() for s in steps(world) if "not drained in time" in str(s.label)), world
+    )
 
 
 def _unanswered(group: Group) -> bool:
@@ -69,7 +75,7 @@ def _unanswered(group: Group) -> bool:
 
 
 def settled(world: World) -> bool:
-    """Return whether each partition has one reader, the table one writer, and one leader knows."""
+    """Whether each partition has one reader, the table one writer, and one leader knows them."""
     if len(world.controllers) != 1 or world.controllers[0].unread:
         return False
     state = world.controllers[0].state
@@ -89,14 +95,14 @@ def settled(world: World) -> bool:
 
 
 def _at_rest(consumer: ConsumerProcess) -> bool:
-    return consumer.consumer is not None and not consumer.orders
+    return consumer.consumer is not None and not consumer.commands
 
 
 def _reads(consumer: ConsumerProcess, number: int) -> bool:
     one = consumer.consumer
-    return one is not None and any(p.partition == number for p in one.parts)
+    return one is not None and any(p.partition == number for p in one.partitions)
 
 
-def _told(world: World) -> object:
+def _describe(world: World) -> object:
     known = [(c.state.group.partitions, c.state.group.writers) for c in world.controllers]
     return known, [c.consumer for c in world.consumers]

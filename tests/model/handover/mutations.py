@@ -1,7 +1,7 @@
-"""Rules of the hand-over, each left out by changing one function of the product's.
+"""Mutations of the hand-over: each disables one rule by replacing a function of the product.
 
-Few of them break anything in small groups: no row depends on the hand-over, and whatever two sides
-believe is corrected by the next report. The others have unit tests (tests/core).
+Few rules matter in small groups: no row depends on the hand-over, and the next report corrects what
+a controller assumes. The other rules have unit tests (tests/core).
 """
 
 from collections.abc import Mapping
@@ -10,31 +10,35 @@ from typing import Any
 
 from tests.model.landing.mutations import Patch
 
-from binwright.core import hearing, machine
-from binwright.core.group import Group
+from binwright.core.controller import applying
+from binwright.core.controller.group import Group, Update
+from binwright.core.controller.transitions import records, synchronize
 
-_from_consumer = hearing._from_consumer
+_from_consumer = applying._from_consumer
 
 
-def _any_epoch(group: Group, message: Any, event: Any) -> hearing.Applied:
+def _any_epoch(group: Group, message: Any, event: Any) -> Update:
     epoch = group.member(message.slot).epoch
     if epoch is not None:
         message = replace(message, epoch=epoch)
     return _from_consumer(group, message, event)
 
 
-def _tells_nobody_to_leave(group: Group, message: Any, event: Any) -> hearing.Applied:
+def _sends_no_leave(group: Group, message: Any, event: Any) -> Update:
     if message.epoch != group.member(message.slot).epoch:
         return group, ()
     return _from_consumer(group, message, event)
 
 
-def _stays(_group: Group, _event: Any) -> None:
+def _ignores_later_claims(_group: Group, _event: Any) -> None:
     return None
 
 
 MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
-    "hears any epoch": ((hearing, "_from_consumer", _any_epoch),),
-    "tells nobody to leave": ((hearing, "_from_consumer", _tells_nobody_to_leave),),
-    "does not step down": ((machine, "overtaken", _stays),),
+    "any epoch is applied": ((applying, "_from_consumer", _any_epoch),),
+    "no leave command is sent": ((applying, "_from_consumer", _sends_no_leave),),
+    "does not step down": (
+        (records, "later_claim", _ignores_later_claims),
+        (synchronize, "later_claim", _ignores_later_claims),
+    ),
 }

@@ -1,17 +1,17 @@
-"""Groups to explore, and how far."""
+"""The groups to explore, with limits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from tests.model.explore import Limits, System
+from tests.model.explore import Limits, TransitionSystem
+from tests.model.handover.canonical_form import canonical
 
-from binwright.core.group import Group
+from binwright.core.controller.group import Group
 
 from . import world as worlds
-from .canon import canonical
-from .invariants import check, settle
-from .steps import plan, plans, steps
-from .world import RULES, Bounds, World
+from .invariants import check, check_liveness
+from .steps import apply_plan, possible_plans, steps
+from .world import CONFIG, Bounds, World
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,60 +21,60 @@ class Scenario:
     bounds: Bounds
     limits: Limits = field(default_factory=Limits)
 
-    def system(self) -> System[World]:
-        return System(first_world(self.bounds), steps, check, canonical, settle)
+    def system(self) -> TransitionSystem[World]:
+        return TransitionSystem(first_world(self.bounds), steps, check, canonical, check_liveness)
 
 
 def first_world(bounds: Bounds) -> World:
-    """Return a group in which slot 0 reads and writes everything, and all are ready."""
-    world = World(bounds, Group(rules=RULES, controller=""))
-    world = _quiet(worlds.claim(world))
+    """Return a group in which all slots are ready, and slot 0 reads and writes everything."""
+    world = World(bounds, Group(config=CONFIG, controller=""))
+    world = _settle(worlds.claim(world))
     for index, slot in enumerate(world.slots):
         world = replace(world, consumers=(*world.consumers, worlds.ConsumerProcess(slot)))
-        world = _quiet(worlds.hello(world, index))
+        world = _settle(worlds.hello(world, index))
     one = world.controllers[0]
-    _, target = plans(one)[0]
-    world = _quiet(plan(world, 0, target))
+    _, target = possible_plans(one)[0]
+    world = _settle(apply_plan(world, 0, target))
     return replace(world, faults=bounds.faults, moves=bounds.moves)
 
 
-def _quiet(world: World) -> World:
-    """Let everybody read what is there."""
+def _settle(world: World) -> World:
+    """Let all processes read their messages and report, until nothing is left."""
     while True:
         if world.controllers[0].unread:
             world = worlds.read(world, 0)
-        elif busy := [i for i, c in enumerate(world.consumers) if c.orders]:
-            world = worlds.obey(world, busy[0])
+        elif busy := [i for i, c in enumerate(world.consumers) if c.commands]:
+            world = worlds.handle_command(world, busy[0])
         elif late := [
             i
             for i, c in enumerate(world.consumers)
-            if c.consumer is not None and worlds.state(c) != c.said
+            if c.consumer is not None and worlds.state(c) != c.last_report
         ]:
             world = worlds.report(world, late[0])
         else:
             return world
 
 
-def scenario(kinds: str, states: int = 10_000, settle_every: int = 20, **bounds: int) -> Scenario:
+def scenario(kinds: str, states: int = 10_000, liveness_every: int = 20, **bounds: int) -> Scenario:
     found = frozenset(kinds.split(",")) - {""}
-    return Scenario(Bounds(kinds=found, **bounds), Limits(states, settle_every))
+    return Scenario(Bounds(kinds=found, **bounds), Limits(states, liveness_every))
 
 
 EVERY = (
-    "crash,freeze,astray,suspect,leave,drain,lost,role lost,controller crash,controller pause,"
+    "crash,freeze,duplicate,suspect,leave,drain,lost,role lost,controller crash,controller pause,"
     "rival,overdue"
 )
 
-HOLDS: Mapping[str, Scenario] = {
-    "hand-over, no fault": scenario("", faults=0, settle_every=1),
+CORRECT_SCENARIOS: Mapping[str, Scenario] = {
+    "hand-over, no fault": scenario("", faults=0, liveness_every=1),
     **{f"hand-over, one {kind}": scenario(kind) for kind in EVERY.split(",")},
     "hand-over, two partitions": scenario(EVERY, 20_000, partitions=2),
     "hand-over, two faults": scenario(EVERY, 20_000, faults=2),
 }
 
-BREAKS: Mapping[str, Scenario] = {
-    "hears any epoch": scenario("astray", 1_000, 4),
-    "tells nobody to leave": scenario("astray", 1_000, 4),
+DETECTED_MUTATIONS: Mapping[str, Scenario] = {
+    "any epoch is applied": scenario("duplicate", 1_000, 4),
+    "no leave command is sent": scenario("duplicate", 1_000, 4),
     "does not step down": scenario("rival", 1_000, 4),
 }
-"""With a rule left out (`mutations`) each of these must come to a violation."""
+"""Mutation -> a scenario in which it must lead to a violation."""

@@ -1,4 +1,4 @@
-"""What may happen next in a group, and what may go wrong."""
+"""The possible steps of a group, and the possible faults."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -8,35 +8,35 @@ from itertools import product
 from tests.model.explore import Label, Step
 
 from binwright.core.consumer import handover
-from binwright.core.events import Packed, Tick
+from binwright.core.controller.events import Packed, Tick
+from binwright.core.controller.ownership import Owned, Released, Starting, Stopping
+from binwright.core.controller.states import Manage, Reassign, Sentinel, Synchronize
+from binwright.core.controller.synchronize import awaiting_reply
 from binwright.core.model import Slot, TopicPartition
-from binwright.core.ownership import Owned, Released, Starting, Stopping
-from binwright.core.states import Manage, Reassign, Sentinel, Synchronize
-from binwright.core.synchronize import awaited
 
 from . import world as worlds
 from .world import LONG_AGO, TOPIC, ConsumerProcess, ControllerProcess, World
 
 KINDS = frozenset(
     {
-        "crash",  # a consumer ends without a word
-        "freeze",  # it sleeps, the fleet starts another, it may wake at any time
-        "astray",  # the fleet starts another while it goes on
+        "crash",  # a consumer ends without a message
+        "freeze",  # it is paused, the fleet starts another, it may continue at any time
+        "duplicate",  # the fleet starts another while it continues
         "suspect",  # a living consumer is declared dead
-        "leave",  # a consumer is asked to end
-        "drain",  # it quits everything at once
+        "leave",  # a consumer begins a graceful exit
+        "drain",  # it stops everything at once
         "lost",  # a command is never read
-        "role lost",  # a writer loses its table to another's claim
+        "role lost",  # a writer loses its table to another writer's claim
         "controller crash",
-        "controller pause",  # it may wake at any time, and lags behind then
-        "rival",  # another claims beside one that leads
-        "overdue",  # a plan is given up that could still have been carried out
+        "controller pause",  # it may continue at any time, and is then behind
+        "rival",  # another controller claims the leadership
+        "overdue",  # a plan is abandoned that could still have been carried out
     }
 )
 
 
 def steps(world: World) -> Iterator[Step[World]]:
-    """Yield every step; where it is a fault, one is left in the budget."""
+    """Yield every possible step, with faults as long as their number is not used up."""
     for index, controller in enumerate(world.controllers):
         yield from _controller(world, index, controller)
     for index, consumer in enumerate(world.consumers):
@@ -44,9 +44,9 @@ def steps(world: World) -> Iterator[Step[World]]:
     yield from _fleet(world)
     if world.faults:
         spent = replace(world, faults=world.faults - 1)
-        for kind, label, take in _faults(spent):
+        for kind, label, successor in _faults(spent):
             if kind in world.bounds.kinds:
-                yield Step(label, take)
+                yield Step(label, successor)
 
 
 # --- controllers ---------------------------------------------------------------------------------
@@ -54,43 +54,43 @@ def steps(world: World) -> Iterator[Step[World]]:
 
 def _controller(world: World, index: int, one: ControllerProcess) -> Iterator[Step[World]]:
     label: Label
-    who = f"{one.name} ({type(one.state).__name__})"
+    actor = f"{one.name} ({type(one.state).__name__})"
     if one.paused:
         woken = replace(one, paused=False)
-        yield Step((who, "wakes"), partial(world.controller, index, woken))
+        yield Step((actor, "wakes"), partial(world.controller, index, woken))
         return
     if one.unread:
-        yield Step((who, "reads", one.unread[0][1]), partial(worlds.read, world, index))
-        return  # what it does by itself it does when it has read all there is
+        yield Step((actor, "reads", one.unread[0][1]), partial(worlds.read, world, index))
+        return  # its own steps come after it has read all records
     for slot in overdue(one):
-        if not _heard_of(world, one, slot):
-            label = (who, "hears nothing of slot", slot)
-            yield Step(label, partial(miss, world, index, slot))
-    for moves, target in plans(one):
+        if not _is_responsive(world, one, slot):
+            label = (actor, "misses the reports of slot", slot)
+            yield Step(label, partial(find_silent, world, index, slot))
+    for moves, target in possible_plans(one):
         if not moves or world.moves:
-            label = (who, "plans", {str(p): s for p, s in target.items()})
-            yield Step(label, partial(plan, world, index, target, moves=moves))
+            label = (actor, "plans", {str(p): s for p, s in target.items()})
+            yield Step(label, partial(apply_plan, world, index, target, moves=moves))
     if _without_writer(one):
-        yield Step((who, "ticks"), partial(worlds.feed, world, one.name, Tick(0.0)))
-    if _waits_in_vain(one):
-        yield Step((who, "gives up its plan"), partial(give_up, world, index))
+        yield Step((actor, "ticks"), partial(worlds.feed, world, one.name, Tick(0.0)))
+    if _is_stuck(one):
+        yield Step((actor, "gives up its plan"), partial(time_out_plan, world, index))
 
 
 def overdue(one: ControllerProcess) -> list[Slot]:
-    """Return who may be found silent."""
+    """Return the slots that a controller may find silent."""
     members = sorted(one.state.group.members.items())
     if one.state.group.term is None:
         return []
     return [s for s, m in members if m.epoch is not None and m.declared_dead_at is None]
 
 
-def _heard_of(world: World, one: ControllerProcess, slot: Slot) -> bool:
-    """Return whether a slot would still be heard of; in Synchronize only an answer counts."""
+def _is_responsive(world: World, one: ControllerProcess, slot: Slot) -> bool:
+    """Whether records of a slot would still arrive; in Synchronize only a reply counts."""
     group = one.state.group
     epoch = group.member(slot).epoch
     mine = [c for c in world.consumers if c.slot == slot and _epoch(c) == epoch and not c.paused]
-    if isinstance(one.state, Synchronize) and slot in awaited(group):
-        return any(c.orders for c in mine)
+    if isinstance(one.state, Synchronize) and slot in awaiting_reply(group):
+        return any(c.commands for c in mine)
     return bool(mine)
 
 
@@ -98,18 +98,18 @@ def _epoch(consumer: ConsumerProcess) -> int | None:
     return None if consumer.consumer is None else consumer.consumer.epoch
 
 
-def miss(world: World, index: int, slot: Slot) -> World:
-    """Everybody but this slot was heard in time."""
+def find_silent(world: World, index: int, slot: Slot) -> World:
+    """Let a controller find this slot silent."""
     one = world.controllers[index]
     group = one.state.group
-    silent = replace(group.member(slot), heard_at=LONG_AGO)
+    silent = replace(group.member(slot), seen_at=LONG_AGO)
     group = replace(group, members=group.members.set(slot, silent))
     world = world.controller(index, replace(one, state=replace(one.state, group=group)))
     return worlds.feed(world, one.name, Tick(0.0))
 
 
-def plans(one: ControllerProcess) -> list[tuple[bool, dict[TopicPartition, Slot]]]:
-    """Return where partitions may be sent, and whether it is a move that nothing forces."""
+def possible_plans(one: ControllerProcess) -> list[tuple[bool, dict[TopicPartition, Slot]]]:
+    """Return the possible targets, and whether each is a move that no trigger requires."""
     if not isinstance(one.state, Sentinel):
         return []
     group = one.state.group
@@ -126,19 +126,19 @@ def plans(one: ControllerProcess) -> list[tuple[bool, dict[TopicPartition, Slot]
     ]
 
 
-def plan(
+def apply_plan(
     world: World, index: int, target: dict[TopicPartition, Slot], *, moves: bool = False
 ) -> World:
-    """Let the packing answer this."""
+    """Let the packing return this target."""
     one = world.controllers[index]
-    state = Reassign(one.state.group, 0.0, ("the explorer wants it",))
+    state = Reassign(one.state.group, 0.0, ("chosen by the explorer",))
     world = replace(world, moves=world.moves - moves)
     world = world.controller(index, replace(one, state=state))
     return worlds.feed(world, one.name, Packed(0.0, target))
 
 
 def _without_writer(one: ControllerProcess) -> bool:
-    """Return whether a tick gives the table to somebody."""
+    """Whether a tick grants the table to a consumer."""
     if not isinstance(one.state, Sentinel):
         return False
     group = one.state.group
@@ -146,10 +146,10 @@ def _without_writer(one: ControllerProcess) -> bool:
     return isinstance(role, Released) and bool(group.usable())
 
 
-def _waits_in_vain(one: ControllerProcess) -> bool:
+def _is_stuck(one: ControllerProcess) -> bool:
     if not isinstance(one.state, Manage):
         return False
-    group, target = one.state.group, one.state.aim.target
+    group, target = one.state.group, one.state.goal.target
     return any(
         at.slot is None and not group.member(target[p]).usable
         for p, at in group.partitions.items()
@@ -157,18 +157,18 @@ def _waits_in_vain(one: ControllerProcess) -> bool:
     )
 
 
-def give_up(world: World, index: int) -> World:
-    """Let a plan be overdue."""
+def time_out_plan(world: World, index: int) -> World:
+    """Let a plan time out."""
     one = world.controllers[index]
     late = replace(one, state=replace(one.state, since=LONG_AGO))
     return worlds.feed(world.controller(index, late), one.name, Tick(0.0))
 
 
-def repeat(world: World, index: int) -> World:
-    """Nothing was answered for long: it is sent again."""
+def repeat_commands(world: World, index: int) -> World:
+    """Let commands without a reply be sent again."""
     one = world.controllers[index]
     group = one.state.group
-    orders = {
+    commands = {
         p: replace(at, sent_at=LONG_AGO)
         for p, at in group.partitions.items()
         if isinstance(at, Starting | Stopping)
@@ -180,7 +180,7 @@ def repeat(world: World, index: int) -> World:
     }
     group = replace(
         group,
-        partitions=group.partitions.changed(orders),
+        partitions=group.partitions.changed(commands),
         writers=group.writers.changed(roles),
     )
     late = replace(one, state=replace(one.state, group=group))
@@ -191,27 +191,29 @@ def repeat(world: World, index: int) -> World:
 
 
 def _consumer(world: World, index: int, one: ConsumerProcess) -> Iterator[Step[World]]:
-    who = f"slot {one.slot}/{_epoch(one) or 'new'}"
+    actor = f"slot {one.slot}/{_epoch(one) or 'new'}"
     if one.paused:
-        yield Step((who, "wakes"), partial(world.consumer, index, replace(one, paused=False)))
+        yield Step((actor, "wakes"), partial(world.consumer, index, replace(one, paused=False)))
     elif one.consumer is None:
-        yield Step((who, "says Hello"), partial(worlds.hello, world, index))
+        yield Step((actor, "sends Hello"), partial(worlds.hello, world, index))
     else:
-        if one.orders:
-            yield Step((who, "obeys", one.orders[0]), partial(worlds.obey, world, index))
-        if worlds.state(one) != one.said or _is_void(world, one):
-            yield Step((who, "reports"), partial(worlds.report, world, index))
+        if one.commands:
+            yield Step(
+                (actor, "obeys", one.commands[0]), partial(worlds.handle_command, world, index)
+            )
+        if worlds.state(one) != one.last_report or _must_leave(world, one):
+            yield Step((actor, "reports"), partial(worlds.report, world, index))
         if one.consumer.leaving and not one.consumer.ended:
             drained = partial(_drain, world, index)
-            yield Step((who, "waits in vain to be drained"), drained)
+            yield Step((actor, "is not drained in time"), drained)
 
 
-def _is_void(world: World, one: ConsumerProcess) -> bool:
-    """Return whether a leader that has read all there is would tell it to leave."""
+def _must_leave(world: World, one: ConsumerProcess) -> bool:
+    """Whether a leader that has read all records would command it to leave."""
     return any(
         c.state.group.term is not None
         and not (c.unread or c.paused)
-        and not one.orders
+        and not one.commands
         and c.state.group.member(one.slot).epoch != _epoch(one)
         for c in world.controllers
     )
@@ -224,7 +226,7 @@ def _drain(world: World, index: int) -> World:
 
 
 def _fleet(world: World) -> Iterator[Step[World]]:
-    running = {c.slot for c in world.consumers if c.owned}
+    running = {c.slot for c in world.consumers if c.in_fleet}
     for slot in world.slots:
         if slot not in running:
             yield Step(("the fleet starts slot", slot), partial(start, world, slot))
@@ -255,27 +257,35 @@ def _faults(world: World) -> Iterator[Fault]:
 def _consumer_faults(
     world: World, index: int, one: ConsumerProcess, consumer: handover.Consumer
 ) -> Iterator[Fault]:
-    who = f"slot {one.slot}/{consumer.epoch}"
-    yield "crash", (who, "crashes"), partial(world.consumer, index, None)
-    frozen = replace(one, owned=False, paused=True)
-    yield "freeze", (who, "freezes"), partial(world.consumer, index, frozen)
-    if one.owned:
-        astray = replace(one, owned=False)
-        yield "astray", (who, "is lost sight of"), partial(world.consumer, index, astray)
+    actor = f"slot {one.slot}/{consumer.epoch}"
+    yield "crash", (actor, "crashes"), partial(world.consumer, index, None)
+    frozen = replace(one, in_fleet=False, paused=True)
+    yield "freeze", (actor, "freezes"), partial(world.consumer, index, frozen)
+    if one.in_fleet:
+        duplicate = replace(one, in_fleet=False)
+        yield (
+            "duplicate",
+            (actor, "is replaced and continues"),
+            partial(world.consumer, index, duplicate),
+        )
     if not consumer.leaving:
         step = partial(handover.leave, consumer)
-        label: Label = (who, "is asked to end")
+        label: Label = (actor, "begins a graceful exit")
         yield "leave", label, lambda: worlds.apply(world, index, one, step())
     if not consumer.ended:
-        yield "drain", (who, "ends at once"), partial(_drain, world, index)
-    if one.orders:
-        label = (who, "never reads", one.orders[0])
-        skipped = replace(one, orders=one.orders[1:])
+        yield "drain", (actor, "ends at once"), partial(_drain, world, index)
+    if one.commands:
+        label = (actor, "never reads", one.commands[0])
+        skipped = replace(one, commands=one.commands[1:])
         yield "lost", label, partial(world.consumer, index, skipped)
     for topic in consumer.tables:
-        label = (who, "loses table", topic)
-        lost = partial(handover.lost, consumer, topic)
-        yield "role lost", label, lambda lost=lost: worlds.apply(world, index, one, lost())  # type: ignore[misc]
+        label = (actor, "loses table", topic)
+        table_lost = partial(handover.table_lost, consumer, topic)
+        yield (
+            "role lost",
+            label,
+            lambda table_lost=table_lost: worlds.apply(world, index, one, table_lost()),  # type: ignore[misc]
+        )
 
 
 def _controller_faults(world: World, index: int, one: ControllerProcess) -> Iterator[Fault]:
@@ -286,8 +296,8 @@ def _controller_faults(world: World, index: int, one: ControllerProcess) -> Iter
     if one.paused or one.unread:
         return
     for slot in overdue(one):
-        if _heard_of(world, one, slot):
-            label: Label = (one.name, "hears nothing of slot", slot, "which lives")
-            yield "suspect", label, partial(miss, world, index, slot)
+        if _is_responsive(world, one, slot):
+            label: Label = (one.name, "misses the reports of slot", slot, "which lives")
+            yield "suspect", label, partial(find_silent, world, index, slot)
     if isinstance(one.state, Manage):
-        yield "overdue", (one.name, "gives up its plan"), partial(give_up, world, index)
+        yield "overdue", (one.name, "gives up its plan"), partial(time_out_plan, world, index)

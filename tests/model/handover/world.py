@@ -1,54 +1,49 @@
-"""A group as a value: partition 0, the slots' own partitions, controllers, consumers, a fleet.
+"""A group as a value: metadata partition 0, commands to slots, controllers, consumers, a fleet.
 
-Staging takes no time here and offsets do not matter: no row depends on any of this.
+Staging takes no time and offsets do not matter, because no row depends on the hand-over.
 """
 
 from dataclasses import dataclass, replace
 
 from tests.core.builders import measurement
 
-from binwright.core import hearing, machine
 from binwright.core.consumer import handover
-from binwright.core.events import (
+from binwright.core.consumer.actions import Exit, Fetch, Reply, ReportNow, StopWriter
+from binwright.core.controller import applying, machine
+from binwright.core.controller.config import ControllerConfig
+from binwright.core.controller.events import (
     Action,
     Broadcast,
     Destroy,
     Event,
-    Heard,
     Measured,
     Pack,
     Publish,
+    RecordRead,
+    Send,
     StepDown,
-    Tell,
 )
-from binwright.core.group import Group
-from binwright.core.messages import (
-    Claim,
-    Command,
-    Hello,
-    Inbound,
-    Measurement,
-    PartitionRate,
-    Planned,
-    Report,
-    TableReport,
-)
+from binwright.core.controller.group import Group
+from binwright.core.controller.states import Sentinel, State
 from binwright.core.model import BytesPerSecond, Slot
-from binwright.core.rules import Rules
-from binwright.core.states import Sentinel, State
+from binwright.core.protocol.commands import Claim, Command
+from binwright.core.protocol.measurements import Measurement, PartitionRate
+from binwright.core.protocol.messages import Inbound
+from binwright.core.protocol.plans import Planned
+from binwright.core.protocol.reports import Hello, Report, TableReport
 
 TOPIC = "t"
-RULES = Rules(limit=BytesPerSecond(120), capacity=BytesPerSecond(100))
+CONFIG = ControllerConfig(limit=BytesPerSecond(120), capacity=BytesPerSecond(100))
 LONG_AGO = -1_000.0
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How large the world is, and how much goes wrong in it."""
+    """The size of the world, and the number and kinds of its faults."""
 
     partitions: int = 1
     slots: int = 2
-    moves: int = 1  # that nothing forces
+    moves: int = 1  # that no trigger requires
     faults: int = 1
     kinds: frozenset[str] = frozenset()
 
@@ -58,30 +53,30 @@ class ConsumerProcess:
     """A process of a slot."""
 
     slot: Slot
-    consumer: handover.Consumer | None = None  # before its Hello
-    orders: tuple[Command, ...] = ()  # not read yet
-    owned: bool = True  # the fleet knows of it
+    consumer: handover.Consumer | None = None  # None: before its Hello
+    commands: tuple[Command, ...] = ()  # unread
+    in_fleet: bool = True  # the fleet manages it
     paused: bool = False
-    said: Report | None = None  # its last report
+    last_report: Report | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerProcess:
-    """A process that leads, or takes itself for the leader."""
+    """A process that is the leader, or assumes that it is."""
 
     name: str
     state: State
-    unread: tuple[tuple[int, Inbound], ...] = ()  # of partition 0
+    unread: tuple[tuple[int, Inbound], ...] = ()  # of metadata partition 0
     paused: bool = False
-    fresh: bool = True  # its claim is not written yet
+    fresh: bool = True  # its claim is not published yet
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Everything; a reader's place in a log is what it has not read yet."""
+    """The state of all processes and logs; a reader's position is the list of unread records."""
 
     bounds: Bounds
-    history: Group  # partition 0, folded from its beginning
+    history: Group  # metadata partition 0, applied from its beginning
     length: int = 1  # of partition 0
     consumers: tuple[ConsumerProcess, ...] = ()
     controllers: tuple[ControllerProcess, ...] = ()
@@ -105,7 +100,7 @@ class World:
 
 
 def measured(bounds: Bounds) -> Measurement:
-    """Return what the monitor says, always."""
+    """Return the monitor's measurement, which never changes."""
     rates = (PartitionRate(p, BytesPerSecond(1), 30, 1, 0, 1) for p in range(bounds.partitions))
     return measurement(TOPIC, rates)
 
@@ -116,15 +111,15 @@ def measured(bounds: Bounds) -> Measurement:
 def publish(world: World, message: Inbound) -> World:
     """Append to partition 0."""
     if isinstance(message, Planned):
-        return world  # nobody obeys it
+        return world  # no process acts on it
     offset = world.length
     found = []
     for controller in world.controllers:
         mine = isinstance(message, Claim) and message.controller == controller.name
-        # All before its claim is history, folded already.
+        # All records before its claim are applied at once.
         reader = _caught_up(world, controller) if mine and controller.fresh else controller
         found.append(replace(reader, unread=(*reader.unread, (offset, message))))
-    history, _ = hearing.hear(world.history, Heard(0.0, offset, message))
+    history, _ = applying.apply_record(world.history, RecordRead(0.0, offset, message))
     return replace(world, history=history, length=offset + 1, controllers=tuple(found))
 
 
@@ -134,10 +129,11 @@ def _caught_up(world: World, controller: ControllerProcess) -> ControllerProcess
     return replace(controller, state=state, unread=(), fresh=False)
 
 
-def tell(world: World, slot: Slot, command: Command) -> World:
+def send_command(world: World, slot: Slot, command: Command) -> World:
     """Append to a slot's own partition."""
     found = tuple(
-        replace(c, orders=(*c.orders, command)) if c.slot == slot else c for c in world.consumers
+        replace(c, commands=(*c.commands, command)) if c.slot == slot else c
+        for c in world.consumers
     )
     return replace(world, consumers=found)
 
@@ -146,9 +142,9 @@ def tell(world: World, slot: Slot, command: Command) -> World:
 
 
 def claim(world: World) -> World:
-    """Let another controller begin."""
+    """Start another controller."""
     name = f"c{world.began}"
-    state, actions = machine.begin(RULES, name, 0.0)
+    state, actions = machine.begin(CONFIG, name, 0.0)
     world = replace(
         world,
         began=world.began + 1,
@@ -159,7 +155,7 @@ def claim(world: World) -> World:
 
 
 def feed(world: World, name: str, event: Event) -> World:
-    """Let a controller meet an event, and do what it asks for."""
+    """Feed a controller an event, and carry out its actions."""
     index = next(i for i, c in enumerate(world.controllers) if c.name == name)
     controller = world.controllers[index]
     state, actions = machine.transition(controller.state, event)
@@ -168,18 +164,18 @@ def feed(world: World, name: str, event: Event) -> World:
 
 
 def carry_out(world: World, name: str, actions: tuple[Action, ...]) -> World:
-    """Do what a controller asks for; packing is the explorer's, the fleet keeps every slot."""
+    """Carry out a controller's actions; the explorer packs, the fleet runs every slot."""
     for action in actions:
         match action:
             case Publish(message=message):
                 world = publish(world, message)
-            case Tell(slot=slot, message=command):
-                world = tell(world, slot, command)
+            case Send(slot=slot, message=command):
+                world = send_command(world, slot, command)
             case Broadcast(message=command):
                 for slot in world.slots:
-                    world = tell(world, slot, command)
+                    world = send_command(world, slot, command)
             case Destroy(slot=slot):
-                gone = tuple(c for c in world.consumers if not (c.owned and c.slot == slot))
+                gone = tuple(c for c in world.consumers if not (c.in_fleet and c.slot == slot))
                 world = replace(world, consumers=gone)
             case StepDown():
                 left = tuple(c for c in world.controllers if c.name != name)
@@ -199,27 +195,27 @@ def _back_to_sentinel(world: World, name: str) -> World:
 
 
 def read(world: World, index: int) -> World:
-    """Let a controller take the next record of partition 0."""
+    """Let a controller read the next record of partition 0."""
     controller = world.controllers[index]
     (offset, message), *rest = controller.unread
     world = world.controller(index, replace(controller, unread=tuple(rest)))
-    return feed(world, controller.name, Heard(0.0, offset, message))
+    return feed(world, controller.name, RecordRead(0.0, offset, message))
 
 
 # --- consumers -----------------------------------------------------------------------------------
 
 
 def hello(world: World, index: int) -> World:
-    """Let a process say Hello; its staging place can be written at once."""
+    """Let a process send its Hello; it is ready at once."""
     process = world.consumers[index]
     consumer = handover.Consumer(process.slot, epoch=world.length)
     world = publish(world, Hello(slot=process.slot, process="p", version="1"))
-    consumer, _ = handover.prepared(consumer)
+    consumer, _ = handover.staging_ready(consumer)
     return report(world.consumer(index, replace(process, consumer=consumer)), index)
 
 
 def state(process: ConsumerProcess) -> Report:
-    """Return what it would report."""
+    """Return the report that a consumer would send."""
     one = process.consumer
     assert one is not None
     return Report(
@@ -227,45 +223,45 @@ def state(process: ConsumerProcess) -> Report:
         epoch=one.epoch,
         term=one.term,
         ready=one.ready,
-        reading={p: part.next for p, part in one.parts.items()},
+        reading={p: part.next for p, part in one.partitions.items()},
         writing={t: TableReport(state="landing", committed={}) for t in one.tables},
         leaving=one.leaving,
     )
 
 
 def report(world: World, index: int) -> World:
-    """Let a consumer report."""
-    said = state(world.consumers[index])
-    world = world.consumer(index, replace(world.consumers[index], said=said))
-    return publish(world, said)
+    """Let a consumer send a report."""
+    last_report = state(world.consumers[index])
+    world = world.consumer(index, replace(world.consumers[index], last_report=last_report))
+    return publish(world, last_report)
 
 
-def obey(world: World, index: int) -> World:
-    """Let a consumer take its next command."""
+def handle_command(world: World, index: int) -> World:
+    """Let a consumer handle its next command."""
     process = world.consumers[index]
     assert process.consumer is not None
-    command, *rest = process.orders
-    step = handover.obey(process.consumer, command, 0)
-    return apply(world, index, replace(process, orders=tuple(rest)), step)
+    command, *rest = process.commands
+    step = handover.handle_command(process.consumer, command, 0)
+    return apply(world, index, replace(process, commands=tuple(rest)), step)
 
 
 def apply(world: World, index: int, process: ConsumerProcess, step: handover.Step) -> World:
-    """Do what the hand-over asks for: reading begins and writing ends at once."""
+    """Carry out the hand-over's actions: reading begins and writing ends at once."""
     consumer, actions = step
     world = world.consumer(index, replace(process, consumer=consumer))
     for action in actions:
         process = world.consumers[index]
         consumer = process.consumer or consumer
         match action:
-            case handover.Reply(message=message):
+            case Reply(message=message):
                 world = publish(world, message)
-            case handover.ReportNow():
+            case ReportNow():
                 world = report(world, index)
-            case handover.Fetch(offset=None):
+            case Fetch(offset=None):
                 world = apply(world, index, process, handover.located(consumer, action, 0))
-            case handover.StopWrite(topics=topics):
-                world = apply(world, index, process, handover.written(consumer, topics))
-            case handover.Exit():
+            case StopWriter(topics=topics):
+                world = apply(world, index, process, handover.writing_stopped(consumer, topics))
+            case Exit():
                 return world.consumer(index, None)
             case _:
                 pass

@@ -1,1 +1,1 @@
-"""Landing: what a table's writers and the readers before them make of every order of events."""
+"""Landing: a table's writers, and the readers that stage for them, under any order of events."""

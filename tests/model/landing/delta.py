@@ -1,15 +1,14 @@
-"""A table with Delta's rules as they were measured.
+"""A table with Delta's rules, as measured on the real one.
 
-A write whose version is not above the stored one is skipped and says OK; one that began before
-another commit of the same app id conflicts; what was sent may begin and commit at any later time.
+A write whose version is not above the stored one is skipped; one that began before another commit
+of the same app id conflicts; a call that was sent may begin and commit at any later time.
 """
 
 from dataclasses import replace
 
-from tests.model.explore import Broken
+from tests.model.explore import InvariantViolation
 
-from binwright.core.ports import Commit
-from binwright.core.writer.batch import Ranges
+from binwright.core.ports.lake import Commit, Ranges
 from binwright.core.writer.requests import Committed, Conflict, Outcome, Skipped, Unreadable
 from binwright.core.writer.stamp import Stamp, read_stamp
 
@@ -18,7 +17,7 @@ from .world import TABLE, Call, DeltaTable, Row, World, missing
 _STAMPS: dict[str, Stamp] = {}
 
 
-def stamp_of(text: str) -> Stamp:
+def parse_stamp(text: str) -> Stamp:
     """Return a stamp; each is parsed once."""
     if text not in _STAMPS:
         found = read_stamp(text, TABLE)
@@ -28,48 +27,52 @@ def stamp_of(text: str) -> Stamp:
 
 
 def can_commit(table: DeltaTable, call: Call) -> bool:
-    """Return whether a call may still come to a commit."""
+    """Whether a call may still be committed."""
     if call.began is None:
-        return call.version > table.stored
-    return call.began == table.of_app
+        return call.version > table.stored_version
+    return call.began == table.app_commits
 
 
 def begin(world: World, call: Call) -> tuple[Call | None, Outcome | None]:
-    """Let a call begin: it goes on, or ends with an outcome."""
-    if call.version <= world.table.stored:
+    """Begin a call: return it, or its outcome if it ends at once."""
+    if call.version <= world.table.stored_version:
         return None, Skipped()
     files = call.batch.files if call.batch else ()
     bad = frozenset(f for f in files if f not in world.files or not world.files[f].readable)
     if bad:
         return None, Unreadable(bad, "gone or torn")
-    return replace(call, began=world.table.of_app, rows=_rows(world, call)), None
+    return replace(call, began=world.table.app_commits, rows=_rows(world, call)), None
 
 
 def end(world: World, call: Call) -> tuple[World, Outcome]:
-    """Let a call that began end."""
+    """End a call that has begun."""
     table = world.table
-    if call.began != table.of_app:
+    if call.began != table.app_commits:
         return world, Conflict("another writer's commit")
     rows = frozenset(call.rows)
     if (twice := rows & table.landed) or len(rows) < len(call.rows):
-        raise Broken(f"rows land twice: {sorted(twice or call.rows)}")
-    stamp = stamp_of(call.stamp)
+        raise InvariantViolation(f"rows land twice: {sorted(twice or call.rows)}")
+    stamp = parse_stamp(call.stamp)
     topic = topic_number(stamp.topic_id)
-    begun = {(topic, p): offset for p, offset in stamp.committed.items()} | dict(table.begun)
+    begin_offset = {(topic, p): offset for p, offset in stamp.committed.items()} | dict(
+        table.begin_offset
+    )
     table = replace(
         table,
         commits=(*table.commits, Commit(table.next_version, call.stamp)),
         next_version=table.next_version + 1,
-        of_app=table.of_app + 1,
-        stored=call.version,
+        app_commits=table.app_commits + 1,
+        stored_version=call.version,
         landed=table.landed | rows,
-        begun=begun,
+        begin_offset=begin_offset,
     )
     world = replace(world, table=table)
     if topic == world.topic:
         for partition, offset in stamp.committed.items():
             if lost := missing(world, partition, offset):
-                raise Broken(f"a stamp says {partition} up to {offset}, without {sorted(lost)}")
+                raise InvariantViolation(
+                    f"a stamp has {partition} up to {offset}, without {sorted(lost)}"
+                )
     return world, Committed()
 
 
@@ -84,10 +87,10 @@ def _rows(world: World, call: Call) -> tuple[Row, ...]:
 
 
 def _within(row: Row, ranges: Ranges) -> bool:
-    first, following = ranges.get(row.partition, (0, 0))
-    return first <= row.offset < following
+    first, end_offset = ranges.get(row.partition, (0, 0))
+    return first <= row.offset < end_offset
 
 
 def topic_number(topic_id: str | None) -> int:
-    """Return which topic an id names."""
+    """Return the number of the topic with an id; -1 if it is unknown."""
     return -1 if topic_id is None else int(topic_id[1:])

@@ -1,19 +1,19 @@
-"""What must hold in every state, and that all lands once faults stop.
+"""The invariants in every state, and liveness: without faults every row lands.
 
-That no row lands twice and none is missing below a stamp is checked at each commit (`delta`), files
-and the offsets that Kafka is told at each deletion and each telling (`writers`).
+Doubled rows and rows missing below a stamp are checked at each commit (`delta`); deleted files, and
+offsets that are committed to Kafka, when that happens (`writers`).
 """
 
 from dataclasses import replace
 from random import Random
 
-from tests.model.explore import Broken
+from tests.model.explore import InvariantViolation
 
 from binwright.core.writer import machine
 from binwright.core.writer.landing import Landing
 
 from .delta import topic_number
-from .steps import rest, steps
+from .steps import run_immediate_steps, steps
 from .world import World, missing, rows_between
 from .writers import NEVER_S
 
@@ -22,20 +22,22 @@ MANY = 1_000
 
 
 def check(world: World) -> None:
-    """Raise if a writer believes more than is in the table, and decides no more than a begin."""
+    """Raise if a writer's chain is ahead of the table, except for begins that it has decided."""
     for index, process in enumerate(world.writers):
         phase = process and process.writer.phase
         if not isinstance(phase, Landing) or topic_number(phase.chain.topic_id) != world.topic:
             continue
         if world.bounds.from_latest and phase.stamp_due:
-            continue  # it has decided where to begin, and nobody knows yet
+            continue  # it has decided where to begin, and not stamped that yet
         for partition, offset in phase.chain.committed.items():
             if lost := missing(world, partition, offset):
-                raise Broken(f"writer {index} believes {partition} at {offset}: {sorted(lost)}")
+                raise InvariantViolation(
+                    f"writer {index} is at {offset} of {partition}, without {sorted(lost)}"
+                )
 
 
-def settle(world: World) -> None:
-    """Let everybody act in turn, without faults, until every record is in the table."""
+def check_liveness(world: World) -> None:
+    """Take random steps without faults until every record is in the table."""
     world = replace(world, faults=0, grants=MANY, rereads=MANY)
     random = Random(0)
     for _ in range(PATIENCE):
@@ -43,8 +45,10 @@ def settle(world: World) -> None:
         if _landed(world):
             return
         found = [s for s in steps(world) if "waits," not in s.label]
-        world = rest(random.choice(found).take()) if found else _time_passes(world)
-    raise Broken(f"a standstill: {_state(world)}")
+        world = (
+            run_immediate_steps(random.choice(found).successor()) if found else _time_passes(world)
+        )
+    raise InvariantViolation(f"a standstill: {_state(world)}")
 
 
 def _landed(world: World) -> bool:
@@ -55,19 +59,19 @@ def _unlanded(world: World, partition: int) -> bool:
     log = world.logs[partition]
     if missing(world, partition, log.end):
         return True
-    if log.goes_on_at is None or world.bounds.kinds & {"file lost", "announcement lost"}:
+    if log.resumes_at is None or world.bounds.kinds & {"file lost", "announcement lost"}:
         return False
-    return bool(rows_between(world, partition, log.goes_on_at, log.end) - world.table.landed)
+    return bool(rows_between(world, partition, log.resumes_at, log.end) - world.table.landed)
 
 
 def _time_passes(world: World) -> World:
-    """Let time go on to when the next writer has something to do."""
+    """Advance the time to when the next writer has something to do."""
     for index, process in enumerate(world.writers):
         if process is not None:
-            writer, _ = machine.request(process.writer, process.now)
+            writer, _ = machine.next_request(process.writer, process.now)
             due_at = machine.due_at(writer, process.now)
             if due_at >= NEVER_S:
-                raise Broken(f"a standstill: {_state(world)}")
+                raise InvariantViolation(f"a standstill: {_state(world)}")
             later = replace(process, writer=writer, now=max(due_at, process.now))
             world = world.writer(index, later)
     return world

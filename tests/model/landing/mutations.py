@@ -1,4 +1,4 @@
-"""Rules of the product's code, each left out by changing one function of it."""
+"""Mutations of landing: each disables one rule by replacing a function of the product."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -6,35 +6,35 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from binwright.core.consumer import buffer as buffers
-from binwright.core.consumer.buffer import Buffer, Stretch
-from binwright.core.messages import OffsetRange
+from binwright.core.consumer.buffer import Buffer, BufferedRange
 from binwright.core.model import TopicPartition
-from binwright.core.ports import Commit, Record
+from binwright.core.ports.kafka import Record
+from binwright.core.ports.lake import Commit, Ranges
+from binwright.core.protocol.staged import OffsetRange
 from binwright.core.writer import chain as chains
 from binwright.core.writer import landing, machine
 from binwright.core.writer import stamp as stamps
-from binwright.core.writer.batch import Ranges
-from binwright.core.writer.chain import Announced, Chain
-from binwright.core.writer.landing import Flight, Landing
-from binwright.core.writer.machine import Claiming, Resolving, Writer
+from binwright.core.writer.chain import Announcement, Chain
+from binwright.core.writer.landing import InFlightCommit, Landing
+from binwright.core.writer.phases import Claiming, ReadingHistory, Resolving, Writer
 from binwright.core.writer.requests import (
     Committed,
     Conflict,
-    Facts,
+    HistoryRead,
     Outcome,
     Skipped,
-    Told,
+    TopicState,
     Unclear,
 )
 from binwright.core.writer.stamp import Resolved, Stamp
 
 Patch = tuple[object, str, Any]
-"""Where, what, and what instead."""
+"""Module or class, name of the function, and its replacement."""
 
 
 @contextmanager
 def mutated(patches: tuple[Patch, ...]) -> Iterator[None]:
-    """Run without a rule; everything is as it was afterwards."""
+    """Apply a mutation while the context lasts."""
     before = [(where, name, getattr(where, name)) for where, name, _ in patches]
     for where, name, instead in patches:
         setattr(where, name, instead)
@@ -47,10 +47,10 @@ def mutated(patches: tuple[Patch, ...]) -> Iterator[None]:
 
 # --- chain ---------------------------------------------------------------------------------------
 
-_joining = chains._Taking._joining
+_joining = chains._BatchBuilder._joining
 
 
-def _takes_what_comes_later(self: chains._Taking, announced: Announced) -> Ranges:
+def _skips_gaps(self: chains._BatchBuilder, announced: Announcement) -> Ranges:
     ends = self.ends
     self.ends = {p: max(end, announced.ranges.get(p, (0,))[0]) for p, end in ends.items()}
     joined = _joining(self, announced)
@@ -58,21 +58,21 @@ def _takes_what_comes_later(self: chains._Taking, announced: Announced) -> Range
     return joined
 
 
-def _cuts_nothing_off(self: chains._Taking, announced: Announced) -> Ranges:
+def _keeps_landed_offsets(self: chains._BatchBuilder, announced: Announcement) -> Ranges:
     return {p: announced.ranges[p] for p in _joining(self, announced)}
 
 
-def _forgets_the_cut(chain: Chain, after: Chain) -> tuple[Chain, tuple[str, ...]]:
+def _forgets_cut(chain: Chain, after: Chain) -> tuple[Chain, tuple[str, ...]]:
     return _landed(chain, replace(after, cuts=chain.cuts))
 
 
 _landed = chains.landed
 
 
-def _goes_on_when_full(self: chains._Taking, candidates: Collection[Announced]) -> bool:
+def _continues_when_full(self: chains._BatchBuilder, candidates: Collection[Announcement]) -> bool:
     found = False
     for announced in candidates:
-        found = self.take(announced) or found
+        found = self.take_ranges(announced) or found
     return found
 
 
@@ -82,39 +82,39 @@ def _all_touched_are_over(chain: Chain, after: Chain) -> tuple[Chain, tuple[str,
     return chains._without(ended, over), tuple(a.staged.file for a in over)
 
 
-def _one_topic_is_as_good_as_another(_one: str | None, _other: str | None) -> bool:
+def _any_topic_matches(_one: str | None, _other: str | None) -> bool:
     return True
 
 
-def _forgets_all_strangers(chain: Chain, before: int) -> tuple[Chain, tuple[str, ...]]:
-    return _without_strangers(chain, before + 1_000)
+def _drops_newer_topics(chain: Chain, before: int) -> tuple[Chain, tuple[str, ...]]:
+    return _without_old_topic(chain, before + 1_000)
 
 
-_without_strangers = chains.without_strangers
+_without_old_topic = chains.without_old_topic
 
 # --- claim ---------------------------------------------------------------------------------------
 
-_answered, _looked, _resolving, _landing = (
-    machine.answered,
-    machine._looked,
-    machine._resolving,
-    machine._landing,
+_apply_outcome, _apply_history, _apply_while_resolving, _apply_while_landing = (
+    machine.apply_outcome,
+    machine._apply_history,
+    machine._apply_while_resolving,
+    machine._apply_while_landing,
 )
 
 
-def _believes_a_claim(kind: type[Outcome]) -> Any:
-    def answered(writer: Writer, outcome: Outcome, now: float) -> machine.Step:
+def _accepts_as_claim(kind: type[Outcome]) -> Any:
+    def apply_outcome(writer: Writer, outcome: Outcome, now: float) -> machine.Step:
         if isinstance(writer.phase, Claiming) and isinstance(outcome, kind):
             outcome = Committed()
-        return _answered(writer, outcome, now)
+        return _apply_outcome(writer, outcome, now)
 
-    return answered
+    return apply_outcome
 
 
-def _claims_nothing(
-    writer: Writer, phase: machine.Looking, commits: Collection[Commit], *, complete: bool
+def _sends_no_claim(
+    writer: Writer, phase: ReadingHistory, commits: Collection[Commit], *, complete: bool
 ) -> machine.Step:
-    after, effects = _looked(writer, phase, commits, complete=complete)
+    after, effects = _apply_history(writer, phase, commits, complete=complete)
     if isinstance(after.phase, Claiming):
         return replace(after, phase=Resolving(after.phase.epoch)), effects
     return after, effects
@@ -130,29 +130,29 @@ class _Resolving(Resolving):
     read: tuple[Commit, ...] = ()
 
 
-def _keeps_what_it_read(
-    writer: Writer, phase: machine.Looking, commits: Collection[Commit], *, complete: bool
+def _keeps_history(
+    writer: Writer, phase: ReadingHistory, commits: Collection[Commit], *, complete: bool
 ) -> machine.Step:
-    after, effects = _looked(writer, phase, commits, complete=complete)
+    after, effects = _apply_history(writer, phase, commits, complete=complete)
     if isinstance(after.phase, Claiming):
         return replace(after, phase=_Claiming(after.phase.epoch, tuple(commits))), effects
     return after, effects
 
 
-def _hands_on_what_it_read(writer: Writer, outcome: Outcome, now: float) -> machine.Step:
-    after, effects = _answered(writer, outcome, now)
+def _passes_history_on(writer: Writer, outcome: Outcome, now: float) -> machine.Step:
+    after, effects = _apply_outcome(writer, outcome, now)
     if isinstance(writer.phase, _Claiming) and isinstance(after.phase, Resolving):
         phase = _Resolving(after.phase.epoch, read=writer.phase.read)
         return replace(after, phase=phase), effects
     return after, effects
 
 
-def _resolves_what_was_read_before(
+def _resolves_by_earlier_history(
     writer: Writer, phase: Resolving, outcome: Outcome, now: float
 ) -> machine.Step:
-    if isinstance(outcome, Told) and isinstance(phase, _Resolving):
-        outcome = Told(phase.read, outcome.complete)
-    return _resolving(writer, phase, outcome, now)
+    if isinstance(outcome, HistoryRead) and isinstance(phase, _Resolving):
+        outcome = HistoryRead(phase.read, outcome.complete)
+    return _apply_while_resolving(writer, phase, outcome, now)
 
 
 # --- commit --------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def _counts_as_committed(kind: type[Outcome], *, unclear: bool | None = None) ->
         flight = phase.flight
         if isinstance(outcome, kind) and flight and unclear in (None, flight.unclear):
             outcome = Committed()
-        return _landing(writer, phase, outcome, now)
+        return _apply_while_landing(writer, phase, outcome, now)
 
     return landed
 
@@ -171,7 +171,7 @@ def _counts_as_committed(kind: type[Outcome], *, unclear: bool | None = None) ->
 _landing_unclear = landing.unclear
 
 
-def _goes_again_under_the_next_number(state: Landing, reason: str, now: float) -> landing.Step:
+def _repeats_with_next_number(state: Landing, reason: str, now: float) -> landing.Step:
     again, effects = _landing_unclear(state, reason, now)
     assert again.flight is not None
     sequence = again.sequence + 1
@@ -183,35 +183,35 @@ def _forms_another_batch(state: Landing, _reason: str, _now: float) -> landing.S
     return replace(state, flight=None), ()
 
 
-_nothing = machine._nothing_committed
+_nothing_committed = machine._nothing_committed
 
 
-def _forgets_that_it_was_sent_before(
-    writer: Writer, phase: Landing, flight: Flight, outcome: Any, now: float
+def _forgets_earlier_calls(
+    writer: Writer, phase: Landing, flight: InFlightCommit, outcome: Any, now: float
 ) -> machine.Step:
-    return _nothing(writer, phase, replace(flight, unclear=False), outcome, now)
+    return _nothing_committed(writer, phase, replace(flight, unclear=False), outcome, now)
 
 
 # --- stamps --------------------------------------------------------------------------------------
 
-_resolve, _begin, _heard = stamps.resolve, machine._begin, landing.heard
+_resolve, _begin, _apply_announcement = stamps.resolve, machine._begin, landing.apply_announcement
 
 
-def _newest_stamp_alone(commits: Any, table: Any, topic_id: str | None) -> Resolved:
-    kept: list[Commit] = []
+def _only_newest_stamp(commits: Any, table: Any, topic_id: str | None) -> Resolved:
+    newest: list[Commit] = []
     for commit in commits:
-        kept.append(commit)
+        newest.append(commit)
         stamp = stamps.read_stamp(commit.metadata, table)
         if isinstance(stamp, Stamp) and stamp.sequence:
             break
-    return replace(_resolve(kept, table, topic_id), whole=True)
+    return replace(_resolve(newest, table, topic_id), whole=True)
 
 
-def _whole_however_short(commits: Any, table: Any, topic_id: str | None) -> Resolved:
+def _always_whole(commits: Any, table: Any, topic_id: str | None) -> Resolved:
     return replace(_resolve(commits, table, topic_id), whole=True)
 
 
-def _fences_nobody(commits: Any, table: Any, topic_id: str | None) -> Resolved:
+def _fences_no_slot(commits: Any, table: Any, topic_id: str | None) -> Resolved:
     return replace(_resolve(commits, table, topic_id), old_slots=frozenset())
 
 
@@ -220,41 +220,39 @@ def _any_landing_topic(found: Resolved, _facts: Any) -> tuple[int, Mapping[int, 
 
 
 def _forgets_cuts(found: Resolved, facts: Any) -> tuple[int, Mapping[int, int]]:
-    return _place(found, facts)[0], {}
+    return _position(found, facts)[0], {}
 
 
-_place = machine._place_in_landing
+_position = machine._landing_position
 
 
-def _says_nothing_of_its_begin(
-    writer: Writer, epoch: int, facts: Facts, found: Resolved, now: float
+def _stamps_no_begin(
+    writer: Writer, epoch: int, facts: TopicState, found: Resolved, now: float
 ) -> machine.Step:
     after, effects = _begin(writer, epoch, facts, found, now)
     assert isinstance(after.phase, Landing)
     return replace(after, phase=replace(after.phase, stamp_due=False)), effects
 
 
-def _deletes_before_it_is_stamped(
-    state: Landing, offset: int, staged: Any, now: float
-) -> landing.Step:
-    _, over = chains.announce(state.chain, Announced(offset, staged, now))
-    after, _ = _heard(state, offset, staged, now)
+def _deletes_before_stamp(state: Landing, offset: int, staged: Any, now: float) -> landing.Step:
+    _, over = chains.add_announcement(state.chain, Announcement(offset, staged, now))
+    after, _ = _apply_announcement(state, offset, staged, now)
     return after, landing._delete(over)
 
 
 # --- the buffer ----------------------------------------------------------------------------------
 
-_take = Buffer.take
+_take = Buffer.take_ranges
 
 
-def _begins_at_its_first_record(self: Buffer, topic: str) -> Mapping[TopicPartition, Stretch]:
+def _begins_at_first_record(self: Buffer, topic: str) -> Mapping[TopicPartition, BufferedRange]:
     return {
         p: replace(s, range=OffsetRange(s.records[0].offset, s.range.next))
         for p, s in _take(self, topic).items()
     }
 
 
-def _begins_one_too_early(self: Buffer, topic: str) -> Mapping[TopicPartition, Stretch]:
+def _begins_too_early(self: Buffer, topic: str) -> Mapping[TopicPartition, BufferedRange]:
     return {
         p: replace(s, range=OffsetRange(max(0, s.range.first - 1), s.range.next))
         for p, s in _take(self, topic).items()
@@ -265,14 +263,12 @@ def _drops_nothing(_self: Buffer, _partition: TopicPartition) -> None:
     pass
 
 
-def _keeps_its_rows(
-    self: Buffer, partition: TopicPartition, offset: int, *, cut: bool = False
-) -> None:
+def _keeps_rows(self: Buffer, partition: TopicPartition, offset: int, *, cut: bool = False) -> None:
     rows = self._rows.setdefault(partition, buffers._Rows(offset, []))
     rows.begin, rows.cut = min(rows.begin, offset), cut
 
 
-def _takes_no_notice_of_cuts(
+def _ignores_cuts(
     self: Buffer, partition: TopicPartition, offset: int, *, cut: bool = False
 ) -> None:
     del cut
@@ -282,14 +278,16 @@ def _takes_no_notice_of_cuts(
 _buffer_begin = Buffer.begin
 
 
-def _counts_one_too_many(self: Buffer, topic: str) -> Mapping[TopicPartition, Stretch]:
+def _ends_too_late(self: Buffer, topic: str) -> Mapping[TopicPartition, BufferedRange]:
     return {
         p: replace(s, range=OffsetRange(s.range.first, s.range.next + 1))
         for p, s in _take(self, topic).items()
     }
 
 
-def _loses_one(self: Buffer, partition: TopicPartition, records: list[Record], now: float) -> None:
+def _loses_record(
+    self: Buffer, partition: TopicPartition, records: list[Record], now: float
+) -> None:
     _add(self, partition, records[1:] if len(records) > 1 else records, now)
 
 
@@ -298,54 +296,58 @@ _add = Buffer.add
 
 MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
     # chain
-    "takes what does not join on": ((chains._Taking, "_joining", _takes_what_comes_later),),
-    "cuts nothing off": ((chains._Taking, "_joining", _cuts_nothing_off),),
-    "a cut counts each time": ((chains, "landed", _forgets_the_cut),),
-    "goes on when a batch is full": ((chains._Taking, "take_all", _goes_on_when_full),),
-    "deletes what is not landed whole": ((chains, "landed", _all_touched_are_over),),
-    "topic ids do not count": (
-        (chains, "same_topic", _one_topic_is_as_good_as_another),
-        (stamps, "same_topic", _one_topic_is_as_good_as_another),
+    "a range lands across a gap": ((chains._BatchBuilder, "_joining", _skips_gaps),),
+    "landed offsets are not cut off": ((chains._BatchBuilder, "_joining", _keeps_landed_offsets),),
+    "a cut is applied each time": ((chains, "landed", _forgets_cut),),
+    "files are taken after a full batch": (
+        (chains._BatchBuilder, "take_all", _continues_when_full),
     ),
-    "forgets files of a newer topic": ((chains, "without_strangers", _forgets_all_strangers),),
+    "partly landed files are deleted": ((chains, "landed", _all_touched_are_over),),
+    "topic ids are ignored": (
+        (chains, "same_topic", _any_topic_matches),
+        (stamps, "same_topic", _any_topic_matches),
+    ),
+    "files of a newer topic are dropped": ((chains, "without_old_topic", _drops_newer_topics),),
     # claim
-    "a conflict is a claim": ((machine, "answered", _believes_a_claim(Conflict)),),
-    "no answer is a claim": ((machine, "answered", _believes_a_claim(Unclear)),),
-    "a skipped claim is mine": ((machine, "answered", _believes_a_claim(Skipped)),),
-    "claims nothing": ((machine, "_looked", _claims_nothing),),
-    "reads, then claims": (
-        (machine, "_looked", _keeps_what_it_read),
-        (machine, "answered", _hands_on_what_it_read),
-        (machine, "_resolving", _resolves_what_was_read_before),
+    "a conflict is a claim": ((machine, "apply_outcome", _accepts_as_claim(Conflict)),),
+    "an unclear result is a claim": ((machine, "apply_outcome", _accepts_as_claim(Unclear)),),
+    "a skipped claim is its own": ((machine, "apply_outcome", _accepts_as_claim(Skipped)),),
+    "no claim is sent": ((machine, "_apply_history", _sends_no_claim),),
+    "the history is read before the claim": (
+        (machine, "_apply_history", _keeps_history),
+        (machine, "apply_outcome", _passes_history_on),
+        (machine, "_apply_while_resolving", _resolves_by_earlier_history),
     ),
     # commit
-    "a conflict is a commit": ((machine, "_landing", _counts_as_committed(Conflict)),),
-    "no answer is a commit": ((machine, "_landing", _counts_as_committed(Unclear)),),
-    "skipped is committed": ((machine, "_landing", _counts_as_committed(Skipped, unclear=False)),),
-    "skipped is committed before": (
-        (machine, "_landing", _counts_as_committed(Skipped, unclear=True)),
+    "a conflict is a commit": ((machine, "_apply_while_landing", _counts_as_committed(Conflict)),),
+    "an unclear result is a commit": (
+        (machine, "_apply_while_landing", _counts_as_committed(Unclear)),
     ),
-    "goes again under another version": ((landing, "unclear", _goes_again_under_the_next_number),),
-    "another batch after no answer": ((landing, "unclear", _forms_another_batch),),
-    "forgets what was sent before": (
-        (machine, "_nothing_committed", _forgets_that_it_was_sent_before),
+    "a skipped commit is committed": (
+        (machine, "_apply_while_landing", _counts_as_committed(Skipped, unclear=False)),
     ),
+    "a skipped repeat is committed": (
+        (machine, "_apply_while_landing", _counts_as_committed(Skipped, unclear=True)),
+    ),
+    "a repeat has another version": ((landing, "unclear", _repeats_with_next_number),),
+    "another batch after an unclear result": ((landing, "unclear", _forms_another_batch),),
+    "earlier calls are forgotten": ((machine, "_nothing_committed", _forgets_earlier_calls),),
     # stamps
-    "only the newest stamp counts": ((machine, "resolve", _newest_stamp_alone),),
-    "a short history is whole": ((machine, "resolve", _whole_however_short),),
-    "fences no old consumer": ((machine, "resolve", _fences_nobody),),
-    "any landing topic will do": ((machine, "_place_in_landing", _any_landing_topic),),
-    "forgets which cuts it read": ((machine, "_place_in_landing", _forgets_cuts),),
-    "says nothing of its begin": ((machine, "_begin", _says_nothing_of_its_begin),),
-    "deletes before its begin is said": ((landing, "heard", _deletes_before_it_is_stamped),),
+    "only the newest stamp counts": ((machine, "resolve", _only_newest_stamp),),
+    "a short history is whole": ((machine, "resolve", _always_whole),),
+    "old consumers are not fenced": ((machine, "resolve", _fences_no_slot),),
+    "landing topic ids are ignored": ((machine, "_landing_position", _any_landing_topic),),
+    "applied cuts are forgotten": ((machine, "_landing_position", _forgets_cuts),),
+    "begins are not stamped": ((machine, "_begin", _stamps_no_begin),),
+    "files are deleted before the stamp": ((landing, "apply_announcement", _deletes_before_stamp),),
     # ranges
-    "a range begins at its first record": ((Buffer, "take", _begins_at_its_first_record),),
-    "a range begins too early": ((Buffer, "take", _begins_one_too_early),),
-    "a range ends too late": ((Buffer, "take", _counts_one_too_many),),
-    "keeps rows of another place": (
-        (Buffer, "begin", _keeps_its_rows),
+    "a range begins at its first record": ((Buffer, "take_ranges", _begins_at_first_record),),
+    "a range begins too early": ((Buffer, "take_ranges", _begins_too_early),),
+    "a range ends too late": ((Buffer, "take_ranges", _ends_too_late),),
+    "rows survive a reset": (
+        (Buffer, "begin", _keeps_rows),
         (Buffer, "drop", _drops_nothing),
     ),
-    "a cut is not said": ((Buffer, "begin", _takes_no_notice_of_cuts),),
-    "a record is left out": ((Buffer, "add", _loses_one),),
+    "a cut is not announced": ((Buffer, "begin", _ignores_cuts),),
+    "a record is left out": ((Buffer, "add", _loses_record),),
 }

@@ -1,4 +1,4 @@
-"""Everything that may happen next: who may do what, and what may go wrong."""
+"""The possible steps of a world, and the possible faults."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -6,28 +6,28 @@ from functools import partial
 
 from tests.model.explore import Label, Step
 
-from binwright.core.ports import Commit
+from binwright.core.ports.lake import Commit
 from binwright.core.writer.requests import Outcome, Refused, Unclear
 
 from . import delta, readers, writers
-from .world import Log, World, grown
+from .world import Log, World, append_entry
 
 KINDS = frozenset(
     {
-        "crash",  # a writer ends without a word; its call goes on
-        "twice",  # the role is granted to another, too
-        "unclear",  # the answer to a call is lost
-        "refused",  # the table does not take a batch
+        "crash",  # a writer ends; its call continues
+        "twice",  # the role is granted to a second process
+        "unclear",  # the reply to a call is lost
+        "refused",  # the table rejects a batch
         "move",  # a partition is stopped at one reader and started at the other
-        "steal",  # it is started at the other, and the one goes on
+        "steal",  # it is started at the other reader without being stopped
         "reader crash",
         "file lost",
         "announcement lost",
         "announced twice",
-        "compact",  # a commit that lands nothing
+        "compact",  # a commit without rows
         "history cut",  # the oldest commits are cleaned up
-        "made anew",  # the topic
-        "landing made anew",  # the landing topic
+        "recreated",  # the topic
+        "landing recreated",  # the landing topic
         "log cut",
         "retention",
     }
@@ -35,12 +35,12 @@ KINDS = frozenset(
 
 
 def steps(world: World) -> Iterator[Step[World]]:
-    """Yield every step; where it is a fault, one is left in the budget."""
+    """Yield every possible step, with faults as long as their number is not used up."""
     for index in range(len(world.writers)):
         yield from writers.steps(world, index)
     yield from _calls(world)
-    if world.over:
-        yield Step(("files are deleted:", *sorted(world.over)), partial(_delete, world))
+    if world.files_to_delete:
+        yield Step(("files are deleted:", *sorted(world.files_to_delete)), partial(_delete, world))
     yield from _controller(world)
     for index in range(len(world.readers)):
         yield from readers.steps(world, index)
@@ -48,20 +48,20 @@ def steps(world: World) -> Iterator[Step[World]]:
         for number in range(len(world.logs)):
             yield Step(("a record is written to", number), partial(_produce, world, number))
     if world.faults:
-        for kind, label, take in _faults(world):
+        for kind, label, successor in _faults(world):
             if kind in world.bounds.kinds:
-                yield Step(label, take)
+                yield Step(label, successor)
 
 
 def system_steps(world: World) -> Iterator[Step[World]]:
-    """Yield the same, each followed by what needs no time."""
+    """Yield the same steps, each followed by those that need no time."""
     for step in steps(world):
-        yield Step(step.label, lambda step=step: rest(step.take()))  # type: ignore[misc]
+        yield Step(step.label, lambda step=step: run_immediate_steps(step.successor()))  # type: ignore[misc]
 
 
-def rest(world: World) -> World:
-    """Let writers hear what is announced, and forget calls that come to nothing."""
-    world = writers.hear_all(world)
+def run_immediate_steps(world: World) -> World:
+    """Let writers read announcements, and drop calls that can no longer matter."""
+    world = writers.apply_announcements(world)
     awaited = {w.call for w in world.writers if w is not None}
     calls = {
         name: call
@@ -97,17 +97,17 @@ def _end(world: World, name: int) -> World:
 
 
 def _ended(world: World, name: int, outcome: Outcome) -> World:
-    """Tell the writer, if it still waits for this very call."""
+    """Deliver the outcome to the writer that waits for this call, if one does."""
     world = replace(world, calls={n: c for n, c in world.calls.items() if n != name})
     for index, process in enumerate(world.writers):
         if process is not None and process.call == name:
-            world = writers.answer(world, index, outcome)
+            world = writers.deliver_outcome(world, index, outcome)
     return world
 
 
 def _delete(world: World) -> World:
-    files = {name: file for name, file in world.files.items() if name not in world.over}
-    return replace(world, files=files, over=frozenset())
+    files = {name: file for name, file in world.files.items() if name not in world.files_to_delete}
+    return replace(world, files=files, files_to_delete=frozenset())
 
 
 # --- the controller ------------------------------------------------------------------------------
@@ -119,11 +119,11 @@ def _controller(world: World) -> Iterator[Step[World]]:
             yield Step(("writer", index, "is granted"), partial(writers.grant, world, index))
     for number, owner in enumerate(world.owners):
         if owner is None:
-            label = ("partition", number, "is started at", world.known[number])
-            yield Step(label, partial(_start, world, number, 0, world.known[number]))
-        elif number in world.again and world.rereads:
-            label = ("partition", number, "is read again from", world.again[number])
-            yield Step(label, partial(_again, world, number, owner))
+            label = ("partition", number, "is started at", world.start_offsets[number])
+            yield Step(label, partial(_start, world, number, 0, world.start_offsets[number]))
+        elif number in world.reread_from and world.rereads:
+            label = ("partition", number, "is read again from", world.reread_from[number])
+            yield Step(label, partial(_reread, world, number, owner))
 
 
 def _start(world: World, number: int, index: int, offset: int | None) -> World:
@@ -131,15 +131,17 @@ def _start(world: World, number: int, index: int, offset: int | None) -> World:
     return readers.start(replace(world, owners=owners), index, number, offset)
 
 
-def _again(world: World, number: int, owner: int) -> World:
-    offset = world.again[number]
-    again = {p: o for p, o in world.again.items() if p != number}
-    world = replace(world, again=again, rereads=world.rereads - 1)
+def _reread(world: World, number: int, owner: int) -> World:
+    offset = world.reread_from[number]
+    reread_from = {p: o for p, o in world.reread_from.items() if p != number}
+    world = replace(world, reread_from=reread_from, rereads=world.rereads - 1)
     return readers.start(world, owner, number, offset)
 
 
 def _produce(world: World, number: int) -> World:
-    return replace(world.log(number, grown(world.logs[number], "r")), produce=world.produce - 1)
+    return replace(
+        world.log(number, append_entry(world.logs[number], "r")), produce=world.produce - 1
+    )
 
 
 # --- faults --------------------------------------------------------------------------------------
@@ -166,8 +168,12 @@ def _writers_faults(world: World) -> Iterator[Fault]:
             continue
         yield "crash", ("writer", index, "crashes"), partial(world.writer, index, None)
         if process.call is not None:
-            label = ("writer", index, "gets no answer")
-            yield "unclear", label, partial(writers.answer, world, index, Unclear("no answer"))
+            label = ("writer", index, "gets no reply")
+            yield (
+                "unclear",
+                label,
+                partial(writers.deliver_outcome, world, index, Unclear("no reply")),
+            )
             if world.calls[process.call].began is None:
                 label = ("writer", index, "is refused")
                 yield "refused", label, partial(_ended, world, process.call, Refused("no"))
@@ -180,28 +186,32 @@ def _readers_faults(world: World) -> Iterator[Fault]:
             continue
         label = ("partition", number, "is moved to reader", 1 - owner)
         yield "move", label, partial(_move, world, number, owner)
-        for offset in sorted({0} | {known for known in world.known if known is not None}):
+        for offset in sorted(
+            {0} | {offset for offset in world.start_offsets if offset is not None}
+        ):
             label = ("partition", number, "is read by reader", 1 - owner, "too, from", offset)
             yield "steal", label, partial(_start, world, number, 1 - owner, offset)
     for index, reader in enumerate(world.readers):
-        if reader.consumer.parts or reader.written:
+        if reader.consumer.partitions or reader.unannounced:
             label = ("reader", index, "crashes")
             yield "reader crash", label, partial(_reader_crash, world, index)
 
 
 def _move(world: World, number: int, owner: int) -> World:
     world = readers.stop(world, owner, number)
-    return _start(world, number, 1 - owner, world.known[number])
+    return _start(world, number, 1 - owner, world.start_offsets[number])
 
 
 def _reader_crash(world: World, index: int) -> World:
     reader = world.readers[index]
-    following = {p.partition: o for p, o in reader.consumer.next_offsets().items()}
+    next_offsets = {p.partition: o for p, o in reader.consumer.next_offsets().items()}
     owned = [p for p, owner in enumerate(world.owners) if owner == index]
-    known = tuple(following.get(p) if p in owned else o for p, o in enumerate(world.known))
+    start_offsets = tuple(
+        next_offsets.get(p) if p in owned else o for p, o in enumerate(world.start_offsets)
+    )
     owners = tuple(None if owner == index else owner for owner in world.owners)
     fresh = readers.new_reader(index, world.topic)
-    return replace(world.reader(index, fresh), owners=owners, known=known)
+    return replace(world.reader(index, fresh), owners=owners, start_offsets=start_offsets)
 
 
 def _staging_faults(world: World) -> Iterator[Fault]:
@@ -241,10 +251,10 @@ def _table_faults(world: World) -> Iterator[Fault]:
 
 def _topics_faults(world: World) -> Iterator[Fault]:
     label: Label
-    yield "made anew", ("the topic is made anew",), partial(_made_anew, world)
+    yield "recreated", ("the topic is recreated",), partial(_recreate_topic, world)
     if world.landing:
-        label = ("the landing topic is made anew",)
-        yield "landing made anew", label, partial(_landing_made_anew, world)
+        label = ("the landing topic is recreated",)
+        yield "landing recreated", label, partial(_recreate_landing, world)
     for number, log in enumerate(world.logs):
         for end in range(log.start, log.end):
             label = ("log", number, "is cut to", end)
@@ -255,23 +265,23 @@ def _topics_faults(world: World) -> Iterator[Fault]:
             yield "retention", label, partial(world.log, number, later)
 
 
-def _made_anew(world: World) -> World:
+def _recreate_topic(world: World) -> World:
     return replace(world, topic=world.topic + 1, logs=first_logs(world.bounds.logs))
 
 
 def first_logs(kinds: tuple[str, ...]) -> tuple[Log, ...]:
-    """Return logs with what is written before all else."""
+    """Return logs with their initial records."""
     logs = []
     for kind in kinds:
         log = Log(())
         for entry in kind:
-            log = grown(log, entry)
+            log = append_entry(log, entry)
         logs.append(log)
     return tuple(logs)
 
 
-def _landing_made_anew(world: World) -> World:
-    """Writers go on where they are, in the new one, until they are told."""
+def _recreate_landing(world: World) -> World:
+    """Recreate the landing topic; writers keep their positions until they ask Kafka."""
     return replace(world, landing=(), landing_id=world.landing_id + 1)
 
 
@@ -281,7 +291,7 @@ def _cut(world: World, number: int, end: int) -> World:
         log,
         entries=log.entries[:end],
         cuts=log.cuts + 1,
-        doubtful=max(log.doubtful, log.end),
-        goes_on_at=None,
+        uncertain_below=max(log.uncertain_below, log.end),
+        resumes_at=None,
     )
     return world.log(number, cut)

@@ -1,4 +1,4 @@
-"""The world as a value: Kafka, staging, a table, and the processes that work on them."""
+"""The world as a value: Kafka, the staged files, a table, and the processes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -6,54 +6,53 @@ from typing import NamedTuple
 
 from binwright.core.consumer.buffer import Buffer
 from binwright.core.consumer.handover import Consumer
-from binwright.core.messages import Staged
 from binwright.core.model import TopicPartition
-from binwright.core.ports import Commit, Table
-from binwright.core.writer.batch import Batch
-from binwright.core.writer.machine import Writer
-from binwright.core.writer.requests import Facts
+from binwright.core.ports.lake import Batch, Commit, Table
+from binwright.core.protocol.staged import Staged
+from binwright.core.writer.phases import Writer
+from binwright.core.writer.requests import TopicState
 
 TOPIC = "t"
 TABLE = Table(topic=TOPIC, group="g", cluster="c")
-NOTHING = -1  # at an offset: a control record, which no reader sees
+NOTHING = -1  # the entry of an offset that readers skip, such as a control record
 
 
 class Row(NamedTuple):
-    """A record's identity: offsets begin anew in a topic made anew, or where a log was cut."""
+    """A record's identity: offsets are reused in a recreated topic, and after a cut."""
 
     topic: int
     partition: int
     offset: int
-    cut: int  # how often its log had been cut when it was written
+    cut: int  # the number of cuts of its log before it was written
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How large the world is, and how much goes wrong in it."""
+    """The size of the world, and the number and kinds of its faults."""
 
-    logs: tuple[str, ...] = ("rr",)  # per partition; r: a record, .: nothing that a reader sees
-    produce: int = 0  # records that are written besides, one by one
+    logs: tuple[str, ...] = ("rr",)  # per partition; r: a record, .: an offset that readers skip
+    produce: int = 0  # records that are written later, one by one
     faults: int = 1
     kinds: frozenset[str] = frozenset()
     grants: int = 2
-    singly: bool = False  # records are fetched one by one
-    slow_facts: bool = False  # what Kafka is asked is old when the writer hears it
-    late: bool = False  # each announcement is heard in a step of its own
+    fetch_singly: bool = False  # records are fetched one by one
+    slow_facts: bool = False  # replies of Kafka may be stale when the writer gets them
+    late_announcements: bool = False  # each announcement is read in a step of its own
     from_latest: bool = False
     batch_bytes: int = 1_000_000
     full_stamp_every: int = 32
-    rereads: int = 2  # times that a partition is read again for a gap; a settled run has no bound
+    rereads: int = 2  # how often partitions are read again for gaps; unbounded for liveness
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
     """One partition."""
 
-    entries: tuple[int, ...]  # offset -> how often the log had been cut then, or `NOTHING`
-    start: int = 0  # first offset kept
-    doubtful: int = 0  # below it records may be lost: the log was cut, and has grown again
+    entries: tuple[int, ...]  # offset -> number of cuts before it was written, or `NOTHING`
+    start: int = 0  # first retained offset
+    uncertain_below: int = 0  # records below it may be lost: the log was cut and grew again
     cuts: int = 0
-    goes_on_at: int | None = None  # after its last cut, as it was announced
+    resumes_at: int | None = None  # begin of the range that announced its last cut
 
     @property
     def end(self) -> int:
@@ -70,7 +69,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A transaction that was sent; it may begin and end whether or not anybody still waits."""
+    """A transaction that was sent; it may begin and end even if its writer no longer waits."""
 
     version: int
     stamp: str
@@ -81,26 +80,26 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class DeltaTable:
-    """What Delta knows."""
+    """The state of a Delta table."""
 
-    commits: tuple[Commit, ...] = (Commit(0, None),)  # oldest first, those that are kept
+    commits: tuple[Commit, ...] = (Commit(0, None),)  # oldest first, without cleaned-up ones
     next_version: int = 1
-    of_app: int = 0  # commits of the writers' app id
-    stored: int = -1  # the app id's version
+    app_commits: int = 0  # commits of the writers' app id
+    stored_version: int = -1  # the app id's version
     landed: frozenset[Row] = frozenset()
-    begun: Mapping[tuple[int, int], int] = field(default_factory=dict)
-    """(topic, partition) -> where it begins, by the first stamp that names it."""
+    begin_offset: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    """(topic, partition) -> where it begins, by the first stamp that has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriterProcess:
-    """A process that was granted the role."""
+    """A process with the role of the table's writer."""
 
     writer: Writer
     now: float = 0.0
-    position: int | None = None  # in the landing topic; None: not read
-    call: int | None = None  # which call is awaited
-    facts: Facts | None = None  # what Kafka answered, on its way
+    position: int | None = None  # in the landing topic; None: it does not read it yet
+    call: int | None = None  # the call that it waits for
+    facts: TopicState | None = None  # Kafka's reply, in flight
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +107,16 @@ class ReaderProcess:
     """A consumer that reads and stages."""
 
     consumer: Consumer
-    topic: int  # which topic it takes it for
-    buffer: Buffer  # never changed: copied
-    written: Staged | None = None  # its file is staged and not announced
+    topic: int  # the topic that it assumes to read
+    buffer: Buffer  # copied on each change
+    unannounced: Staged | None = None  # a staged file that is not announced yet
     cuts: Mapping[int, tuple[int, int]] = field(default_factory=dict)
-    """Cuts that it has seen and not announced: partition -> where it goes on, which cut."""
+    """Cuts that it has detected and not announced: partition -> (new offset, number of the cut)."""
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Everything; partitions count from 0, and so do topics of the one name."""
+    """The whole state; partitions and successive topics of the name are numbered from 0."""
 
     bounds: Bounds
     logs: tuple[Log, ...]
@@ -125,15 +124,17 @@ class World:
     landing: tuple[Staged | None, ...] = ()  # None: lost
     landing_id: int = 0
     files: Mapping[str, File] = field(default_factory=dict)
-    over: frozenset[str] = frozenset()  # files that are to be deleted
+    files_to_delete: frozenset[str] = frozenset()
     table: DeltaTable = DeltaTable()
     calls: Mapping[int, Call] = field(default_factory=dict)
     writers: tuple[WriterProcess | None, ...] = (None, None)
     readers: tuple[ReaderProcess, ...] = ()
-    owners: tuple[int | None, ...] = ()  # partition -> reader, as the controller has it
-    known: tuple[int | None, ...] = ()  # partition -> where its next reader begins
-    again: Mapping[int, int] = field(default_factory=dict)  # partition -> to be read again from
-    group: Mapping[int, tuple[int, int]] = field(default_factory=dict)  # -> topic, told offset
+    owners: tuple[int | None, ...] = ()  # partition -> reader, by the controller
+    start_offsets: tuple[int | None, ...] = ()  # partition -> where its next reader begins
+    reread_from: Mapping[int, int] = field(default_factory=dict)
+    """Partition -> offset of a requested reread."""
+    group: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    """Partition -> (topic, the group's committed offset)."""
     counter: int = 0  # names of calls, files, writers, revisions
     grants: int = 0
     faults: int = 0
@@ -155,13 +156,13 @@ class World:
         return replace(self, writers=writers)
 
 
-def grown(log: Log, entry: str) -> Log:
-    """Return the log with one more record, or with an offset that holds none."""
+def append_entry(log: Log, entry: str) -> Log:
+    """Return the log with one more record, or one more offset without a record."""
     return replace(log, entries=(*log.entries, log.cuts if entry == "r" else NOTHING))
 
 
 def rows_between(world: World, partition: int, first: int, end: int) -> frozenset[Row]:
-    """Return the records that a reader sees in [first, end)."""
+    """Return the records with offsets in [first, end)."""
     log = world.logs[partition]
     return frozenset(
         Row(world.topic, partition, offset, log.entries[offset])
@@ -171,9 +172,9 @@ def rows_between(world: World, partition: int, first: int, end: int) -> frozense
 
 
 def missing(world: World, partition: int, committed: int) -> frozenset[Row]:
-    """Return what should be in the table and is not, if `committed` is."""
-    first = world.logs[partition].doubtful
+    """Return the records below `committed` that are missing in the table."""
+    first = world.logs[partition].uncertain_below
     if world.bounds.from_latest:
-        begun = world.table.begun.get((world.topic, partition), committed)
-        first = max(first, begun)
+        begin_offset = world.table.begin_offset.get((world.topic, partition), committed)
+        first = max(first, begin_offset)
     return rows_between(world, partition, first, committed) - world.table.landed

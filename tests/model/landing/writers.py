@@ -1,45 +1,45 @@
-"""Writers: the product's own machine, and what the shell does for it."""
+"""Writers: the product's state machine, and the service around it."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tests.model.explore import Broken, Step
+from tests.model.explore import InvariantViolation, Step
 
-from binwright.core.ports import Commit
+from binwright.core.ports.lake import Commit
 from binwright.core.writer import machine
 from binwright.core.writer.landing import Landing
-from binwright.core.writer.machine import Lost, Writer
+from binwright.core.writer.phases import Lost, Writer
 from binwright.core.writer.requests import (
     Append,
-    AskKafka,
     Claim,
-    Delete,
+    CommitOffsets,
+    DeleteFiles,
     Effect,
-    Facts,
     Fence,
-    Offsets,
+    HistoryRead,
+    LandedOffsets,
     Outcome,
-    ReadAgain,
+    QueryKafka,
     ReadAnnouncements,
     ReadHistory,
-    ReadRows,
+    ReadLandedOffsets,
     Request,
-    Rows,
-    Told,
-    WriterRules,
+    RereadPartitions,
+    TopicState,
+    WriterConfig,
 )
 
 from .delta import topic_number
 from .world import TABLE, TOPIC, Call, Row, World, WriterProcess, missing
 
-TICK_S = 1.0  # more than any patience below
+TICK_S = 1.0  # not less than any time-out below
 NEVER_S = 1e12
 
 
-def rules(world: World) -> WriterRules:
-    """Return the rules of the next writer: it commits at once, and asks whenever time passes."""
+def config(world: World) -> WriterConfig:
+    """Return the configuration of a writer that commits at once and asks Kafka at each tick."""
     bounds = world.bounds
-    return WriterRules(
+    return WriterConfig(
         table=TABLE,
         writer=f"w{world.counter}",
         from_latest=bounds.from_latest,
@@ -54,31 +54,33 @@ def rules(world: World) -> WriterRules:
 
 
 def grant(world: World, index: int) -> World:
-    """Give the role to a process."""
-    process = WriterProcess(Writer(rules(world)))
+    """Grant the role to a process."""
+    process = WriterProcess(Writer(config(world)))
     world = replace(world, counter=world.counter + 1, grants=world.grants - 1)
     return world.writer(index, process)
 
 
 def steps(world: World, index: int) -> Iterator[Step[World]]:
-    """Yield what a writer may do next: at once, and after some time."""
+    """Yield the possible steps of a writer: at once, and after a tick."""
     process = world.writers[index]
     if process is None:
         return
-    who = f"writer {index}"
+    actor = f"writer {index}"
     if process.facts is not None:
-        yield Step((who, "hears from Kafka"), lambda: _informed(world, index))
+        yield Step((actor, "gets Kafka's reply"), lambda: _deliver_facts(world, index))
     elif process.call is None:
         now = process.now
-        wanted = machine.request(process.writer, now)[1]
+        wanted = machine.next_request(process.writer, now)[1]
         if wanted is not None:
-            yield Step((who, *_named(wanted)), lambda: act(world, index, now))
-        later = machine.request(process.writer, now + TICK_S)[1]
+            yield Step((actor, *_named(wanted)), lambda: act(world, index, now))
+        later = machine.next_request(process.writer, now + TICK_S)[1]
         if later is not None and type(later) is not type(wanted):
-            label = (who, "waits,", *_named(later))
+            label = (actor, "waits,", *_named(later))
             yield Step(label, lambda: act(world, index, now + TICK_S))
-    if world.bounds.late and _unheard(world, process):
-        yield Step((who, "hears", process.position), lambda: hear(world, index))
+    if world.bounds.late_announcements and _has_unread(world, process):
+        yield Step(
+            (actor, "reads announcement", process.position), lambda: read_announcement(world, index)
+        )
 
 
 def _named(wanted: Request) -> tuple[object, ...]:
@@ -93,7 +95,7 @@ def _named(wanted: Request) -> tuple[object, ...]:
 
 
 def act(world: World, index: int, now: float) -> World:
-    """Let a writer do what it wants, up to the next call that may take long."""
+    """Carry out a writer's requests, up to the next one whose outcome may take time."""
     process = world.writers[index]
     assert process is not None
     world = world.writer(index, replace(process, now=now))
@@ -102,18 +104,18 @@ def act(world: World, index: int, now: float) -> World:
         if process is None:
             return world
         phase = process.writer.phase
-        writer, wanted = machine.request(process.writer, now)
+        writer, wanted = machine.next_request(process.writer, now)
         world = world.writer(index, replace(process, writer=writer))
         match wanted:
             case None:
                 return world
             case Claim() | Append():
                 return _send(world, index, wanted)
-            case AskKafka() if isinstance(phase, Landing):
+            case QueryKafka() if isinstance(phase, Landing):
                 world = world.writer(index, replace(process, writer=writer, facts=_facts(world)))
-                return world if world.bounds.slow_facts else _informed(world, index)
+                return world if world.bounds.slow_facts else _deliver_facts(world, index)
             case _:
-                world = answer(world, index, _read(world, wanted))
+                world = deliver_outcome(world, index, _read(world, wanted))
         after = world.writers[index]
         if after is None or isinstance(after.writer.phase, Landing):
             return world
@@ -132,47 +134,47 @@ def _read(world: World, wanted: Request) -> Outcome:
     match wanted:
         case ReadHistory(limit=limit):
             commits: tuple[Commit, ...] = world.table.commits[::-1]
-            return Told(commits[:limit], complete=limit >= len(commits))
-        case AskKafka():
+            return HistoryRead(commits[:limit], complete=limit >= len(commits))
+        case QueryKafka():
             return _facts(world)
-        case ReadRows():
+        case ReadLandedOffsets():
             newest: dict[int, int] = {}
             for row in world.table.landed:
                 newest[row.partition] = max(row.offset, newest.get(row.partition, 0))
             group = {p: o for p, (topic, o) in world.group.items() if topic == world.topic}
-            return Rows(newest, group)
+            return LandedOffsets(newest, group)
         case Claim() | Append() | Fence():
-            raise AssertionError(f"{wanted} is no question")
+            raise AssertionError(f"{wanted} does not read")
 
 
-def _facts(world: World) -> Facts:
+def _facts(world: World) -> TopicState:
     bounds = {p: (log.start, log.end) for p, log in enumerate(world.logs)}
-    return Facts(f"t{world.topic}", bounds, f"l{world.landing_id}", len(world.landing))
+    return TopicState(f"t{world.topic}", bounds, f"l{world.landing_id}", len(world.landing))
 
 
-def _informed(world: World, index: int) -> World:
+def _deliver_facts(world: World, index: int) -> World:
     process = world.writers[index]
     assert process is not None
     assert process.facts is not None
-    return answer(world.writer(index, replace(process, facts=None)), index, process.facts)
+    return deliver_outcome(world.writer(index, replace(process, facts=None)), index, process.facts)
 
 
-def answer(world: World, index: int, outcome: Outcome) -> World:
-    """Hand an outcome to a writer; one that has lost the role ends."""
+def deliver_outcome(world: World, index: int, outcome: Outcome) -> World:
+    """Deliver an outcome to a writer, which ends if it has lost the table."""
     process = world.writers[index]
     assert process is not None
-    writer, effects = machine.answered(process.writer, outcome, process.now)
+    writer, effects = machine.apply_outcome(process.writer, outcome, process.now)
     world = world.writer(index, replace(process, writer=writer, call=None))
     world = _carry_out(world, index, effects)
     return world.writer(index, None) if isinstance(writer.phase, Lost) else world
 
 
-def _unheard(world: World, process: WriterProcess) -> bool:
+def _has_unread(world: World, process: WriterProcess) -> bool:
     return process.position is not None and process.position < len(world.landing)
 
 
-def hear(world: World, index: int) -> World:
-    """Let a writer take the next announcement."""
+def read_announcement(world: World, index: int) -> World:
+    """Let a writer read the next announcement."""
     process = world.writers[index]
     assert process is not None
     assert process.position is not None
@@ -180,17 +182,17 @@ def hear(world: World, index: int) -> World:
     process = replace(process, position=at + 1)
     if staged is None:
         return world.writer(index, process)
-    writer, effects = machine.heard(process.writer, at, staged, process.now)
+    writer, effects = machine.apply_announcement(process.writer, at, staged, process.now)
     return _carry_out(world.writer(index, replace(process, writer=writer)), index, effects)
 
 
-def hear_all(world: World) -> World:
-    """Let every writer take what is announced, unless each is to be a step of its own."""
-    if world.bounds.late:
+def apply_announcements(world: World) -> World:
+    """Let every writer read all announcements, unless each is a step of its own."""
+    if world.bounds.late_announcements:
         return world
     for index in range(len(world.writers)):
-        while (process := world.writers[index]) is not None and _unheard(world, process):
-            world = hear(world, index)
+        while (process := world.writers[index]) is not None and _has_unread(world, process):
+            world = read_announcement(world, index)
     return world
 
 
@@ -204,12 +206,12 @@ def _carry_out(world: World, index: int, effects: tuple[Effect, ...]) -> World:
                 process = world.writers[index]
                 assert process is not None
                 world = world.writer(index, replace(process, position=offset))
-            case Delete(files=files):
+            case DeleteFiles(files=files):
                 world = _delete(world, index, files)
-            case Offsets(committed=committed):
-                world = _tell_kafka(world, index, dict(committed))
-            case ReadAgain(committed=committed):
-                world = replace(world, again={**world.again, **committed})
+            case CommitOffsets(committed=committed):
+                world = _commit_offsets(world, index, dict(committed))
+            case RereadPartitions(committed=committed):
+                world = replace(world, reread_from={**world.reread_from, **committed})
             case _:
                 pass
     return world
@@ -222,40 +224,42 @@ def _delete(world: World, index: int, names: tuple[str, ...]) -> World:
             continue
         unlanded = {r for r in file.rows - world.table.landed if _is_wanted(world, index, r)}
         if unlanded:
-            raise Broken(
+            raise InvariantViolation(
                 f"{name} is to be deleted with {sorted(unlanded)}, which are not in the table"
             )
-    return replace(world, over=world.over.union(names) & world.files.keys())
+    return replace(world, files_to_delete=world.files_to_delete.union(names) & world.files.keys())
 
 
 def _is_wanted(world: World, index: int, row: Row) -> bool:
-    """Return whether a row is to land: it is not if its topic, or its part of the log, is gone.
+    """Whether a row must land: not if its topic, or its part of the log, no longer exists.
 
-    One that retention took may be missing in another reader's range. What is before the begin of
-    its partition, which only `latest` puts behind a row, is not wanted either.
+    A row that retention deleted may be missing in another reader's range. With `latest`, rows
+    before the begin of their partition do not land.
     """
     log = world.logs[row.partition]
-    if row.topic != world.topic or row.offset < max(log.doubtful, log.start):
+    if row.topic != world.topic or row.offset < max(log.uncertain_below, log.start):
         return False
     if not world.bounds.from_latest:
         return True
     process = world.writers[index]
     chain = process and process.writer.chain
-    begun = world.table.begun.get((world.topic, row.partition))
-    if begun is None and chain:
-        begun = chain.committed.get(row.partition)
-    return row.offset >= (begun or 0)
+    begin_offset = world.table.begin_offset.get((world.topic, row.partition))
+    if begin_offset is None and chain:
+        begin_offset = chain.committed.get(row.partition)
+    return row.offset >= (begin_offset or 0)
 
 
-def _tell_kafka(world: World, index: int, offsets: dict[int, int]) -> World:
+def _commit_offsets(world: World, index: int, offsets: dict[int, int]) -> World:
     process = world.writers[index]
     assert process is not None
     chain = process.writer.chain
     topic = topic_number(chain.topic_id) if chain else -1
     if topic != world.topic:
-        return world  # committed for a topic that is no more
+        return world  # offsets of a topic that no longer exists
     for partition, offset in offsets.items():
         if lost := missing(world, partition, offset):
-            raise Broken(f"Kafka is told {TOPIC}-{partition} {offset}, without {sorted(lost)}")
-    told = {p: (topic, offset) for p, offset in offsets.items()}
-    return replace(world, group={**world.group, **told})
+            raise InvariantViolation(
+                f"{TOPIC}-{partition} is committed up to {offset}, without {sorted(lost)}"
+            )
+    committed_offsets = {p: (topic, offset) for p, offset in offsets.items()}
+    return replace(world, group={**world.group, **committed_offsets})

@@ -1,4 +1,4 @@
-"""A consumer as a process: `python -m binwright.consumer --slot N`."""
+"""The consumer process: `python -m binwright.consumer --slot N`."""
 
 import argparse
 import asyncio
@@ -13,40 +13,40 @@ from uuid import uuid4
 
 import structlog
 
-from binwright.consumer.ingest import Ingest, IngestRules
-from binwright.consumer.intake import KafkaIntake
+from binwright.consumer.ingest import Ingest, IngestConfig
+from binwright.consumer.lake.opening import lake_opener
 from binwright.consumer.mailbox import open_mailbox
-from binwright.consumer.staging import FileStaging
-from binwright.consumer.writer.housekeeping import HousekeepingRules
-from binwright.consumer.writer.opening import lake_opener
+from binwright.consumer.reading.intake import KafkaIntake
+from binwright.consumer.staging.file_staging import FileStaging
+from binwright.consumer.writer.maintenance import MaintenanceConfig
 from binwright.consumer.writer.writers import Writers
-from binwright.core.consumer.batch import BatchRules
+from binwright.core.consumer.batch import BatchConfig
 from binwright.core.errors import SettingsError
 from binwright.core.model import Slot
-from binwright.core.ports import Table
-from binwright.core.writer.requests import WriterRules
-from binwright.shell.bus import KafkaBus
-from binwright.shell.health import served
-from binwright.shell.report_gauges import consumer_samples
-from binwright.shell.run import meanwhile
-from binwright.shell.serve import serve
-from binwright.shell.settings import Settings
+from binwright.core.ports.lake import Table
+from binwright.core.writer.requests import WriterConfig
+from binwright.kafka.bus import KafkaBus
+from binwright.runtime.health import serve_health
+from binwright.runtime.report_metrics import consumer_samples
+from binwright.runtime.run import background_tasks
+from binwright.runtime.serve import serve
+from binwright.runtime.settings import Settings
 
 log = structlog.get_logger()
 
 
 def wall_ms() -> int:
-    """Return the wall clock, to stamp messages with."""
+    """Return the wall clock for timestamps of messages, ms since the epoch."""
     return time.time_ns() // 1_000_000
 
 
 async def consume(settings: Settings, slot: Slot) -> None:
-    """Be the consumer of `slot` until told to leave; drain when cancelled.
+    """Run the consumer of `slot` until a controller ends it; drain when cancelled.
 
     Raises:
         SettingsError: The group has no such slot.
-        Superseded: Another process is this slot now.
-        WorldError: Kafka cannot be reached, or no controller made a place for the slot.
+        Superseded: A newer process has this slot.
+        ExternalError: Kafka cannot be reached, or no controller created the slot's partition.
     """
     if not 0 <= slot < settings.controller.max_slots:
         raise SettingsError(f"--slot must be 0 to {settings.controller.max_slots - 1}")
@@ -54,7 +54,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
     chosen = settings.consumer
     async with (
         AsyncExitStack() as stack,
-        served(settings.health) as health,
+        serve_health(settings.health) as health,
         FileStaging(settings.staging_path) as staging,
         KafkaBus(settings.kafka) as bus,
         KafkaIntake(settings.kafka, settings.group, chosen.isolation) as intake,
@@ -70,7 +70,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
             intake=intake,
             staging=staging,
             landing_topic=settings.landing_topic,
-            rules=_ingest_rules(settings),
+            config=_ingest_config(settings),
             wall_ms=wall_ms,
             beat=health.beat,
         )
@@ -82,13 +82,13 @@ async def consume(settings: Settings, slot: Slot) -> None:
             landing_topic=settings.landing_topic,
             intake=intake,
             staging=staging,
-            rules=_writer_rules(settings, cluster, process),
-            housekeeping=_housekeeping_rules(settings),
-            on_lost=ingest.lost,
-            on_written=ingest.written,
+            config=_writer_config(settings, cluster, process),
+            maintenance=_maintenance_config(settings),
+            on_lost=ingest.table_lost,
+            on_writing_stopped=ingest.writing_stopped,
             on_gap=ingest.gap,
         )
-        health.measures.append(lambda: consumer_samples(settings.group, ingest.report()))
+        health.collectors.append(lambda: consumer_samples(settings.group, ingest.report()))
         health.ready = lambda: "" if ingest.ready.is_set() else f"{staging} cannot be written yet"
 
         async def warm_up() -> None:
@@ -96,16 +96,16 @@ async def consume(settings: Settings, slot: Slot) -> None:
             await intake.warm_up(settings.topics)
 
         try:
-            async with meanwhile(warm_up()):
+            async with background_tasks(warm_up()):
                 await _until_drained(ingest, writers, chosen.drain_timeout_s)
         finally:
             await mailbox.reader.close()
 
 
-def _ingest_rules(settings: Settings) -> IngestRules:
+def _ingest_config(settings: Settings) -> IngestConfig:
     chosen = settings.consumer
-    return IngestRules(
-        batch=BatchRules(chosen.batch_bytes, settings.staging_interval_s, chosen.batch_cap_bytes),
+    return IngestConfig(
+        batch=BatchConfig(chosen.batch_bytes, settings.staging_interval_s, chosen.batch_cap_bytes),
         from_latest=chosen.start == "latest",
         report_s=chosen.report_s,
         drain_s=chosen.drain_timeout_s / 2,
@@ -114,11 +114,11 @@ def _ingest_rules(settings: Settings) -> IngestRules:
     )
 
 
-def _writer_rules(
+def _writer_config(
     settings: Settings, cluster: str, process: str
-) -> Callable[[str, int], WriterRules]:
-    def rules(topic: str, term: int) -> WriterRules:
-        return WriterRules(
+) -> Callable[[str, int], WriterConfig]:
+    def config(topic: str, term: int) -> WriterConfig:
+        return WriterConfig(
             table=Table(topic, settings.group, cluster),
             writer=f"{process}/{uuid4().hex[:8]}",
             term=term,
@@ -127,16 +127,16 @@ def _writer_rules(
             batch_bytes=settings.lake.batch_bytes,
         )
 
-    return rules
+    return config
 
 
-def _housekeeping_rules(settings: Settings) -> HousekeepingRules:
+def _maintenance_config(settings: Settings) -> MaintenanceConfig:
     lake = settings.lake
-    return HousekeepingRules(lake.compact_files, lake.vacuum_interval_s, lake.target_file_bytes)
+    return MaintenanceConfig(lake.compact_files, lake.vacuum_interval_s, lake.target_file_bytes)
 
 
-async def _until_drained(ingest: Ingest, writers: Writers, patience_s: float) -> None:
-    """Work; when cancelled, give away what is read and say Goodbye, or leave silently."""
+async def _until_drained(ingest: Ingest, writers: Writers, timeout_s: float) -> None:
+    """Run; when cancelled, hand partitions over, for `timeout_s` seconds at most, then return."""
     working = asyncio.create_task(ingest.run(writers))
     try:
         await asyncio.shield(working)
@@ -145,10 +145,10 @@ async def _until_drained(ingest: Ingest, writers: Writers, patience_s: float) ->
             raise
         ingest.leave()
         try:
-            async with asyncio.timeout(patience_s):
+            async with asyncio.timeout(timeout_s):
                 await working
         except TimeoutError:
-            log.warning("drain.overdue", seconds=patience_s, then="left silently")
+            log.warning("drain.overdue", seconds=timeout_s, then="left silently")
         raise
 
 
@@ -156,7 +156,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one consumer with the settings of the file and the environment."""
     parser = argparse.ArgumentParser(prog="python -m binwright.consumer", description=__doc__)
     parser.add_argument("--slot", type=int, required=True, help="the consumer's number, 0 or more")
-    parser.add_argument("--realm", help="whose process this is; only for telling it from others")
+    parser.add_argument(
+        "--instance",
+        "--realm",
+        help="the group and cluster of this process: a label by which a fleet finds its processes "
+        "(--realm is a deprecated alias)",
+    )
     slot = Slot(parser.parse_args(arguments).slot)
     return serve(lambda settings: consume(settings, slot))
 

@@ -1,4 +1,4 @@
-"""A consumer's connection to the controllers: its Hello, its commands, its messages."""
+"""A consumer's connection to the controllers: sends its Hello, reads commands, sends messages."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,19 +7,20 @@ from dataclasses import dataclass
 import structlog
 
 from binwright.core.errors import BrokerUnavailable, TopicMissing
-from binwright.core.messages import Hello, Inbound
 from binwright.core.model import Slot, metadata_partition
-from binwright.core.ports import Bus, Reader
-from binwright.shell.letters import INBOX, post
+from binwright.core.ports.kafka import Bus, Reader
+from binwright.core.protocol.messages import Inbound
+from binwright.core.protocol.reports import Hello
+from binwright.kafka.control_records import CONTROLLER_PARTITION, publish_message
 
 log = structlog.get_logger()
 
-LOOK_S, RETRY_S = 0.2, 1.0
+POLL_S, RETRY_S = 0.2, 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Mailbox:
-    """What one process of a slot reads and publishes."""
+    """The metadata topic as one process of a slot uses it."""
 
     bus: Bus
     topic: str
@@ -28,9 +29,9 @@ class Mailbox:
     reader: Reader
 
     async def publish(self, message: Inbound) -> None:
-        """Append to partition 0, however long that takes: an acknowledgement is owed.
+        """Append to partition 0; retry until confirmed, since the controller waits for replies.
 
-        One that was sent twice, because its confirmation was lost, changes nothing.
+        A message that is appended twice, because its confirmation was lost, changes nothing.
         """
         while True:
             try:
@@ -43,35 +44,37 @@ class Mailbox:
 
     async def publish_once(self, message: Inbound) -> None:
         """Append to partition 0; raise `BrokerUnavailable` if that is not confirmed in time."""
-        await post(self.bus, self.topic, INBOX, message)
+        await publish_message(self.bus, self.topic, CONTROLLER_PARTITION, message)
 
 
-async def open_mailbox(  # noqa: PLR0913, PLR0917 - who, where and how long
+async def open_mailbox(  # noqa: PLR0913, PLR0917 - the process, the topic and a limit
     bus: Bus,
     topic: str,
     slot: Slot,
     process: str,
     version: str,
     wall_ms: Callable[[], int],
-    patience_s: float = 60.0,
+    timeout_s: float = 60.0,
 ) -> Mailbox:
-    """Send Hello; its offset is the epoch. Commands are read from before the Hello on.
+    """Send Hello; its offset is the epoch. Commands are read from just before the Hello on.
+
+    `timeout_s` limits the wait for the slot's metadata partition.
 
     Raises:
-        TopicMissing: The slot has no metadata partition: no controller made one in time.
-        BrokerUnavailable: Kafka does not answer; whether Hello was sent is not known.
+        TopicMissing: The slot has no metadata partition: no controller created one in time.
+        BrokerUnavailable: Kafka does not answer; whether Hello was sent is unknown.
     """
-    mine = metadata_partition(slot)
+    partition = metadata_partition(slot)
     try:
-        async with asyncio.timeout(patience_s):
-            while await bus.partitions(topic) <= mine:  # noqa: ASYNC110 - only asking tells
-                await asyncio.sleep(LOOK_S)
+        async with asyncio.timeout(timeout_s):
+            while await bus.partitions(topic) <= partition:  # noqa: ASYNC110 - Kafka sends no event
+                await asyncio.sleep(POLL_S)
     except TimeoutError as exc:
         raise TopicMissing(
-            f"slot {slot} needs partition {mine} of {topic}, which is not there after "
-            f"{patience_s:g} s: is a controller of this group running?"
+            f"slot {slot} needs partition {partition} of {topic}, which is not there after "
+            f"{timeout_s:g} s: is a controller of this group running?"
         ) from exc
-    end = await bus.end(topic, mine)
+    end = await bus.end(topic, partition)
     hello = Hello(slot=slot, process=process, version=version, sent_ms=wall_ms())
-    epoch = await post(bus, topic, INBOX, hello)
-    return Mailbox(bus, topic, slot, epoch, await bus.reader(topic, mine, end))
+    epoch = await publish_message(bus, topic, CONTROLLER_PARTITION, hello)
+    return Mailbox(bus, topic, slot, epoch, await bus.reader(topic, partition, end))

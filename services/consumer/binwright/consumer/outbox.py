@@ -1,4 +1,4 @@
-"""What a consumer publishes to the controllers: acknowledgements in order, then how it is."""
+"""Orders what a consumer publishes to the controllers: replies first, then gaps, then reports."""
 
 import asyncio
 from collections import deque
@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 import structlog
 
 from binwright.consumer.mailbox import Mailbox
-from binwright.core.consumer.handover import Exit, Reply
+from binwright.core.consumer.actions import Exit, Reply
 from binwright.core.errors import BrokerUnavailable
-from binwright.core.messages import Gap, Goodbye, Report
 from binwright.core.model import TopicPartition
+from binwright.core.protocol.reports import Gap, Goodbye, Report
 
 log = structlog.get_logger()
 
@@ -18,14 +18,14 @@ RETRY_S = 1.0
 
 
 class Outbox:
-    """Replies in the order they came about, and behind them at most one report.
+    """Publishes replies in the order of their events, and behind them at most one report.
 
-    A report tells what is now, so it never comes before a reply that is due; while Kafka is away
-    none gather. Gaps are merged: only the last one of a partition counts.
+    A report describes the current state, so it is never sent before a reply that is due. Reports
+    do not pile up while Kafka is unavailable. Gaps are merged: the last one of a partition counts.
     """
 
     def __init__(self, mailbox: Mailbox, state: Callable[[], Report]) -> None:
-        """Publish through `mailbox`; `state` is asked for each report at the last moment."""
+        """Publish through `mailbox`; `state` builds a report just before it is sent."""
         self._mailbox, self._state = mailbox, state
         self._replies: deque[Reply | Exit] = deque()
         self._report_due = False
@@ -33,12 +33,12 @@ class Outbox:
         self._wake = asyncio.Event()
 
     def reply(self, action: Reply | Exit) -> None:
-        """Publish this, however long that takes; an exit ends `run` in its turn."""
+        """Queue a reply, published until confirmed; a queued exit ends `run`."""
         self._replies.append(action)
         self._wake.set()
 
     def report(self) -> None:
-        """Report soon."""
+        """Send a report behind the queued replies."""
         self._report_due = True
         self._wake.set()
 
@@ -48,7 +48,7 @@ class Outbox:
         self._wake.set()
 
     async def run(self) -> str:
-        """Publish until an exit's turn comes; return its reason."""
+        """Publish until a queued exit is reached; return its reason."""
         while True:
             if self._replies:
                 match self._replies.popleft():
@@ -73,7 +73,7 @@ class Outbox:
         except BrokerUnavailable as exc:
             log.warning("report.delayed", reason=str(exc))
             await asyncio.sleep(RETRY_S)
-            self._report_due = True  # a new one: this one is out of date
+            self._report_due = True  # of the state then: this one is out of date
 
     async def _publish_gaps(self) -> None:
         found, self._gaps = self._gaps, {}
@@ -81,7 +81,7 @@ class Outbox:
         try:
             await self._mailbox.publish_once(gap)
         except BrokerUnavailable as exc:
-            log.warning("gap.unsent", reason=str(exc), then="its table's writer asks again")
+            log.warning("gap.send_failed", reason=str(exc), then="its table's writer asks again")
             await asyncio.sleep(RETRY_S)
         else:
             log.info("gap.sent", partitions={str(p): offset for p, offset in found.items()})

@@ -7,28 +7,37 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from binwright.controller.fleets.fixed import FixedFleet
 from binwright.controller.fleets.process import ProcessFleet
-from binwright.controller.lead import lead
-from binwright.controller.measurements import Measurements, measuring
-from binwright.controller.realm import realm
-from binwright.controller.steer import Controller, Realm
+from binwright.controller.group_context import group_context
+from binwright.controller.leader import Controller, GroupContext
+from binwright.controller.leadership import run_election
+from binwright.controller.measurements import Measurements, run_measurements
 from binwright.core.model import Slot
-from binwright.core.ports import Bus, Fleet
-from binwright.shell.broker import client_options
-from binwright.shell.bus import KafkaBus
-from binwright.shell.health import Health, served
-from binwright.shell.letters import METRICS_CONFIG
-from binwright.shell.run import endless, meanwhile
-from binwright.shell.serve import parse, serve
-from binwright.shell.settings import Settings
+from binwright.core.ports.fleet import Fleet
+from binwright.core.ports.kafka import Bus
+from binwright.kafka.bus import KafkaBus
+from binwright.kafka.client import client_options
+from binwright.kafka.control_records import METRICS_CONFIG
+from binwright.runtime.health import Health, serve_health
+from binwright.runtime.run import background_tasks, must_not_end
+from binwright.runtime.serve import parse_arguments, serve
+from binwright.runtime.settings import Settings
 
 GATHER_MS = 200
-"""Of a controller of many groups: what it hears comes so much later, and costs it a fraction."""
+"""How long brokers gather records for a controller of many groups: fewer, larger fetches."""
 
 
 def consumer_command(settings: Settings, slot: Slot) -> tuple[str, ...]:
-    """Return what runs as a slot; the realm tells our processes from another group's."""
-    realm = f"{settings.group}@{settings.kafka.bootstrap_servers}"
-    return (sys.executable, "-m", "binwright.consumer", "--slot", str(slot), "--realm", realm)
+    """Return a consumer's command line; `--instance` tells its group from others."""
+    instance = f"{settings.group}@{settings.kafka.bootstrap_servers}"
+    return (
+        sys.executable,
+        "-m",
+        "binwright.consumer",
+        "--slot",
+        str(slot),
+        "--instance",
+        instance,
+    )
 
 
 def process_fleet(settings: Settings) -> ProcessFleet:
@@ -49,44 +58,44 @@ async def _fleet(settings: Settings, health: Health) -> AsyncIterator[Fleet]:
             yield FixedFleet(settings.controller.max_slots)
         case "process":
             fleet = process_fleet(settings)
-            async with meanwhile(endless(fleet.run())):
-                yield fleet  # its processes outlive us: data goes on while nobody leads
+            async with background_tasks(must_not_end(fleet.run())):
+                yield fleet  # its processes outlive us: data flows on while there is no leader
         case "docker":
-            from binwright.controller.docker.deploy import docker_fleet  # noqa: PLC0415 - as below
+            from binwright.controller.fleets.docker.setup import docker_fleet  # noqa: PLC0415 - as below
 
             async with docker_fleet(settings) as containers:
-                health.measures.append(containers.samples)
+                health.collectors.append(containers.samples)
                 yield containers
         case "kubernetes":
-            # Its client takes a second and 45 MB: only for those who use it.
-            from binwright.controller.deploy import kubernetes_fleet  # noqa: PLC0415
+            # Importing its client takes a second and 45 MB.
+            from binwright.controller.on_kubernetes import kubernetes_fleet  # noqa: PLC0415
 
             async with kubernetes_fleet(settings) as deployments:
-                health.measures.append(deployments.samples)
+                health.collectors.append(deployments.samples)
                 yield deployments
 
 
 @contextlib.asynccontextmanager
-async def _ruler(
-    settings: Settings, ruled: Realm, bus: Bus, measurements: Measurements, health: Health
+async def _leader(
+    settings: Settings, context: GroupContext, bus: Bus, measurements: Measurements, health: Health
 ) -> AsyncIterator[Callable[[], Awaitable[None]]]:
-    """Give what leading means: a reign over the settings' group, or over all group objects."""
+    """Give what a leader runs: one controller for the settings' group, or one per group object."""
     if settings.kubernetes.groups:
-        from binwright.controller.deploy import kubernetes_groups  # noqa: PLC0415 - as above
+        from binwright.controller.on_kubernetes import kubernetes_groups  # noqa: PLC0415 - as above
 
         async with kubernetes_groups(settings, bus, measurements) as groups:
-            health.measures.append(groups.samples)
-            yield groups.rule
+            health.collectors.append(groups.samples)
+            yield groups.lead
         return
     async with _fleet(settings, health) as fleet:
 
-        async def reign() -> None:
+        async def lead() -> None:
             try:
-                await Controller(bus, fleet, ruled, measurements).reign()
+                await Controller(bus, fleet, context, measurements).lead()
             finally:
-                fleet.rest()  # or we would go on repairing what our successor retires
+                fleet.detach()  # or it would go on restarting what the next leader retires
 
-        yield reign
+        yield lead
 
 
 async def control(settings: Settings) -> None:
@@ -96,27 +105,29 @@ async def control(settings: Settings) -> None:
         UserError: The settings name a packing that does not exist.
         BrokerUnavailable: Kafka cannot be reached at the start.
     """
-    ruled = realm(settings)  # a packing that does not exist is told before anybody is asked
+    context = group_context(settings)  # first: an unknown packing is reported before connecting
     async with (
-        served(settings.health) as health,
-        KafkaBus(settings.kafka, gather_ms=GATHER_MS * settings.kubernetes.groups) as bus,
-        measuring(bus, settings.monitor.topic) as measurements,
-        _ruler(settings, ruled, bus, measurements, health) as reign,
+        serve_health(settings.health) as health,
+        KafkaBus(settings.kafka, fetch_wait_ms=GATHER_MS * settings.kubernetes.groups) as bus,
+        run_measurements(bus, settings.monitor.topic) as measurements,
+        _leader(settings, context, bus, measurements, health) as lead,
     ):
-        health.ready = lambda: "" if health.began("membership") else "has not joined the others"
+        health.ready = lambda: (
+            "" if health.has_run("membership") else "has not joined the controllers' group"
+        )
         await bus.ensure(settings.monitor.topic, 1, METRICS_CONFIG)
-        await lead(
+        await run_election(
             client_options(settings.kafka),
             settings.monitor.topic,
             f"{settings.group}.controllers",
-            reign,
+            lead,
             health.beat,
         )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the controller with the settings of the file and the environment."""
-    parse("controller", __doc__, arguments)
+    parse_arguments("controller", __doc__, arguments)
     return serve(control)
 
 

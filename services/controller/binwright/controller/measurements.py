@@ -1,4 +1,4 @@
-"""What the monitors say, read and decoded once for all reigns of a process."""
+"""The monitors' measurements, read and decoded once for all controllers of a process."""
 
 import asyncio
 import contextlib
@@ -6,100 +6,102 @@ from collections.abc import AsyncIterator, Collection, Iterator
 
 import structlog
 
-from binwright.core import wire
-from binwright.core.errors import WorldError
-from binwright.core.messages import Measurement
-from binwright.core.parts import whole_key
-from binwright.core.ports import Bus, Reader
+from binwright.core.errors import ExternalError
+from binwright.core.ports.kafka import Bus, Reader
+from binwright.core.protocol import wire
+from binwright.core.protocol.measurements import Measurement
+from binwright.core.protocol.parts import message_key
 from binwright.core.selection import REMEMBERED, Selection
-from binwright.shell.letters import METRICS_PARTITION, Decoder, read_on
-from binwright.shell.pauses import Pause
-from binwright.shell.run import endless, meanwhile
+from binwright.kafka.control_records import METRICS_PARTITION, Decoder, read_or_log
+from binwright.runtime.backoff import Backoff
+from binwright.runtime.run import background_tasks, must_not_end
 
 log = structlog.get_logger()
 
 RETRY_S, LONGEST_RETRY_S = 1.0, 10.0
 
-Heard = asyncio.Queue[Measurement]
+MeasurementQueue = asyncio.Queue[Measurement]
 
 
 class Measurements:
-    """The metrics topic from now on; `run` reads it while anybody listens."""
+    """The metrics topic from now on; `run` reads it while there are subscribers."""
 
     def __init__(self, bus: Bus, topic: str) -> None:
         self._bus, self._topic = bus, topic
-        self._listeners: dict[Heard, Selection | None] = {}
-        self._routes: dict[bytes, list[Heard]] = {}  # of each topic that was read: who takes it
-        self._wanted = asyncio.Event()
+        self._subscribers: dict[MeasurementQueue, Selection | None] = {}
+        self._routes: dict[bytes, list[MeasurementQueue]] = {}  # topic -> the queues it goes to
+        self._subscribed = asyncio.Event()
 
     @contextlib.contextmanager
-    def heard(self, topics: Selection | None) -> Iterator[Heard]:
-        """Give a queue of what is said of these topics, of all if None, during the body."""
-        queue = Heard()
-        self._listeners[queue] = topics
+    def subscribe(self, topics: Selection | None) -> Iterator[MeasurementQueue]:
+        """Give a queue of the measurements of these topics, of all if None, during the body."""
+        queue = MeasurementQueue()
+        self._subscribers[queue] = topics
         for name, queues in self._routes.items():
-            if _takes(topics, name):
+            if _includes(topics, name):
                 queues.append(queue)
-        self._wanted.set()
+        self._subscribed.set()
         try:
             yield queue
         finally:
-            del self._listeners[queue]
+            del self._subscribers[queue]
             for queues in self._routes.values():
                 if queue in queues:
                     queues.remove(queue)
-            if not self._listeners:
-                self._wanted.clear()
+            if not self._subscribers:
+                self._subscribed.clear()
 
     async def run(self) -> None:
-        """Read, for ever, and whatever becomes of the topic."""
-        pause = Pause(LONGEST_RETRY_S, first_s=RETRY_S)
+        """Read, for ever; when the topic cannot be read, log it and try again."""
+        pause = Backoff(LONGEST_RETRY_S, first_s=RETRY_S)
         while True:
-            await self._wanted.wait()
+            await self._subscribed.wait()
             try:
                 end = await self._bus.end(self._topic, METRICS_PARTITION)
                 reader = await self._bus.reader(self._topic, METRICS_PARTITION, end)
-                pause = Pause(LONGEST_RETRY_S, first_s=RETRY_S)
+                pause = Backoff(LONGEST_RETRY_S, first_s=RETRY_S)
                 try:
-                    await self._pass_on(reader)
+                    await self._distribute(reader)
                 finally:
                     await reader.close()
-            except WorldError as exc:
+            except ExternalError as exc:
                 log.warning("measurements.missing", topic=self._topic, reason=str(exc))
                 await asyncio.sleep(pause.next())
 
-    async def _pass_on(self, reader: Reader) -> None:
+    async def _distribute(self, reader: Reader) -> None:
         decoder = Decoder(wire.decode_measurement)
-        while self._wanted.is_set():
-            records = await read_on(reader, "measurements.delayed", topic=self._topic)
-            # Of topics that nobody here rules the bytes are not even decoded.
-            ours = (r for r in records or () if self._route(whole_key(r.key)))
-            for _, measurement in decoder.readable(ours):
+        while self._subscribed.is_set():
+            records = await read_or_log(reader, "measurements.delayed", topic=self._topic)
+            # By the record's key: records of topics without a subscriber are not decoded.
+            wanted = (r for r in records or () if self._route(message_key(r.key)))
+            for _, measurement in decoder.decode(wanted):
                 for queue in self._route(measurement.topic.encode()):
                     queue.put_nowait(measurement)
 
-    def _route(self, name: bytes | None) -> Collection[Heard]:
-        """Return who takes a topic: every pattern is tried once, not for every record.
+    def _route(self, name: bytes | None) -> Collection[MeasurementQueue]:
+        """Return the queues of a topic's subscribers; patterns are matched once for each topic.
 
-        Of a record without a key it is not known: then that is everybody.
+        A record without a key may be of any topic: it is decoded for all subscribers.
         """
         if name is None:
-            return self._listeners
+            return self._subscribers
         if (found := self._routes.get(name)) is None:
             if len(self._routes) >= REMEMBERED:
                 self._routes.clear()
-            found = [queue for queue, topics in self._listeners.items() if _takes(topics, name)]
+            found = [
+                queue for queue, topics in self._subscribers.items() if _includes(topics, name)
+            ]
             self._routes[name] = found
         return found
 
 
-def _takes(topics: Selection | None, name: bytes) -> bool:
-    return topics is None or topics.takes(name.decode(errors="replace"))
+def _includes(topics: Selection | None, name: bytes) -> bool:
+    return topics is None or topics.includes(name.decode(errors="replace"))
 
 
 @contextlib.asynccontextmanager
-async def measuring(bus: Bus, topic: str) -> AsyncIterator[Measurements]:
-    """Give what is measured, read meanwhile."""
+async def run_measurements(bus: Bus, topic: str) -> AsyncIterator[Measurements]:
+    """Give the measurements; the topic is read meanwhile."""
     measurements = Measurements(bus, topic)
-    async with meanwhile(endless(measurements.run())):
+    async with background_tasks(must_not_end(measurements.run())):
         yield measurements

@@ -1,17 +1,17 @@
-"""Which topics a group needs, for the monitors: nobody names them in a monitor's settings."""
+"""Publishes which topics a group needs, so that monitors measure them without settings."""
 
 import asyncio
 import time
 
 import structlog
 
-from binwright.core.errors import WorldError
-from binwright.core.messages import Needs
-from binwright.core.needs import REPEAT_S
-from binwright.core.ports import Bus
+from binwright.core.errors import ExternalError
+from binwright.core.ports.kafka import Bus
+from binwright.core.protocol.measurements import Needs
+from binwright.core.rates.needs import REPEAT_S
 from binwright.core.selection import Selection
-from binwright.shell.letters import NEEDS_CONFIG, NEEDS_PARTITION, post
-from binwright.shell.pauses import Pause
+from binwright.kafka.control_records import NEEDS_CONFIG, NEEDS_PARTITION, publish_message
+from binwright.runtime.backoff import Backoff
 
 log = structlog.get_logger()
 
@@ -19,11 +19,11 @@ RETRY_S = 1.0
 
 
 async def publish_needs(bus: Bus, topic: str, group: str, topics: Selection) -> None:
-    """Say which topics the group needs, at once and from time to time, for ever.
+    """Publish which topics the group needs, at once and every `REPEAT_S` seconds, for ever.
 
-    Where that is not possible, the topics that the monitor's own settings name are measured.
+    While that fails, monitors measure the topics of their own settings.
     """
-    pause, has_topic = Pause(REPEAT_S, first_s=RETRY_S), False
+    pause, has_topic = Backoff(REPEAT_S, first_s=RETRY_S), False
     while True:
         needs = Needs(
             group=group,
@@ -35,11 +35,11 @@ async def publish_needs(bus: Bus, topic: str, group: str, topics: Selection) -> 
             if not has_topic:
                 await bus.ensure(topic, 1, NEEDS_CONFIG)
             has_topic = True
-            await post(bus, topic, NEEDS_PARTITION, needs)
-        except WorldError as exc:
-            has_topic = False  # it may be that which is gone
+            await publish_message(bus, topic, NEEDS_PARTITION, needs)
+        except ExternalError as exc:
+            has_topic = False  # the topic may have been deleted
             log.warning("needs.unsent", group=group, topic=topic, reason=str(exc))
             await asyncio.sleep(pause.next())
         else:
-            pause = Pause(REPEAT_S, first_s=RETRY_S)
+            pause = Backoff(REPEAT_S, first_s=RETRY_S)
             await asyncio.sleep(REPEAT_S)

@@ -1,10 +1,10 @@
-"""Whether the hand-over topic of a group is set up so that nothing in it is lost."""
+"""Checks that a group's metadata topic is configured so that it loses no record."""
 
 import structlog
 
 from binwright.core.errors import UserError
-from binwright.core.ports import Bus
-from binwright.shell.topics import REPLICAS
+from binwright.core.ports.kafka import Bus
+from binwright.kafka.topics import REPLICAS
 
 log = structlog.get_logger()
 
@@ -12,20 +12,20 @@ POLICY, UNCLEAN = "cleanup.policy", "unclean.leader.election.enable"
 
 
 async def check_metadata_topic(bus: Bus, topic: str) -> None:
-    """Refuse a topic whose records are deleted by age; warn where a crash may lose some.
+    """Refuse a topic whose records are deleted by age; warn where a failed broker may lose some.
 
-    Somebody else may have made the topic, with Kafka's own defaults.
+    The topic may have been created by hand, with Kafka's defaults.
 
     Raises:
-        UserError: Kafka would delete the Hello of a consumer that has lived for long.
-        BrokerUnavailable: Nobody answers.
+        UserError: Kafka would delete the Hello of a consumer that has run for long.
+        BrokerUnavailable: No broker replies.
     """
     facts = await bus.describe(topic, [POLICY, UNCLEAN])
     policy = facts.config.get(POLICY, "")
     if "delete" in policy:
         raise UserError(
             f"topic {topic} has {POLICY}={policy}: Kafka would delete records that tell which "
-            f"consumers live. Set it to compact: kafka-configs.sh --alter --entity-type topics "
+            f"consumers run. Set it to compact: kafka-configs.sh --alter --entity-type topics "
             f"--entity-name {topic} --add-config {POLICY}=compact"
         )
     if facts.config.get(UNCLEAN) == "true":

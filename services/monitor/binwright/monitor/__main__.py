@@ -1,4 +1,4 @@
-"""The monitor as a process: `python -m binwright.monitor`."""
+"""The monitor process: `python -m binwright.monitor`."""
 
 import re
 import sys
@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from binwright.core.errors import SettingsError
 from binwright.core.selection import Selection
-from binwright.monitor.needs import GroupNeeds
-from binwright.monitor.sizes import KafkaLogs
-from binwright.monitor.watch import Watch
-from binwright.shell.bus import KafkaBus
-from binwright.shell.health import served
-from binwright.shell.run import endless, meanwhile
-from binwright.shell.serve import parse, serve
-from binwright.shell.settings import Settings
+from binwright.kafka.bus import KafkaBus
+from binwright.monitor.group_needs import GroupNeeds
+from binwright.monitor.kafka_logs import KafkaLogs
+from binwright.monitor.passes import Monitor
+from binwright.runtime.health import serve_health
+from binwright.runtime.run import background_tasks, must_not_end
+from binwright.runtime.serve import parse_arguments, serve
+from binwright.runtime.settings import Settings
 
 NO_TOPICS = """\
 no topics to measure. Name them in the settings file (the one that BINWRIGHT_SETTINGS names):
@@ -28,34 +28,34 @@ async def run(settings: Settings) -> None:
     """Measure the topics that the settings select until cancelled.
 
     Raises:
-        SettingsError: Nothing says which topics.
-        BrokerUnavailable: Kafka cannot be reached at the start; says what to check.
+        SettingsError: No setting selects topics.
+        BrokerUnavailable: Kafka cannot be reached at the start; the message names what to check.
     """
-    how, own = settings.monitor, selected(settings)
-    if not (how.groups or own.topics or own.patterns):
+    config, own = settings.monitor, selected(settings)
+    if not (config.groups or own.topics or own.patterns):
         raise SettingsError(NO_TOPICS)
-    logs = KafkaLogs(settings.kafka, answer_s=how.answer_s, sizes_per_pass=how.sizes_per_pass)
-    async with served(settings.health) as health, KafkaBus(settings.kafka) as bus, logs:
-        watch = Watch(logs, bus, own, how, health.beat)
-        health.ready = lambda: watch.trouble
-        needs = GroupNeeds(bus, settings.needs_topic, own, watch.want)
-        async with meanwhile(*([endless(needs.run())] if how.groups else [])):
-            await watch.run()
+    logs = KafkaLogs(settings.kafka, answer_s=config.answer_s, sizes_per_pass=config.sizes_per_pass)
+    async with serve_health(settings.health) as health, KafkaBus(settings.kafka) as bus, logs:
+        monitor = Monitor(logs, bus, own, config, health.beat)
+        health.ready = lambda: monitor.last_error
+        needs = GroupNeeds(bus, settings.needs_topic, own, monitor.set_selection)
+        async with background_tasks(*([must_not_end(needs.run())] if config.groups else [])):
+            await monitor.run()
 
 
 def selected(settings: Settings) -> Selection:
-    """Return what these settings land, and what they want measured besides."""
-    given = (*settings.topic_patterns, settings.monitor.pattern)
+    """Return the topics that these settings land, and those that they only measure."""
+    patterns = (*settings.topic_patterns, settings.monitor.pattern)
     return Selection(
         topics=frozenset(settings.topics),
-        patterns=tuple(re.compile(pattern) for pattern in given if pattern is not None),
-        never=frozenset({settings.monitor.topic, settings.needs_topic}),
+        patterns=tuple(re.compile(pattern) for pattern in patterns if pattern is not None),
+        excluded=frozenset({settings.monitor.topic, settings.needs_topic}),
     )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the monitor with the settings of the file and the environment."""
-    parse("monitor", __doc__, arguments)
+    parse_arguments("monitor", __doc__, arguments)
     return serve(run)
 
 

@@ -1,7 +1,7 @@
-"""DescribeLogDirs, versions 1 to 4: how many bytes a broker keeps of each partition.
+"""The Kafka request DescribeLogDirs, versions 1 to 4: the bytes of each partition on a broker.
 
-aiokafka has no such request; it has the parts to say it with. Version 1 is understood by every
-broker since 2.0, version 3 tells a missing right from an empty disk.
+aiokafka lacks this request, but has the parts to build it. Brokers since 2.0 support version 1;
+version 3 distinguishes a missing permission from an empty disk.
 """
 
 import struct
@@ -25,18 +25,18 @@ from aiokafka.protocol.types import (
     UnsignedVarInt32,
 )
 
-from binwright.shell.frames import Rows, unpacked
+from binwright.kafka.requests import FixedSizeRows, read_rows
 
 API = 35
-TELLS_ERRORS = 3
-"""Since this version a refusal is told as an error; before, as a broker without directories."""
+ERROR_CODE_SINCE = 3
+"""Since this version a refusal has an error code; before, it shows as no directories."""
 
 _TAGS = ("tags", TaggedFields)
 _SIZE = ("partition", Int32), ("size", Int64), ("offset_lag", Int64), ("is_future", Boolean)
 
 
-class Numbers:
-    """Partition numbers in a question, written at once."""
+class PartitionNumbers:
+    """The partition numbers of a topic in a request, encoded in one step."""
 
     def __init__(self, *, compact: bool) -> None:
         self._compact = compact
@@ -49,17 +49,17 @@ class Numbers:
 
 
 class CompactSizes:
-    """A topic's copies as later versions write them: at once, unless there are tags among them."""
+    """A topic's replicas in versions 2 to 4, decoded in one step unless some have tags."""
 
     _row = struct.Struct(">iqq?B")  # partition, size, offset lag, is future, number of tags
     _slow = CompactArray(*_SIZE, _TAGS)
 
     def decode(self, data: BytesIO) -> list[tuple[Any, ...]]:
-        """Read the array."""
+        """Return the rows of the array."""
         begin = data.tell()
         count = UnsignedVarInt32.decode(data) - 1
         try:
-            rows = unpacked(self._row, data, count)
+            rows = read_rows(self._row, data, count)
         except ValueError:
             rows = []
         if rows and not any(row[-1] for row in rows):
@@ -69,96 +69,101 @@ class CompactSizes:
         return found
 
 
-def _answer(version: int) -> Schema:
+def _response_schema(version: int) -> Schema:
     compact = version >= 2  # noqa: PLR2004
     many, text = (CompactArray, CompactString("utf-8")) if compact else (Array, String("utf-8"))
     tags = (_TAGS,) if compact else ()
-    sizes = CompactSizes() if compact else Rows("iqq?")
+    sizes = CompactSizes() if compact else FixedSizeRows("iqq?")
     topic = ("topic", text), ("partitions", sizes), *tags
     disk = (("total", Int64), ("usable", Int64)) if version >= 4 else ()  # noqa: PLR2004
     directory = ("error_code", Int16), ("log_dir", text), ("topics", many(*topic)), *disk, *tags
-    error = (("error_code", Int16),) if version >= TELLS_ERRORS else ()
+    error = (("error_code", Int16),) if version >= ERROR_CODE_SINCE else ()
     return Schema(("throttle_time_ms", Int32), *error, ("log_dirs", many(*directory)), *tags)
 
 
-class _Answer1(Response):  # type: ignore[misc]  # aiokafka has no types
-    API_KEY, API_VERSION, SCHEMA = API, 1, _answer(1)
+class _ResponseV1(Response):  # type: ignore[misc]  # aiokafka has no types
+    API_KEY, API_VERSION, SCHEMA = API, 1, _response_schema(1)
 
 
-class _Answer2(_Answer1):
-    API_VERSION, SCHEMA = 2, _answer(2)
+class _ResponseV2(_ResponseV1):
+    API_VERSION, SCHEMA = 2, _response_schema(2)
 
 
-class _Answer3(_Answer1):
-    API_VERSION, SCHEMA = 3, _answer(3)
+class _ResponseV3(_ResponseV1):
+    API_VERSION, SCHEMA = 3, _response_schema(3)
 
 
-class _Answer4(_Answer1):
-    API_VERSION, SCHEMA = 4, _answer(4)
+class _ResponseV4(_ResponseV1):
+    API_VERSION, SCHEMA = 4, _response_schema(4)
 
 
-class _Question1(RequestStruct):  # type: ignore[misc]  # aiokafka has no types
-    API_KEY, API_VERSION, RESPONSE_TYPE = API, 1, _Answer1
+class _RequestV1(RequestStruct):  # type: ignore[misc]  # aiokafka has no types
+    API_KEY, API_VERSION, RESPONSE_TYPE = API, 1, _ResponseV1
     SCHEMA = Schema(
-        ("topics", Array(("topic", String("utf-8")), ("partitions", Numbers(compact=False))))
+        (
+            "topics",
+            Array(("topic", String("utf-8")), ("partitions", PartitionNumbers(compact=False))),
+        )
     )
 
 
-class _Question2(_Question1):
-    API_VERSION, RESPONSE_TYPE, FLEXIBLE_VERSION = 2, _Answer2, True
+class _RequestV2(_RequestV1):
+    API_VERSION, RESPONSE_TYPE, FLEXIBLE_VERSION = 2, _ResponseV2, True
     SCHEMA = Schema(
         (
             "topics",
             CompactArray(
-                ("topic", CompactString("utf-8")), ("partitions", Numbers(compact=True)), _TAGS
+                ("topic", CompactString("utf-8")),
+                ("partitions", PartitionNumbers(compact=True)),
+                _TAGS,
             ),
         ),
         _TAGS,
     )
 
 
-class _Question3(_Question2):
-    API_VERSION, RESPONSE_TYPE = 3, _Answer3
+class _RequestV3(_RequestV2):
+    API_VERSION, RESPONSE_TYPE = 3, _ResponseV3
 
 
-class _Question4(_Question2):
-    API_VERSION, RESPONSE_TYPE = 4, _Answer4
+class _RequestV4(_RequestV2):
+    API_VERSION, RESPONSE_TYPE = 4, _ResponseV4
 
 
-class DescribeLogDirs(Request[_Question1 | _Question2 | _Question3 | _Question4]):  # type: ignore[misc]
-    """Ask one broker about its copies of some partitions, in the newest version both know."""
+class DescribeLogDirs(Request[_RequestV1 | _RequestV2 | _RequestV3 | _RequestV4]):  # type: ignore[misc]
+    """Queries one broker for its replicas of some partitions, in the newest common version."""
 
     API_KEY = API
 
     def __init__(self, partitions: Mapping[str, Collection[int]], newest: int = 4) -> None:
-        """Ask about `partitions` of each topic, in version `newest` at most."""
+        """Query `partitions` of each topic, in version `newest` at most."""
         self._partitions, self._newest = partitions, newest
 
     def build(self, request_struct_class: Any) -> Any:
-        """Say it in the version that aiokafka agreed on with the broker."""
+        """Build the request in the version that aiokafka agreed on with the broker."""
         agreed = self._CLASSES.index(request_struct_class)
-        question: Any = self._CLASSES[min(agreed, self._newest - 1)]
+        request: Any = self._CLASSES[min(agreed, self._newest - 1)]
         topics = [(topic, list(numbers)) for topic, numbers in self._partitions.items()]
-        if question.FLEXIBLE_VERSION:
-            return question([(*topic, {}) for topic in topics], {})
-        return question(topics)
+        if request.FLEXIBLE_VERSION:
+            return request([(*topic, {}) for topic in topics], {})
+        return request(topics)
 
 
-def is_refused(answer: Any) -> bool:
-    """Tell whether the broker kept its sizes to itself because we may not know them."""
-    if answer.API_VERSION >= TELLS_ERRORS:
-        return bool(answer.error_code == ClusterAuthorizationFailedError.errno)
-    return not answer.log_dirs
+def is_refused(response: Any) -> bool:
+    """Return whether the broker refused to report sizes to this user."""
+    if response.API_VERSION >= ERROR_CODE_SINCE:
+        return bool(response.error_code == ClusterAuthorizationFailedError.errno)
+    return not response.log_dirs
 
 
-def sizes(answer: Any) -> dict[tuple[str, int], int]:
-    """Return the bytes of each partition that the broker told: (topic, partition) -> size.
+def sizes(response: Any) -> dict[tuple[str, int], int]:
+    """Return the bytes of each partition in the response: (topic, partition) -> size.
 
-    A copy that is only on its way to another directory does not count.
+    A replica that is being moved to another directory does not count.
     """
     return {
         (topic, partition): size
-        for code, _directory, topics, *_ in answer.log_dirs
+        for code, _directory, topics, *_ in response.log_dirs
         if code == NoError.errno
         for topic, partitions, *_ in topics
         for partition, size, _lag, is_future, *_ in partitions

@@ -1,5 +1,6 @@
-"""Decides what a consumer does: which partitions it reads, what it stages, which tables it writes.
+"""Decides which partitions a consumer reads, when it stages files, and which tables it writes.
 
-`handover` obeys the controller's commands, `buffer` turns fetched records into offset ranges that
-tell the truth. Knows nothing of what lands: that is `core.writer`.
+`handover` applies the controller's commands and returns `actions`; `buffer` turns fetched records
+into complete offset ranges, `batch` decides when they are staged. May import the messages, the
+ports and the model; what lands in tables is decided by `core.writer`.
 """

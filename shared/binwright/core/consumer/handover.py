@@ -1,128 +1,80 @@
-"""The consumer's side of the hand-over: what it reads, which tables it writes, what it answers.
+"""The consumer's side of the hand-over: which partitions it reads, which tables it writes.
 
-Pure: the shell fetches, stages and publishes; it hands over commands and outcomes, and carries out
-the actions that are returned, in order. No row depends on any of this: the tables' writers land
-each offset once, whoever staged it.
+Pure: the service fetches, stages and publishes. It passes commands and outcomes to these functions,
+and carries out the actions that they return, in order. No row depends on any of this: the tables'
+writers land each offset once, from whichever consumer staged it.
 """
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from binwright.core.messages import (
+from binwright.core.consumer.actions import (
+    Action,
+    Exit,
+    Fetch,
+    Reply,
+    ReportNow,
+    StartWriter,
+    StopFetching,
+    StopWriter,
+)
+from binwright.core.model import Slot, TopicPartition
+from binwright.core.protocol.commands import (
     Command,
-    Goodbye,
     Leave,
-    Started,
     StartReading,
     StartWriting,
     StateQuery,
-    Stopped,
     StopReading,
     StopWriting,
 )
-from binwright.core.model import Slot, TopicPartition
+from binwright.core.protocol.reports import Goodbye, Started, Stopped
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A partition that is read here."""
+    """A partition that this consumer reads."""
 
-    revision: int  # of the start that is obeyed
-    next: int | None  # the next offset to stage; None: not known yet where to begin
-
-
-# --- what the shell must do --------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """Publish this to partition 0."""
-
-    message: Stopped | Started | Goodbye
-
-
-@dataclass(frozen=True, slots=True)
-class ReportNow:
-    """Publish a `Report` without waiting for its turn."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fetch:
-    """Read this partition from `offset` on, or find out where to begin and call `located`."""
-
-    partition: TopicPartition
-    offset: int | None
-    revision: int
-
-
-@dataclass(frozen=True, slots=True)
-class StopFetching:
-    """Fetch no more of it, and drop what is not being staged yet."""
-
-    partition: TopicPartition
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """Be the writer of these tables."""
-
-    topics: tuple[str, ...]
-    term: int  # of the controller that grants it
-
-
-@dataclass(frozen=True, slots=True)
-class StopWrite:
-    """Let the commit in flight end, write these tables no more, and call `written`."""
-
-    topics: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Exit:
-    """End the process; publish nothing more."""
-
-    reason: str
-
-
-Action = Reply | ReportNow | Fetch | StopFetching | Write | StopWrite | Exit
+    revision: int  # of the `StartReading`
+    next: int | None  # offset to stage; None: the service is looking up where to begin
 
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """One process of a slot."""
+    """The state of one process of a slot."""
 
     slot: Slot
     epoch: int
     term: int = 0  # the highest seen
-    ready: bool = False  # its staging place can be written
-    leaving: bool = False  # asked to end: works on until its partitions and tables have moved
-    ended: bool = False  # reads nothing more; its Goodbye is sent, or waits for what is in flight
-    parts: Mapping[TopicPartition, Reading] = field(default_factory=dict)
+    ready: bool = False  # it can write staged files
+    leaving: bool = False  # draining: it continues until its partitions and tables have moved
+    ended: bool = False  # stopped for good; its Goodbye is sent, or waits for what is in flight
+    partitions: Mapping[TopicPartition, Reading] = field(default_factory=dict)
     tables: Mapping[str, int] = field(default_factory=dict)  # -> revision of the start
     closing: Mapping[str, int] = field(default_factory=dict)  # -> revision of the stop
     staging: Mapping[TopicPartition, tuple[int, int]] = field(default_factory=dict)
-    """In files being written: partition -> (next offset once announced, revision of its start)."""
+    """Files being written: partition -> (next offset once announced, revision of its start)."""
 
     def next_offsets(self) -> dict[TopicPartition, int]:
-        """Return the next offset to stage of what is read, where it is known."""
-        return {p: part.next for p, part in self.parts.items() if part.next is not None}
+        """Return partition -> next offset to stage, where it is known."""
+        return {p: part.next for p, part in self.partitions.items() if part.next is not None}
 
     @property
     def busy(self) -> bool:
-        """Tell whether it still has anything that others wait for."""
-        return bool(self.parts or self.tables or self.closing or self.staging)
+        """Whether it still has partitions or tables, or something in flight."""
+        return bool(self.partitions or self.tables or self.closing or self.staging)
 
 
 Step = tuple[Consumer, tuple[Action, ...]]
 
 
-def prepared(consumer: Consumer) -> Step:
-    """Take that the staging place can be written: partitions and tables may come."""
+def staging_ready(consumer: Consumer) -> Step:
+    """Become ready: staged files can be written, so partitions and tables may be assigned."""
     return replace(consumer, ready=True), (ReportNow(),)
 
 
-def obey(consumer: Consumer, command: Command, now_ms: int) -> Step:
-    """Take a command; one of a lower term, or for an older process, is dropped."""
+def handle_command(consumer: Consumer, command: Command, now_ms: int) -> Step:
+    """Apply a command; one of a lower term, or to an older process, is ignored."""
     if command.term < consumer.term:
         return consumer, ()
     consumer = replace(consumer, term=command.term)
@@ -133,7 +85,7 @@ def obey(consumer: Consumer, command: Command, now_ms: int) -> Step:
         return consumer, (Exit(f"superseded by epoch {command.epoch}"),) if newer else ()
     match command:
         case Leave():
-            return consumer, (Exit("told to leave: declared dead, or superseded"),)
+            return consumer, (Exit("commanded to leave: declared dead, or superseded"),)
         case StopReading():
             return _stop_reading(consumer, command, now_ms)
         case StartReading():
@@ -148,51 +100,52 @@ def obey(consumer: Consumer, command: Command, now_ms: int) -> Step:
 
 
 def _stop_reading(consumer: Consumer, command: StopReading, now_ms: int) -> Step:
-    """Stop at once. What is being staged now is announced all the same: the answer counts it."""
-    parts, actions = dict(consumer.parts), list[Action]()
-    following: dict[TopicPartition, int | None] = {}
+    """Stop at once. Files being written are still announced, so the reply includes them."""
+    parts, actions = dict(consumer.partitions), list[Action]()
+    next_offsets: dict[TopicPartition, int | None] = {}
     for partition in command.partitions:
         part = parts.pop(partition, None)
-        following[partition] = None if part is None else _next(consumer, partition, part)
+        next_offsets[partition] = None if part is None else _next_offset(consumer, partition, part)
         if part is not None:
             actions.append(StopFetching(partition))
     stopped = Stopped(
         slot=consumer.slot,
         epoch=consumer.epoch,
         revision=command.revision,
-        next=following,
+        next=next_offsets,
         quit_ms=now_ms,
     )
-    return _farewell(replace(consumer, parts=parts), (*actions, Reply(stopped)))
+    return _exit_if_done(replace(consumer, partitions=parts), (*actions, Reply(stopped)))
 
 
-def _next(consumer: Consumer, partition: TopicPartition, part: Reading) -> int | None:
+def _next_offset(consumer: Consumer, partition: TopicPartition, part: Reading) -> int | None:
+    """Return the next offset to stage once the file that is being written is announced."""
     end, revision = consumer.staging.get(partition, (None, -1))
     return end if revision == part.revision else part.next
 
 
 def _start_reading(consumer: Consumer, command: StartReading) -> Step:
-    """Begin, or go to another offset; the same start sent again changes nothing."""
+    """Begin, or continue at another offset; a start that is received again changes nothing."""
     if consumer.ended:
-        return consumer, ()  # the Goodbye to come is the answer
-    parts, actions = dict(consumer.parts), list[Action]()
-    begun: dict[TopicPartition, int] = {}
+        return consumer, ()  # the Goodbye will be the reply
+    parts, actions = dict(consumer.partitions), list[Action]()
+    started: dict[TopicPartition, int] = {}
     for partition, offset in sorted(command.offsets.items()):
         part = parts.get(partition)
         if part is not None and (part.revision == command.revision or offset is None):
             if part.next is None:
-                parts[partition] = replace(part, revision=command.revision)  # `located` answers
+                parts[partition] = replace(part, revision=command.revision)  # `located` replies
             else:
-                begun[partition] = part.next  # it is read already: that is the answer
+                started[partition] = part.next  # it is already being read
             continue
         if part is not None:
             actions.append(StopFetching(partition))
         parts[partition] = Reading(command.revision, offset)
         actions.append(Fetch(partition, offset, command.revision))
         if offset is not None:
-            begun[partition] = offset
-    consumer = replace(consumer, parts=parts)
-    return consumer, (*actions, *_started(consumer, command.revision, begun))
+            started[partition] = offset
+    consumer = replace(consumer, partitions=parts)
+    return consumer, (*actions, *_started(consumer, command.revision, started))
 
 
 def _started(
@@ -214,56 +167,57 @@ def _started(
 
 
 def located(consumer: Consumer, fetch: Fetch, offset: int) -> Step:
-    """Take where a partition begins; what was stopped or started anew meanwhile is dropped."""
-    part = consumer.parts.get(fetch.partition)
+    """Begin at the offset that was looked up, unless the partition was stopped or restarted."""
+    part = consumer.partitions.get(fetch.partition)
     if part is None or part.next is not None or consumer.ended:
         return consumer, ()
-    parts = {**consumer.parts, fetch.partition: replace(part, next=offset)}
-    consumer = replace(consumer, parts=parts)
+    parts = {**consumer.partitions, fetch.partition: replace(part, next=offset)}
+    consumer = replace(consumer, partitions=parts)
     begin = Fetch(fetch.partition, offset, part.revision)
     return consumer, (begin, *_started(consumer, part.revision, {fetch.partition: offset}))
 
 
-def moved(
+def offset_reset(
     consumer: Consumer, partition: TopicPartition, offset: int, *, cut: bool = False
 ) -> Consumer:
-    """Take that reading goes on elsewhere by itself: the log was cut, or made anew.
+    """Continue at another offset, because the log was truncated (`cut`) or the topic recreated.
 
-    What is being staged of it does not count any more. Of a cut nobody is told an offset until the
-    file that says so is announced: whoever takes over before that is to see the cut, too (†).
+    A file of the partition that is being written no longer advances the position. After a cut the
+    old position is reported until the file that announces the cut is out: a new owner that takes
+    over before that must detect the cut itself (†).
     """
-    part = consumer.parts.get(partition)
+    part = consumer.partitions.get(partition)
     if part is None:
         return consumer
-    parts = {**consumer.parts, partition: part if cut else replace(part, next=offset)}
+    parts = {**consumer.partitions, partition: part if cut else replace(part, next=offset)}
     staged = {p: (end, -1 if p == partition else r) for p, (end, r) in consumer.staging.items()}
-    return replace(consumer, parts=parts, staging=staged)
+    return replace(consumer, partitions=parts, staging=staged)
 
 
-def staging(consumer: Consumer, ends: Mapping[TopicPartition, int]) -> Consumer:
-    """Take that a file with rows up to these offsets is being written; one file of a partition."""
-    new = {p: (end, consumer.parts[p].revision) for p, end in ends.items()}
+def staging_started(consumer: Consumer, ends: Mapping[TopicPartition, int]) -> Consumer:
+    """Record that a file with rows up to these offsets is being written; one per partition."""
+    new = {p: (end, consumer.partitions[p].revision) for p, end in ends.items()}
     return replace(consumer, staging={**consumer.staging, **new})
 
 
-def announced(consumer: Consumer, partitions: Collection[TopicPartition]) -> Step:
-    """Take that the file with rows of these is staged and announced.
+def file_announced(consumer: Consumer, partitions: Collection[TopicPartition]) -> Step:
+    """Advance past the rows of a file that is staged and announced.
 
-    Of what was stopped or told to begin elsewhere meanwhile nothing changes.
+    Partitions that were stopped or restarted since then do not change.
     """
-    parts, left = dict(consumer.parts), dict(consumer.staging)
+    parts, left = dict(consumer.partitions), dict(consumer.staging)
     for partition in partitions:
         end, revision = left.pop(partition)
         part = parts.get(partition)
         if part is not None and part.revision == revision:
             parts[partition] = replace(part, next=end)
-    return _farewell(replace(consumer, parts=parts, staging=left), ())
+    return _exit_if_done(replace(consumer, partitions=parts, staging=left), ())
 
 
 def dropped(consumer: Consumer, partitions: Collection[TopicPartition]) -> Step:
-    """Take that the file with rows of these is not staged: they are of a topic that is no more."""
+    """Forget a file that is not staged, because the topic of its rows no longer exists."""
     left = {p: end for p, end in consumer.staging.items() if p not in partitions}
-    return _farewell(replace(consumer, staging=left), ())
+    return _exit_if_done(replace(consumer, staging=left), ())
 
 
 # --- writing -----------------------------------------------------------------------------------
@@ -276,20 +230,20 @@ def _start_writing(consumer: Consumer, command: StartWriting) -> Step:
     tables = {**consumer.tables, **dict.fromkeys(command.tables, command.revision)}
     closing = {t: r for t, r in consumer.closing.items() if t not in tables}
     consumer = replace(consumer, tables=tables, closing=closing)
-    write = (Write(new, command.term),) if new else ()
+    write = (StartWriter(new, command.term),) if new else ()
     return consumer, (*write, *_started(consumer, command.revision, {}, command.tables))
 
 
 def _stop_writing(consumer: Consumer, command: StopWriting) -> Step:
-    """End after the commit in flight; what is not written here is answered at once."""
-    here = tuple(t for t in command.tables if t in consumer.tables or t in consumer.closing)
-    others = tuple(t for t in command.tables if t not in here)
-    ending = tuple(t for t in here if t in consumer.tables)
-    tables = {t: r for t, r in consumer.tables.items() if t not in here}
-    closing = {**consumer.closing, **dict.fromkeys(here, command.revision)}
+    """Stop after the commit in flight; reply at once for tables that are not written here."""
+    owned = tuple(t for t in command.tables if t in consumer.tables or t in consumer.closing)
+    unowned = tuple(t for t in command.tables if t not in owned)
+    ending = tuple(t for t in owned if t in consumer.tables)
+    tables = {t: r for t, r in consumer.tables.items() if t not in owned}
+    closing = {**consumer.closing, **dict.fromkeys(owned, command.revision)}
     consumer = replace(consumer, tables=tables, closing=closing)
-    stop = (StopWrite(ending),) if ending else ()
-    reply = (_stopped_writing(consumer, command.revision, others),) if others else ()
+    stop = (StopWriter(ending),) if ending else ()
+    reply = (_stopped_writing(consumer, command.revision, unowned),) if unowned else ()
     return consumer, (*stop, *reply)
 
 
@@ -298,8 +252,8 @@ def _stopped_writing(consumer: Consumer, revision: int, tables: tuple[str, ...])
     return Reply(Stopped(slot=slot, epoch=epoch, revision=revision, next={}, tables=tables))
 
 
-def written(consumer: Consumer, topics: Collection[str]) -> Step:
-    """Take that these tables are written no more, as a stop asked for."""
+def writing_stopped(consumer: Consumer, topics: Collection[str]) -> Step:
+    """Reply to the commands that stopped these tables: they are no longer written."""
     ended: dict[int, list[str]] = {}
     for topic in sorted(topics):
         if (revision := consumer.closing.get(topic)) is not None:
@@ -307,39 +261,38 @@ def written(consumer: Consumer, topics: Collection[str]) -> Step:
     closing = {t: r for t, r in consumer.closing.items() if t not in topics}
     consumer = replace(consumer, closing=closing)
     replies = (_stopped_writing(consumer, r, tuple(found)) for r, found in ended.items())
-    return _farewell(consumer, tuple(replies))
+    return _exit_if_done(consumer, tuple(replies))
 
 
-def lost(consumer: Consumer, topic: str) -> Step:
-    """Take that another writer has this table: the next report says so by leaving it out."""
+def table_lost(consumer: Consumer, topic: str) -> Step:
+    """Give up a table that another writer has claimed; the next report leaves it out."""
     tables = {t: r for t, r in consumer.tables.items() if t != topic}
-    consumer, actions = written(replace(consumer, tables=tables), {topic})
+    consumer, actions = writing_stopped(replace(consumer, tables=tables), {topic})
     return consumer, (*actions, ReportNow())
 
 
-# --- leaving -----------------------------------------------------------------------------------
+# --- exit --------------------------------------------------------------------------------------
 
 
 def leave(consumer: Consumer) -> Step:
-    """Begin a graceful exit: say so, and work on until the controller has moved everything away.
+    """Begin a graceful exit: report it, and continue until the controller has moved everything.
 
-    It says Goodbye once it has nothing any more. Nobody is obliged to move anything: `drain` is
-    for when nobody does.
+    The `Goodbye` follows once nothing is left. If no controller moves anything, `drain` ends it.
     """
     if consumer.leaving:
         return consumer, ()
     if not consumer.ready:
-        return consumer, (Exit("asked to, before it was ready"),)
-    return _farewell(replace(consumer, leaving=True), (ReportNow(),) if consumer.busy else ())
+        return consumer, (Exit("shutdown requested before the consumer was ready"),)
+    return _exit_if_done(replace(consumer, leaving=True), (ReportNow(),) if consumer.busy else ())
 
 
 def drain(consumer: Consumer) -> Step:
-    """Stop everything, and say Goodbye once nothing is in flight."""
+    """Stop everything, and exit once nothing is in flight; for when no controller moves it."""
     if consumer.ended:
         return consumer, ()
     if not consumer.ready:
-        return consumer, (Exit("asked to, before it was ready"),)
-    stops = tuple(StopFetching(p) for p in sorted(consumer.parts))
+        return consumer, (Exit("shutdown requested before the consumer was ready"),)
+    stops = tuple(StopFetching(p) for p in sorted(consumer.partitions))
     topics = tuple(sorted(consumer.tables))
     ended = replace(
         consumer,
@@ -348,16 +301,16 @@ def drain(consumer: Consumer) -> Step:
         tables={},
         closing={**consumer.closing, **consumer.tables},
     )
-    writes = (StopWrite(topics),) if topics else ()
-    return _farewell(ended, (*stops, *writes))
+    writes = (StopWriter(topics),) if topics else ()
+    return _exit_if_done(ended, (*stops, *writes))
 
 
-def _farewell(consumer: Consumer, actions: tuple[Action, ...]) -> Step:
-    """Say Goodbye when nothing is left that others wait for, or nothing is in flight any more."""
+def _exit_if_done(consumer: Consumer, actions: tuple[Action, ...]) -> Step:
+    """Send the Goodbye and exit if nothing is left: when draining at once, nothing in flight."""
     if not consumer.leaving or consumer.staging or consumer.closing:
         return consumer, actions
     if not consumer.ended and consumer.busy:
         return consumer, actions
     goodbye = Goodbye(slot=consumer.slot, epoch=consumer.epoch, next=consumer.next_offsets())
-    gone = replace(consumer, ended=True, parts={})
-    return gone, (*actions, Reply(goodbye), Exit("asked to"))
+    gone = replace(consumer, ended=True, partitions={})
+    return gone, (*actions, Reply(goodbye), Exit("shutdown requested"))

@@ -1,4 +1,4 @@
-"""What each consumer is packed to: one number for all, or slot by slot."""
+"""The capacity that each consumer is packed to: one number for all, or one per slot."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,26 +7,26 @@ from binwright.core.model import BytesPerSecond, Slot
 
 
 @dataclass(frozen=True, slots=True)
-class PerSlot:
-    """Capacities that differ, bytes/s, each finite and > 0."""
+class SlotCapacities:
+    """A capacity per slot, bytes/s, each finite and > 0."""
 
-    default: BytesPerSecond  # of every slot that is not named
+    default: BytesPerSecond  # of every slot that is not in `named`
     named: Mapping[Slot, BytesPerSecond] = field(default_factory=dict)
 
-    def of(self, slot: Slot) -> BytesPerSecond:
-        """Return what this slot is packed to."""
+    def for_slot(self, slot: Slot) -> BytesPerSecond:
+        """Return the capacity of this slot, bytes/s."""
         return self.named.get(slot, self.default)
 
     @property
     def largest(self) -> BytesPerSecond:
-        """Return the most that any consumer can be packed to."""
+        """Return the largest capacity of any slot, bytes/s."""
         return max(self.default, *self.named.values()) if self.named else self.default
 
 
-Capacity = BytesPerSecond | PerSlot
+Capacity = BytesPerSecond | SlotCapacities
 """One number, or one per slot."""
 
 
-def per_slot(capacity: Capacity) -> PerSlot:
-    """Return a capacity slot by slot."""
-    return capacity if isinstance(capacity, PerSlot) else PerSlot(capacity)
+def slot_capacities(capacity: Capacity) -> SlotCapacities:
+    """Return a capacity as `SlotCapacities`."""
+    return capacity if isinstance(capacity, SlotCapacities) else SlotCapacities(capacity)

@@ -1,4 +1,4 @@
-"""Packings by name."""
+"""The packing algorithms by name."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -7,16 +7,16 @@ from typing import Protocol
 
 from binwright.core.errors import PackingError
 from binwright.core.model import Assignment, Rates, Slot, TopicPartition
-from binwright.core.packing.bins import BestFit, FirstFit, WorstFit
+from binwright.core.packing.any_fit.bins import BestFit, FirstFit, WorstFit
+from binwright.core.packing.any_fit.classic import AnyFit, NextFit, RoundRobin
+from binwright.core.packing.any_fit.modified import Modified
+from binwright.core.packing.any_fit.order import Shuffled, descending
 from binwright.core.packing.capacity import Capacity
-from binwright.core.packing.classic import AnyFit, NextFit, RoundRobin
-from binwright.core.packing.modified import Modified
-from binwright.core.packing.order import Shuffled, descending
 from binwright.core.packing.sticky.policy import Sticky
 
 
 class Packing(Protocol):
-    """Decides who should read what; the same input gives the same answer."""
+    """Assigns partitions to slots; the same input gives the same assignment."""
 
     def __call__(
         self,
@@ -24,19 +24,19 @@ class Packing(Protocol):
         capacity: Capacity,
         current: Assignment,
         *,
-        change: float | None = None,
+        rate_variance: float | None = None,
     ) -> dict[TopicPartition, Slot]:
-        """Give each partition in `rates` an owner.
+        """Return the slot of each partition in `rates`, sorted by partition.
 
-        A partition faster than its consumer's capacity sits alone. Equal rates are taken in the
-        order of partitions, and the answer is sorted by partition.
+        A partition faster than its consumer's capacity has a consumer of its own. Equal rates are
+        taken in the order of partitions.
 
         Args:
             rates: Bytes/s, each finite and >= 0.
-            capacity: What consumers are packed to, bytes/s, finite and > 0.
-            current: Who reads what now; partitions without a rate are ignored.
-            change: By how much a rate is expected to change until the next decision: the mean of
-                the squares, (bytes/s)^2, >= 0; None: not known. The paper's algorithms do not ask.
+            capacity: Of consumers, bytes/s, finite and > 0.
+            current: Who reads each partition now; partitions without a rate are ignored.
+            rate_variance: Mean square of a rate's expected change until the next decision,
+                (bytes/s)^2, >= 0; None: unknown. The paper's algorithms ignore it.
 
         Raises:
             PackingError: A capacity or a rate is out of range.
@@ -47,7 +47,7 @@ PAPER: tuple[str, ...] = (
     *("nf", "nfd", "ff", "ffd", "wf", "wfd", "bf", "bfd"),
     *("mwf", "mbf", "mwfp", "mbfp"),
 )
-"""The paper's twelve, in its order; CBS compares with the best of these."""
+"""The paper's twelve, in its order; CBS compares with the best of them."""
 
 NAMES: tuple[str, ...] = ("sticky", *PAPER)
 
@@ -76,15 +76,15 @@ _STICKY = re.compile(r"sticky(?::([0-9]+(?:\.[0-9]+)?))?")
 
 
 def algorithm(name: str, seed: int = 0) -> Packing:
-    """Return the packing of that name.
+    """Return the packing algorithm of that name.
 
     Args:
-        name: One of `NAMES`; sticky with a price other than the default, as in sticky:0.4; or
-            kd_n with a number n > 0.
-        seed: Draws the order in which partitions come to NF, FF, WF and BF.
+        name: One of `NAMES`; sticky:PRICE for a price other than the default, as in sticky:0.4; or
+            kd_N for round robin over N > 0 consumers.
+        seed: Of the order in which NF, FF, WF and BF take partitions.
 
     Raises:
-        PackingError: There is none; lists those that there are.
+        PackingError: The name is unknown; the message lists the known ones.
     """
     if name in _FIXED:
         return _FIXED[name]

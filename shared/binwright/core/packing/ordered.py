@@ -1,4 +1,4 @@
-"""A sorted collection whose additions and removals stay cheap up to millions of entries."""
+"""A sorted collection with cheap additions and removals, up to millions of entries."""
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable
@@ -7,14 +7,14 @@ from typing import Generic, TypeVar
 T = TypeVar("T", bound=tuple[float, ...])
 
 BLOCK = 1_000
-"""A block of twice as many entries is cut in two."""
+"""A block with twice as many entries is split."""
 
 
 class Ordered(Generic[T]):
-    """Distinct tuples in ascending order, kept as a list of short sorted lists.
+    """Distinct tuples in ascending order, as a list of short sorted lists.
 
-    Every operation is two binary searches and a shift within one block: O(log n + BLOCK), the
-    shift at the speed of memory. No block is ever empty, but for the only one.
+    Every operation is two binary searches and a memory move within one block: O(log n + BLOCK). No
+    block is empty, except a single one.
     """
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Ordered(Generic[T]):
         self._firsts: list[T] = []
 
     def add(self, entry: T) -> None:
-        """Put an entry in its place."""
+        """Add an entry."""
         at = max(0, bisect_right(self._firsts, entry) - 1)
         block = self._blocks[at]
         insort(block, entry)
@@ -33,7 +33,7 @@ class Ordered(Generic[T]):
             del block[BLOCK:]
 
     def remove(self, entry: T) -> None:
-        """Take out an entry that is there."""
+        """Remove an entry that is present."""
         at = bisect_right(self._firsts, entry) - 1
         block = self._blocks[at]
         del block[bisect_left(block, entry)]
@@ -45,7 +45,7 @@ class Ordered(Generic[T]):
                 del self._blocks[at]
 
     def first(self, fits: Callable[[T], bool]) -> T | None:
-        """Return the least entry that fits, if whatever follows one that fits does so too."""
+        """Return the least entry that fits; requires that all after one that fits fit, too."""
         at = max(0, bisect_left(self._firsts, x=True, key=fits) - 1)
         for block in self._blocks[at : at + 2]:
             if (found := bisect_left(block, x=True, key=fits)) < len(block):

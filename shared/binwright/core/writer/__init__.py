@@ -1,7 +1,8 @@
-"""Decides what lands in a table, exactly once: the table's one writer.
+"""Decides what a table's one writer commits, so that each offset lands exactly once.
 
-Consumers stage files and announce the offset ranges in them (`Staged`). `chain` joins the ranges
-onto what is committed and forms batches, `stamp` is what each commit says about itself and how the
-next writer goes on from it, `machine` orders claim, resolve, commit and verdict, `landing` tells
-when the next commit is due. Knows nothing of how partitions or tables move between consumers.
+Consumers stage files and announce the offset ranges in them (`Staged`). `chain` joins these ranges
+to what is committed and forms batches; `stamp` is the metadata of each commit, from which the next
+writer continues; `machine` goes through the `phases` claim, resolve and land; `landing` decides
+when the next commit is due. May import the messages, the ports and the model, nothing of how
+partitions or tables move between consumers.
 """

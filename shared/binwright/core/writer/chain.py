@@ -1,26 +1,26 @@
-"""Joins announced offset ranges onto what is committed: nothing lands twice, nothing is left out.
+"""Joins announced offset ranges to what is committed, so that no row lands twice or is left out.
 
-The rules marked † lose or double rows when left out.
+Without the rules marked † rows are lost or doubled.
 """
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from binwright.core.messages import Staged
 from binwright.core.model import TopicPartition
-from binwright.core.writer.batch import Batch, FileSlice, Ranges
+from binwright.core.ports.lake import Batch, FileSlice, Ranges
+from binwright.core.protocol.staged import Staged
 
 MOST_FILES = 1_000
-"""Staged files of one commit: Spark plans and opens each."""
+"""Staged files in one commit: Spark plans and opens each of them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Announced:
+class Announcement:
     """One record of the landing topic about this table."""
 
-    offset: int  # of the record: the order of announcements
+    offset: int  # of the record in the landing topic: the order of announcements
     staged: Staged
-    heard_at: float  # seconds, monotonic
+    seen_at: float  # seconds, monotonic
 
     @property
     def ranges(self) -> Ranges:
@@ -29,88 +29,88 @@ class Announced:
 
     @property
     def oldest_at(self) -> float:
-        """When its oldest row was fetched; seconds, on the clock of `heard_at`."""
-        return self.heard_at - self.staged.age_s
+        """Return when the file's oldest row was fetched; seconds, on the clock of `seen_at`."""
+        return self.seen_at - self.staged.age_s
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """What of a table is committed, and the announced files that are not landed whole yet."""
+    """A table's committed offsets, and the announced files that have not landed completely."""
 
-    topic_id: str | None = None  # of which topic of this name the offsets are
+    topic_id: str | None = None  # of the topic that the offsets are of
     committed: Mapping[int, int] = field(default_factory=dict)  # partition -> next offset to land
-    cuts: Mapping[int, int] = field(default_factory=dict)  # partition -> announcement of its cut
-    pending: tuple[Announced, ...] = ()  # in the order of their announcements
-    next_announcement: int = 0  # the record of the landing topic that is read next
+    cuts: Mapping[int, int] = field(default_factory=dict)  # partition -> announcement of last cut
+    pending: tuple[Announcement, ...] = ()  # in the order of their announcements
+    next_announcement: int = 0  # offset in the landing topic that is read next
 
     @property
     def needed_from(self) -> int:
-        """Return the announcement below which nothing is needed any more."""
+        """Return the announcement before which none is needed any more."""
         return min((a.offset for a in self.pending), default=self.next_announcement)
 
     @property
     def oldest_at(self) -> float | None:
-        """When the oldest row that has not landed was fetched; None if nothing is pending."""
+        """Return when the oldest pending row was fetched, s; None: no file is pending."""
         return min((a.oldest_at for a in self.pending), default=None)
 
     @property
     def pending_bytes(self) -> int:
-        """Return the size of the files that have not landed whole."""
+        """Return the size of the pending files, bytes."""
         return sum(a.staged.bytes for a in self.pending)
 
 
 def same_topic(one: str | None, other: str | None) -> bool:
-    """Tell whether two ids may be one topic's: brokers before 2.8 tell none."""
+    """Whether two ids may be of the same topic; None, from brokers before 2.8, matches any."""
     return one is None or other is None or one == other
 
 
-def announce(chain: Chain, announced: Announced) -> tuple[Chain, tuple[str, ...]]:
-    """Take an announcement; return also the files that nobody needs: they have landed already.
+def add_announcement(chain: Chain, announced: Announcement) -> tuple[Chain, tuple[str, ...]]:
+    """Add an announcement; return also the files to delete, because they have landed already.
 
-    One that was read before is passed over.
+    An announcement that was read before is ignored.
     """
     if announced.offset < chain.next_announcement:
         return chain, ()
     chain = replace(chain, next_announcement=announced.offset + 1)
-    if _is_over(chain, announced):
+    if _has_landed(chain, announced):
         return chain, (announced.staged.file,)
     return replace(chain, pending=(*chain.pending, announced)), ()
 
 
-def _is_over(chain: Chain, announced: Announced) -> bool:
-    """Tell whether all of a file lies below what is committed, or before its partition's cut."""
+def _has_landed(chain: Chain, announced: Announcement) -> bool:
+    """Whether all of a file is below the committed offsets, or before its partition's cut."""
     if not same_topic(announced.staged.topic_id, chain.topic_id):
         return False
     return not _open_ranges(chain, announced)
 
 
-def _open_ranges(chain: Chain, announced: Announced) -> Ranges:
-    """Return the ranges of a file that have rows to land, or whose partition is not known yet."""
+def _open_ranges(chain: Chain, announced: Announcement) -> Ranges:
+    """Return the ranges of a file with rows to land, and those of partitions not known yet."""
     return {
         p: (first, end)
         for p, (first, end) in announced.ranges.items()
-        if not _is_past(chain.cuts, announced, p)
-        and (end > chain.committed.get(p, -1) or _cuts(announced, p))
+        if not _precedes_cut(chain.cuts, announced, p)
+        and (end > chain.committed.get(p, -1) or _begins_after_cut(announced, p))
     }
 
 
-def _cuts(announced: Announced, partition: int) -> bool:
-    """Tell whether a file's range begins a log that was cut."""
+def _begins_after_cut(announced: Announcement, partition: int) -> bool:
+    """Whether a file's range is the first after its log was truncated."""
     return TopicPartition(announced.staged.topic, partition) in announced.staged.cut
 
 
-def _is_past(cuts: Mapping[int, int], announced: Announced, partition: int) -> bool:
-    """Tell whether a file is of a log before its cut, or of the cut that was taken (†)."""
+def _precedes_cut(cuts: Mapping[int, int], announced: Announcement, partition: int) -> bool:
+    """Whether a file was announced before its log's cut, or is the announcement of it (†)."""
     return announced.offset <= cuts.get(partition, -1)
 
 
 def open_partitions(chain: Chain, begins: Mapping[int, int]) -> Chain:
-    """Take where partitions begin that no stamp knows."""
+    """Set where partitions begin that no stamp has."""
     return replace(chain, committed={**begins, **chain.committed})
 
 
 def unknown_partitions(chain: Chain) -> frozenset[int]:
-    """Return the partitions of pending files of which it is not known where they begin."""
+    """Return the partitions of pending files whose committed offset is unknown."""
     return frozenset(
         p
         for a in chain.pending
@@ -121,8 +121,8 @@ def unknown_partitions(chain: Chain) -> frozenset[int]:
 
 
 @dataclass(slots=True)
-class _Taking:
-    """A batch in the making."""
+class _BatchBuilder:
+    """A batch under construction."""
 
     chain: Chain
     max_bytes: int
@@ -133,17 +133,17 @@ class _Taking:
     bytes: int = 0
     full: bool = False
 
-    def take_all(self, candidates: Iterable[Announced]) -> bool:
-        """Take what joins on of each in turn; tell whether anything did."""
+    def take_all(self, candidates: Iterable[Announcement]) -> bool:
+        """Take what joins of each file in turn; whether anything did."""
         found = False
         for announced in candidates:
-            found = self.take(announced) or found
+            found = self.take_ranges(announced) or found
             if self.full:
-                return False  # what comes later may begin a log that was cut: it waits (†)
+                return False  # a later file may be the first after a cut: it must wait (†)
         return found
 
-    def take(self, announced: Announced) -> bool:
-        """Take what joins on of one file; tell whether anything did."""
+    def take_ranges(self, announced: Announcement) -> bool:
+        """Take what joins of one file; whether anything did."""
         joined = self._joining(announced)
         if not joined:
             return False
@@ -155,22 +155,22 @@ class _Taking:
         self.taken[announced.offset] = {**self.taken.get(announced.offset, {}), **joined}
         for p, (_, end) in joined.items():
             self.ends[p] = end
-            if _cuts(announced, p):
+            if _begins_after_cut(announced, p):
                 self.cuts[p] = announced.offset
         return True
 
-    def _joining(self, announced: Announced) -> Ranges:
+    def _joining(self, announced: Announcement) -> Ranges:
         joined: dict[int, tuple[int, int]] = {}
         for p, (first, end) in announced.ranges.items():
-            if _is_past(self.cuts, announced, p) or p not in self.ends:
+            if _precedes_cut(self.cuts, announced, p) or p not in self.ends:
                 continue
-            if _cuts(announced, p):
+            if _begins_after_cut(announced, p):
                 joined[p] = (first, end)
-            elif first <= self.ends[p] < end:  # joins on (†); what landed already is cut off (†)
+            elif first <= self.ends[p] < end:  # it joins (†); what has landed is cut off (†)
                 joined[p] = (self.ends[p], end)
         return joined
 
-    def _full(self, announced: Announced) -> bool:
+    def _full(self, announced: Announcement) -> bool:
         too_large = self.bytes + announced.staged.bytes > self.max_bytes
         return too_large or len(self.taken) >= self.max_files
 
@@ -178,54 +178,54 @@ class _Taking:
 def next_batch(
     chain: Chain, max_bytes: int, max_files: int = MOST_FILES
 ) -> tuple[Batch, Chain] | None:
-    """Return what can land now, and the chain as it will be then; None if nothing joins on.
+    """Return the next batch, and the chain after its commit; None if no range joins.
 
     Args:
-        chain: What is committed and what is pending.
-        max_bytes: Of staged files; one file is taken whatever its size.
-        max_files: Of one batch.
+        chain: The committed offsets and the pending files.
+        max_bytes: Of staged files in the batch; a single file is taken whatever its size.
+        max_files: In the batch.
     """
-    taking = _Taking(chain, max_bytes, max_files, dict(chain.committed), dict(chain.cuts))
+    builder = _BatchBuilder(chain, max_bytes, max_files, dict(chain.committed), dict(chain.cuts))
     candidates = [a for a in chain.pending if same_topic(a.staged.topic_id, chain.topic_id)]
-    # Two readers' announcements of one partition may come out of order: look again while any joins.
-    while taking.take_all(candidates):
+    # Two readers may announce ranges of one partition out of order: repeat while any joins.
+    while builder.take_all(candidates):
         pass
-    if not taking.taken:
+    if not builder.taken:
         return None
-    chosen = [a for a in candidates if a.offset in taking.taken]
-    slices = tuple(_slice(a, taking.taken[a.offset]) for a in chosen)
-    ends = {p: taking.ends[p] for part in slices for p in part.ranges}
-    after = replace(chain, committed=taking.ends, cuts=taking.cuts)
-    return Batch(slices, ends, sum(a.staged.rows for a in chosen), taking.bytes), after
+    chosen = [a for a in candidates if a.offset in builder.taken]
+    slices = tuple(_slice(a, builder.taken[a.offset]) for a in chosen)
+    ends = {p: builder.ends[p] for part in slices for p in part.ranges}
+    after = replace(chain, committed=builder.ends, cuts=builder.cuts)
+    return Batch(slices, ends, sum(a.staged.rows for a in chosen), builder.bytes), after
 
 
-def _slice(announced: Announced, ranges: Ranges) -> FileSlice:
+def _slice(announced: Announcement, ranges: Ranges) -> FileSlice:
     whole = ranges == announced.ranges
     return FileSlice(announced.staged.file, ranges, whole, announced.staged.bytes)
 
 
 def landed(chain: Chain, after: Chain) -> tuple[Chain, tuple[str, ...]]:
-    """Take that a batch is committed; return also the files of which nothing is left to land (†).
+    """Advance past a committed batch; return also the files with nothing left to land (†).
 
     Args:
-        chain: As it is now: announcements may have come since the batch was formed.
-        after: What `next_batch` returned beside the batch.
+        chain: The current one: announcements may have been added since the batch was formed.
+        after: The chain that `next_batch` returned with the batch.
     """
     chain = replace(chain, committed={**chain.committed, **after.committed}, cuts=after.cuts)
-    over = [a for a in chain.pending if _is_over(chain, a)]
-    return _without(chain, over), tuple(a.staged.file for a in over)
+    finished = [a for a in chain.pending if _has_landed(chain, a)]
+    return _without(chain, finished), tuple(a.staged.file for a in finished)
 
 
-def _without(chain: Chain, announced: Iterable[Announced]) -> Chain:
+def _without(chain: Chain, announced: Iterable[Announcement]) -> Chain:
     gone = {a.offset for a in announced}
     return replace(chain, pending=tuple(a for a in chain.pending if a.offset not in gone))
 
 
 def without_files(chain: Chain, files: Collection[str]) -> tuple[Chain, Mapping[int, int]]:
-    """Forget files that are lost or unreadable.
+    """Remove files that are lost or unreadable.
 
     Returns:
-        The chain, and what is to be read again: partition -> from where.
+        The chain, and what must be read again: partition -> offset to begin at.
     """
     lost = [a for a in chain.pending if a.staged.file in files]
     again = {
@@ -235,9 +235,9 @@ def without_files(chain: Chain, files: Collection[str]) -> tuple[Chain, Mapping[
 
 
 def gaps(chain: Chain, now: float, patience_s: float) -> Mapping[int, int]:
-    """Return the partitions whose next rows were not announced: partition -> from where to read.
+    """Return the partitions whose next rows were not announced: partition -> offset to begin at.
 
-    A range that begins later than what is committed has waited `patience_s` for what is between.
+    A range after the gap has waited `patience_s` seconds for the offsets before it.
     """
     waiting: dict[int, float] = {}
     joining: set[int] = set()
@@ -247,10 +247,10 @@ def gaps(chain: Chain, now: float, patience_s: float) -> Mapping[int, int]:
         for p, (first, _) in _open_ranges(chain, a).items():
             if p not in chain.committed:
                 continue
-            if first <= chain.committed[p] or _cuts(a, p):
+            if first <= chain.committed[p] or _begins_after_cut(a, p):
                 joining.add(p)
             else:
-                waiting[p] = min(a.heard_at, waiting.get(p, a.heard_at))
+                waiting[p] = min(a.seen_at, waiting.get(p, a.seen_at))
     return {
         p: chain.committed[p]
         for p, since in sorted(waiting.items())
@@ -258,10 +258,10 @@ def gaps(chain: Chain, now: float, patience_s: float) -> Mapping[int, int]:
     }
 
 
-def renewed_id(chain: Chain) -> str | None:
-    """Return the id of the topic that pending files are of, if the topic was made anew.
+def recreated_topic_id(chain: Chain) -> str | None:
+    """Return the id of another topic of this name that pending files are of; None: there is none.
 
-    What still joins on of the topic before comes first.
+    Then the topic was recreated; what still joins of the previous topic lands first.
     """
     return next(
         (
@@ -273,12 +273,12 @@ def renewed_id(chain: Chain) -> str | None:
     )
 
 
-def without_strangers(chain: Chain, before: int) -> tuple[Chain, tuple[str, ...]]:
-    """Forget the files of a topic that is no more; return their names.
+def without_old_topic(chain: Chain, before: int) -> tuple[Chain, tuple[str, ...]]:
+    """Remove the files of a topic that no longer exists; return also their names.
 
     Args:
-        chain: Of the topic that there was when Kafka was asked.
-        before: The announcement that was read next then: later ones may be of a newer topic (†).
+        chain: Of the topic that existed when Kafka was asked.
+        before: `next_announcement` at that time: later ones may be of a newer topic (†).
     """
     old = [
         a
@@ -288,16 +288,16 @@ def without_strangers(chain: Chain, before: int) -> tuple[Chain, tuple[str, ...]
     return _without(chain, old), tuple(a.staged.file for a in old)
 
 
-def renew(
+def begin_new_topic(
     chain: Chain, topic_id: str | None, begins: Mapping[int, int], before: int
 ) -> tuple[Chain, tuple[str, ...]]:
-    """Begin a new chain for a topic that was made anew; return the files of all others.
+    """Begin a new chain for a topic that was recreated; return also the files of other topics.
 
     Args:
-        chain: Of the topic before.
-        topic_id: What Kafka says the topic's id is now.
+        chain: Of the previous topic.
+        topic_id: Of the new topic.
         begins: Where each of its partitions begins.
-        before: As for `without_strangers`.
+        before: As for `without_old_topic`.
     """
     fresh = replace(chain, topic_id=topic_id, committed=dict(begins), cuts={})
-    return without_strangers(fresh, before)
+    return without_old_topic(fresh, before)

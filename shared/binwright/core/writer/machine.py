@@ -1,118 +1,63 @@
-"""One table's writer: claim, resolve, then commit batch after batch, each with its verdict.
+"""One table's writer: it claims the table, resolves what is committed, then commits batches.
 
-Pure. The shell asks `request` what to do next, does that one thing, and hands the outcome to
-`answered`; announcements go in by `heard`. One request is under way at a time. The rules marked †
-lose or double rows when left out (docs/protocol.md).
+Pure. The service calls `next_request`, performs that request, and passes the outcome to
+`apply_outcome`; announcements go to `apply_announcement`. One request is in flight at a time.
+Without the rules marked † rows are lost or doubled (docs/design/protocol.md).
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from binwright.core.messages import Staged
-from binwright.core.model import Slot
-from binwright.core.ports import Commit
+from binwright.core.ports.lake import Commit
+from binwright.core.protocol.staged import Staged
 from binwright.core.writer import chain as chains
 from binwright.core.writer import landing
 from binwright.core.writer.chain import Chain
-from binwright.core.writer.landing import Flight, Landing
+from binwright.core.writer.commit_version import COMMITS_PER_EPOCH, app_id, old_app_id, txn_version
+from binwright.core.writer.landing import InFlightCommit, Landing
+from binwright.core.writer.phases import (
+    FIRST_LOOK,
+    LONGER,
+    Claiming,
+    Lost,
+    ReadingHistory,
+    Resolving,
+    Writer,
+)
 from binwright.core.writer.requests import (
-    AskKafka,
     Claim,
+    CommitOffsets,
     Committed,
     Conflict,
     Effect,
-    Facts,
     Fence,
+    HistoryRead,
+    LandedOffsets,
     Log,
-    Offsets,
     Outcome,
+    QueryKafka,
     ReadAnnouncements,
     ReadHistory,
-    ReadRows,
+    ReadLandedOffsets,
     Refused,
     Request,
-    Rows,
     Skipped,
-    Told,
+    TopicState,
     Unclear,
     Unreadable,
-    WriterRules,
 )
-from binwright.core.writer.stamp import (
-    COMMITS_PER_EPOCH,
-    Resolved,
-    Stamp,
-    app_id,
-    find_own,
-    old_app_id,
-    resolve,
-    txn_version,
-)
-
-FIRST_LOOK, LONGER = 128, 16
-"""Commits that are read of the history at first, and how many times more if that is not enough."""
-
-
-@dataclass(frozen=True, slots=True)
-class Looking:
-    """The history is read, for the epoch that is claimed last."""
-
-    limit: int = FIRST_LOOK
-    skipped: int = 0  # the epoch whose claim was skipped; 0: none was sent yet
-
-
-@dataclass(frozen=True, slots=True)
-class Claiming:
-    """A claim is sent, again and again until it commits or is skipped."""
-
-    epoch: int
-
-
-@dataclass(frozen=True, slots=True)
-class Resolving:
-    """The claim is committed. Only now it is read what is in the table (†)."""
-
-    epoch: int
-    facts: Facts | None = None
-    limit: int = FIRST_LOOK
-    fenced: frozenset[Slot] = frozenset()  # of version 0.1, which can write no more
-    to_fence: tuple[Slot, ...] = ()
-    found: Resolved | None = None  # what the history says, where it does not reach far enough
-
-
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """Another writer has the table. The end."""
-
-    reason: str
-
-
-Phase = Looking | Claiming | Resolving | Landing | Lost
-
-
-@dataclass(frozen=True, slots=True)
-class Writer:
-    """A table's writer, from the grant of the role until it is lost or given up."""
-
-    rules: WriterRules
-    phase: Phase = Looking()
-
-    @property
-    def chain(self) -> Chain | None:
-        """Return what is committed and pending, once that is known."""
-        return self.phase.chain if isinstance(self.phase, Landing) else None
-
+from binwright.core.writer.stamp import Resolved, Stamp, find_own, resolve
 
 Step = tuple[Writer, tuple[Effect, ...]]
 
 
-def request(writer: Writer, now: float) -> tuple[Writer, Request | None]:
-    """Return what is to be done now; None: wait for announcements, or until `due_at`."""
+def next_request(writer: Writer, now: float) -> tuple[Writer, Request | None]:
+    """Return the request that is due; None: wait for an announcement, or until `due_at`."""
     match writer.phase:
         case Landing(spent=True):
-            return replace(writer, phase=Looking()), ReadHistory(FIRST_LOOK)
+            return replace(writer, phase=ReadingHistory()), ReadHistory(FIRST_LOOK)
         case Landing() as phase:
-            phase, wanted = landing.request(phase, writer.rules, now)
+            phase, wanted = landing.next_request(phase, writer.config, now)
             return replace(writer, phase=phase), wanted
         case Lost():
             return writer, None
@@ -120,78 +65,84 @@ def request(writer: Writer, now: float) -> tuple[Writer, Request | None]:
             return writer, _first_request(writer, phase)
 
 
-def _first_request(writer: Writer, phase: Looking | Claiming | Resolving) -> Request:
-    """Return what leads to the first commit."""
-    table = writer.rules.table
+def _first_request(writer: Writer, phase: ReadingHistory | Claiming | Resolving) -> Request:
+    """Return the next request on the way to the landing phase."""
+    table = writer.config.table
     match phase:
-        case Looking(limit=limit):
+        case ReadingHistory(limit=limit):
             return ReadHistory(limit)
         case Claiming(epoch=epoch):
             return Claim(app_id(table), txn_version(epoch), _stamp(writer, epoch).encode())
-        case Resolving(facts=None):
-            return AskKafka()
+        case Resolving(topic_state=None):
+            return QueryKafka()
         case Resolving(to_fence=(slot, *_)):
-            last = txn_version(writer.rules.term, COMMITS_PER_EPOCH - 1)
+            last = txn_version(writer.config.term, COMMITS_PER_EPOCH - 1)
             return Fence(old_app_id(table.group, slot), last)
         case Resolving(found=None, limit=limit):
             return ReadHistory(limit)
         case _:
-            return ReadRows()
+            return ReadLandedOffsets()
 
 
 def due_at(writer: Writer, now: float) -> float:
-    """Return when `request` should be asked again at the latest; seconds, monotonic."""
+    """Return when to call `next_request` again at the latest; seconds, monotonic."""
     if isinstance(writer.phase, Landing):
-        return landing.due_at(writer.phase, writer.rules, now)
+        return landing.due_at(writer.phase, writer.config, now)
     return now
 
 
-def heard(writer: Writer, offset: int, staged: Staged, now: float) -> Step:
-    """Take a record of the landing topic; one about another table is passed over."""
-    if not isinstance(writer.phase, Landing) or staged.topic != writer.rules.table.topic:
+def apply_announcement(writer: Writer, offset: int, staged: Staged, now: float) -> Step:
+    """Apply a record of the landing topic; one of another table is ignored."""
+    if not isinstance(writer.phase, Landing) or staged.topic != writer.config.table.topic:
         return writer, ()
-    phase, effects = landing.heard(writer.phase, offset, staged, now)
+    phase, effects = landing.apply_announcement(writer.phase, offset, staged, now)
     return replace(writer, phase=phase), effects
 
 
-def answered(writer: Writer, outcome: Outcome, now: float) -> Step:
-    """Take the outcome of the request that was under way."""
+def apply_outcome(writer: Writer, outcome: Outcome, now: float) -> Step:
+    """Apply the outcome of the request in flight.
+
+    Raises:
+        ValueError: The outcome does not belong to the request.
+    """
     match writer.phase, outcome:
-        case Looking() as phase, Told(commits=commits, complete=complete):
-            return _looked(writer, phase, commits, complete=complete)
+        case ReadingHistory() as phase, HistoryRead(commits=commits, complete=complete):
+            return _apply_history(writer, phase, commits, complete=complete)
         case Claiming(epoch=epoch), Committed():
             log = Log("table.claimed", {"epoch": epoch})
             return replace(writer, phase=Resolving(epoch)), (log,)
         case Claiming(epoch=epoch), Skipped():
-            return replace(writer, phase=Looking(skipped=epoch)), ()
+            return replace(writer, phase=ReadingHistory(skipped=epoch)), ()
         case Claiming(), Conflict() | Unclear():
-            return writer, ()  # proves nothing (†): the same claim again
+            return writer, ()  # proves nothing (†): the same claim is sent again
         case Resolving() as phase, _:
-            return _resolving(writer, phase, outcome, now)
+            return _apply_while_resolving(writer, phase, outcome, now)
         case Landing() as phase, _:
-            return _landing(writer, phase, outcome, now)
+            return _apply_while_landing(writer, phase, outcome, now)
         case _, Refused() | Unclear():
-            return writer, ()  # asked again
-    raise ValueError(f"{outcome} is no answer in {writer.phase}")
+            return writer, ()  # the request is repeated
+    raise ValueError(f"{outcome} is not an outcome of a request in {writer.phase}")
 
 
 # --- claim -------------------------------------------------------------------------------------
 
 
-def _looked(writer: Writer, phase: Looking, commits: Collection[Commit], *, complete: bool) -> Step:
-    """Claim above the highest epoch there is, or see what became of a claim that was skipped."""
-    table = writer.rules.table
+def _apply_history(
+    writer: Writer, phase: ReadingHistory, commits: Collection[Commit], *, complete: bool
+) -> Step:
+    """Claim above the highest known epoch, or find the result of a claim that was skipped."""
+    table = writer.config.table
     found = resolve(commits, table, None)
     if phase.skipped:
         own = _stamp(writer, phase.skipped)
         if find_own(commits, table, own) is not None and found.epoch == phase.skipped:
-            log = Log("table.claimed", {"epoch": phase.skipped, "answer": "lost"})
+            log = Log("table.claimed", {"epoch": phase.skipped, "reply": "lost"})
             return replace(writer, phase=Resolving(phase.skipped)), (log,)
         if found.epoch >= phase.skipped:
             return _lose(writer, f"another writer claimed epoch {found.epoch}")
     if not found.epoch and not complete:
         return replace(writer, phase=replace(phase, limit=phase.limit * LONGER)), ()
-    # The history may be cleaned up, and its epochs with it: then try upwards.
+    # The history, and with it the epochs, may have been cleaned up: then try higher ones.
     epoch = max(found.epoch + 1, 2 * phase.skipped)
     return replace(writer, phase=Claiming(epoch)), ()
 
@@ -201,11 +152,11 @@ def _lose(writer: Writer, reason: str) -> Step:
 
 
 def _stamp(writer: Writer, epoch: int) -> Stamp:
-    rules = writer.rules
+    config = writer.config
     return Stamp(
-        group=rules.table.group,
-        cluster=rules.table.cluster,
-        writer=rules.writer,
+        group=config.table.group,
+        cluster=config.table.cluster,
+        writer=config.writer,
         epoch=epoch,
         sequence=0,
     )
@@ -214,48 +165,50 @@ def _stamp(writer: Writer, epoch: int) -> Stamp:
 # --- resolve -----------------------------------------------------------------------------------
 
 
-def _resolving(writer: Writer, phase: Resolving, outcome: Outcome, now: float) -> Step:
+def _apply_while_resolving(writer: Writer, phase: Resolving, outcome: Outcome, now: float) -> Step:
     match outcome:
-        case Facts():
-            return replace(writer, phase=replace(phase, facts=outcome)), ()
+        case TopicState():
+            return replace(writer, phase=replace(phase, topic_state=outcome)), ()
         case Committed() | Skipped() if phase.to_fence:
             done, *rest = phase.to_fence
             fenced = replace(phase, fenced=phase.fenced | {done}, to_fence=tuple(rest))
             return replace(writer, phase=fenced), ()
-        case Told(commits=commits, complete=complete) if phase.facts is not None:
-            found = resolve(commits, writer.rules.table, phase.facts.topic_id)
+        case HistoryRead(commits=commits, complete=complete) if phase.topic_state is not None:
+            found = resolve(commits, writer.config.table, phase.topic_state.topic_id)
             if not (found.whole or complete):
                 longer = replace(phase, limit=phase.limit * LONGER)
-                if longer.limit <= writer.rules.most_history:
+                if longer.limit <= writer.config.max_history:
                     return replace(writer, phase=longer), ()
             if old := sorted(found.old_slots - phase.fenced):
-                # Fence first, then read again (†): a dead consumer's commit may come late.
+                # Fence first, then read again (†): a dead consumer's commit may still arrive.
                 return replace(writer, phase=replace(phase, to_fence=tuple(old))), ()
-            if found.whole or _from_its_creation(commits):
-                return _begin(writer, phase.epoch, phase.facts, found, now)
+            if found.whole or _reaches_creation(commits):
+                return _begin(writer, phase.epoch, phase.topic_state, found, now)
             return replace(writer, phase=replace(phase, found=found)), ()
-        case Rows(newest=newest, group=group) if phase.found and phase.facts:
-            # The history was cleaned up: the rows and Kafka's group say where to go on.
+        case LandedOffsets(highest_offsets=newest, group=group) if (
+            phase.found and phase.topic_state
+        ):
+            # The history was cleaned up: continue after the rows and the group's offsets.
             known = dict(phase.found.committed)
             for p, offset in (*((p, last + 1) for p, last in newest.items()), *group.items()):
                 known[p] = max(offset, known.get(p, 0))
             before = phase.found.written_before or bool(known)
             found = replace(phase.found, committed=known, written_before=before)
-            return _begin(writer, phase.epoch, phase.facts, found, now)
+            return _begin(writer, phase.epoch, phase.topic_state, found, now)
         case _:
-            return writer, ()  # no answer, or none yet: asked again
+            return writer, ()  # no conclusive outcome: the request is repeated
 
 
-def _from_its_creation(commits: Collection[Commit]) -> bool:
+def _reaches_creation(commits: Collection[Commit]) -> bool:
     return any(commit.version == 0 for commit in commits)
 
 
-def _begin(writer: Writer, epoch: int, facts: Facts, found: Resolved, now: float) -> Step:
-    """Begin to land; where partitions begin that no stamp knows is decided now, once."""
-    rules = writer.rules
-    first = not found.written_before and rules.from_latest
+def _begin(writer: Writer, epoch: int, facts: TopicState, found: Resolved, now: float) -> Step:
+    """Enter the landing phase; decide, once, where partitions begin that no stamp has."""
+    config = writer.config
+    first = not found.written_before and config.from_latest
     begins = {p: end if first else begin for p, (begin, end) in facts.bounds.items()}
-    needed_from, cuts = _place_in_landing(found, facts)
+    needed_from, cuts = _landing_position(found, facts)
     chain = chains.open_partitions(
         Chain(
             topic_id=facts.topic_id,
@@ -265,7 +218,7 @@ def _begin(writer: Writer, epoch: int, facts: Facts, found: Resolved, now: float
         ),
         begins,
     )
-    began = Landing(
+    phase = Landing(
         epoch=epoch,
         chain=chain,
         landing_id=facts.landing_id,
@@ -273,19 +226,20 @@ def _begin(writer: Writer, epoch: int, facts: Facts, found: Resolved, now: float
         checked_at=now,
         stamped_at=now,
     )
-    told = {"epoch": epoch, "committed": dict(sorted(chain.committed.items()))}
-    return replace(writer, phase=began), (
-        Log("table.resolved", told),
-        Offsets(found.committed),  # what is decided now is told once a stamp says it (†)
+    resolved = {"epoch": epoch, "committed": dict(sorted(chain.committed.items()))}
+    return replace(writer, phase=phase), (
+        Log("table.resolved", resolved),
+        CommitOffsets(found.committed),  # new decisions are published once a stamp has them (†)
         ReadAnnouncements(needed_from),
     )
 
 
-def _place_in_landing(found: Resolved, facts: Facts) -> tuple[int, Mapping[int, int]]:
-    """Return from where announcements are needed, and which of them were cuts.
+def _landing_position(found: Resolved, facts: TopicState) -> tuple[int, Mapping[int, int]]:
+    """Return the first announcement that is needed, and which announcements were cuts.
 
-    A landing topic that was made anew holds none that were read. One that was cut holds at its end
-    none that is needed; the cuts that were read are no later than that (†: each counts once).
+    A recreated landing topic has none that were read, so all are needed. One that was truncated
+    before the first needed one is read from its end; cuts are then placed before that end, so that
+    each still counts once (†).
     """
     if found.landing_id is None or found.landing_id != facts.landing_id:
         return 0, {}
@@ -298,55 +252,62 @@ def _place_in_landing(found: Resolved, facts: Facts) -> tuple[int, Mapping[int, 
 # --- land --------------------------------------------------------------------------------------
 
 
-def _landing(writer: Writer, phase: Landing, outcome: Outcome, now: float) -> Step:
-    rules, flight = writer.rules, phase.flight
+def _apply_while_landing(writer: Writer, phase: Landing, outcome: Outcome, now: float) -> Step:
+    config, flight = writer.config, phase.flight
     if flight is None:
-        if isinstance(outcome, Facts):
-            return _landed(writer, landing.informed(phase, rules, outcome, now))
-        # Kafka did not tell: it is asked again later, what was announced lands meanwhile.
+        if isinstance(outcome, TopicState):
+            return _with_phase(writer, landing.apply_topic_state(phase, config, outcome, now))
+        # Kafka did not reply: it is asked again at the next check, announced files land meanwhile.
         return replace(writer, phase=replace(phase, checked_at=now)), ()
     match outcome:
         case Committed():
-            return _landed(writer, landing.committed(phase, rules, now))
+            return _with_phase(writer, landing.committed(phase, config, now))
         case Conflict() | Unclear():
-            return _landed(writer, landing.unclear(phase, outcome.reason, now))
+            return _with_phase(writer, landing.unclear(phase, outcome.reason, now))
         case Skipped() if not flight.unclear:
-            return _lose(writer, "a later writer's claim stands above this commit")
+            return _lose(writer, "a later writer's claim precedes this commit")
         case Skipped():
-            # It landed before, or a later writer claimed: the history tells (†).
-            return replace(writer, phase=replace(phase, looking=FIRST_LOOK)), ()
-        case Told():
-            return _verdict(writer, phase, flight, outcome, now)
+            # An earlier attempt was committed, or a later writer claimed: read the history (†).
+            return replace(writer, phase=replace(phase, verdict_limit=FIRST_LOOK)), ()
+        case HistoryRead():
+            return _apply_verdict(writer, phase, flight, outcome, now)
         case Unreadable() | Refused():
             return _nothing_committed(writer, phase, flight, outcome, now)
         case _:
-            raise ValueError(f"{outcome} is no answer to a commit")
+            raise ValueError(f"{outcome} is not an outcome of a commit")
 
 
-def _landed(writer: Writer, step: landing.Step) -> Step:
+def _with_phase(writer: Writer, step: landing.Step) -> Step:
     phase, effects = step
     return replace(writer, phase=phase), effects
 
 
 def _nothing_committed(
-    writer: Writer, phase: Landing, flight: Flight, outcome: Unreadable | Refused, now: float
+    writer: Writer,
+    phase: Landing,
+    flight: InFlightCommit,
+    outcome: Unreadable | Refused,
+    now: float,
 ) -> Step:
-    """This call committed nothing; what the ones before it did may not be known."""
+    """Apply that this call committed nothing; the result of earlier calls may be unknown."""
     if flight.unclear:
-        # What was sent before may still land: only a new claim shuts that out (†).
+        # An earlier call may still be committed: only a new claim prevents that (†).
         log = Log("table.reclaimed", {"reason": outcome.reason})
-        return replace(writer, phase=Looking()), (log,)
+        return replace(writer, phase=ReadingHistory()), (log,)
     if isinstance(outcome, Unreadable) and outcome.files:
-        return _landed(writer, landing.unreadable(phase, outcome.files, outcome.reason))
-    return _landed(writer, landing.refused(phase, writer.rules, outcome.reason, now))
+        return _with_phase(writer, landing.unreadable(phase, outcome.files, outcome.reason))
+    return _with_phase(writer, landing.refused(phase, writer.config, outcome.reason, now))
 
 
-def _verdict(writer: Writer, phase: Landing, flight: Flight, told: Told, now: float) -> Step:
-    """See what became of a commit that was sent more than once and skipped."""
-    table, own = writer.rules.table, flight.stamp
-    if find_own(told.commits, table, own) is not None:
-        return _landed(writer, landing.committed(phase, writer.rules, now))
-    found = resolve(told.commits, table, None)
-    if found.epoch > own.epoch or told.complete or phase.looking >= writer.rules.most_history:
+def _apply_verdict(
+    writer: Writer, phase: Landing, flight: InFlightCommit, history: HistoryRead, now: float
+) -> Step:
+    """Find the result of a commit that was sent more than once and skipped."""
+    table, own = writer.config.table, flight.stamp
+    if find_own(history.commits, table, own) is not None:
+        return _with_phase(writer, landing.committed(phase, writer.config, now))
+    found = resolve(history.commits, table, None)
+    enough = history.complete or phase.verdict_limit >= writer.config.max_history
+    if found.epoch > own.epoch or enough:
         return _lose(writer, f"a later writer claimed epoch {found.epoch}")
-    return replace(writer, phase=replace(phase, looking=phase.looking * LONGER)), ()
+    return replace(writer, phase=replace(phase, verdict_limit=phase.verdict_limit * LONGER)), ()

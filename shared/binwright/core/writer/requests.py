@@ -1,28 +1,27 @@
-"""What a table's writer asks of the world, what it is answered, and what it causes beside."""
+"""The requests that a table's writer makes, their outcomes, and its other effects."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from binwright.core.ports import Commit, Table
-from binwright.core.writer.batch import Batch
+from binwright.core.ports.lake import Batch, Commit, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WriterRules:
-    """Whose writer it is, and what it goes by; times in seconds."""
+class WriterConfig:
+    """A writer's identity and settings; times in seconds."""
 
     table: Table
     writer: str  # unique to this grant of the role
     term: int = 0  # of the controller that granted it
-    from_latest: bool = False  # where partitions begin when the group first claims the table
+    from_latest: bool = False  # partitions begin at their end, if the group is new to the table
     freshness_s: float = 5.0  # how old rows may be when they land
     batch_bytes: int = 256_000_000  # of staged files in one commit
-    gap_s: float = 5.0  # so long a range waits for what is before it
+    gap_s: float = 5.0  # that a range waits for the offsets before it
     check_s: float = 15.0  # from one comparison with Kafka's end offsets to the next
-    refused_s: float = 10.0  # until a table that refused is tried again
+    refused_s: float = 10.0  # from a refusal to the next try
     full_stamp_every: int = 32  # commits
-    idle_stamp_s: float = 43_200.0  # an idle table is stamped anew, before its log is cleaned
-    most_history: int = 1 << 16  # commits
+    idle_stamp_s: float = 43_200.0  # an idle table gets a new stamp, before its log is cleaned up
+    max_history: int = 1 << 16  # commits that are read at most
 
 
 # --- requests ----------------------------------------------------------------------------------
@@ -30,14 +29,17 @@ class WriterRules:
 
 @dataclass(frozen=True, slots=True)
 class ReadHistory:
-    """Read the newest commits: `Told`."""
+    """Read the newest commits. Outcome: `HistoryRead`."""
 
     limit: int
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Append nothing under this version: `Committed`, `Skipped`, `Conflict` or `Unclear`."""
+    """Commit no rows under this version.
+
+    Outcomes: `Committed`, `Skipped`, `Conflict` or `Unclear`.
+    """
 
     app: str
     version: int
@@ -46,25 +48,28 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """The same for a consumer of version 0.1, which can commit nothing afterwards."""
+    """Claim under the app id of a consumer of version 0.1, so that it can no longer commit."""
 
     app: str
     version: int
 
 
 @dataclass(frozen=True, slots=True)
-class AskKafka:
-    """Ask what there is of the topic: `Facts`."""
+class QueryKafka:
+    """Ask Kafka for the topic's state. Outcome: `TopicState`."""
 
 
 @dataclass(frozen=True, slots=True)
-class ReadRows:
-    """Ask the rows and the group's offsets what has landed: `Rows`. Slow."""
+class ReadLandedOffsets:
+    """Read the highest offsets from the rows, and the group's offsets; slow.
+
+    Outcome: `LandedOffsets`.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Commit a batch: like `Claim`, and `Unreadable` or `Refused`."""
+    """Commit a batch. Outcomes: as of `Claim`, and `Unreadable` or `Refused`."""
 
     batch: Batch
     app: str
@@ -72,65 +77,65 @@ class Append:
     stamp: str
 
 
-Request = ReadHistory | Claim | Fence | AskKafka | ReadRows | Append
+Request = ReadHistory | Claim | Fence | QueryKafka | ReadLandedOffsets | Append
 
 
 # --- outcomes ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """The newest commits, newest first; `complete` when nothing older is left to ask for."""
+class HistoryRead:
+    """The newest commits, newest first; `complete` if the table has no older ones."""
 
     commits: Collection[Commit]
     complete: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """What Kafka says of the topic, and of the landing topic."""
+class TopicState:
+    """The topic and the landing topic, by Kafka's metadata."""
 
     topic_id: str | None
-    bounds: Mapping[int, tuple[int, int]]  # partition -> first offset kept, end offset
+    bounds: Mapping[int, tuple[int, int]]  # partition -> (first retained offset, end offset)
     landing_id: str | None
-    landing_end: int | None = None  # of the table's partition of it; None: not known
+    landing_end: int | None = None  # of the table's partition of it; None: unknown
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class LandedOffsets:
     """The highest landed offset of each partition, and the group's committed offsets."""
 
-    newest: Mapping[int, int]
+    highest_offsets: Mapping[int, int]
     group: Mapping[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """It is in the table."""
+    """The commit is in the table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """As high a version stood already. Proves nothing by itself."""
+    """The table already had this or a higher version of the app id; proves nothing by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Another commit of this app id came between. Proves nothing."""
+    """Another commit of this app id came first; proves nothing."""
 
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Unclear:
-    """No answer, or none that counts."""
+    """The result is unknown."""
 
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Staged files are gone or torn; this call committed nothing."""
+    """Staged files are missing or truncated; this call committed nothing."""
 
     files: frozenset[str]
     reason: str = ""
@@ -138,12 +143,22 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The table does not take it; this call committed nothing."""
+    """The table rejects the batch; this call committed nothing."""
 
     reason: str = ""
 
 
-Outcome = Told | Facts | Rows | Committed | Skipped | Conflict | Unclear | Unreadable | Refused
+Outcome = (
+    HistoryRead
+    | TopicState
+    | LandedOffsets
+    | Committed
+    | Skipped
+    | Conflict
+    | Unclear
+    | Unreadable
+    | Refused
+)
 
 
 # --- effects -----------------------------------------------------------------------------------
@@ -157,33 +172,33 @@ class ReadAnnouncements:
 
 
 @dataclass(frozen=True, slots=True)
-class Delete:
-    """Nothing is left to land of these staged files."""
+class DeleteFiles:
+    """Delete staged files of which nothing is left to land."""
 
     files: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Offsets:
-    """Commit these under the group's name: partition -> next offset to land."""
+class CommitOffsets:
+    """Commit these offsets under the group's name: partition -> next offset to land."""
 
     committed: Mapping[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class ReadAgain:
-    """Have these partitions read again: partition -> from where."""
+class RereadPartitions:
+    """Have these partitions read again: partition -> offset to begin at."""
 
     committed: Mapping[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """Log an event for people."""
+    """Log an event."""
 
     event: str
     facts: Mapping[str, object] = field(default_factory=dict)
-    fault: bool = False  # somebody should look at it
+    fault: bool = False  # an operator should look at it
 
 
-Effect = ReadAnnouncements | Delete | Offsets | ReadAgain | Log
+Effect = ReadAnnouncements | DeleteFiles | CommitOffsets | RereadPartitions | Log

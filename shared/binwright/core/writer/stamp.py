@@ -1,4 +1,4 @@
-"""What a Delta commit says about itself, and what the next writer of the table learns from it."""
+"""The stamp in each Delta commit's metadata, and what the next writer resolves from stamps."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -7,41 +7,19 @@ from typing import Any
 import orjson
 
 from binwright.core.model import Slot, TopicPartition
-from binwright.core.ports import Commit, Table
+from binwright.core.ports.lake import Commit, Table
 from binwright.core.writer.chain import same_topic
 
-COMMITS_PER_EPOCH = 1 << 24
 _KIND, _OLD_KIND = "binwright-stamp/2", "binwright-stamp/1"
-
-
-def app_id(table: Table) -> str:
-    """Return the Delta app id under which all writers of the table commit."""
-    return f"binwright/{table.group}/{table.topic}"
-
-
-def old_app_id(group: str, slot: Slot) -> str:
-    """Return the app id under which a consumer of version 0.1 wrote."""
-    return f"binwright/{group}/{slot}"
-
-
-def txn_version(epoch: int, sequence: int = 0) -> int:
-    """Return the app id's version of a writer's commit; 0 is its claim.
-
-    Raises:
-        ValueError: The epoch has used up its numbers: claim again.
-    """
-    if not 0 <= sequence < COMMITS_PER_EPOCH:
-        raise ValueError(f"an epoch has {COMMITS_PER_EPOCH} commits, this would be {sequence}")
-    return epoch * COMMITS_PER_EPOCH + sequence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stamp:
     """The `userMetadata` of a commit by a table's writer.
 
-    `committed` names the partitions that the commit changed, and all of them if it is `full`.
-    Announcements of the landing topic before `needed_from` are over; the number holds for the
-    landing topic with `landing_id` only. A claim has sequence 0 and says nothing of offsets.
+    `committed` holds the partitions that the commit changed, or all partitions if it is `full`.
+    Announcements before offset `needed_from` of the landing topic with id `landing_id` are no
+    longer needed. A claim has sequence 0 and no offsets.
     """
 
     group: str
@@ -67,7 +45,7 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OldStamp:
-    """What a commit of version 0.1 says: one consumer's partitions of this table."""
+    """The stamp of a commit by version 0.1: one consumer's partitions of this table."""
 
     slot: Slot
     topic_id: str | None
@@ -75,9 +53,9 @@ class OldStamp:
 
 
 def read_stamp(text: str | None, table: Table) -> Stamp | OldStamp | None:
-    """Read a commit's `userMetadata`; None if it is no stamp of this group and cluster.
+    """Parse a commit's `userMetadata`; None if it is not a stamp of this group and cluster.
 
-    Other writers of the table may say what they like: nothing else is refused.
+    Never raises: other writers of the table may put anything into their commits.
     """
     try:
         found = orjson.loads(text or "")
@@ -108,29 +86,29 @@ def _old(found: Mapping[str, Any], topic: str) -> OldStamp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolved:
-    """What a table's history says."""
+    """A table's state, by the stamps of its history."""
 
-    epoch: int  # the highest claimed; 0: none is known
-    topic_id: str | None  # of which topic `committed` is; None: not known, or not told
+    epoch: int  # the highest claimed; 0: none found
+    topic_id: str | None  # of the topic that `committed` is of; None: unknown
     committed: Mapping[int, int]
     cuts: Mapping[int, int]
     landing_id: str | None
     needed_from: int
-    whole: bool  # it reached back as far as is needed: nothing older can say more
-    written_before: bool  # the group has landed something, or decided where to begin
-    old_slots: frozenset[Slot]  # consumers of version 0.1 that wrote here
+    whole: bool  # the history reaches back far enough: older commits would add nothing
+    written_before: bool  # the group has landed rows, or decided where partitions begin
+    old_slots: frozenset[Slot]  # consumers of version 0.1 that wrote to the table
 
 
 def resolve(commits: Iterable[Commit], table: Table, topic_id: str | None) -> Resolved:
-    """Say what is committed, from the newest commit back to the last full stamp.
+    """Return what is committed, from the newest commit back to the last full stamp.
 
-    Stamps of one writer after the other only grow, so what is newest counts. Of version 0.1, where
-    each consumer stamped for itself, the highest counts, of the whole history.
+    Offsets in successive stamps only increase, so the newest counts. In version 0.1 each consumer
+    wrote its own stamps: of those the highest offset counts, of the whole history.
 
     Args:
         commits: Newest first.
-        table: Whose stamps count.
-        topic_id: Which topic of this name there is now; stamps about another end the search.
+        table: The table, whose stamps count.
+        topic_id: The current topic's id; stamps of another topic end the search.
     """
     epoch, landing_id, needed_from, newest = 0, None, 0, True
     committed: dict[int, int] = {}
@@ -156,7 +134,7 @@ def resolve(commits: Iterable[Commit], table: Table, topic_id: str | None) -> Re
         if newest:
             landing_id, needed_from, newest = stamp.landing_id, stamp.needed_from, False
         if not same_topic(stamp.topic_id, topic_id):
-            whole = True  # all that is older is about the topic before
+            whole = True  # all older stamps are of the previous topic
             break
         committed = {**stamp.committed, **committed}
         cuts = {**stamp.cuts, **cuts}
@@ -177,10 +155,10 @@ def resolve(commits: Iterable[Commit], table: Table, topic_id: str | None) -> Re
 
 
 def find_own(commits: Iterable[Commit], table: Table, own: Stamp) -> int | None:
-    """Return the table version in which this very stamp stands, if it does.
+    """Return the table version that has exactly this stamp; None: there is none.
 
-    A commit that was sent again and skipped landed before, or a later writer's stands above it:
-    only the own stamp tells which (†).
+    A commit that was sent again and skipped was either committed before, or a later writer's commit
+    precedes it: only its own stamp tells which (†).
     """
     for commit in commits:
         stamp = read_stamp(commit.metadata, table)

@@ -1,6 +1,6 @@
 """Imported by Python itself in the consumers that the bench starts: notes what a fetch returned.
 
-Also how long each write took, to say under which writes partitions changed hands.
+Also how long each write took, to show under which writes partitions changed hands.
 """
 
 import os
@@ -13,11 +13,11 @@ from types import ModuleType
 from typing import Any
 
 from tests.bench.handover.marks import Marks
-from tests.chaos.when_imported import WhenImported
+from tests.chaos.patch_on_import import PatchOnImport
 
 
 def note(owner: type, name: str, noted: Callable[[Any, float], None]) -> None:
-    """Tell `noted` what each call of a method returned, and how many seconds it took."""
+    """Call `noted` with what each call of a method returned, and how many seconds it took."""
     original = getattr(owner, name)
 
     @wraps(original)
@@ -43,10 +43,14 @@ def note_all(directory: Path) -> None:
         writes.write(f"{took_s}\n")
 
     changes: dict[str, Callable[[ModuleType], None]] = {
-        "binwright.consumer.intake": lambda module: note(module.KafkaIntake, "fetch", fetched),
-        "binwright.consumer.writer.lake": lambda module: note(module.SparkLake, "append", written),
+        "binwright.consumer.reading.intake": lambda module: note(
+            module.KafkaIntake, "fetch", fetched
+        ),
+        "binwright.consumer.lake.spark_lake": lambda module: note(
+            module.SparkLake, "append", written
+        ),
     }
-    sys.meta_path.insert(0, WhenImported(changes))  # it imports Spark's client late, if at all
+    sys.meta_path.insert(0, PatchOnImport(changes))  # it imports Spark's client late, if at all
 
 
 if "binwright.consumer" in sys.orig_argv:

@@ -1,6 +1,7 @@
-"""Lands staged files in Delta tables through Spark: one writer per table.
+"""Executes the landing decisions of `core.writer`: one writer per table.
 
-`core.writer` decides; here is what it asks of Spark, Kafka and the staging place. `writers` holds
-the tables that this consumer writes, `table_writer` serves one of them. `lake` and what it uses
-need pyspark: nothing else here imports them.
+`core.writer` decides what a table's writer requests; this package sends the requests to Spark
+(through the port `Lake`), Kafka and the staging location, and returns their outcomes. `writers`
+starts and stops the tables that this consumer writes, `table_writer` runs one of them. It may
+import `core`, `kafka` and `runtime`; Delta and pyspark are behind the port, in `consumer.lake`.
 """

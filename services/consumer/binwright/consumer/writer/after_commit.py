@@ -1,4 +1,4 @@
-"""What follows a commit and holds nothing up: files deleted, offsets told to Kafka."""
+"""Work that follows a commit, in the background: deletes files, commits offsets to Kafka."""
 
 import asyncio
 from collections.abc import Collection, Mapping
@@ -7,25 +7,26 @@ import structlog
 
 from binwright.core.errors import BrokerUnavailable, StagingUnavailable, TopicMissing
 from binwright.core.model import TopicPartition
-from binwright.core.ports import GroupOffset, Intake, Staging
+from binwright.core.ports.kafka import GroupOffset, Intake
+from binwright.core.ports.staging import Staging
 
 log = structlog.get_logger()
 
 TRIES, RETRY_S = 4, 5.0
 AT_ONCE = 500  # files
 REFRESH_S = 3600.0
-"""Kafka forgets a group's offsets some days after they were committed last."""
+"""Offsets are committed again so often: Kafka deletes them days after their last commit."""
 
 
 class Deletions:
-    """Deletes staged files of one topic; those that cannot be are collected by age, by others."""
+    """Deletes staged files of one topic; files that it cannot delete are collected by age."""
 
     def __init__(self, staging: Staging, topic: str) -> None:
         self._staging, self._topic = staging, topic
         self._tasks: set[asyncio.Task[None]] = set()
 
     def add(self, files: Collection[str]) -> None:
-        """Delete these in the background."""
+        """Delete these files in the background."""
         ordered = sorted(files)
         for begin in range(0, len(ordered), AT_ONCE):
             task = asyncio.create_task(self._delete(ordered[begin : begin + AT_ONCE]))
@@ -33,29 +34,29 @@ class Deletions:
             task.add_done_callback(self._tasks.discard)
 
     async def _delete(self, files: Collection[str]) -> None:
-        for tried in range(1, TRIES + 1):
+        for attempt in range(1, TRIES + 1):
             try:
                 await self._staging.delete(self._topic, files)
             except StagingUnavailable as exc:
-                last = tried == TRIES
+                last = attempt == TRIES
                 then = "left to collection by age" if last else "tried again"
-                facts = {"table": self._topic, "files": len(files), "reason": str(exc)}
-                log.warning("deletion.failed", then=then, **facts)
+                fields = {"table": self._topic, "files": len(files), "reason": str(exc)}
+                log.warning("deletion.failed", then=then, **fields)
                 if not last:
-                    await asyncio.sleep(RETRY_S * tried)
+                    await asyncio.sleep(RETRY_S * attempt)
             else:
                 return
 
-    async def end(self, patience_s: float) -> None:
-        """Wait until all are deleted, for so long at most."""
+    async def end(self, timeout_s: float) -> None:
+        """Wait until all are deleted, `timeout_s` seconds at most, then cancel the rest."""
         if tasks := set(self._tasks):
-            _, late = await asyncio.wait(tasks, timeout=patience_s)
+            _, late = await asyncio.wait(tasks, timeout=timeout_s)
             for task in late:
                 task.cancel()
 
 
-class Offsets:
-    """Commits what has landed under the group's name: newest first, again while a table idles."""
+class OffsetCommitter:
+    """Commits landed offsets under the group's name, and again while a table is idle."""
 
     def __init__(self, intake: Intake) -> None:
         self._intake = intake
@@ -65,14 +66,14 @@ class Offsets:
         self._failing = False
 
     def add(self, offsets: Mapping[TopicPartition, GroupOffset]) -> None:
-        """Commit these soon; what is known of a topic before it was made anew is forgotten."""
+        """Commit these soon; forget offsets of an earlier topic of the same name."""
         ids = {offset.topic_id for offset in offsets.values()}
         self._known = {p: o for p, o in self._known.items() if o.topic_id in ids} | {**offsets}
         self._due = {p: o for p, o in self._due.items() if o.topic_id in ids} | {**offsets}
         self._changed.set()
 
     async def run(self) -> None:
-        """Commit what is due, for ever."""
+        """Commit due offsets until cancelled."""
         while True:
             try:
                 async with asyncio.timeout(RETRY_S if self._due else REFRESH_S):

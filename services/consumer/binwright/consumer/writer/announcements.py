@@ -5,13 +5,13 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
-from binwright.consumer.writer.asking import landing_partition
-from binwright.core import wire
+from binwright.consumer.landing_topic import landing_partition
 from binwright.core.errors import BrokerUnavailable, TopicMissing
-from binwright.core.messages import Staged
-from binwright.core.parts import whole_key
-from binwright.core.ports import Bus, Reader
-from binwright.shell.letters import Decoder
+from binwright.core.ports.kafka import Bus, Reader
+from binwright.core.protocol import wire
+from binwright.core.protocol.parts import message_key
+from binwright.core.protocol.staged import Staged
+from binwright.kafka.control_records import Decoder
 
 log = structlog.get_logger()
 
@@ -19,11 +19,11 @@ RETRY_S = 1.0
 READ_S = 5.0
 
 Announced = Sequence[tuple[int, Staged]]
-"""Records of the landing topic about this table: offset and message, in their order."""
+"""Announcements of one table: offset in the landing topic and message, in offset order."""
 
 
 class Announcements:
-    """One table's part of the landing topic, read from where it is told."""
+    """The records of one table in the landing topic, read from a given offset."""
 
     def __init__(
         self,
@@ -31,29 +31,30 @@ class Announcements:
         landing_topic: str,
         topic: str,
         *,
-        take: Callable[[Announced], Awaitable[None]],
+        on_announced: Callable[[Announced], Awaitable[None]],
         on_lost: Callable[[str], None],
     ) -> None:
-        """Read nothing yet.
+        """Prepare; `begin` starts reading.
 
         Args:
-            bus: Where the landing topic is.
-            landing_topic: Its name.
-            topic: Whose table it is about.
-            take: Gets what was read; nothing is read meanwhile.
-            on_lost: Told that the landing topic is gone, cut or made anew: reading has ended.
+            bus: The connection to the control topics.
+            landing_topic: The topic with all announcements of the group.
+            topic: The data topic of the table.
+            on_announced: Called with each batch of announcements; reading waits until it returns.
+            on_lost: Called with the reason when the landing topic was deleted, truncated or
+                recreated; reading has ended.
         """
         self._bus, self._landing_topic, self._topic = bus, landing_topic, topic
-        self._take, self._on_lost = take, on_lost
+        self._on_announced, self._on_lost = on_announced, on_lost
         self._reading: asyncio.Task[None] | None = None
 
     async def begin(self, offset: int) -> None:
-        """Read from this record on, and no more from where it was read before."""
+        """Stop a reading under way, and read from this offset on."""
         await self.stop()
         self._reading = asyncio.create_task(self._read(offset))
 
     async def stop(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.wait({self._reading})
@@ -61,39 +62,39 @@ class Announcements:
 
     async def _read(self, offset: int) -> None:
         try:
-            reader = await self._opened(offset)
+            reader = await self._open(offset)
             try:
-                await self._pass_on(reader)
+                await self._dispatch(reader)
             finally:
                 await reader.close()
         except TopicMissing as exc:
             self._on_lost(str(exc))
-        except Exception as exc:  # our own fault: the table is begun anew
+        except Exception as exc:  # a bug: the table is claimed again
             log.exception("landing.failed", table=self._topic)
             self._on_lost(repr(exc))
 
-    async def _opened(self, offset: int) -> Reader:
+    async def _open(self, offset: int) -> Reader:
         partition = landing_partition(self._topic)
         while True:
             try:
                 return await self._bus.reader(self._landing_topic, partition, offset)
             except BrokerUnavailable as exc:
-                await self._rest(exc)
+                await self._wait_to_retry(exc)
 
-    async def _pass_on(self, reader: Reader) -> None:
+    async def _dispatch(self, reader: Reader) -> None:
         key, decoder = self._topic.encode(), Decoder(wire.decode_staged)
         while True:
             try:
                 records = await reader.read(READ_S)
             except BrokerUnavailable as exc:
-                await self._rest(exc)
+                await self._wait_to_retry(exc)
                 continue
-            # Others' announcements are not even decoded.
-            own = (record for record in records if whole_key(record.key) == key)
-            read = decoder.readable(own)
+            # Announcements of other tables are not decoded.
+            own = (record for record in records if message_key(record.key) == key)
+            read = decoder.decode(own)
             if found := [(record.offset, staged) for record, staged in read]:
-                await self._take(found)
+                await self._on_announced(found)
 
-    async def _rest(self, exc: BrokerUnavailable) -> None:
-        log.warning("landing.unreachable", table=self._topic, reason=str(exc))
+    async def _wait_to_retry(self, exc: BrokerUnavailable) -> None:
+        log.warning("landing_topic.unreachable", table=self._topic, reason=str(exc))
         await asyncio.sleep(RETRY_S)

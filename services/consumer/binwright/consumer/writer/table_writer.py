@@ -1,4 +1,4 @@
-"""One table's writer: does what the machine requests, one thing at a time."""
+"""One table's writer: runs the requests of `core.writer.machine`, one at a time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -8,89 +8,88 @@ from dataclasses import dataclass
 import structlog
 
 from binwright.consumer.writer.announcements import Announced, Announcements
-from binwright.consumer.writer.asking import Asker
 from binwright.consumer.writer.effects import Effects
-from binwright.consumer.writer.housekeeping import Housekeeper
-from binwright.consumer.writer.reporting import report_of
+from binwright.consumer.writer.maintenance import TableMaintenance
+from binwright.consumer.writer.reports import report_of
+from binwright.consumer.writer.requests import RequestRunner
 from binwright.core.errors import LakeUnavailable, TableRefused
-from binwright.core.messages import TableReport
 from binwright.core.model import TopicPartition
-from binwright.core.ports import Bus, Intake, Lake, Staging
+from binwright.core.ports.kafka import Bus, Intake
+from binwright.core.ports.lake import Lake
+from binwright.core.ports.staging import Staging
+from binwright.core.protocol.reports import TableReport
 from binwright.core.writer.chain import same_topic
 from binwright.core.writer.landing import Landing
 from binwright.core.writer.machine import (
-    Lost,
-    Phase,
-    Resolving,
     Step,
-    Writer,
-    answered,
+    apply_announcement,
+    apply_outcome,
     due_at,
-    heard,
-    request,
+    next_request,
 )
+from binwright.core.writer.phases import Lost, Phase, Resolving, Writer
 from binwright.core.writer.requests import (
     Append,
-    AskKafka,
     Claim,
     Conflict,
-    Facts,
     Fence,
+    HistoryRead,
     Outcome,
+    QueryKafka,
     ReadHistory,
     Refused,
     Request,
-    Told,
+    TopicState,
     Unclear,
-    WriterRules,
+    WriterConfig,
 )
 
 log = structlog.get_logger()
 
-REFUSED_S = 10.0  # from one attempt to the next, where a person must mend something
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 10.0  # behind what ended without an answer
-LONGEST_AWAY_S = 30.0  # from one attempt to reach the lake to the next
+REFUSED_S = 10.0  # between attempts, where a person must repair something
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 10.0  # after a request without a verdict
+LONGEST_OPEN_PAUSE_S = 30.0  # between attempts to open the lake
 SHORTEST_WAIT_S = 0.01
 MANY_COMMITS = 512
-"""A longer history is parsed in a thread: some ten thousand stamps take seconds."""
+"""A longer history is parsed in a thread: ten thousand stamps take seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
-    """What the writers of a process share."""
+class WriterContext:
+    """What all table writers of a process share."""
 
     open_lake: Callable[[], Awaitable[Lake]]
     bus: Bus
     landing_topic: str
     intake: Intake
     staging: Staging
-    housekeeper: Housekeeper
-    turns: asyncio.Semaphore  # appends at a time
-    starts: asyncio.Semaphore  # tables that are opened, claimed and resolved at a time
+    maintenance: TableMaintenance
+    append_permits: asyncio.Semaphore  # concurrent appends
+    start_permits: asyncio.Semaphore  # tables being opened, claimed and resolved
     on_gap: Callable[[Mapping[TopicPartition, int]], None]
 
 
-class Place:
-    """One of those that a semaphore has, taken and given back any number of times."""
+class Permit:
+    """One permit of a semaphore; acquiring and releasing it twice does nothing."""
 
-    def __init__(self, places: asyncio.Semaphore) -> None:
-        self._places, self._held = places, False
+    def __init__(self, semaphore: asyncio.Semaphore) -> None:
+        self._semaphore, self._acquired = semaphore, False
 
-    async def take(self) -> None:
-        """Wait for a place, unless one is held."""
-        if not self._held:
-            await self._places.acquire()
-            self._held = True
+    async def acquire(self) -> None:
+        """Wait for a permit, unless this one is acquired."""
+        if not self._acquired:
+            await self._semaphore.acquire()
+            self._acquired = True
 
-    def give_back(self) -> None:
-        """Let others have it."""
-        if self._held:
-            self._places.release()
-            self._held = False
+    def release(self) -> None:
+        """Give the permit back, if it is acquired."""
+        if self._acquired:
+            self._semaphore.release()
+            self._acquired = False
 
 
-class BegunAnew(Exception):
-    """What the attempt rests on is gone: the next one claims the table again."""
+class RestartNeeded(Exception):
+    """The attempt cannot go on: the next one claims the table again, `after_s` seconds later."""
 
     def __init__(self, reason: str, after_s: float = 0.0) -> None:
         super().__init__(reason)
@@ -98,38 +97,46 @@ class BegunAnew(Exception):
 
 
 class TableWriter:
-    """Claims one table and lands what is staged for it, until another writer has it."""
+    """Claims one table and lands what is staged for it, until another writer claims it."""
 
-    def __init__(self, topic: str, world: World, rules: Callable[[], WriterRules]) -> None:
-        """Write the table of `topic`; `rules` gives each attempt a writer id of its own."""
-        self.committing = False  # a call is under way that may change the table
-        self.stopping = False  # set it to have `run` return behind that call
-        self._topic, self._world, self._rules = topic, world, rules
-        self._writer = Writer(rules())
-        self._fault, self._refused = "", False  # why nothing goes on, and who can mend it
+    def __init__(
+        self, topic: str, context: WriterContext, config: Callable[[], WriterConfig]
+    ) -> None:
+        """Write the table of `topic`; `config` returns a new writer id for each attempt."""
+        self.committing = False  # a call that may change the table is in progress
+        self.stopping = False  # set to make `run` return after that call
+        self._topic, self._context, self._config = topic, context, config
+        self._writer = Writer(config())
+        self._fault = ""  # why the table makes no progress
+        self._refused = False  # whether a person must repair that
         self._pause_s = FIRST_PAUSE_S
-        self._start = Place(world.starts)  # held until the table lands rows, or is in trouble
-        self._landing_lost = ""  # why the landing topic cannot be read on
-        self._changed = asyncio.Event()  # announcements came, or the landing topic is lost
-        self._parsing = asyncio.Lock()  # the machine is in another thread
-        self._effects = Effects(topic, world.intake, world.staging, world.on_gap)
+        # Acquired until the table lands rows or reports a fault.
+        self._start_permit = Permit(context.start_permits)
+        self._landing_fault = ""  # why the landing topic cannot be read further
+        self._changed = asyncio.Event()  # announcements arrived, or the landing topic is lost
+        self._parsing = asyncio.Lock()  # another thread works on the machine state
+        self._effects = Effects(topic, context.intake, context.staging, context.on_gap)
         self._announcements = Announcements(
-            world.bus, world.landing_topic, topic, take=self._hear, on_lost=self._lose_landing
+            context.bus,
+            context.landing_topic,
+            topic,
+            on_announced=self._apply_announcements,
+            on_lost=self._landing_topic_lost,
         )
 
     def report(self) -> TableReport:
-        """Return what the controller is told of the table."""
+        """Return the table's report for the controller."""
         return report_of(self._writer, self._fault, _now(), refused=self._refused)
 
     async def run(self) -> bool:
-        """Write the table; return whether another writer has it now. Else it was stopped."""
+        """Write the table; return True once another writer claimed it, False if stopped."""
         while not self.stopping:
             try:
                 await self._attempt()
-            except BegunAnew as exc:
-                log.warning("table.begun_anew", table=self._topic, reason=str(exc))
+            except RestartNeeded as exc:
+                log.warning("table.restarted", table=self._topic, reason=str(exc))
                 await asyncio.sleep(exc.after_s)
-            except Exception as exc:  # our own fault: others' tables must not suffer for it
+            except Exception as exc:  # a bug: other tables must go on
                 log.exception("writer.failed", table=self._topic)
                 self._fault = repr(exc)
                 await asyncio.sleep(REFUSED_S)
@@ -137,87 +144,87 @@ class TableWriter:
                 return True
         return False
 
-    async def end(self, patience_s: float) -> None:
-        """Let go of everything; what is being deleted may take so long."""
-        await self._effects.end(patience_s)
+    async def end(self, timeout_s: float) -> None:
+        """Release everything; wait `timeout_s` seconds at most for file deletions."""
+        await self._effects.end(timeout_s)
 
-    # --- one attempt: from the claim on ----------------------------------------------------------
+    # --- one attempt, from the claim on ----------------------------------------------------------
 
     async def _attempt(self) -> None:
-        self._writer, self._landing_lost = Writer(self._rules()), ""
-        await self._start.take()
+        self._writer, self._landing_fault = Writer(self._config()), ""
+        await self._start_permit.acquire()
         try:
-            await self._write(await self._opened())
+            await self._write(await self._open())
         finally:
-            self._start.give_back()
+            self._start_permit.release()
 
     async def _write(self, lake: Lake) -> None:
-        world = self._world
+        context = self._context
         try:
-            asker = Asker(
+            runner = RequestRunner(
                 topic=self._topic,
                 lake=lake,
-                bus=world.bus,
-                landing_topic=world.landing_topic,
-                intake=world.intake,
-                staging=world.staging,
+                bus=context.bus,
+                landing_topic=context.landing_topic,
+                intake=context.intake,
+                staging=context.staging,
             )
             while not self.stopping and not isinstance(self._writer.phase, Lost):
-                await self._step(asker)
+                await self._step(runner)
         finally:
-            world.housekeeper.gave_up(self._topic)
+            context.maintenance.released(self._topic)
             await self._announcements.stop()
             await lake.release(self._topic)
 
-    async def _opened(self) -> Lake:
-        """Open lake and table, however long that takes."""
+    async def _open(self) -> Lake:
+        """Open the lake and the table; retry until that succeeds."""
         pause_s = FIRST_PAUSE_S
         while True:
             try:
-                lake = await self._world.open_lake()
-                await lake.open(self._writer.rules.table)
+                lake = await self._context.open_lake()
+                await lake.open(self._writer.config.table)
             except TableRefused as exc:
-                self._blame(str(exc), refused=True)
+                self._set_fault(str(exc), refused=True)
                 await asyncio.sleep(REFUSED_S)
             except LakeUnavailable as exc:
-                self._blame(str(exc))
+                self._set_fault(str(exc))
                 await asyncio.sleep(pause_s)
-                pause_s = min(2 * pause_s, LONGEST_AWAY_S)
+                pause_s = min(2 * pause_s, LONGEST_OPEN_PAUSE_S)
             else:
-                self._blame("")
+                self._set_fault("")
                 return lake
 
-    def _blame(self, reason: str, *, refused: bool = False) -> None:
-        """Take why nothing goes on; none if it does."""
+    def _set_fault(self, reason: str, *, refused: bool = False) -> None:
+        """Set why the table makes no progress; "" if it does."""
         if reason:
-            self._start.give_back()  # whatever ails this table, others need not wait for it
+            self._start_permit.release()  # other tables may start meanwhile
         if reason and reason != self._fault:
-            event = "table.refused" if refused else "table.waits"
+            event = "table.refused" if refused else "table.delayed"
             log.error(event, table=self._topic, reason=reason)
         self._fault, self._refused = reason, refused
 
-    async def _step(self, asker: Asker) -> None:
-        """Do the next thing that is requested, or wait until there may be one."""
-        if self._landing_lost:
-            raise BegunAnew(f"the landing topic cannot be read on: {self._landing_lost}")
-        looked, wanted = request(self._writer, _now())
-        if wanted is None:
-            self._writer = looked
+    async def _step(self, runner: RequestRunner) -> None:
+        """Run the next request, or wait until there may be one."""
+        if self._landing_fault:
+            raise RestartNeeded(f"the landing topic cannot be read further: {self._landing_fault}")
+        writer, request = next_request(self._writer, _now())
+        if request is None:
+            self._writer = writer
             await self._wait()
             return
-        async with self._turn(wanted):
-            # Anew: what was announced while others had their turn goes with it.
-            self._writer, fresh = request(self._writer, _now())
-            if isinstance(wanted, Append) and isinstance(fresh, AskKafka):
-                # A moment for Kafka does not cost the turn.
-                await self._do(asker, fresh)
-                self._writer, fresh = request(self._writer, _now())
-            outcome = await self._do(asker, fresh) if fresh else None
-        if fresh and outcome and not self.stopping:
-            await self._follow(asker, fresh, outcome)
+        async with self._permit(request):
+            # Ask again: the batch takes in what was announced while waiting for the permit.
+            self._writer, current = next_request(self._writer, _now())
+            if isinstance(request, Append) and isinstance(current, QueryKafka):
+                # A query of Kafka is short: the permit is kept for the append behind it.
+                await self._run_request(runner, current)
+                self._writer, current = next_request(self._writer, _now())
+            outcome = await self._run_request(runner, current) if current else None
+        if current and outcome and not self.stopping:
+            await self._react(runner, current, outcome)
 
-    def _turn(self, wanted: Request) -> AbstractAsyncContextManager[object]:
-        return self._world.turns if isinstance(wanted, Append) else nullcontext()
+    def _permit(self, request: Request) -> AbstractAsyncContextManager[object]:
+        return self._context.append_permits if isinstance(request, Append) else nullcontext()
 
     async def _wait(self) -> None:
         now = _now()
@@ -226,80 +233,80 @@ class TableWriter:
                 await self._changed.wait()
         self._changed.clear()
 
-    async def _do(self, asker: Asker, wanted: Request) -> Outcome:
+    async def _run_request(self, runner: RequestRunner, request: Request) -> Outcome:
         phase = self._writer.phase
-        facts = phase.facts if isinstance(phase, Resolving) else None
-        self.committing = isinstance(wanted, Append | Claim | Fence)
+        state = phase.topic_state if isinstance(phase, Resolving) else None
+        self.committing = isinstance(request, Append | Claim | Fence)
         try:
-            outcome = await asker.ask(wanted, facts.topic_id if facts else None)
+            outcome = await runner.run(request, state.topic_id if state else None)
         finally:
             self.committing = False
-        await self._take(asker, outcome)
+        await self._apply_outcome(runner, outcome)
         return outcome
 
-    async def _take(self, asker: Asker, outcome: Outcome) -> None:
-        """Hand the outcome to the machine, and do what it causes."""
+    async def _apply_outcome(self, runner: RequestRunner, outcome: Outcome) -> None:
+        """Apply an outcome to the machine and carry out the effects."""
         before = self._writer.phase
         known = before.landing_id if isinstance(before, Landing) else None
-        if isinstance(outcome, Facts) and not same_topic(outcome.landing_id, known):
-            raise BegunAnew("the landing topic was made anew")
-        if isinstance(outcome, Told) and len(outcome.commits) > MANY_COMMITS:
+        if isinstance(outcome, TopicState) and not same_topic(outcome.landing_id, known):
+            raise RestartNeeded("the landing topic was recreated")
+        if isinstance(outcome, HistoryRead) and len(outcome.commits) > MANY_COMMITS:
             async with self._parsing:
-                step = await asyncio.to_thread(answered, self._writer, outcome, _now())
-                begin = self._apply(step)
+                step = await asyncio.to_thread(apply_outcome, self._writer, outcome, _now())
+                begin = self._apply_step(step)
         else:
-            begin = self._apply(answered(self._writer, outcome, _now()))
+            begin = self._apply_step(apply_outcome(self._writer, outcome, _now()))
         if begin is not None:
             await self._announcements.begin(begin)
-        self._keep_house(asker, before)
+        self._notify_maintenance(runner, before)
         if isinstance(self._writer.phase, Landing):
-            self._start.give_back()
+            self._start_permit.release()
 
-    def _apply(self, step: Step) -> int | None:
+    def _apply_step(self, step: Step) -> int | None:
         self._writer, effects = step
         chain = self._writer.chain
         return self._effects.carry_out(effects, chain.topic_id if chain else None)
 
-    def _keep_house(self, asker: Asker, before: Phase) -> None:
-        """Tell the housekeeper of a claim that was resolved, and of a commit with rows."""
-        after, keeper = self._writer.phase, self._world.housekeeper
+    def _notify_maintenance(self, runner: RequestRunner, before: Phase) -> None:
+        """Report a resolved claim, and a commit with rows, to the table maintenance."""
+        after, maintenance = self._writer.phase, self._context.maintenance
         if not isinstance(after, Landing):
             return
         if not isinstance(before, Landing):
-            keeper.claimed(self._topic, asker.lake)
+            maintenance.claimed(self._topic, runner.lake)
         elif after.commits > before.commits and before.flight and before.flight.batch.slices:
-            keeper.committed(self._topic)
+            maintenance.committed(self._topic)
 
-    async def _follow(self, asker: Asker, wanted: Request, outcome: Outcome) -> None:
-        """Rest where the machine does not say for how long, and see what a refusal means."""
+    async def _react(self, runner: RequestRunner, request: Request, outcome: Outcome) -> None:
+        """Pause after a failure that the machine does not pace; check what a refusal means."""
         landing = isinstance(self._writer.phase, Landing)
-        paced = isinstance(wanted, Append) or (landing and isinstance(wanted, AskKafka))
+        paced = isinstance(request, Append) or (landing and isinstance(request, QueryKafka))
         match outcome:
             case Unclear(reason=reason) | Conflict(reason=reason):
-                self._blame(reason)
+                self._set_fault(reason)
                 if not paced:
                     await asyncio.sleep(self._pause_s)
                     self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
-            case Refused(reason=reason) if not isinstance(wanted, Append):
-                raise BegunAnew(reason, REFUSED_S)
+            case Refused(reason=reason) if not isinstance(request, Append):
+                raise RestartNeeded(reason, REFUSED_S)
             case Refused() if landing:
-                # Of a table that was taken away or made anew, nothing that we know holds.
-                if isinstance(await asker.ask(ReadHistory(1), None), Refused):
-                    raise BegunAnew("the table is not there any more", REFUSED_S)
+                # If the table was deleted or recreated, the state of this attempt is void.
+                if isinstance(await runner.run(ReadHistory(1), None), Refused):
+                    raise RestartNeeded("the table no longer exists", REFUSED_S)
             case _:
-                self._blame("")
+                self._set_fault("")
                 self._pause_s = FIRST_PAUSE_S
 
     # --- announcements ---------------------------------------------------------------------------
 
-    async def _hear(self, announced: Announced) -> None:
+    async def _apply_announcements(self, announced: Announced) -> None:
         async with self._parsing:
             for offset, staged in announced:
-                self._apply(heard(self._writer, offset, staged, _now()))
+                self._apply_step(apply_announcement(self._writer, offset, staged, _now()))
         self._changed.set()
 
-    def _lose_landing(self, reason: str) -> None:
-        self._landing_lost = reason
+    def _landing_topic_lost(self, reason: str) -> None:
+        self._landing_fault = reason
         self._changed.set()
 
 

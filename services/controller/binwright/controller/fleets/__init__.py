@@ -1,1 +1,5 @@
-"""Where consumers run."""
+"""Fleets start and end consumers; each implements the port `Fleet` of `core.ports`.
+
+`process` runs child processes, `docker` containers, `kubernetes` Deployments; `fixed` uses
+consumers that are started by other means. A fleet decides how a slot runs, never which slots do.
+"""

@@ -1,40 +1,40 @@
-"""Somebody else starts slots 0 to n - 1; we only use what says Hello."""
+"""A fleet whose slots 0 to n - 1 are started by other means; those that send a Hello are used."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import structlog
 
-from binwright.controller.fleets.keeping import within
+from binwright.controller.fleets.common import check_slots
 from binwright.core.model import Slot
-from binwright.core.ports import Process
+from binwright.core.ports.fleet import Process
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class FixedFleet:
-    """A `Fleet` that orders nothing."""
+    """A `Fleet` that starts and ends nothing."""
 
     max_slots: int
 
     async def reconcile(self, desired: Collection[Slot]) -> None:
-        """Fit `Fleet.reconcile`: what is beyond the fleet cannot be had."""
-        within(desired, self.max_slots, "of the fixed fleet")
+        """Fit `Fleet.reconcile`: raise `ExternalError` for slots beyond the fleet."""
+        check_slots(desired, self.max_slots, "of the fixed fleet")
 
     async def destroy(self, slot: Slot) -> None:
-        """Fit `Fleet.destroy`: whoever runs the slot must end it."""
+        """Fit `Fleet.destroy`: log that the process must be ended by hand."""
         log.warning("consumer.hung", slot=slot, remedy="end its process; it was declared dead")
 
     def watch(self, ended: Callable[[], None]) -> None:
-        """Fit `Fleet.watch`: we see nobody end."""
+        """Fit `Fleet.watch`: this fleet sees no process end."""
 
-    async def ended(self, processes: Mapping[Slot, Process]) -> Collection[Slot]:  # noqa: ARG002 - the port's
-        """Fit `Fleet.ended`: nobody, as far as we know."""
+    async def find_ended(self, processes: Mapping[Slot, Process]) -> Collection[Slot]:  # noqa: ARG002 - the port's
+        """Fit `Fleet.find_ended`: none is known to have ended."""
         return ()
 
-    def notice(self, ready: Mapping[Slot, float]) -> None:
-        """Fit `Fleet.notice`: nothing is renewed here."""
+    def update_ready(self, ready: Mapping[Slot, float]) -> None:
+        """Fit `Fleet.update_ready`: this fleet renews nothing."""
 
-    def rest(self) -> None:
-        """Fit `Fleet.rest`: there is nothing to leave off."""
+    def detach(self) -> None:
+        """Fit `Fleet.detach`: this fleet maintains nothing."""

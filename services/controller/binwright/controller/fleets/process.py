@@ -1,7 +1,7 @@
-"""Consumers as child processes of this machine, for local work and the embedded system.
+"""Consumers as child processes on this machine, for local work and the embedded system.
 
-They outlive a controller that dies: the next one finds them by their command line. Like a
-Deployment's pod, a process that ends while it is desired is started again, with growing pauses.
+They outlive a controller that crashes: the next one finds them by their command line. Like a
+Deployment's pod, a process that ends while it is desired is restarted, with growing pauses.
 """
 
 import asyncio
@@ -15,22 +15,22 @@ from pathlib import Path
 import psutil
 import structlog
 
-from binwright.controller.fleets.keeping import within
-from binwright.core.errors import WorldError
+from binwright.controller.fleets.common import check_slots
+from binwright.core.errors import ExternalError
 from binwright.core.model import Slot
-from binwright.core.ports import Process
-from binwright.shell.pauses import until_set
+from binwright.core.ports.fleet import Process
+from binwright.runtime.backoff import until_set
 
 log = structlog.get_logger()
 
 WATCH_S = 0.5
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0  # before who died young starts again
-STEADY_S = 30.0  # who lived so long starts again without a pause
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0  # before the restart of a process that ended early
+STEADY_S = 30.0  # a process that lived longer is restarted without a pause
 
 
 @dataclass
 class _Pause:
-    """When a slot may start again."""
+    """When a slot may be started again."""
 
     length_s: float = 0.0
     until: float = 0.0
@@ -41,11 +41,11 @@ class ProcessFleet:
     """A `Fleet` of processes.
 
     Attributes:
-        command: What runs as a slot; must differ for each slot, and from all else on the machine.
-        max_slots: No slot from here on is started.
-        environment: Of the processes, whole.
-        logs: Where each slot's output goes (`consumer-N.log`); None: where ours goes.
-        grace_s: How long after SIGTERM a process has until SIGKILL.
+        command: Returns a slot's command line; unique to the slot among the machine's processes.
+        max_slots: Only slots below this number are started.
+        environment: The processes' whole environment.
+        logs: The directory of the slots' output (`consumer-N.log`); None: the controller's output.
+        grace_s: Seconds from SIGTERM to SIGKILL.
     """
 
     command: Callable[[Slot], Sequence[str]]
@@ -54,20 +54,20 @@ class ProcessFleet:
     logs: Path | None = None
     grace_s: float = 70.0
     _desired: frozenset[Slot] = frozenset()
-    _known: bool = False  # whether anybody has said what is desired
+    _attached: bool = False  # whether `reconcile` was called since the start, or since `detach`
     _children: dict[Slot, asyncio.subprocess.Process] = field(default_factory=dict)
     _pauses: dict[Slot, _Pause] = field(default_factory=dict)
     _started: dict[Slot, float] = field(default_factory=dict)
-    _retiring: dict[int, float] = field(default_factory=dict)  # pid -> when grace ends
-    _ended: Callable[[], None] | None = None
+    _retiring: dict[int, float] = field(default_factory=dict)  # pid -> when it gets SIGKILL
+    _on_end: Callable[[], None] | None = None
     _changed: asyncio.Event = field(default_factory=asyncio.Event)  # a child has ended
     _waiting: set[asyncio.Task[None]] = field(default_factory=set)
-    _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _reconciling: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def reconcile(self, desired: Collection[Slot]) -> None:
         """Fit `Fleet.reconcile`."""
-        self._desired, self._known = within(desired, self.max_slots), True
-        await self._look()
+        self._desired, self._attached = check_slots(desired, self.max_slots), True
+        await self._reconcile()
 
     async def destroy(self, slot: Slot) -> None:
         """Fit `Fleet.destroy`."""
@@ -77,58 +77,58 @@ class ProcessFleet:
                 process.kill()
 
     def watch(self, ended: Callable[[], None]) -> None:
-        """Fit `Fleet.watch`: of our own children."""
-        self._ended = ended
+        """Fit `Fleet.watch`, for this controller's own children."""
+        self._on_end = ended
 
-    async def ended(self, processes: Mapping[Slot, Process]) -> Collection[Slot]:
-        """Fit `Fleet.ended`: also of a former controller's children, of this machine."""
-        here = socket.gethostname()
-        return [slot for slot, p in processes.items() if p.host == here and _is_gone(p.name)]
+    async def find_ended(self, processes: Mapping[Slot, Process]) -> Collection[Slot]:
+        """Fit `Fleet.find_ended`, for all processes of this machine, whichever controller's."""
+        host = socket.gethostname()
+        return [slot for slot, p in processes.items() if p.host == host and _has_ended(p.name)]
 
-    def notice(self, ready: Mapping[Slot, float]) -> None:
-        """Fit `Fleet.notice`: nothing is renewed here."""
+    def update_ready(self, ready: Mapping[Slot, float]) -> None:
+        """Fit `Fleet.update_ready`: this fleet renews nothing."""
 
-    def rest(self) -> None:
-        """Fit `Fleet.rest`."""
-        self._known, self._ended = False, None
+    def detach(self) -> None:
+        """Fit `Fleet.detach`."""
+        self._attached, self._on_end = False, None
 
     def running(self) -> dict[Slot, list[psutil.Process]]:
-        """Return the living processes of each slot, ours and a former controller's."""
-        wanted = {tuple(self.command(Slot(i))): Slot(i) for i in range(self.max_slots)}
+        """Return the running processes of each slot, ours and an earlier controller's."""
+        slots = {tuple(self.command(Slot(i))): Slot(i) for i in range(self.max_slots)}
         found: dict[Slot, list[psutil.Process]] = {}
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
-                slot = wanted.get(tuple(process.cmdline()))
+                slot = slots.get(tuple(process.cmdline()))
                 if slot is not None and process.status() != psutil.STATUS_ZOMBIE:
                     found.setdefault(slot, []).append(process)
         return found
 
     async def run(self) -> None:
-        """Keep what is desired running, for ever."""
+        """Keep the desired slots running, for ever."""
         while True:
             await until_set(self._changed, WATCH_S)
             self._changed.clear()
-            if self._known:
-                await self._look()
+            if self._attached:
+                await self._reconcile()
 
     async def close(self) -> None:
-        """End every process of the fleet, gracefully, then not; return when all are gone."""
-        self._desired, self._known = frozenset(), True
+        """End all processes of the fleet: SIGTERM, then SIGKILL; return when none is left."""
+        self._desired, self._attached = frozenset(), True
         deadline = self._now() + self.grace_s + 10
         while self.running() and self._now() < deadline:
-            await self._look()
+            await self._reconcile()
             await asyncio.sleep(0.1)
 
     @staticmethod
     def _now() -> float:
         return asyncio.get_running_loop().time()
 
-    async def _look(self) -> None:
-        # One look at a time: what another one is starting just now is not seen as running yet.
-        async with self._looking:
-            await self._put_right()
+    async def _reconcile(self) -> None:
+        # One round at a time: a process that another round is starting is not seen as running yet.
+        async with self._reconciling:
+            await self._start_and_retire()
 
-    async def _put_right(self) -> None:
+    async def _start_and_retire(self) -> None:
         running = self.running()
         for slot in sorted(self._desired - running.keys()):
             await self._start(slot)
@@ -167,8 +167,8 @@ class ProcessFleet:
     async def _await_end(self, child: asyncio.subprocess.Process) -> None:
         await child.wait()
         self._changed.set()
-        if self._ended is not None:
-            self._ended()
+        if self._on_end is not None:
+            self._on_end()
 
     def _log(self, slot: Slot) -> str | None:
         return str(self.logs / f"consumer-{slot}.log") if self.logs else None
@@ -183,10 +183,10 @@ class ProcessFleet:
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=output,
                     stderr=output,
-                    start_new_session=True,  # it outlives us, and a Ctrl-C meant for us
+                    start_new_session=True,  # it outlives this process, and its Ctrl-C
                 )
         except OSError as exc:
-            raise WorldError(f"slot {slot} cannot be started: {exc}") from exc
+            raise ExternalError(f"slot {slot} cannot be started: {exc}") from exc
 
     def _retire(self, slot: Slot, process: psutil.Process) -> None:
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -199,8 +199,8 @@ class ProcessFleet:
                 process.kill()
 
 
-def _is_gone(name: str) -> bool:
-    """Whether no process of this machine has the number in this name any more."""
+def _has_ended(name: str) -> bool:
+    """Whether this machine runs no process with the pid in this name (`host/pid/...`)."""
     number = name.split("/")[1:2]
     if not number or not number[0].isdecimal():
         return False
@@ -208,6 +208,6 @@ def _is_gone(name: str) -> bool:
         ended: bool = psutil.Process(int(number[0])).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
-    except psutil.AccessDenied:  # there is one
+    except psutil.AccessDenied:  # it runs
         return False
     return ended

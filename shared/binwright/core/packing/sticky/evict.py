@@ -1,54 +1,58 @@
-"""Which partitions leave a consumer that carries too much: the cheapest that make room enough."""
+"""Selects the partitions that leave an overloaded consumer: the cheapest that make enough room."""
 
 from collections.abc import Sequence
 
 from binwright.core.model import Slot
-from binwright.core.packing.sticky.board import NOWHERE, Board
-from binwright.core.packing.sticky.value import Value
+from binwright.core.packing.sticky.draft import NO_SLOT, Draft
+from binwright.core.packing.sticky.room_value import RoomValue
 
 GRAIN = 1_024
-"""Sums that differ by less than this part of a capacity count as equal."""
+"""Sums within one part in this many of a capacity count as equal."""
 ROUNDING = 1e-9
-"""What sums of floats may be off by, as a share of a capacity."""
+"""The tolerance for sums of floats, as a share of a capacity."""
 
 
-def relieve(board: Board) -> list[int]:
-    """Take from every overfull consumer what it must lose, and offer those that have room.
+def evict(draft: Draft) -> list[int]:
+    """Evict partitions from every overloaded consumer, and offer the consumers that have room.
 
-    A partition above capacity by itself stays alone, and its consumer is not on offer.
+    A partition above capacity stays, alone, and its consumer is not offered.
 
     Returns:
-        The partitions that nobody holds now, newcomers too, biggest first.
+        The unassigned partitions, with the new ones, the fastest first.
     """
-    homeless = [number for number, slot in enumerate(board.homes) if slot == NOWHERE]
-    tolerated = -ROUNDING * board.capacities.default
-    every = zip(board.slots, board.room, strict=True)
+    unassigned = [number for number, slot in enumerate(draft.homes) if slot == NO_SLOT]
+    tolerated = -ROUNDING * draft.capacities.default
+    every = zip(draft.slots, draft.room, strict=True)
     for slot in [slot for slot, room in every if room < tolerated]:
-        homeless += _relieve(board, slot)
-    board.offer_all(board.holding(tolerated))
-    return board.biggest_first(homeless)
+        unassigned += _evict_from(draft, slot)
+    draft.offer_all(draft.with_room(tolerated))
+    return draft.biggest_first(unassigned)
 
 
-def _relieve(board: Board, slot: Slot) -> list[int]:
-    capacity, over, rates = board.capacities.of(slot), -board.room[slot], board.rates
-    # By number so far: equal ones stay so.
-    held = sorted(board.held(slot), key=rates.__getitem__, reverse=True)
+def _evict_from(draft: Draft, slot: Slot) -> list[int]:
+    capacity, over, rates = draft.capacities.for_slot(slot), -draft.room[slot], draft.rates
+    # The list is by number, and the sort stable: equal rates stay in this order.
+    held = sorted(draft.held(slot), key=rates.__getitem__, reverse=True)
     falling = [rates[number] for number in held]
     if falling[0] > capacity:
         leaving = held[1:]
     else:
-        leaving = [held[index] for index in cheapest(falling, over, capacity, board.costs.value)]
-    board.release(slot, leaving)
+        leaving = [
+            held[index] for index in cheapest_eviction(falling, over, capacity, draft.costs.value)
+        ]
+    draft.release(slot, leaving)
     return leaving
 
 
-def cheapest(rates: Sequence[float], over: float, capacity: float, value: Value) -> tuple[int, ...]:
-    """Return which of `rates`, falling, leave: their sum s >= over, least s + V(s - over).
+def cheapest_eviction(
+    rates: Sequence[float], over: float, capacity: float, value: RoomValue
+) -> tuple[int, ...]:
+    """Return the indices of `rates`, descending, that leave: sum s >= over, least s + V(s - over).
 
-    Exact to within a GRAINth of the capacity: of sums that are as good as equal one is followed.
+    Exact to within capacity / GRAIN, because one of several sums within that is followed.
     O(k min(2^k, GRAIN)) for k rates.
     """
-    if len(rates) > 1 and rates[-2] >= over:  # no two together are below
+    if len(rates) > 1 and rates[-2] >= over:  # all but the least are enough alone
         costs = [rate + value(rate - over) for rate in rates if rate >= over]
         return (costs.index(min(costs)),)
     best, chosen = float("inf"), tuple(range(len(rates)))

@@ -1,4 +1,4 @@
-"""The packing itself: settle what must move, then do without consumers where that pays."""
+"""The sticky algorithm: places what must move, then closes consumers where that pays."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,35 +9,35 @@ from typing import TypeVar
 
 from binwright.core.errors import PackingError
 from binwright.core.model import Assignment, Rates, Slot, TopicPartition
-from binwright.core.packing.capacity import Capacity, PerSlot
-from binwright.core.packing.inputs import check
-from binwright.core.packing.sticky.board import NOWHERE, Board, Costs
-from binwright.core.packing.sticky.chain import place
-from binwright.core.packing.sticky.close import save
-from binwright.core.packing.sticky.evict import relieve
-from binwright.core.packing.sticky.tidy import tidy
-from binwright.core.packing.sticky.value import Value
-from binwright.core.score import lower_bound_of
+from binwright.core.packing.capacity import Capacity, SlotCapacities
+from binwright.core.packing.inputs import check_inputs
+from binwright.core.packing.score import lower_bound_of
+from binwright.core.packing.sticky.close_consumer import close_consumers
+from binwright.core.packing.sticky.draft import NO_SLOT, Costs, Draft
+from binwright.core.packing.sticky.ejection_chain import place
+from binwright.core.packing.sticky.evict import evict
+from binwright.core.packing.sticky.room_value import RoomValue
+from binwright.core.packing.sticky.undo_moves import undo_moves
 
 T = TypeVar("T")
 
 PRICE = 2.0
-"""Beats the paper's four at 32 partitions, however fast rates change."""
-UNKNOWN = 0.05
-"""What a rate is taken to change by, in capacities, while nothing has been observed."""
-LEAST = 1e-3
-"""A standard deviation below this, in capacities, is taken for this; one above 1 for 1."""
+"""At 32 partitions this dominates the paper's four algorithms at any volatility of rates."""
+UNKNOWN_DEVIATION = 0.05
+"""The assumed standard deviation of a rate's change, in capacities, before one is observed."""
+LEAST_DEVIATION = 1e-3
+"""The bound below which a standard deviation is raised to it, in capacities; the upper one is 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sticky:
-    """Everybody stays, but for what must move and for what pays. See `docs/packing.md`.
+    """Moves only what must move, and what pays. See `docs/design/packing.md`.
 
-    Of all assignments it looks for the one of least price x consumers + V(room) + moved speed.
+    Searches for the assignment with the least price x consumers + V(room) + moved bytes/s.
 
     Args:
-        price: What one consumer less is worth, in capacities of moved speed per decision: a dial
-            from calm (0.4) to thrifty (10). > 0.
+        price: What a closed consumer is worth, in capacities of moved rate per decision, > 0: from
+            stable (0.4) to cost-saving (10).
 
     Raises:
         PackingError: The price is out of range.
@@ -46,7 +46,7 @@ class Sticky:
     price: float = PRICE
 
     def __post_init__(self) -> None:
-        """Refuse a price that is none."""
+        """Validate the price."""
         if not (isfinite(self.price) and self.price > 0):
             raise PackingError(f"a consumer's price must be finite and > 0, got {self.price}")
 
@@ -56,79 +56,79 @@ class Sticky:
         capacity: Capacity,
         current: Assignment,
         *,
-        change: float | None = None,
+        rate_variance: float | None = None,
     ) -> dict[TopicPartition, Slot]:
         """Return the new owner of each of n partitions. See `catalogue.Packing`; O(n log n)."""
-        capacities = check(rates, capacity)
-        costs = self.costs(rates, capacities, change)
+        capacities = check_inputs(rates, capacity)
+        costs = self.costs(rates, capacities, rate_variance)
         names = sorted(rates)
         speeds = _in_order(names, rates, 0.0)
-        homes = _in_order(names, current, NOWHERE)
-        board = Board(
+        homes = _in_order(names, current, NO_SLOT)
+        draft = Draft(
             list(compress(speeds, speeds)), list(compress(homes, speeds)), capacities, costs
         )
-        solve(board)
-        busy, idle = iter(board.at), iter(_accommodate(homes, speeds, board))
+        solve(draft)
+        busy, idle = iter(draft.owners), iter(_idle_owners(homes, speeds, draft))
         owners = [next(busy if speed else idle) for speed in speeds]
         return dict(zip(names, owners, strict=True))
 
-    def costs(self, rates: Rates, capacities: PerSlot, change: float | None) -> Costs:
-        """Return what plans are judged by; arguments as of `catalogue.Packing`, and checked.
+    def costs(self, rates: Rates, capacities: SlotCapacities, rate_variance: float | None) -> Costs:
+        """Return the costs of an assignment; valid arguments, as of `catalogue.Packing`.
 
         Raises:
-            PackingError: The change is out of range.
+            PackingError: The variance is out of range.
         """
         unit = capacities.default
-        if change is None:
-            change = (UNKNOWN * unit) ** 2
-        if not (isfinite(change) and change >= 0):
-            raise PackingError(f"a mean squared change must be finite and >= 0, got {change}")
-        # A consumer's load changes by as much as all its partitions together.
-        together = len(rates) / max(1.0, fsum(rates.values()) / unit)
-        deviation = min(max(sqrt(change * together), LEAST * unit), unit)
-        return Costs(self.price * unit, Value.of(deviation, unit))
+        if rate_variance is None:
+            rate_variance = (UNKNOWN_DEVIATION * unit) ** 2
+        if not (isfinite(rate_variance) and rate_variance >= 0):
+            raise PackingError(f"a variance of rates must be finite and >= 0, got {rate_variance}")
+        # The variance of a consumer's load is the sum of its partitions' variances.
+        per_consumer = len(rates) / max(1.0, fsum(rates.values()) / unit)
+        deviation = min(max(sqrt(rate_variance * per_consumer), LEAST_DEVIATION * unit), unit)
+        return Costs(self.price * unit, RoomValue.for_deviation(deviation, unit))
 
 
-def solve(board: Board) -> None:
-    """Give every partition of the board a consumer."""
-    value = board.costs.value
-    # Where a consumer is dearer than all its room, whoever has room for a partition is cheaper.
-    dear = value(0.0) < board.costs.price
-    for number in relieve(board):
-        if dear and board.settle(number, value.enough):
+def solve(draft: Draft) -> None:
+    """Give every partition of the draft a consumer."""
+    value = draft.costs.value
+    # If a consumer costs more than all its room is worth, any consumer with room is cheaper.
+    expensive = value(0.0) < draft.costs.price
+    for number in evict(draft):
+        if expensive and draft.assign_elsewhere(number, value.ample_room):
             continue
-        if place(board, number, _alone(board, number)) is None:
-            board.open(number)
-    unit = board.capacities.largest
-    least = lower_bound_of(sorted([rate / unit for rate in board.rates]))
-    save(board, board.consumers - least)
-    tidy(board)
+        if place(draft, number, _alone(draft, number)) is None:
+            draft.open(number)
+    unit = draft.capacities.largest
+    least = lower_bound_of(sorted([rate / unit for rate in draft.rates]))
+    close_consumers(draft, draft.consumers - least)
+    undo_moves(draft)
 
 
 def _in_order(names: list[TopicPartition], known: Mapping[TopicPartition, T], other: T) -> list[T]:
-    """Return what is known of each name, or else `other`."""
-    # Mostly they are in order already; comparing costs less than a million look-ups.
+    """Return the value of each name, or `other` if it has none."""
+    # The keys are usually in this order already; comparing is faster than a million look-ups.
     if len(known) == len(names) and list(known) == names:
         return list(known.values())
     return [known.get(name, other) for name in names]
 
 
-def _alone(board: Board, number: int) -> float:
-    """Return what a consumer of its own costs a partition that nobody holds."""
-    rate, costs = board.rates[number], board.costs
-    own = 0.0 if board.homes[number] == NOWHERE else rate
-    return costs.price + costs.value(max(0.0, board.capacities.default - rate)) + own
+def _alone(draft: Draft, number: int) -> float:
+    """Return the cost, bytes/s, of a new consumer for an unassigned partition alone."""
+    rate, costs = draft.rates[number], draft.costs
+    own = 0.0 if draft.homes[number] == NO_SLOT else rate
+    return costs.price + costs.value(max(0.0, draft.capacities.default - rate)) + own
 
 
-def _accommodate(homes: Sequence[Slot], speeds: Sequence[float], board: Board) -> list[Slot]:
-    """Give partitions without load a consumer: at home if anybody is, else where others are."""
+def _idle_owners(homes: Sequence[Slot], speeds: Sequence[float], draft: Draft) -> list[Slot]:
+    """Return the owners of partitions without load: their home if it is open, else another one."""
     idle = [home for home, speed in zip(homes, speeds, strict=True) if not speed]
-    there = {home for home in idle if home in board.offered and board.holds(home)}
-    present = (slot for slot in board.slots if slot in board.offered and board.holds(slot))
-    common = next(present, NOWHERE)
-    if common == NOWHERE:
-        # The home of most, that nobody moves who need not; else the lowest that is free.
-        most = Counter(home for home in idle if home != NOWHERE and not board.holds(home))
-        common = min(most, key=lambda s: (-most[s], s)) if most else board.free(0.0)
-        there = {common}
-    return [home if home in there else common for home in idle]
+    open_homes = {home for home in idle if home in draft.offered and draft.holds(home)}
+    open_slots = (slot for slot in draft.slots if slot in draft.offered and draft.holds(slot))
+    common = next(open_slots, NO_SLOT)
+    if common == NO_SLOT:
+        # The home of most of them, so that the fewest move; else the lowest free slot.
+        most = Counter(home for home in idle if home != NO_SLOT and not draft.holds(home))
+        common = min(most, key=lambda s: (-most[s], s)) if most else draft.free(0.0)
+        open_homes = {common}
+    return [home if home in open_homes else common for home in idle]

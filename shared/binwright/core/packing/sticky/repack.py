@@ -1,82 +1,82 @@
-"""When no consumer can be emptied: pack one anew together with the roomiest others."""
+"""Closes a consumer that cannot be emptied alone, by repacking it with those of most room."""
 
 from bisect import bisect_left, insort
 
 from binwright.core.model import Slot
-from binwright.core.packing.sticky.board import NOWHERE, Board
+from binwright.core.packing.sticky.draft import NO_SLOT, Draft
 
 FIRST = 4
-"""So many others are taken in at first."""
+"""How many other consumers the group has at first."""
 GROWTH = 1.5
-"""By how much the group grows when it does not fit into one consumer less."""
+"""The factor by which the group grows when its partitions do not fit without the consumer."""
 
 
 class Effort:
-    """How much may still be tried."""
+    """A budget of partitions to repack."""
 
     def __init__(self, left: int) -> None:
         self.left = left
 
-    def spend(self, much: int) -> bool:
-        """Whether there is still that much; then it is spent."""
-        if much > self.left:
+    def spend(self, amount: int) -> bool:
+        """Subtract `amount` if that much is left; whether it was."""
+        if amount > self.left:
             return False
-        self.left -= much
+        self.left -= amount
         return True
 
 
-def widen(board: Board, slot: Slot, effort: Effort) -> dict[int, Slot] | None:
-    """Take in ever more of the roomiest until they carry everything without this consumer.
+def repack(draft: Draft, slot: Slot, effort: Effort) -> dict[int, Slot] | None:
+    """Repack a growing group of consumers until it carries everything without this one.
 
-    With all of them this is best fit decreasing, which few packings beat.
+    With all consumers in the group this is best fit decreasing.
 
     Returns:
-        Where every partition of the group goes, or None if even all are too few.
+        Partition -> consumer for the whole group; None if no group fits.
     """
-    lacking = board.capacities.of(slot) - board.room[slot]
+    lacking = draft.capacities.for_slot(slot) - draft.room[slot]
     group: list[Slot] = []
-    numbers = list(board.held(slot))
+    numbers = list(draft.held(slot))
     size = FIRST
-    for room, other in board.offers.descending():
+    for room, other in draft.offers.descending():
         if other == slot:
             continue
         group.append(other)
-        numbers += board.held(other)
+        numbers += draft.held(other)
         lacking -= room
         if len(group) >= size and lacking <= 0:
             if not effort.spend(len(numbers)):
                 return None
-            if (found := Loyal(board, group, numbers).pack(lazy=False)) is not None:
+            if (found := HomeFirst(draft, group, numbers).pack(lazy=False)) is not None:
                 return found
             size = max(size + 1, int(size * GROWTH))
     if lacking > 0 or not effort.spend(len(numbers)):
         return None
-    return Loyal(board, group, numbers).pack(lazy=True)
+    return HomeFirst(draft, group, numbers).pack(lazy=True)
 
 
-class Loyal:
-    """Best fit decreasing in which a partition goes home first, if it fits there.
+class HomeFirst:
+    """Best fit decreasing that puts a partition into its home first, if it fits there.
 
-    Lazy: a consumer counts only once a partition that fits nowhere else opened it, its own if it
-    can. That packs tighter, and moves more.
+    Lazy: a consumer is opened only for a partition that fits into no open one, preferably its home.
+    That packs tighter and moves more.
     """
 
-    def __init__(self, board: Board, group: list[Slot], numbers: list[int]) -> None:
+    def __init__(self, draft: Draft, group: list[Slot], numbers: list[int]) -> None:
         """Prepare to pack partitions, by number, into a group of consumers."""
-        self._board, self._group, self._numbers = board, group, numbers
+        self._draft, self._group, self._numbers = draft, group, numbers
 
     def pack(self, *, lazy: bool) -> dict[int, Slot] | None:
-        """Return where each partition goes, or None if they do not fit."""
+        """Return partition -> consumer; None if they do not fit."""
         self._room: dict[Slot, float] = {
-            other: self._board.capacities.of(other) for other in self._group
+            other: self._draft.capacities.for_slot(other) for other in self._group
         }
         self._closed = dict.fromkeys(reversed(self._group)) if lazy else {}
-        # Effort keeps groups small: a plain list is the fastest there is.
+        # `Effort` keeps groups small, for which a plain list is fastest.
         open_ = () if lazy else self._room.items()
         offers = self._offers = sorted((room, slot) for slot, room in open_)
         target: dict[int, Slot] = {}
-        for number in self._board.biggest_first(self._numbers):
-            rate = self._board.rates[number]
+        for number in self._draft.biggest_first(self._numbers):
+            rate = self._draft.rates[number]
             if (slot := self._host(number, rate)) is None:
                 return None
             room = self._room[slot]
@@ -87,10 +87,10 @@ class Loyal:
         return target
 
     def _host(self, number: int, rate: float) -> Slot | None:
-        home = self._board.homes[number]
+        home = self._draft.homes[number]
         if home not in self._closed and self._room.get(home, -1.0) >= rate:
             return home
-        if (least := bisect_left(self._offers, (rate, NOWHERE))) < len(self._offers):
+        if (least := bisect_left(self._offers, (rate, NO_SLOT))) < len(self._offers):
             return self._offers[least][1]
         if not self._closed:
             return None

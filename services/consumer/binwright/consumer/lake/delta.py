@@ -1,0 +1,220 @@
+"""SQL and writes for one Delta table over a Spark Connect session. All calls block.
+
+A write has an app id and a version; Delta skips it unless the version is higher than the last one
+of that app id. A skipped write reports success, too: only the session's last commit shows it.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql.connect.dataframe import DataFrame
+from pyspark.sql.connect.session import SparkSession
+
+from binwright.consumer.lake.faults import CONFLICTS, NOT_EMPTY, mentions, reported_by_server
+from binwright.consumer.staging.rows import COLUMNS
+from binwright.core.errors import TableRefused
+from binwright.core.ports.lake import Commit, Compaction, History, Table, TableFiles
+
+LAST_COMMIT = "spark.databricks.delta.lastCommitVersionInSession"
+"""Of the session, not of a table: if unset before a write, it is that write's version or unset."""
+
+DDL = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+PROPERTIES = {
+    "delta.dataSkippingNumIndexedCols": "4",  # keys, values and headers need no statistics
+    # A checkpoint costs the CPU of a commit; each commit since the last one adds 1 to 2 ms.
+    "delta.checkpointInterval": "50",
+    # The log lists files removed by compaction for so long: 32 us per file and commit.
+    "delta.deletedFileRetentionDuration": "interval 6 hours",
+    "delta.logRetentionDuration": "interval 2 days",  # a claim reads back to the last full stamp
+}
+GROUP, CLUSTER = "binwright.group", "binwright.cluster"
+TRANSACTION_RETENTION = "delta.setTransactionRetentionDuration"
+_DEFAULT_TRANSACTION_RETENTION = (
+    "spark.databricks.delta.properties.defaults.setTransactionRetentionDuration"
+)
+CREATION_S = 10.0  # another process may take so long to create the table
+CREATION_PAUSE_S = 0.2
+
+
+# --- open --------------------------------------------------------------------------------------
+
+
+def ensure(spark: SparkSession, path: str, table: Table) -> None:
+    """Create the table if it is missing; raise `TableRefused` if this group may not write it."""
+    try:
+        check_columns(spark, path)
+    except PySparkException as exc:
+        if not reported_by_server(exc):
+            raise
+        create(spark, path, table)
+        check_columns(spark, path)
+    check_transaction_retention(spark, path)
+    check_owner(spark, path, table)
+
+
+def create(spark: SparkSession, path: str, table: Table) -> None:
+    """Create the table if it is missing; another process may be creating it, too."""
+    execute_with_retries(
+        spark,
+        f"CREATE TABLE IF NOT EXISTS {quoted(path)} ({DDL}) USING delta "
+        f"COMMENT 'Records of the Kafka topic {table.topic}, landed by binwright' "
+        f"TBLPROPERTIES ({_property_list({**PROPERTIES, **_owner(table)})})",
+    )
+
+
+def execute_with_retries(spark: SparkSession, statement: str) -> None:
+    """Execute a statement; retry for `CREATION_S` seconds after conflicts with other commits."""
+    deadline = time.monotonic() + CREATION_S
+    while True:
+        try:
+            spark.sql(statement).collect()
+        except Exception as exc:
+            if not mentions(exc, *CONFLICTS, NOT_EMPTY) or time.monotonic() > deadline:
+                raise
+            time.sleep(CREATION_PAUSE_S)
+        else:
+            return
+
+
+def check_columns(spark: SparkSession, path: str) -> None:
+    """Raise `TableRefused` unless the table takes our rows; it may have more, nullable columns."""
+    found = {field.name: field for field in spark.table(quoted(path)).schema.fields}
+    faults = [
+        f"{name} {kind} (there: {found[name].dataType.simpleString() if name in found else 'none'})"
+        for name, kind in COLUMNS.items()
+        if name not in found or found[name].dataType.simpleString() != kind
+    ]
+    faults += [
+        f"{name} may not be NOT NULL: we have nothing to put there"
+        for name, field in found.items()
+        if name not in COLUMNS and not field.nullable
+    ]
+    if faults:
+        raise TableRefused(
+            f"the table at {path} has other columns than ours: {'; '.join(faults)}. Move it away, "
+            "or set another lake.path"
+        )
+
+
+def check_transaction_retention(spark: SparkSession, path: str) -> None:
+    """Raise `TableRefused` if Delta would delete the versions of the table's writers (†)."""
+    where = [
+        f"the property {TRANSACTION_RETENTION} of the table at {path} ({retention}): unset it by "
+        f"ALTER TABLE {quoted(path)} UNSET TBLPROPERTIES ('{TRANSACTION_RETENTION}')"
+        for retention in [properties(spark, path).get(TRANSACTION_RETENTION)]
+        if retention is not None
+    ] + [
+        f"Spark's setting {_DEFAULT_TRANSACTION_RETENTION} ({retention}): remove it"
+        for retention in [spark.conf.get(_DEFAULT_TRANSACTION_RETENTION, None)]
+        if retention is not None
+    ]
+    if where:
+        raise TableRefused(
+            "Delta must not forget which commits of a writer it has seen: rows could land twice. "
+            f"The retention is set by {'; and by '.join(where)}"
+        )
+
+
+def check_owner(spark: SparkSession, path: str, table: Table) -> None:
+    """Own a table that has no owner; raise `TableRefused` if another group owns it."""
+    found = properties(spark, path)
+    if GROUP not in found and CLUSTER not in found:  # landed by version 0.1
+        execute_with_retries(
+            spark, f"ALTER TABLE {quoted(path)} SET TBLPROPERTIES ({_property_list(_owner(table))})"
+        )
+        found = properties(spark, path)
+    owner = (found.get(GROUP), found.get(CLUSTER))
+    if owner != (table.group, table.cluster):
+        raise TableRefused(
+            f"the table at {path} belongs to group {owner[0]} of Kafka cluster {owner[1]}; this is "
+            f"group {table.group} of cluster {table.cluster}. Two groups would land every row "
+            f"twice: set another lake.path, or change the table's properties {GROUP} and {CLUSTER} "
+            "if the other one is no more"
+        )
+
+
+def properties(spark: SparkSession, path: str) -> Mapping[str, str]:
+    """Return the table's properties."""
+    rows = spark.sql(f"SHOW TBLPROPERTIES {quoted(path)}").collect()
+    return {row[0]: row[1] for row in rows}
+
+
+def _owner(table: Table) -> Mapping[str, str]:
+    return {GROUP: table.group, CLUSTER: table.cluster}
+
+
+def _property_list(given: Mapping[str, str]) -> str:
+    return ", ".join(f"'{key}' = '{_escaped(value)}'" for key, value in given.items())
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("'", "\\'")
+
+
+# --- write and read ----------------------------------------------------------------------------
+
+
+def append(
+    frame: Callable[[SparkSession], DataFrame],
+    path: str,
+    app: str,
+    version: int,
+    stamp: str | None,
+) -> Callable[[SparkSession], int | None]:
+    """Return a function that appends and returns the new version, None if Delta skipped it."""
+
+    def work(spark: SparkSession) -> int | None:
+        spark.conf.unset(LAST_COMMIT)
+        # Not by `save`: if the table was deleted, it would create another one.
+        writer = frame(spark).writeTo(quoted(path))
+        writer = writer.option("txnAppId", app).option("txnVersion", str(version))
+        if stamp is not None:
+            writer = writer.option("userMetadata", stamp)
+        writer.append()
+        committed = spark.conf.get(LAST_COMMIT, None)
+        return None if committed is None else int(committed)
+
+    return work
+
+
+def history(spark: SparkSession, path: str, limit: int) -> History:
+    """Return the newest `limit` versions, newest first."""
+    rows = spark.sql(f"DESCRIBE HISTORY {quoted(path)} LIMIT {int(limit)}")
+    found = [Commit(*row) for row in rows.select("version", "userMetadata").collect()]
+    return History(found, complete=len(found) < limit or found[-1].version == 0)
+
+
+def highest_offsets(spark: SparkSession, path: str) -> dict[int, int]:
+    """Return the highest offset of each partition that has rows."""
+    query = f"SELECT partition, max(offset) FROM {quoted(path)} GROUP BY partition"  # noqa: S608
+    return dict(map(tuple, spark.sql(query).collect()))
+
+
+# --- maintenance -------------------------------------------------------------------------------
+
+
+def files(spark: SparkSession, path: str) -> TableFiles:
+    """Return the number of the table's files and their size in bytes."""
+    detail = spark.sql(f"DESCRIBE DETAIL {quoted(path)}").select("numFiles", "sizeInBytes")
+    count, size = detail.collect()[0]
+    return TableFiles(count, size)
+
+
+def compact(spark: SparkSession, path: str) -> Compaction:
+    """Merge small files; the session's settings say which files are small."""
+    found: Any = spark.sql(f"OPTIMIZE {quoted(path)}").select(
+        "metrics.numFilesRemoved", "metrics.numFilesAdded"
+    )
+    return Compaction(*found.collect()[0])
+
+
+def vacuum(spark: SparkSession, path: str, retain_s: float) -> None:
+    """Delete files that no version of the last `retain_s` seconds refers to."""
+    spark.sql(f"VACUUM {quoted(path)} RETAIN {retain_s / 3600:f} HOURS").collect()
+
+
+def quoted(path: str) -> str:
+    """Return a table's path as SQL names it."""
+    return f"delta.`{path.replace('`', '``')}`"

@@ -1,0 +1,143 @@
+"""Translates failed Spark calls into our errors: which call is retried, which needs a person.
+
+Over Connect many errors arrive as `UnknownException`; the name in their text identifies them.
+"""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException
+from pyspark.errors.exceptions.connect import SparkConnectGrpcException
+
+from binwright.core.errors import (
+    BinwrightError,
+    LakeUnavailable,
+    StagedUnreadable,
+    TableRefused,
+    WriteConflict,
+    WriteUnclear,
+)
+
+CONFLICTS = (
+    "DELTA_CONCURRENT_",
+    "DELTA_METADATA_CHANGED",
+    "DELTA_PROTOCOL_CHANGED",
+    "DELTA_MAX_COMMIT_RETRIES_EXCEEDED",
+    "ConcurrentTransactionException",
+)
+"""Another commit came between: a retry under the same version is safe."""
+
+NOT_EMPTY = "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION"
+"""Raised where other files are, or where another process is creating the table."""
+
+FORBIDDEN = (
+    "DELTA_CANNOT_CREATE_LOG_PATH",
+    "AccessControlException",
+    "AccessDeniedException",
+    "Permission denied",
+    "No FileSystem for scheme",
+    "FileSystem not found",
+    "Read-only file system",
+)
+"""No table can be created at this path, and a retry does not help."""
+
+POST_COMMIT = ("DELTA_POST_COMMIT_HOOK_FAILED",)
+"""The commit is in the table; work behind it failed."""
+
+VIOLATIONS = (
+    "DELTA_VIOLATE_CONSTRAINT",
+    "DELTA_NOT_NULL_CONSTRAINT_VIOLATED",
+    "DELTA_EXCEED_CHAR_VARCHAR_LIMIT",
+)
+"""The table rejects the rows: detected while they are written, before the commit."""
+
+UNREADABLE = (
+    "PATH_NOT_FOUND",
+    "FAILED_READ_FILE",
+    "CANNOT_READ_FILE_FOOTER",
+    "is not a Parquet file",
+    "FileNotFoundException",
+)
+"""A file could not be read; its name decides, since Delta reads its own log after a commit."""
+
+_REJECTED = (AnalysisException, ParseException)
+_PERMANENT = (*_REJECTED, IllegalArgumentException)
+
+
+def mentions(exc: BaseException, *known: str) -> bool:
+    """Return whether the error's text has one of these names."""
+    text = str(exc)
+    return any(name in text for name in known)
+
+
+def reported_by_server(exc: BaseException) -> bool:
+    """Return whether the server itself reported the error, so that its session still works."""
+    if not isinstance(exc, SparkConnectGrpcException):  # pyspark's own errors have names, too
+        return False
+    condition = exc.getCondition() or ""
+    return bool(condition) and not condition.startswith(("INVALID_HANDLE", "OPERATION_"))
+
+
+@dataclass(frozen=True, slots=True)
+class LakeErrors:
+    """Translates the errors of one table: its path, and the server that was called."""
+
+    path: str
+    spark: str
+
+    def write_error(self, exc: Exception, files: Collection[str] = ()) -> BinwrightError:
+        """Return our error for a failed append of these staged files.
+
+        Only errors that cannot occur after the commit prove that nothing was committed (†). A full
+        disk, a lost connection or a lost permission can occur after it, and can be temporary.
+        """
+        if mentions(exc, *CONFLICTS):
+            return WriteConflict(f"{self.path}: {_line(exc)}")
+        if reported_by_server(exc) and not mentions(exc, *POST_COMMIT):
+            if mentions(exc, *UNREADABLE) and (found := [f for f in files if mentions(exc, f)]):
+                return StagedUnreadable(f"{self.path}: {_line(exc)}", found)
+            if isinstance(exc, _REJECTED) or mentions(exc, *VIOLATIONS):
+                return TableRefused(f"{self.path} does not take these rows: {_line(exc)}")
+        return WriteUnclear(f"{self.path}: {self._reason(exc)}")
+
+    def read_error(self, exc: Exception) -> BinwrightError:
+        """Return our error for a failed read."""
+        if isinstance(exc, _PERMANENT) and reported_by_server(exc):
+            return TableRefused(
+                f"{self.path} is not a table of ours: {_line(exc)}. Move what is there away, or "
+                "set another lake.path"
+            )
+        return LakeUnavailable(f"{self.path}: {self._reason(exc)}")
+
+    def open_error(self, exc: Exception) -> BinwrightError:
+        """Return our error for a table that could not be opened or created."""
+        if mentions(exc, *FORBIDDEN):
+            return TableRefused(
+                f"no table can be made at {self.path}: {_line(exc)}. lake.path must be a "
+                f"directory or object-store prefix that the Spark server ({self.spark}) itself "
+                "can reach and write"
+            )
+        return self.read_error(exc)
+
+    def _reason(self, exc: Exception) -> str:
+        if (
+            isinstance(exc, SparkConnectGrpcException)
+            and exc.getGrpcStatusCode().name == "UNAVAILABLE"
+        ):
+            return (
+                f"Spark at {self.spark} does not answer ({_line(exc)}). Check that a Spark Connect "
+                "server runs, that lake.spark names it, and that its port can be reached from here"
+            )
+        return f"{_line(exc)} (Spark at {self.spark})"
+
+
+def _line(exc: Exception) -> str:
+    """Return the error in one line, with Java's innermost cause."""
+    text = str(exc)
+    details = re.search(r'details = "(.*)"', text)  # a field of gRPC's longer text
+    line = (details[1] if details else text.partition("\n")[0]).rstrip(";. ")
+    causes: list[str] = re.findall(r"^Caused by: (.*)", text, re.MULTILINE)
+    if causes and causes[-1] not in line:
+        line += f" (caused by {causes[-1].rstrip('. ')})"
+    return line or type(exc).__name__

@@ -1,0 +1,236 @@
+"""Implements the port `Lake`: one Delta table per topic, at `<lake.path>/<topic>`."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self, TypeVar
+
+import structlog
+from pyspark.sql.connect.dataframe import DataFrame
+from pyspark.sql.connect.session import SparkSession
+
+from binwright.consumer.lake import delta
+from binwright.consumer.lake.faults import LakeErrors
+from binwright.consumer.lake.frames import empty_frame, frame_of, spark_path
+from binwright.consumer.lake.log_trim import local_path, trim_log
+from binwright.consumer.lake.session import ReconnectingSession
+from binwright.core.errors import BinwrightError, WriteUnclear
+from binwright.core.ports.lake import Batch, Compaction, History, Table, TableFiles
+from binwright.runtime.settings import LakeSettings
+from binwright.runtime.spark_url import redacted_url
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+READ_TIMEOUT_S = 120.0
+SCAN_TIMEOUT_S = 1800.0
+LONGEST_WRITE = 16  # times the limit of a first attempt
+MAINTENANCE_TIMEOUT_S = 4 * 3600.0
+
+
+class SparkLake:
+    """A `Lake`. Connects at its first call, and again after a failure.
+
+    Each table has its own session; maintenance has one more per server. No wait is unlimited: a
+    write that overruns `write_timeout_s` is unclear, and has twice the time when it is sent again;
+    a read that overruns `read_timeout_s` has failed. Either is abandoned, and the next call has a
+    new session.
+    """
+
+    def __init__(
+        self,
+        lake: LakeSettings,
+        staged: str,
+        write_timeout_s: float,
+        *,
+        read_timeout_s: float = READ_TIMEOUT_S,
+    ) -> None:
+        """Use the servers of `lake`.
+
+        Args:
+            lake: The tables' path, the servers that write them, and the sizes of compacted files.
+            staged: The location of staged files: one directory per topic.
+            write_timeout_s: The limit of a first attempt to write, seconds.
+            read_timeout_s: The limit of a read, seconds.
+        """
+        self._lake, self._path = lake, lake.path.rstrip("/")
+        self._staged = spark_path(staged).rstrip("/")
+        self._write_timeout_s, self._read_timeout_s = write_timeout_s, read_timeout_s
+        self._limits_s: dict[str, float] = {}  # write limits of tables that overran the last one
+        self._sessions: dict[str, ReconnectingSession] = {}
+        self._maintenance_sessions: dict[str, ReconnectingSession] = {}  # by server
+
+    async def __aenter__(self) -> Self:
+        """Return self; the first call connects."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """End the sessions; takes 15 s at most if a server does not answer."""
+        sessions = [*self._sessions.values(), *self._maintenance_sessions.values()]
+        await asyncio.gather(*(session.close() for session in sessions))
+
+    # --- the port --------------------------------------------------------------------------------
+
+    async def open(self, table: Table) -> None:
+        """Create the topic's table if it is missing; see `Lake.open`."""
+        access = self._access(table.topic)
+        await access.run(
+            self._session(table.topic),
+            lambda spark: delta.ensure(spark, access.path, table),
+            self._read_timeout_s,
+            access.errors.open_error,
+        )
+
+    async def claim(self, topic: str, app: str, version: int, stamp: str | None) -> int | None:
+        """Append nothing under (`app`, `version`); see `Lake.claim`."""
+        return await self._write(
+            topic, frame=empty_frame, app=app, version=version, stamp=stamp, files=()
+        )
+
+    async def append(
+        self, topic: str, batch: Batch, app: str, version: int, stamp: str
+    ) -> int | None:
+        """Append the batch's rows in one commit; see `Lake.append`."""
+        frame = frame_of(batch, f"{self._staged}/{topic}")
+        return await self._write(
+            topic, frame=frame, app=app, version=version, stamp=stamp, files=batch.files
+        )
+
+    async def history(self, topic: str, limit: int) -> History:
+        """Return the newest commits; see `Lake.history`."""
+        access = self._access(topic)
+        return await self._read(topic, lambda spark: delta.history(spark, access.path, limit))
+
+    async def highest_offsets(self, topic: str) -> Mapping[int, int]:
+        """Return the highest landed offset of each partition: a scan, on a session of its own."""
+        access, session = self._access(topic), self._new_session(self._lake.server(topic))
+        try:
+            return await access.run(
+                session,
+                lambda spark: delta.highest_offsets(spark, access.path),
+                SCAN_TIMEOUT_S,
+                access.errors.read_error,
+            )
+        finally:
+            await session.reset()
+
+    async def files(self, topic: str) -> TableFiles:
+        """Return the number and size of the table's files; see `Lake.files`."""
+        access = self._access(topic)
+        return await self._maintain(topic, lambda spark: delta.files(spark, access.path))
+
+    async def compact(self, topic: str) -> Compaction:
+        """Merge small files; see `Lake.compact`. On a local disk, trim the table's log, too."""
+        access = self._access(topic)
+        done = await self._maintain(topic, lambda spark: delta.compact(spark, access.path))
+        await self._trim_log(topic)
+        return done
+
+    async def vacuum(self, topic: str) -> None:
+        """Delete unreferenced files; see `Lake.vacuum`."""
+        access, retain_s = self._access(topic), self._lake.vacuum_retention_s
+        await self._maintain(topic, lambda spark: delta.vacuum(spark, access.path, retain_s))
+
+    async def release(self, topic: str) -> None:
+        """End the table's session."""
+        if (session := self._sessions.pop(topic, None)) is not None:
+            await session.reset()
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    async def _write(  # noqa: PLR0913 - the parts of a commit
+        self,
+        topic: str,
+        *,
+        frame: Callable[[SparkSession], DataFrame],
+        app: str,
+        version: int,
+        stamp: str | None,
+        files: Sequence[str],
+    ) -> int | None:
+        access, began = self._access(topic), time.monotonic()
+        limit_s = self._limits_s.get(topic, self._write_timeout_s)
+        try:
+            committed = await access.run(
+                self._session(topic),
+                delta.append(frame, access.path, app, version, stamp),
+                limit_s,
+                lambda exc: access.errors.write_error(exc, files),
+            )
+        except WriteUnclear as exc:
+            if isinstance(exc.__cause__, TimeoutError):
+                # The server ends an abandoned write: with the same limit no attempt would succeed.
+                self._limits_s[topic] = min(2 * limit_s, LONGEST_WRITE * self._write_timeout_s)
+            raise
+        self._limits_s.pop(topic, None)
+        took_ms = round((time.monotonic() - began) * 1000)
+        log.debug("write.ended", table=topic, app=app, committed=committed, took_ms=took_ms)
+        return committed
+
+    async def _read(self, topic: str, work: Callable[[SparkSession], T]) -> T:
+        access, session = self._access(topic), self._session(topic)
+        return await access.run(session, work, self._read_timeout_s, access.errors.read_error)
+
+    async def _maintain(self, topic: str, work: Callable[[SparkSession], T]) -> T:
+        access, server = self._access(topic), self._lake.server(topic)
+        session = self._maintenance_sessions.setdefault(
+            server, self._new_session(server, self._conf())
+        )
+        return await access.run(session, work, MAINTENANCE_TIMEOUT_S, access.errors.read_error)
+
+    async def _trim_log(self, topic: str) -> None:
+        lake, keep = local_path(self._path), self._lake.log_commits
+        if lake is None or not keep:
+            return
+        try:
+            deleted = await asyncio.to_thread(trim_log, lake / topic, keep)
+        except OSError as exc:  # the disk may be mounted for Spark only
+            log.debug("log.trim_failed", table=topic, reason=str(exc))
+        else:
+            log.info("log.trimmed", table=topic, files=deleted)
+
+    def _conf(self) -> Mapping[str, str]:
+        return {
+            "spark.databricks.delta.optimize.minFileSize": str(self._lake.compact_below_bytes),
+            "spark.databricks.delta.optimize.maxFileSize": str(self._lake.target_file_bytes),
+            # Delta refuses to delete what is younger than the table's own retention, 7 days.
+            "spark.databricks.delta.retentionDurationCheck.enabled": "false",
+        }
+
+    def _session(self, topic: str) -> ReconnectingSession:
+        if topic not in self._sessions:
+            self._sessions[topic] = self._new_session(self._lake.server(topic))
+        return self._sessions[topic]
+
+    def _new_session(
+        self, server: str, conf: Mapping[str, str] | None = None
+    ) -> ReconnectingSession:
+        return ReconnectingSession(server, conf, self._lake.token_file)
+
+    def _access(self, topic: str) -> "_TableAccess":
+        path = f"{self._path}/{topic}"
+        return _TableAccess(path, LakeErrors(path, redacted_url(self._lake.server(topic))))
+
+
+@dataclass(frozen=True, slots=True)
+class _TableAccess:
+    """Calls about one table: its path, and the translation of its errors."""
+
+    path: str
+    errors: LakeErrors
+
+    async def run(
+        self,
+        session: ReconnectingSession,
+        work: Callable[[SparkSession], T],
+        limit_s: float,
+        translate: Callable[[Exception], BinwrightError],
+    ) -> T:
+        try:
+            return await session.run(work, limit_s)
+        except BinwrightError:
+            raise
+        except Exception as exc:
+            raise translate(exc) from exc

@@ -1,0 +1,98 @@
+"""Queries about data topics: partitions, leaders, topic ids, first and end offsets."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+
+from binwright.core.errors import BrokerUnavailable, TopicMissing
+from binwright.core.model import TopicPartition
+from binwright.kafka.client import EARLIEST, LATEST, NO_LEADER, ClusterClient
+
+ByLeader = Mapping[int, Mapping[str, Collection[int]]]
+"""Broker -> topic -> numbers of the partitions that it leads."""
+
+
+class DataTopics:
+    """Queries about topics. All raise `BrokerUnavailable`, and `TopicMissing` with the names."""
+
+    def __init__(self, cluster: ClusterClient) -> None:
+        self._cluster = cluster
+
+    async def existing(self, topics: Collection[str]) -> set[TopicPartition]:
+        """Return all partitions of these topics."""
+        leaders = await self._leaders(topics)
+        return {TopicPartition(t, number) for t, numbers in leaders.items() for number in numbers}
+
+    async def found(self, topics: Collection[str]) -> set[TopicPartition]:
+        """Return the partitions of those of these topics that exist and that this user may see."""
+        leaders = (await self._cluster.topics(topics)).leaders
+        return {TopicPartition(t, number) for t, numbers in leaders.items() for number in numbers}
+
+    async def topic_id(self, topic: str) -> str | None:
+        """Return the topic's id, as the leaders of its partitions know it.
+
+        Another broker may lag: it may return the id of a deleted topic while a leader serves the
+        records of its successor.
+        """
+        leaders = (await self._leaders([topic]))[topic]
+        alive = sorted(set(leaders.values()) - {NO_LEADER})
+        if not alive:
+            raise BrokerUnavailable(f"no partition of topic {topic} has a leader")
+        ids = await asyncio.gather(*(self._cluster.topic_id(topic, broker) for broker in alive))
+        if len(set(ids)) > 1:
+            raise BrokerUnavailable(f"leaders do not agree on the id of topic {topic}: {set(ids)}")
+        return ids[0]
+
+    async def broker(self, partitions: Collection[TopicPartition]) -> int:
+        """Return a leader of some partition of these topics, the one with the lowest id."""
+        leaders = await self._leaders({p.topic for p in partitions})
+        alive = {leader for some in leaders.values() for leader in some.values()} - {NO_LEADER}
+        if not alive:
+            raise BrokerUnavailable("no partition of these topics has a leader")
+        return min(alive)
+
+    async def bounds(
+        self, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, tuple[int, int]]:
+        """Return (first offset kept, end offset) of each partition."""
+        by_leader = await self._by_leader(partitions)
+        begins, ends = await asyncio.gather(
+            self._offsets(by_leader, EARLIEST), self._offsets(by_leader, LATEST)
+        )
+        if moved := [p for p in partitions if p not in begins or p not in ends]:
+            raise BrokerUnavailable(f"another broker leads now: {_joined(moved)}")
+        return {p: (begins[p], ends[p]) for p in partitions}
+
+    async def _offsets(self, by_leader: ByLeader, when: int) -> dict[TopicPartition, int]:
+        requests = [
+            self._cluster.offsets(broker, topics, when) for broker, topics in by_leader.items()
+        ]
+        replies = await asyncio.gather(*requests)
+        return {
+            TopicPartition(*where): offset for reply in replies for where, offset in reply.items()
+        }
+
+    async def _by_leader(self, partitions: Collection[TopicPartition]) -> ByLeader:
+        leaders = await self._leaders({p.topic for p in partitions})
+        if missing := [p for p in partitions if p.partition not in leaders[p.topic]]:
+            raise TopicMissing(f"no such partitions: {_joined(missing)}")
+        if leaderless := [p for p in partitions if leaders[p.topic][p.partition] == NO_LEADER]:
+            raise BrokerUnavailable(f"no broker leads {_joined(leaderless)}")
+        by_leader: defaultdict[int, defaultdict[str, set[int]]] = defaultdict(
+            lambda: defaultdict(set)
+        )
+        for topic, number in partitions:
+            by_leader[leaders[topic][number]][topic].add(number)
+        return by_leader
+
+    async def _leaders(self, topics: Collection[str]) -> Mapping[str, Mapping[int, int]]:
+        found = await self._cluster.topics(topics)
+        if found.errors:
+            raise BrokerUnavailable(f"Kafka does not describe some topics: {found.errors}")
+        if missing := sorted(set(topics) - set(found.leaders)):
+            raise TopicMissing(f"no such topics: {', '.join(missing)}")
+        return found.leaders
+
+
+def _joined(partitions: Collection[TopicPartition]) -> str:
+    return ", ".join(map(str, sorted(partitions)))

@@ -1,0 +1,109 @@
+"""Staged files in a directory or an object store: Parquet, whole and durable before announced.
+
+A local file is written under another name, flushed to disk and renamed; an object appears when its
+upload is complete. These calls block, so they run in threads of their own: storage that hangs
+blocks nothing else.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from binwright.core.errors import StagingUnavailable
+from binwright.core.model import TopicPartition
+from binwright.core.ports.kafka import Record
+
+if TYPE_CHECKING:
+    from binwright.consumer.staging.files import Files
+
+T = TypeVar("T")
+
+THREADS = 6
+_SECRET = re.compile(r"(?<=//)[^/@]*@|\?.*$")
+
+
+def redacted(url: str) -> str:
+    """Return the address without credentials, for logs and messages."""
+    return _SECRET.sub("", url)
+
+
+class FileStaging:
+    """A `Staging` at a path, a file://, s3:// (or s3a://), gs:// or abfss:// address.
+
+    Addresses may have the options of `pyarrow.fs.FileSystem.from_uri`, as in
+    `s3://bucket/prefix?region=eu-west-1&endpoint_override=http://minio:9000`. Credentials that the
+    address does not name come from the environment or the machine.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._threads = ThreadPoolExecutor(THREADS, "staging")
+        self._opening: asyncio.Future[Files] | None = None
+
+    async def __aenter__(self) -> Self:
+        """Begin to open the file system in the background: importing Arrow takes a while."""
+        self._open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """End the threads, without waiting for one that hangs."""
+        if self._opening is not None:
+            self._opening.cancel()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def __str__(self) -> str:
+        """Return the address without credentials."""
+        return redacted(self._url)
+
+    async def prepare(self) -> None:
+        """Check that the location is writable; see `Staging.prepare`."""
+        await self._run("be written", lambda files: files.prepare())
+
+    async def write(
+        self, topic: str, name: str, rows: Mapping[TopicPartition, Sequence[Record]]
+    ) -> int:
+        """Write a file whole and durably; see `Staging.write`."""
+        return await self._run(f"take {topic}/{name}", lambda files: files.write(topic, name, rows))
+
+    async def delete(self, topic: str, names: Collection[str]) -> None:
+        """Delete files; see `Staging.delete`."""
+        await self._run(f"delete files of {topic}", lambda files: files.delete(topic, names))
+
+    async def readable(self, topic: str, names: Collection[str]) -> Collection[str]:
+        """Return which of these files are whole and readable; see `Staging.readable`."""
+        return await self._run(f"read {topic}", lambda files: files.readable(topic, names))
+
+    async def existing(self, topic: str, names: Collection[str]) -> Collection[str]:
+        """Return which of these files exist; see `Staging.existing`."""
+        return await self._run(f"list {topic}", lambda files: files.existing(topic, names))
+
+    async def collect(self, topic: str, older_than_s: float) -> int:
+        """Delete the topic's old files; see `Staging.collect`."""
+        return await self._run(f"clean {topic}", lambda files: files.collect(topic, older_than_s))
+
+    async def _run(self, action: str, work: Callable[["Files"], T]) -> T:
+        try:
+            files = await self._open()
+            execute = asyncio.get_running_loop().run_in_executor
+            return await execute(self._threads, work, files)
+        except (OSError, ValueError, NotImplementedError) as exc:  # what Arrow raises
+            raise StagingUnavailable(
+                f"the staging location {self} cannot {action}: {type(exc).__name__}: {exc}. Check "
+                "staging.path, free space, and that this process may write there"
+            ) from exc
+
+    def _open(self) -> "asyncio.Future[Files]":
+        """Return the file system, opened once; open it again if that failed."""
+        opening = self._opening
+        if opening is None or (opening.done() and (opening.cancelled() or opening.exception())):
+            execute = asyncio.get_running_loop().run_in_executor
+            self._opening = opening = execute(self._threads, _open_files, self._url)
+        return opening
+
+
+def _open_files(url: str) -> "Files":
+    from binwright.consumer.staging.files import Files  # noqa: PLC0415 - Arrow takes a while, in a thread
+
+    return Files(url)

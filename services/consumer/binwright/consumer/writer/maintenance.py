@@ -1,0 +1,138 @@
+"""Table maintenance: compaction and vacuum by the table's writer, concurrent with its commits.
+
+A process runs one job at a time. A failed job is logged and retried later; it stops nothing else.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from contextlib import suppress
+from dataclasses import dataclass
+
+import structlog
+
+from binwright.core.errors import ExternalError
+from binwright.core.ports.lake import Lake
+
+log = structlog.get_logger()
+
+FIRST_VACUUM_S = 3600.0
+"""Seconds from a claim to the first vacuum, at most: tables move between consumers."""
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceConfig:
+    """When a table is compacted and vacuumed."""
+
+    compact_files: int = 0  # commits with rows (about one file each) per compaction; 0: never
+    vacuum_interval_s: float = 0.0  # 0: never
+    target_file_bytes: int = 128_000_000
+
+
+@dataclass(slots=True, eq=False)
+class _Table:
+    """The maintenance state of one table since it was claimed."""
+
+    topic: str
+    lake: Lake
+    vacuum_at: float
+    served_at: float  # start of its last job
+    small_files: int = 0  # since the last compaction
+    inspected: bool = False  # files of earlier writers are counted
+
+
+class TableMaintenance:
+    """Compacts and vacuums the tables that this process writes."""
+
+    def __init__(self, config: MaintenanceConfig) -> None:
+        self._config = config
+        self._tables: dict[str, _Table] = {}
+        self._changed = asyncio.Event()
+
+    def claimed(self, topic: str, lake: Lake) -> None:
+        """Record that this process writes the table from now on; its files are not counted yet."""
+        now = asyncio.get_running_loop().time()
+        vacuum_at = now + min(self._config.vacuum_interval_s, FIRST_VACUUM_S)
+        self._tables[topic] = _Table(topic, lake, vacuum_at, now)
+        self._changed.set()
+
+    def committed(self, topic: str) -> None:
+        """Record a commit with rows."""
+        if (table := self._tables.get(topic)) is not None:
+            table.small_files += 1
+            self._changed.set()
+
+    def released(self, topic: str) -> None:
+        """Record that this process no longer writes the table."""
+        self._tables.pop(topic, None)
+
+    async def run(self) -> None:
+        """Run due jobs, one after the other, until cancelled."""
+        while True:
+            self._changed.clear()
+            while (job := self._due()) is not None:
+                try:
+                    await job
+                except Exception:  # a bug: landing must go on
+                    log.exception("housekeeping.failed")
+            await self._idle()
+
+    def _due(self) -> Awaitable[None] | None:
+        """Return the next due job, None if none is; the table served longest ago comes first."""
+        now = asyncio.get_running_loop().time()
+        for table in sorted(self._tables.values(), key=lambda t: (t.served_at, t.topic)):
+            if self._config.compact_files and not table.inspected:
+                return self._inspect(table)
+            if 0 < self._config.compact_files <= table.small_files:
+                return self._compact(table)
+            if self._config.vacuum_interval_s and now >= table.vacuum_at:
+                return self._vacuum(table)
+        return None
+
+    async def _idle(self) -> None:
+        at = None
+        if self._config.vacuum_interval_s:
+            at = min((table.vacuum_at for table in self._tables.values()), default=None)
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(at):
+                await self._changed.wait()
+
+    # --- jobs ------------------------------------------------------------------------------------
+
+    async def _inspect(self, table: _Table) -> None:
+        """Count the small files that earlier writers left: those beyond what its bytes need."""
+        table.inspected = True
+        try:
+            files = await table.lake.files(table.topic)
+        except ExternalError as exc:
+            log.warning("housekeeping.inspect_failed", table=table.topic, reason=str(exc))
+            return
+        table.small_files += max(files.count - 1 - files.bytes // self._config.target_file_bytes, 0)
+
+    async def _compact(self, table: _Table) -> None:
+        """Merge small files; after a failure, retry `compact_files` commits later."""
+        began, table.small_files = self._start_job(table), 0
+        try:
+            done = await table.lake.compact(table.topic)
+        except ExternalError as exc:
+            log.warning("compaction.failed", table=table.topic, reason=str(exc))
+            return
+        took_s = round(asyncio.get_running_loop().time() - began, 1)
+        counts = {"files_before": done.removed, "files_after": done.added}
+        log.info("table.compacted", table=table.topic, **counts, took_s=took_s)
+
+    async def _vacuum(self, table: _Table) -> None:
+        """Delete unreferenced files; after a failure, retry one interval later."""
+        began = self._start_job(table)
+        table.vacuum_at = began + self._config.vacuum_interval_s
+        try:
+            await table.lake.vacuum(table.topic)
+        except ExternalError as exc:
+            log.warning("vacuum.failed", table=table.topic, reason=str(exc))
+            return
+        took_s = round(asyncio.get_running_loop().time() - began, 1)
+        log.info("table.vacuumed", table=table.topic, took_s=took_s)
+
+    @staticmethod
+    def _start_job(table: _Table) -> float:
+        table.served_at = asyncio.get_running_loop().time()
+        return table.served_at

@@ -1,1 +1,0 @@
-"""Containers of a Docker engine as consumers."""

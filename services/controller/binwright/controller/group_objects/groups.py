@@ -1,0 +1,294 @@
+"""Leads the groups of all ConsumerGroup objects: a `Controller` and a fleet for each object."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import structlog
+
+from binwright.controller.fleets.kubernetes.deployment import (
+    DeploymentSpec,
+    Owner,
+    Template,
+    check_template,
+)
+from binwright.controller.fleets.kubernetes.fleet import KubernetesFleet
+from binwright.controller.group_context import group_context
+from binwright.controller.group_objects.plan_events import observer
+from binwright.controller.group_objects.spec import (
+    API_VERSION,
+    KIND,
+    PLURAL,
+    environment,
+    group_name,
+    settings_of,
+)
+from binwright.controller.group_objects.status import (
+    Condition,
+    StatusWriter,
+    group_status,
+    health_condition,
+)
+from binwright.controller.kubernetes.api import NOT_FOUND, Obj, collection_path
+from binwright.controller.kubernetes.cluster import Cluster
+from binwright.controller.kubernetes.informer import Informer, key_of, name_of, namespace_of
+from binwright.controller.leader import Controller, LeadershipLost
+from binwright.controller.measurements import Measurements
+from binwright.core.errors import (
+    BinwrightError,
+    ClusterRefused,
+    ClusterUnavailable,
+    ExternalError,
+    UserError,
+)
+from binwright.core.ports.kafka import Bus
+from binwright.runtime.backoff import Backoff
+from binwright.runtime.metrics import Sample
+from binwright.runtime.run import background_tasks, must_not_end, root_cause
+from binwright.runtime.settings import Settings
+
+log = structlog.get_logger()
+
+ROOT = f"/apis/{API_VERSION}"
+RETRY_S, LONGEST_RETRY_S = 1.0, 60.0
+REFUSED_S = 30.0
+STATUS_S = 2.0
+GATHER_S = 0.1
+
+Key = tuple[str, str]
+"""Of an object: its namespace and name."""
+
+
+@dataclass
+class _Active:
+    """An object that is led, or refused."""
+
+    identity: tuple[int, str, Key]
+    task: "asyncio.Task[None]"
+
+
+@dataclass(frozen=True)
+class _View:
+    """One namespace, or all of them, with its ConsumerGroup objects."""
+
+    cluster: Cluster
+    objects: Informer
+
+
+@dataclass
+class Groups:
+    """All groups of some namespaces, led while this process is the leader."""
+
+    clusters: Sequence[Cluster]  # one for each namespace; a failing one delays no other
+    bus: Bus
+    measurements: Measurements
+    base: Settings
+    _active: dict[Key, _Active] = field(default_factory=dict)
+    _fleets: list[KubernetesFleet] = field(default_factory=list)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        """Create informers of the objects; `follow` reads them."""
+        self._views = [
+            _View(each, Informer(each.api, collection_path(ROOT, each.namespace, PLURAL)))
+            for each in self.clusters
+        ]
+        for view in self._views:
+            view.objects.add_handler(lambda _: self._changed.set())
+
+    async def follow(self) -> None:
+        """Watch the objects, for ever, also while another process leads."""
+        async with asyncio.TaskGroup() as tasks:
+            for view in self._views:
+                tasks.create_task(must_not_end(view.objects.run()))
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield the metrics of all fleets."""
+        for fleet in self._fleets:
+            yield from fleet.samples()
+
+    def is_active(self, namespace: str, name: str) -> bool:
+        """Whether an object is led, or refused."""
+        return (namespace, name) in self._active
+
+    async def lead(self) -> None:
+        """Lead the group of each object, for ever; until cancelled.
+
+        Raises:
+            ClusterUnavailable: The objects of no namespace could be listed.
+        """
+        await self._wait_for_lists()
+        self._active.clear()
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                self._changed.clear()
+                await self._start_and_stop(tasks)
+                await self._changed.wait()
+                await asyncio.sleep(GATHER_S)
+
+    async def _wait_for_lists(self) -> None:
+        """Wait until the objects are listed; those of a namespace that is late are added later."""
+        faults: list[ClusterUnavailable] = []
+        for view in self._views:
+            try:
+                await view.objects.ready(0.0 if faults else view.cluster.patience_s)
+            except ClusterUnavailable as exc:
+                log.warning("groups.unlisted", reason=str(exc))
+                faults.append(exc)
+        if len(faults) == len(self._views):
+            raise faults[0]
+
+    async def _start_and_stop(self, tasks: asyncio.TaskGroup) -> None:
+        present = {key_of(obj): (view.cluster, obj) for view in self._views for obj in view.objects}
+        first: dict[str, Key] = {}  # group -> the oldest object that names it
+        for _, obj in sorted(present.values(), key=_age):
+            first.setdefault(group_name(obj), key_of(obj))
+        for key, active in list(self._active.items()):
+            found = present.get(key)
+            if found is None or active.identity != _identity(found[1], first):
+                active.task.cancel()
+                await asyncio.gather(active.task, return_exceptions=True)
+                del self._active[key]
+                log.info("group.released", namespace=key[0], name=key[1], deleted=found is None)
+        for key, (cluster, obj) in present.items():
+            if key not in self._active and not obj["metadata"].get("deletionTimestamp"):
+                group = group_name(obj)
+                log.info("group.started", namespace=key[0], name=key[1], group=group)
+                owner = first[group]
+                work = self._run_group(cluster, obj) if owner == key else self._taken(obj, owner)
+                self._active[key] = _Active(_identity(obj, first), tasks.create_task(work))
+
+    def _found(self, owner: Owner) -> Obj | None:
+        """Return an object as last seen."""
+        found = (view.objects.get(owner.namespace, owner.name) for view in self._views)
+        return next((obj for obj in found if obj is not None), None)
+
+    def _writer(self, obj: Obj) -> StatusWriter:
+        path = f"{collection_path(ROOT, namespace_of(obj), PLURAL)}/{name_of(obj)}"
+        status: Obj = obj.get("status", {})
+        generation = obj["metadata"]["generation"]
+        return StatusWriter(self._shared.api, path, generation, status, status.get("lastPlan"))
+
+    @property
+    def _shared(self) -> Cluster:
+        """Return any of the clusters: they share the connection and the Events."""
+        return self.clusters[0]
+
+    async def _taken(self, obj: Obj, owner: Key) -> None:
+        # Topics, offsets and tables belong to Kafka and the lake, which have no namespaces.
+        text = (
+            f"group {group_name(obj)} belongs to the ConsumerGroup {'/'.join(owner)}; for another "
+            "group, create this object again with another name in spec.group"
+        )
+        await self._refuse(obj, "GroupTaken", text)
+
+    async def _refuse(self, obj: Obj, reason: str, text: str) -> None:
+        """Report why the object's group is not led; a change of the object is tried again."""
+        owner = Owner.from_object(obj, API_VERSION, KIND)
+        log.warning("group.refused", namespace=owner.namespace, name=owner.name, reason=text)
+        self._shared.recorder.note(owner, reason, text, warning=True)
+        refused = Condition("Accepted", holds=False, reason=reason, message=text)
+        unready = Condition("Ready", holds=False, reason=reason, message=text)
+        await _write_status(self._writer(obj), {"state": "Refused"}, refused, unready)
+
+    async def _run_group(self, cluster: Cluster, obj: Obj) -> None:
+        """Run one object's group; an unexpected error in it must not end other groups."""
+        pause = Backoff(LONGEST_RETRY_S, first_s=RETRY_S)
+        while True:
+            try:
+                await self._lead_repeatedly(cluster, obj)
+            except Exception as exc:
+                cause = root_cause(exc)
+                log.exception("group.failed", namespace=namespace_of(obj), name=name_of(obj))
+                text = f"{type(cause).__name__}: {cause}; the controller's log has the traceback"
+                await self._refuse(obj, "ControllerFault", text)
+            else:
+                return  # refused, until the object changes
+            await asyncio.sleep(pause.next())
+
+    async def _lead_repeatedly(self, cluster: Cluster, obj: Obj) -> None:
+        """Lead one object's group, again and again, until cancelled; return if it is refused."""
+        try:
+            settings = settings_of(obj, self.base)
+            context = group_context(settings)
+        except UserError as exc:
+            await self._refuse(obj, "SpecRefused", str(exc))
+            return
+        owner, writer = Owner.from_object(obj, API_VERSION, KIND), self._writer(obj)
+        observe = observer(cluster.recorder, owner, writer)
+        spec = DeploymentSpec(settings.group, owner.namespace, owner, environment(settings))
+        fleet = KubernetesFleet(cluster, spec, settings.controller.max_slots, _template_of(obj))
+        self._fleets.append(fleet)
+        try:
+            async with background_tasks(must_not_end(fleet.run())):
+                while True:
+                    controller = Controller(self.bus, fleet, context, self.measurements, observe)
+                    try:
+                        await self._lead_once(controller, fleet, owner, writer)
+                    except UserError as exc:
+                        await self._refuse(obj, "TopicRefused", str(exc))
+                        await asyncio.sleep(REFUSED_S)  # the topic may be corrected meanwhile
+                    fleet.detach()
+                    await asyncio.sleep(RETRY_S)
+        finally:
+            self._fleets.remove(fleet)
+            fleet.close()
+
+    async def _lead_once(
+        self, controller: Controller, fleet: KubernetesFleet, owner: Owner, writer: StatusWriter
+    ) -> None:
+        """Lead until leadership is lost or an external error ends it, and log which."""
+        updating = self._update_status(controller, fleet, owner, writer)
+        try:
+            async with background_tasks(must_not_end(updating)):
+                await controller.lead()
+        except Exception as exc:
+            cause = root_cause(exc)
+            if isinstance(cause, UserError):
+                raise cause from exc
+            if not isinstance(cause, LeadershipLost | ExternalError):
+                raise
+            log.warning("leadership.ended", path=writer.path, reason=str(cause))
+
+    async def _update_status(
+        self, controller: Controller, fleet: KubernetesFleet, owner: Owner, writer: StatusWriter
+    ) -> None:
+        """Keep the object's status up to date and handle its approve annotation, for ever."""
+        accepted = Condition("Accepted", holds=True, reason="SpecHolds")
+        while True:
+            state = controller.state
+            if refused := writer.approvals.handle_annotation(self._found(owner), controller):
+                self._shared.recorder.note(owner, "ApprovalRefused", refused, warning=True)
+            writer.approvals.show(state.group.proposal)
+            numbers, ready, measured = group_status(state, asyncio.get_running_loop().time())
+            health = health_condition(fleet.troubles, fleet.refusals)
+            await _write_status(writer, numbers, accepted, ready, measured, health)
+            await asyncio.sleep(STATUS_S)
+
+
+async def _write_status(writer: StatusWriter, numbers: Obj, *conditions: Condition) -> None:
+    try:
+        await writer.write(numbers, *conditions)
+    except ClusterRefused as exc:
+        if exc.status != NOT_FOUND:  # else the object was deleted
+            log.warning("status.unwritten", path=writer.path, reason=str(exc))
+    except BinwrightError as exc:
+        log.warning("status.unwritten", path=writer.path, reason=str(exc))
+
+
+def _template_of(obj: Obj) -> Callable[[], Template] | None:
+    """Return a function that returns the object's own template; None: the ConfigMap's is used."""
+    given = obj["spec"].get("template")
+    if given is None:
+        return None
+    return lambda: check_template(given, f"ConsumerGroup {name_of(obj)}, spec.template")
+
+
+def _identity(obj: Obj, first: Mapping[str, Key]) -> tuple[int, str, Key]:
+    """Return what, when it changes, makes the object be led afresh."""
+    meta = obj["metadata"]
+    return meta["generation"], meta["uid"], first[group_name(obj)]
+
+
+def _age(found: tuple[Cluster, Obj]) -> tuple[str, Key]:
+    return found[1]["metadata"]["creationTimestamp"], key_of(found[1])

@@ -1,0 +1,132 @@
+"""Reads a ConsumerGroup object as settings: its fields override the controller's own settings."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import TypeAdapter, ValidationError
+
+from binwright.controller.kubernetes.api import Obj
+from binwright.controller.kubernetes.informer import name_of
+from binwright.core.errors import SettingsError
+from binwright.runtime.settings import Section, Settings, TopicPattern, settings_environment
+from binwright.runtime.spark_url import has_token
+
+API_VERSION, KIND = "binwright.dev/v1alpha1", "ConsumerGroup"
+PLURAL = "consumergroups"
+# The settings that an object may set, passed to its consumers as variables. They read all others
+# from the settings file that their template mounts.
+_PASSED_ON = (
+    "BINWRIGHT_GROUP",
+    "BINWRIGHT_TOPICS",
+    "BINWRIGHT_LAKE__PATH",
+    "BINWRIGHT_LAKE__SPARK",
+    "BINWRIGHT_LAKE__FRESHNESS_S",
+    "BINWRIGHT_STAGING__PATH",
+    "BINWRIGHT_CONSUMER__START",
+    "BINWRIGHT_CONTROLLER__MAX_SLOTS",
+)
+_LAKE = {"path": "path", "spark": "spark", "freshnessSeconds": "freshness_s"}
+_STAGING = {"staging": "path"}
+_CONTROLLER = {
+    "limitBytesPerSecond": "limit_bytes_per_s",
+    "capacityBytesPerSecond": "capacity_bytes_per_s",
+    "slotLimits": "slot_limits",
+    "packing": "packing",
+    "maxConsumers": "max_slots",
+    "minConsumers": "min_slots",
+    "mode": "mode",
+}
+_BUDGETS = {
+    "lookAgainSeconds": "look_again_s",
+    "consumerTimeoutSeconds": "consumer_timeout_s",
+    "startTimeoutSeconds": "start_timeout_s",
+    "planTimeoutSeconds": "plan_timeout_s",
+    "repeatSeconds": "repeat_s",
+}
+
+_PATTERNS = TypeAdapter(dict[str, tuple[TopicPattern, ...]])
+
+S = TypeVar("S", bound=Section)
+
+
+def group_name(obj: Obj) -> str:
+    """Return the name of an object's group."""
+    name: str = obj["spec"].get("group") or name_of(obj)
+    return name
+
+
+def settings_of(obj: Obj, base: Settings) -> Settings:
+    """Return the settings of the object's group.
+
+    Raises:
+        SettingsError: They are invalid together with the controller's own; names every fault.
+    """
+    spec, budgets = obj["spec"], obj["spec"].get("budgets", {})
+    chosen = _renamed(spec, _CONTROLLER) | _renamed(budgets, _BUDGETS)
+    if spec.get("pause", False):
+        chosen["mode"] = "observe"
+    if "limit_bytes_per_s" in chosen:  # these two of the settings go with the settings' limit
+        chosen |= {"capacity_bytes_per_s": None, "slot_limits": {}} | chosen
+    sink, names = spec.get("sink", {}), tuple(spec.get("topics", ()))
+    start = {"start": spec["start"]} if "start" in spec else {}
+    if not (names or spec.get("topicPatterns")):
+        raise SettingsError("the spec does not hold: it names neither topics nor topicPatterns")
+    try:
+        patterns = _PATTERNS.validate_python({"topicPatterns": spec.get("topicPatterns", ())})
+        found = base.model_copy(
+            update={
+                "group": group_name(obj),
+                "topics": names,
+                "topic_patterns": patterns["topicPatterns"],
+                "controller": _changed(base.controller, chosen),
+                "lake": _changed(base.lake, _renamed(sink, _LAKE)),
+                "staging": _changed(base.staging, _renamed(sink, _STAGING)),
+                "consumer": _changed(base.consumer, start),
+            }
+        )
+    except ValidationError as exc:
+        faults = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in exc.errors()]
+        raise SettingsError(f"the spec does not hold: {'; '.join(faults)}") from exc
+    if secrets := secrets_in(found):
+        raise SettingsError(f"the spec does not hold: {'; '.join(secrets)}")
+    return found
+
+
+def secrets_in(settings: Settings) -> list[str]:
+    """Return which of these settings hold a secret, and where to put it instead.
+
+    Consumers get settings as variables, which anyone can read who may read Deployments.
+    """
+    found = []
+    if any(map(has_token, settings.lake.servers)):
+        found.append(
+            "lake.spark (sink.spark): holds a token; put it into a Secret, mount that into the "
+            "consumers' pods (their template), and set lake.token_file to the file"
+        )
+    if (path := settings.staging.path) and "@" in urlsplit(path).netloc:
+        found.append(
+            "staging.path (sink.staging): holds keys; give consumers a Secret with "
+            "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY as variables (their template's envFrom)"
+        )
+    return found
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """Return the variables of the group's consumers; never a secret.
+
+    Raises:
+        SettingsError: The settings hold a secret.
+    """
+    if secrets := secrets_in(settings):
+        raise SettingsError("; ".join(secrets))
+    every = settings_environment(settings)
+    return {name: every[name] for name in _PASSED_ON if name in every}
+
+
+def _renamed(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {ours: given[theirs] for theirs, ours in names.items() if theirs in given}
+
+
+def _changed(section: S, changes: Mapping[str, Any]) -> S:
+    return type(section)(**{**section.model_dump(), **changes})

@@ -1,1 +1,0 @@
-"""What the controller needs of Kubernetes: calls, mirrors of objects, Events, group objects."""

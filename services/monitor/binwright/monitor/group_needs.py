@@ -1,0 +1,77 @@
+"""Follows which topics the groups need measured; see `core.rates.needs`."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+import structlog
+
+from binwright.core.errors import ExternalError
+from binwright.core.ports.kafka import Bus, Reader
+from binwright.core.protocol import wire
+from binwright.core.protocol.measurements import Needs
+from binwright.core.rates.needs import current_needs, merge_needs, same_needs
+from binwright.core.selection import Selection
+from binwright.kafka.control_records import NEEDS_CONFIG, NEEDS_PARTITION, Decoder, read_or_log
+from binwright.runtime.backoff import Backoff
+
+log = structlog.get_logger()
+
+RETRY_S, LONGEST_RETRY_S = 1.0, 60.0
+
+
+class GroupNeeds:
+    """The topics that controllers request, merged with the monitor's own selection."""
+
+    def __init__(
+        self, bus: Bus, topic: str, own: Selection, on_change: Callable[[Selection], None]
+    ) -> None:
+        """Read `topic`; call `on_change` with the merged selection whenever it changes."""
+        self._bus, self._topic, self._own, self._on_change = bus, topic, own, on_change
+        self._known: dict[str, Needs] = {}
+        self._changed = True  # since the last call of `on_change`
+        self._faults: tuple[str, ...] = ()
+
+    async def run(self) -> None:
+        """Follow until cancelled; after an error the last needs read stay in force."""
+        pause = Backoff(LONGEST_RETRY_S, first_s=RETRY_S)
+        while True:
+            try:
+                await self._bus.ensure(self._topic, 1, NEEDS_CONFIG)
+                end = await self._bus.end(self._topic, NEEDS_PARTITION)
+                reader = await self._bus.reader(self._topic, NEEDS_PARTITION, 0)
+                pause = Backoff(LONGEST_RETRY_S, first_s=RETRY_S)
+                try:
+                    await self._follow(reader, end)
+                finally:
+                    await reader.close()
+            except ExternalError as exc:
+                log.warning("needs.unreadable", topic=self._topic, reason=str(exc))
+                await asyncio.sleep(pause.next())
+
+    async def _follow(self, reader: Reader, end: int) -> None:
+        decoder = Decoder(wire.decode_needs)
+        while True:
+            records = await read_or_log(reader, "needs.delayed", topic=self._topic)
+            if records is None:
+                continue
+            for _, needs in decoder.decode(records):
+                self._changed |= not same_needs(needs, self._known.get(needs.group))
+                self._known[needs.group] = needs
+            known = current_needs(self._known, time.time_ns() // 1_000_000)
+            self._changed |= len(known) < len(self._known)
+            self._known = known
+            if self._changed and reader.position >= end:  # at the start: one change for all records
+                self._apply()
+
+    def _apply(self) -> None:
+        self._changed = False
+        selection, faults = merge_needs(self._own, self._known.values())
+        for fault in sorted({*faults} - {*self._faults}):
+            log.warning("pattern.refused", reason=fault)
+        self._faults = faults
+        groups, topics, patterns = len(self._known), len(selection.topics), len(selection.patterns)
+        log.info("needs.read", groups=groups, topics=topics, patterns=patterns)
+        if not (topics or patterns):
+            log.warning("topics.none", reason="no settings name any, and no group has asked yet")
+        self._on_change(selection)

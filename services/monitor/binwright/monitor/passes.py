@@ -1,0 +1,176 @@
+"""The monitor's loop: sample, measure, publish, once every interval."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from math import ceil
+from uuid import uuid4
+
+import structlog
+
+from binwright.core.errors import ExternalError
+from binwright.core.ports.kafka import Bus, LogSample, LogSampler
+from binwright.core.protocol.measurements import Measurement, PartitionRate
+from binwright.core.rates.estimator import TopicRates
+from binwright.core.selection import Selection
+from binwright.kafka.control_records import METRICS_CONFIG, METRICS_PARTITION, publish_message
+from binwright.runtime.settings import MonitorSettings
+
+log = structlog.get_logger()
+
+LONGEST_PAUSE_S = 30.0
+MESSAGE_PARTITIONS = 4_000
+"""Partitions per message: at most 160 bytes each, well below the brokers' limit of 1 MiB."""
+GONE_PASSES = 3
+"""A topic missing in so many consecutive passes is gone; a broker may lag for a shorter time."""
+GONE_REPORTED_S = 600.0
+"""How long a topic that only matched a pattern is reported as gone; a named one: always."""
+
+
+class Monitor:
+    """Samples the selected topics once per interval and publishes their measurements.
+
+    Attributes:
+        last_error: Why the last pass failed; "" if it succeeded.
+    """
+
+    def __init__(
+        self,
+        logs: LogSampler,
+        bus: Bus,
+        selection: Selection,
+        config: MonitorSettings,
+        beat: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Sample `selection` topics through `logs`, publish on `bus`; call `beat` every pass."""
+        self.last_error = "no pass yet"
+        self._beat = beat
+        self._logs, self._bus, self._config = logs, bus, config
+        self._selection = self._measured_selection = (
+            selection  # the current one; that of the last pass
+        )
+        self._name = str(uuid4())
+        self._number = 0
+        self._rates: dict[str, TopicRates] = {}
+        self._known: dict[str, tuple[int, ...]] = {}  # topic -> its partitions
+        self._missing: Counter[str] = Counter()  # topic -> consecutive passes without it
+        self._has_topic = False
+
+    def set_selection(self, selection: Selection) -> None:
+        """Measure this selection from the next pass on."""
+        self._selection = selection
+
+    async def run(self) -> None:
+        """Make a pass every `interval_s` until cancelled.
+
+        Passes keep to the grid of intervals: a long pass costs only those that it overlaps. While
+        brokers fail, the pauses between passes grow; earlier samples bridge the gap.
+        """
+        loop = asyncio.get_running_loop()
+        begin, count = loop.time(), 0
+        failures = 0
+        while True:
+            self._beat("pass")
+            try:
+                await self._pass()
+            except ExternalError as exc:
+                failures += 1
+                self.last_error = str(exc)
+                self._has_topic = False  # it may have been deleted
+                rest_s = min(self._config.interval_s * 2 ** min(failures, 10), LONGEST_PAUSE_S)
+                log.warning("pass.failed", reason=str(exc), failures=failures, rest_s=rest_s)
+                await asyncio.sleep(rest_s)
+            else:
+                if failures:
+                    log.info("pass.recovered", failures=failures)
+                failures, self.last_error = 0, ""
+            count = max(count + 1, ceil((loop.time() - begin) / self._config.interval_s))
+            await asyncio.sleep(begin + count * self._config.interval_s - loop.time())
+
+    async def _pass(self) -> None:
+        if not self._has_topic:
+            await self._bus.ensure(self._config.topic, 1, METRICS_CONFIG)
+            self._has_topic = True
+        measurements = await self._measure()
+        await asyncio.gather(*map(self._publish, measurements))
+        log.debug("topics.measured", messages=len(measurements))
+
+    async def _measure(self) -> list[Measurement]:
+        loop = asyncio.get_running_loop()
+        if self._measured_selection is not self._selection:
+            self._measured_selection = self._selection
+            self._forget_unselected()
+        lacking = {topic: rates.lacking_sizes() for topic, rates in self._rates.items()}
+        asked = loop.time()
+        found = await self._logs.sample(
+            self._selection.including({*self._known, *self._missing}), lacking
+        )
+        sampled_at = (asked + loop.time()) / 2  # the samples are from some time in between
+        at_ms = time.time_ns() // 1_000_000
+        self._number += 1
+        self._update_topics(found)
+        return [
+            part
+            for topic in sorted({*self._known, *self._reported_gone()})
+            for part in self._messages(
+                topic, at_ms, self._rates_of(topic, sampled_at, found.get(topic))
+            )
+        ]
+
+    def _forget_unselected(self) -> None:
+        """Forget topics that are no longer selected; they are not reported as gone."""
+        for topic in {*self._known, *self._missing}:
+            if not self._selection.includes(topic):
+                self._known.pop(topic, None)
+                self._rates.pop(topic, None)
+                del self._missing[topic]
+
+    def _update_topics(self, found: Mapping[str, Mapping[int, LogSample | None]]) -> None:
+        """Record which topics exist, and which are missing."""
+        for topic, samples in found.items():
+            if samples:
+                self._known[topic] = tuple(samples)
+                del self._missing[topic]
+            else:
+                self._missing[topic] += 1
+                # A topic that reappears starts without a history.
+                self._known.pop(topic, None)
+                self._rates.pop(topic, None)
+                if self._missing[topic] == GONE_PASSES:
+                    log.warning("topic.gone", topic=topic)
+
+    def _reported_gone(self) -> Iterator[str]:
+        """Return the topics to report as gone."""
+        last = GONE_PASSES + ceil(GONE_REPORTED_S / self._config.interval_s)
+        for topic, passes in list(self._missing.items()):
+            if passes > last and topic not in self._selection.topics:
+                del self._missing[topic]
+            elif passes >= GONE_PASSES:
+                yield topic
+
+    def _rates_of(
+        self, topic: str, sampled_at: float, samples: Mapping[int, LogSample | None] | None
+    ) -> tuple[PartitionRate, ...]:
+        """Return the partitions' rates: none of a topic that is gone, stale ones if not sampled."""
+        if topic not in self._known:
+            return ()
+        rates = self._rates.setdefault(topic, TopicRates(self._config.window_s))
+        return rates.feed(sampled_at, samples or dict.fromkeys(self._known[topic]))
+
+    def _messages(
+        self, topic: str, at_ms: int, partitions: tuple[PartitionRate, ...]
+    ) -> Iterator[Measurement]:
+        for first in range(0, len(partitions) or 1, MESSAGE_PARTITIONS):
+            yield Measurement(
+                topic=topic,
+                at_ms=at_ms,
+                monitor=self._name,
+                number=self._number,
+                interval_s=self._config.interval_s,
+                count=len(partitions),
+                partitions=partitions[first : first + MESSAGE_PARTITIONS],
+            )
+
+    async def _publish(self, measurement: Measurement) -> None:
+        await publish_message(self._bus, self._config.topic, METRICS_PARTITION, measurement)

@@ -1,0 +1,1 @@
+"""Commands about running groups: status, approve, page; and the live page of a terminal."""

@@ -1,0 +1,93 @@
+"""`binwright demo` and `binwright up`: the whole system on this machine."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from binwright.cli.local import summary
+from binwright.cli.local.demo import Demo, DemoOptions
+from binwright.cli.local.heap import EmbeddedSpark
+from binwright.cli.local.up import Up
+from binwright.cli.options import Json, Spark, Topics
+from binwright.cli.runner import run, run_for_result, split, working_directory
+from binwright.runtime.logs import configure_logging
+from binwright.runtime.run import EXIT_FAILED, EXIT_OK
+
+WORKERS = 2  # of `up --cluster`
+
+
+def demo(  # noqa: PLR0913 - one parameter for each option
+    *,
+    minutes: Annotated[float, typer.Option(min=0.1, help="How long the load lasts.")] = 3.0,
+    speed: Annotated[
+        float, typer.Option(min=0.1, help="30 s of the stream last 30/SPEED s.")
+    ] = 2.5,
+    stream: Annotated[
+        Path | None, typer.Option(help="A measurement stream (JSON) instead of the demo's.")
+    ] = None,
+    capacity: Annotated[
+        float, typer.Option(min=1.0, help="A stream's 100 per cent, bytes/s of one consumer.")
+    ] = 500_000.0,
+    chaos: Annotated[
+        bool, typer.Option(help="kill -9 a consumer, and later the controller.")
+    ] = False,
+    keep: Annotated[
+        Path | None, typer.Option(help="Keep tables and logs in this directory.")
+    ] = None,
+    json_: Json = False,
+) -> None:
+    """Run a recorded load through the whole system on this machine, and audit the tables."""
+    configure_logging("error", "console")
+    console = Console(stderr=json_, log_path=False, soft_wrap=True)
+    options = DemoOptions(
+        stream=stream, minutes=minutes, speed=speed, capacity=capacity, chaos=chaos
+    )
+    with working_directory(keep) as directory:
+        result = run_for_result(Demo(options, console, directory).run)
+    if json_:
+        sys.stdout.write(json.dumps(result.to_json(), indent=2) + "\n")
+    else:
+        console.print(summary.show(result))
+    raise typer.Exit(EXIT_OK if result.clean else EXIT_FAILED)
+
+
+def up(  # noqa: PLR0913 - one parameter for each option
+    *,
+    topics: Topics = "",
+    bootstrap_servers: Annotated[
+        str | None,
+        typer.Option(help="Kafka's address, HOST:PORT; else the settings', else one is embedded."),
+    ] = None,
+    spark: Spark = None,
+    lake: Annotated[str | None, typer.Option(help="Where the tables go.")] = None,
+    partitions: Annotated[
+        int, typer.Option(min=1, help="Of topics made on the embedded broker.")
+    ] = 4,
+    directory: Annotated[
+        Path | None, typer.Option(help="Keep the embedded broker's data and all logs here.")
+    ] = None,
+    cluster: Annotated[
+        bool, typer.Option("--cluster", help="Embed Spark as a cluster: a master, two workers.")
+    ] = False,
+    spark_memory: Annotated[
+        str, typer.Option(help="Heap of the embedded Spark, and of each executor.")
+    ] = EmbeddedSpark().heap,
+) -> None:
+    """Run the whole system for your own topics until Ctrl-C; servers not named are embedded."""
+    configure_logging("error", "console")
+    with working_directory(directory) as run_directory:
+        system = Up(
+            console=Console(log_path=False, soft_wrap=True),
+            directory=run_directory,
+            topics=split(topics),
+            bootstrap_servers=bootstrap_servers,
+            spark=spark,
+            lake=lake,
+            partitions=partitions,
+            embedded=EmbeddedSpark(spark_memory, WORKERS if cluster else 0),
+        )
+        raise typer.Exit(run(system.run))

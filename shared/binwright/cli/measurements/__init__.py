@@ -1,0 +1,1 @@
+"""Commands about the metrics topic: top, record, replay."""

@@ -1,0 +1,275 @@
+"""What each log event means, in one sentence: a test holds the list against the source."""
+
+MEANINGS = {
+    "announcement.delayed": (
+        "A staged file cannot be announced because Kafka does not answer; its rows are safe, and "
+        "it is tried again."
+    ),
+    "announcement.recovered": "Staged files can be announced again.",
+    "approval.refused": (
+        "Somebody approved a plan that does not wait: it is out of date, already carried out, or "
+        "only shown."
+    ),
+    "archive.created": "Java's class-data archive was written; later starts are faster.",
+    "archive.failed": "Java's class-data archive could not be written; servers start more slowly.",
+    "assignment.inconsistent": (
+        "A report contradicts what the controller believes; it claims a new term and asks all "
+        "consumers."
+    ),
+    "batches.unavailable": (
+        "The monitor may not read a topic, so it cannot estimate bytes per record from its batches."
+    ),
+    "broker.late": (
+        "A broker did not answer the monitor in time; its partitions are `stale` until it does."
+    ),
+    "client.abandoned": "A Kafka client did not close in time and was left behind.",
+    "client.stop_failed": (
+        "A Kafka client ended its closing with an error; its connections are gone."
+    ),
+    "command.sent": "The controller sent a command to a consumer.",
+    "commit.abandoned": (
+        "A consumer ended while a commit was under way; the next writer finds out what became of "
+        "it."
+    ),
+    "commit.unclear": (
+        "A commit ended without a verdict; the same batch goes again under the same version."
+    ),
+    "compaction.failed": "Merging a table's small files failed; it is tried again later.",
+    "consumer.arrived": "A consumer process has started and sent its `Hello`.",
+    "consumer.corrected": (
+        "A consumer reads or writes something that it should not; the controller tells it to stop."
+    ),
+    "consumer.died": "A consumer was declared dead; its partitions and tables go to others.",
+    "consumer.ended": "The consumer has handed everything over and ends.",
+    "consumer.hung": (
+        "A consumer of the fleet `fixed` was declared dead; whoever started the process has to "
+        "end it."
+    ),
+    "consumer.leaving": "A consumer was asked to end; its partitions and tables go to others.",
+    "consumer.left": "A consumer sent `Goodbye` and exits.",
+    "consumer.ready": "A consumer can write to its staging directory and may be given partitions.",
+    "control_topic.unreachable": (
+        "A partition of the metadata topic cannot be read; it is tried again."
+    ),
+    "controller.failed": "Leading ended with an error; this controller tries again after a pause.",
+    "controller.leading": "This controller leads from now on.",
+    "controller.stepped_down": "This controller no longer leads; another one does.",
+    "controller.waiting": "This controller is a standby.",
+    "deletion.failed": "Landed staged files could not be deleted.",
+    "drain.overdue": (
+        "The graceful exit took longer than `consumer.drain_timeout_s`; the consumer ends without "
+        "a `Goodbye`."
+    ),
+    "drain.started": (
+        "No controller moved everything away in time; the consumer stops by itself and sends "
+        "`Goodbye`."
+    ),
+    "event.dropped": "Too many Kubernetes Events wait to be written; this one is lost.",
+    "event.unwritten": "A Kubernetes Event could not be written.",
+    "events.failed": "The engine's stream of container events broke; it is opened again.",
+    "fetch.failed": "Records cannot be fetched.",
+    "fetch.recovered": "Records can be fetched again.",
+    "fetcher.died": "A Kafka client stopped fetching; another one replaces it.",
+    "fetcher.failed": "A Kafka client failed unexpectedly; another one replaces it.",
+    "fetcher.unreachable": "Kafka cannot be reached for the control topics; it is tried again.",
+    "fetching.paused": (
+        "Topics hold more than their share of memory; the consumer pauses fetching them."
+    ),
+    "fleet.failed": "The fleet could not do what the controller wants; it is tried again.",
+    "fleet.opened": "The controller runs consumers as containers of this image.",
+    "fleet.reported": (
+        "Something happened to a consumer's container or pod; `what` is the name of the "
+        "Kubernetes Event."
+    ),
+    "gap.reported": (
+        "A table's writer lacks staged files; the partitions are read again from what is committed."
+    ),
+    "gap.send_failed": "A gap could not be reported to the controller.",
+    "gap.sent": "This writer reported a gap to the controller.",
+    "goodbye.sent": "The consumer sent `Goodbye` with the offsets at which others continue.",
+    "group.failed": (
+        "Running a ConsumerGroup failed unexpectedly; it is tried again, the others go on."
+    ),
+    "group.refused": "A ConsumerGroup cannot be run; its status has the same reason.",
+    "group.released": (
+        "A ConsumerGroup is no longer run: it was deleted, or another object has its group."
+    ),
+    "group.started": "A ConsumerGroup is run from now on.",
+    "group.synchronized": "A new controller knows who reads and writes what.",
+    "groups.unlisted": (
+        "The ConsumerGroups of a namespace cannot be listed yet; those of the others are run."
+    ),
+    "health.served": "`/live`, `/ready` and `/metrics` are answered at this address.",
+    "hello.sent": "The consumer process sent its `Hello` and has its epoch.",
+    "housekeeping.failed": "The maintenance of tables failed unexpectedly; it is tried again.",
+    "housekeeping.inspect_failed": (
+        "A table's files could not be listed, so it is neither compacted nor vacuumed now."
+    ),
+    "ivy.ended": "Ivy, which downloads jars, has ended.",
+    "jars.missing": "Jars are missing in the cache and are downloaded.",
+    "java.found": "This Java runs the embedded broker and Spark.",
+    "kubernetes.retried": "A request to the API server failed and is sent again.",
+    "landing.failed": "Reading the landing topic failed unexpectedly; it is opened again.",
+    "landing.recreated": (
+        "The landing topic was deleted and created again; the writer reads it from its beginning."
+    ),
+    "landing_topic.missing": (
+        "The landing topic is gone; it is created again, and what it held is announced or read "
+        "again."
+    ),
+    "landing_topic.unreachable": "The landing topic cannot be read; staged files wait.",
+    "leadership.ended": (
+        "Leading a ConsumerGroup ended with an error; it is tried again after a pause."
+    ),
+    "log.cut": (
+        "A partition's log is shorter than what was read of it (an unclean leader election); "
+        "reading goes on at its end."
+    ),
+    "log.trim_failed": "A table's log is not visible on this machine and was not trimmed.",
+    "log.trimmed": "Old entries of a table's log on a local disk were deleted.",
+    "measurements.delayed": "The metrics topic cannot be read at the moment.",
+    "measurements.missing": (
+        "The metrics topic cannot be opened; without measurements the assignment stays."
+    ),
+    "message.delayed": "A message of the controller cannot be sent; it is tried again.",
+    "message.malformed": "A record on a control topic is not a message and was skipped.",
+    "message.split": "A topic refused a large message; it is sent in smaller parts.",
+    "message.undeliverable": (
+        "A message of the controller cannot be sent at all: its topic is missing or takes no such "
+        "record."
+    ),
+    "message.unknown": "A message has a kind that this version does not know and was skipped.",
+    "metadata.unreachable": "Kafka does not return how many partitions the metadata topic has.",
+    "monitor.discovered": (
+        "A monitor publishes measurements that the controller had not followed before."
+    ),
+    "monitor.silent": (
+        "A monitor stopped publishing; the controller follows another, or keeps the assignment if "
+        "there is none."
+    ),
+    "needs.delayed": "The needs topic cannot be read at the moment; what was read last holds.",
+    "needs.read": "The set of topics that groups want measured has changed.",
+    "needs.unreadable": (
+        "The monitor cannot read the needs topic; it measures what its settings name."
+    ),
+    "needs.unsent": "The controller cannot publish which topics its group needs.",
+    "offset.unknown": (
+        "The committed offset lies beyond the partition's end and has not landed; reading begins "
+        "at the first offset kept."
+    ),
+    "offsets.not_committed": "Offsets could not be committed to Kafka; the table has them.",
+    "packing.approximated": "The packing `exact` gave up and used the answer of `sticky`.",
+    "packing.overdue": (
+        "The packing did not finish within `controller.plan_timeout_s`; the plan is dropped."
+    ),
+    "page.outdated": "Kafka or the topic cannot be read; the live page keeps the last state.",
+    "partition.delayed": "Kafka does not return where partitions begin or end; their start waits.",
+    "partition.started": "The consumer reads a partition from this offset on.",
+    "partition.stopped": "The consumer stopped reading a partition.",
+    "pass.failed": "A pass of the monitor failed; the next one follows after a pause.",
+    "pass.recovered": "The monitor measures again.",
+    "pattern.refused": "A group's pattern is not a regular expression and is ignored.",
+    "plan.approved": "A person approved the plan that waits.",
+    "plan.overdue": (
+        "A plan was not carried out within `controller.plan_timeout_s`; a new one is made."
+    ),
+    "plan.proposed": "A plan is shown, and waits for an approval if `waits` is true.",
+    "plan.rejected": (
+        "A packing's answer does not become a plan; the reason has what it would have cost."
+    ),
+    "plan.withdrawn": "A proposed plan is out of date.",
+    "process.ended": "A consumer process ended by itself and is started again.",
+    "process.killed": "A consumer process was killed because it was declared dead.",
+    "process.overdue": "A consumer process did not end within its grace period and is killed.",
+    "process.retired": "A consumer process is asked to end.",
+    "process.started": "A consumer process was started.",
+    "producer.abandoned": "A Kafka producer did not close in time and was left behind.",
+    "producer.replaced": "A Kafka producer failed and was replaced by a new one.",
+    "reader.check_failed": "Kafka did not return the end of metadata partition 0.",
+    "reader.disconnected": (
+        "The controller has lost its connection to Kafka and declares no consumer dead meanwhile."
+    ),
+    "reader.reconnected": "The controller's connection to Kafka is back.",
+    "record.undecodable": (
+        "A record, or a header key in it, cannot be decoded; `then` is what happens to it."
+    ),
+    "records.lost": (
+        "Retention deleted records before they were read: they are missing in the table."
+    ),
+    "records.skipped": "Retention deleted records of a control topic before they were read.",
+    "reply.delayed": "A reply to the controller cannot be sent; it is tried again.",
+    "report.delayed": "A report to the controller could not be sent; the next one follows.",
+    "request.failed": "An HTTP client went away before it had its response.",
+    "rows.missing": (
+        "Nothing is staged for the offsets that come next in a table; they are read again."
+    ),
+    "server.killed": "An embedded server did not end in time and was killed.",
+    "server.started": "An embedded server runs.",
+    "server.stopped": "An embedded server ended.",
+    "service.ended": "A service of `binwright up` or `demo` ended and is started again.",
+    "service.failed": "The service ends with an error.",
+    "session.release_failed": (
+        "A Spark session could not be released; the server forgets it by itself."
+    ),
+    "sizes.unavailable": (
+        "A broker does not return log sizes; rates are estimated from records and batches."
+    ),
+    "staging.collect_failed": (
+        "Old staged files could not be listed or deleted; it is tried again in an hour."
+    ),
+    "staging.collected": "Old staged files that nobody deleted were deleted by age.",
+    "staging.delayed": "A file cannot be staged; its rows wait in memory, and it is tried again.",
+    "staging.full": (
+        "This consumer has `staging.max_bytes` of files that have not landed; it stops fetching."
+    ),
+    "staging.list_failed": "The consumer cannot see which of its staged files have landed.",
+    "staging.lost": "Staged files are missing or damaged; their offsets are read again.",
+    "staging.recovered": "Files can be staged again.",
+    "staging.resumed": "Files have landed; the consumer fetches again.",
+    "staging.slow": "Staging one file takes long.",
+    "staging.unavailable": "The staging directory cannot be written; the consumer is not ready.",
+    "state.changed": "The controller's state machine changed its state.",
+    "status.unwritten": "The status of a ConsumerGroup could not be written.",
+    "stop.requested": "SIGTERM or SIGINT arrived; the service ends.",
+    "table.behind": (
+        "Commits take longer than `lake.freshness_s`: Spark cannot keep up with this table."
+    ),
+    "table.claimed": "This consumer is the writer of a table from now on.",
+    "table.compacted": "Small files of a table were merged.",
+    "table.delayed": "Nothing lands in a table at the moment: Spark or the lake does not answer.",
+    "table.lost": "Another consumer is the writer of the table now.",
+    "table.reclaimed": (
+        "The writer claims a table again, because an earlier commit of its may still land."
+    ),
+    "table.recovered": "A table takes rows again.",
+    "table.refused": (
+        "A table does not take the rows; the other tables land, and it is tried again every 10 s."
+    ),
+    "table.resolved": "The writer knows from the table's stamps what is committed.",
+    "table.restarted": "A table's writer starts over: its session or the landing topic failed.",
+    "table.vacuumed": "Files that no kept version of a table needs were deleted.",
+    "term.begun": "The controller read its own Claim and asks all consumers for their state.",
+    "topic.created": "A topic was created.",
+    "topic.describe_failed": "The configuration of a topic cannot be read; it is not checked.",
+    "topic.deselected": (
+        "A topic is not selected any more; its partitions are stopped and its table stays."
+    ),
+    "topic.gone": "A topic was missing in three passes; its partitions are given up.",
+    "topic.missing": "A topic that is to be measured does not exist.",
+    "topic.recreated": "A topic was deleted and created again; it is read from its beginning.",
+    "topic.refused": "The consumer has no right to read a topic.",
+    "topic.unknown": "Kafka does not return the id of a topic; staging of the topic waits.",
+    "topic.unsafe": "The metadata topic is configured so that a failed broker may lose records.",
+    "topics.measured": "A pass of the monitor has published its measurements.",
+    "topics.none": "The monitor has nothing to measure yet.",
+    "trouble.ended": "What the event in `trouble` reported is over.",
+    "vacuum.failed": "Deleting a table's old files failed; it is tried again later.",
+    "watch.expired": "Kubernetes ended a watch as too old; it is opened again.",
+    "watch.failed": "Kubernetes refuses or breaks a watch; it is opened again after a pause.",
+    "write.ended": "A commit ended; `committed` is its verdict.",
+    "writer.failed": "A table's writer failed unexpectedly; it starts over, the other tables land.",
+    "writer.lost": (
+        "A consumer no longer reports a table that it should write; the controller chooses a "
+        "writer again."
+    ),
+}

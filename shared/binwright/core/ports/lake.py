@@ -1,0 +1,132 @@
+"""The lake: one Delta table per topic, and the batches that commits land."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+Ranges = Mapping[int, tuple[int, int]]
+"""Partition -> (first, next): all records with offsets in [first, next)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileSlice:
+    """The part of one staged file that a batch lands."""
+
+    file: str  # its name in the table's staging directory
+    ranges: Ranges
+    whole: bool  # the file holds no other rows: none needs to be filtered out
+    bytes: int  # of the whole file
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one commit lands; one without slices only writes a stamp."""
+
+    slices: tuple[FileSlice, ...] = ()
+    ends: Mapping[int, int] = field(default_factory=dict)  # partition -> next offset afterwards
+    rows: int = 0  # an estimate: a slice counts all rows of its file
+    bytes: int = 0
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Return the names of the staged files."""
+        return tuple(part.file for part in self.slices)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One topic's table, and its owner."""
+
+    topic: str
+    group: str
+    cluster: str  # the id of the Kafka cluster
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One version of a table's history."""
+
+    version: int
+    metadata: str | None  # `userMetadata`: the stamp, if a binwright writer committed it
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The newest commits of a table, newest first."""
+
+    commits: Sequence[Commit]
+    complete: bool  # these are all that the table still has; older ones may have been cleaned up
+
+
+@dataclass(frozen=True, slots=True)
+class TableFiles:
+    """The data files of a table's current version."""
+
+    count: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """The result of a compaction."""
+
+    removed: int  # small files
+    added: int  # the files that replace them
+
+
+class Lake(Protocol):
+    """The Delta tables, one per topic.
+
+    Callers make one call at a time for a topic, except that one of `files`, `compact` and `vacuum`
+    may run beside another call.
+    """
+
+    async def open(self, table: Table) -> None:
+        """Create the topic's table unless it exists, and verify that this group owns it.
+
+        Raises:
+            LakeUnavailable: Spark does not reply; try again.
+            TableRefused: The path cannot be written, holds something else, or is another group's.
+        """
+
+    async def claim(self, topic: str, app: str, version: int, stamp: str | None) -> int | None:
+        """Commit no rows under (`app`, `version`), Delta's idempotent-write transaction id.
+
+        Returns:
+            The commit's table version; None if Delta skipped it, because the table has this or a
+            higher version of `app`.
+
+        Raises:
+            WriteConflict: Another commit of this app id came first; proves nothing.
+            WriteUnclear: The result is unknown after the time limit.
+            TableRefused: The server refused it before anything was committed.
+        """
+
+    async def append(
+        self, topic: str, batch: Batch, app: str, version: int, stamp: str
+    ) -> int | None:
+        """Append the batch's rows of its staged files in one commit.
+
+        Returns and raises like `claim`, and:
+
+        Raises:
+            StagedUnreadable: A staged file is missing or truncated; this call committed nothing.
+        """
+
+    async def history(self, topic: str, limit: int) -> History:
+        """Return the newest `limit` commits; raise `LakeUnavailable`, `TableRefused`."""
+
+    async def highest_offsets(self, topic: str) -> Mapping[int, int]:
+        """Return the highest offset of each partition that has rows; slow: scans the table."""
+
+    async def files(self, topic: str) -> TableFiles:
+        """Return the table's data files. Raises like `history`."""
+
+    async def compact(self, topic: str) -> Compaction:
+        """Merge small files into larger ones. Raises like `history`."""
+
+    async def vacuum(self, topic: str) -> None:
+        """Delete files that no retained version needs. Raises like `history`."""
+
+    async def release(self, topic: str) -> None:
+        """Drop all state that is cached for this table."""

@@ -1,0 +1,1 @@
+"""An embedded Kafka: one broker, or several that form a cluster."""

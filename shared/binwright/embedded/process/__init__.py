@@ -1,0 +1,1 @@
+"""Child processes: started, awaited, stopped and always reaped, in directories of their own."""

@@ -1,0 +1,344 @@
+"""Connections to Kafka: options of every client, requests to brokers, translated errors.
+
+This module and `bus` translate aiokafka's errors; no other code catches `KafkaError`.
+"""
+
+import asyncio
+import random
+import ssl
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Self
+
+import structlog
+from aiokafka.client import AIOKafkaClient
+from aiokafka.conn import collect_hosts, create_conn
+from aiokafka.errors import (
+    IncompatibleBrokerVersion,
+    KafkaError,
+    LeaderNotAvailableError,
+    MessageSizeTooLargeError,
+    NoError,
+    RecordListTooLargeError,
+    UnknownTopicOrPartitionError,
+    for_code,
+)
+from aiokafka.protocol.api import Request, Response
+from aiokafka.protocol.metadata import MetadataRequest
+
+from binwright.core.errors import BrokerUnavailable, RecordTooLarge, SettingsError, TopicMissing
+from binwright.kafka.requests import ListOffsets, Metadata
+from binwright.kafka.topic_id import TopicId, topic_id
+from binwright.runtime.settings import KafkaSettings
+
+log = structlog.get_logger()
+
+NO_LEADER = -1
+"""The leader of a partition that has none."""
+LATEST, EARLIEST = -1, -2
+DIAGNOSIS_S = 5.0
+CLOSE_S = 5.0
+
+
+class UnsupportedVersion(BrokerUnavailable):
+    """The broker supports no version of a request that this client has."""
+
+
+def client_options(kafka: KafkaSettings) -> dict[str, Any]:
+    """Return the options of every aiokafka client: address, security, request timeout.
+
+    Raises:
+        SettingsError: A certificate or key cannot be read.
+    """
+    password = kafka.sasl_password
+    return {
+        "bootstrap_servers": kafka.bootstrap_servers,
+        "client_id": "binwright",
+        "request_timeout_ms": round(kafka.request_timeout_s * 1000),
+        "security_protocol": kafka.security_protocol,
+        "ssl_context": _ssl_context(kafka),
+        "sasl_mechanism": kafka.sasl_mechanism,
+        "sasl_plain_username": kafka.sasl_username,
+        "sasl_plain_password": password.get_secret_value() if password else None,
+    }
+
+
+def _ssl_context(kafka: KafkaSettings) -> ssl.SSLContext | None:
+    if not kafka.security_protocol.endswith("SSL"):
+        return None
+    try:
+        context = ssl.create_default_context(cafile=kafka.ssl_ca_file)
+        if kafka.ssl_certificate_file:
+            context.load_cert_chain(kafka.ssl_certificate_file, kafka.ssl_key_file)
+    except OSError as exc:  # ssl.SSLError is one
+        files = kafka.ssl_ca_file, kafka.ssl_certificate_file, kafka.ssl_key_file
+        named = ", ".join(str(file) for file in files if file)
+        raise SettingsError(
+            f"kafka.ssl_ca_file, ssl_certificate_file or ssl_key_file cannot be used ({named}): "
+            f"{exc}. Each must be a PEM file."
+        ) from exc
+    return context
+
+
+@contextmanager
+def translate_errors(doing: str) -> Iterator[None]:
+    """Translate aiokafka's errors inside into binwright's; `doing` names the call."""
+    try:
+        yield
+    except UnknownTopicOrPartitionError as exc:
+        raise TopicMissing(f"{doing}: there is no such topic or partition") from exc
+    except (MessageSizeTooLargeError, RecordListTooLargeError) as exc:
+        raise RecordTooLarge(f"{doing}: the record is too large (max.message.bytes)") from exc
+    except (KafkaError, OSError) as exc:  # a time-out is an OSError
+        raise BrokerUnavailable(f"{doing}: {_reason(exc)}") from exc
+
+
+def _reason(exc: BaseException) -> str:
+    if isinstance(exc, TimeoutError):
+        return "no answer in time"
+    return str(exc) or type(exc).__name__
+
+
+async def unreachable_error(kafka: KafkaSettings, exc: BaseException) -> BrokerUnavailable:
+    """Return the error for a failed start: the address, the reason, and what to check.
+
+    aiokafka raises "unable to bootstrap" without the reason (such as a wrong password), so each
+    server is connected to once more. `exc` is the reason if that succeeds.
+    """
+    hosts = collect_hosts(kafka.bootstrap_servers)
+    found = await asyncio.gather(*(_connection_fault(kafka, *host) for host in hosts))
+    reasons = "; ".join(reason for reason in found if reason) or _reason(exc)
+    checks = [
+        f"that a broker listens at kafka.bootstrap_servers ({kafka.bootstrap_servers})",
+        f"that this listener speaks {kafka.security_protocol} (kafka.security_protocol)",
+    ]
+    if kafka.security_protocol.startswith("SASL"):
+        user = f"{kafka.sasl_username} by {kafka.sasl_mechanism}"
+        checks.append(f"that it knows {user} and this password (kafka.sasl_*)")
+    return BrokerUnavailable(f"Kafka cannot be used: {reasons}. Check {', '.join(checks)}.")
+
+
+async def _connection_fault(kafka: KafkaSettings, host: str, port: int, _family: int) -> str:
+    """Return why this server cannot be used; empty if it can."""
+    options = client_options(kafka)
+    options.pop("bootstrap_servers")
+    try:
+        async with asyncio.timeout(DIAGNOSIS_S):
+            conn = await create_conn(host, port, **options)
+            try:
+                await conn.send(MetadataRequest([]))
+            finally:
+                conn.close()
+    except (KafkaError, OSError) as exc:
+        return f"{host}:{port}: {_reason(exc)}"
+    return ""
+
+
+async def stop_client(client: Any) -> None:
+    """Stop an aiokafka consumer or producer within `CLOSE_S`; raise none of its errors.
+
+    When a fetch has just failed, aiokafka's `stop` is cancelled from inside before it has closed
+    the consumer's connections.
+    """
+    stopping = asyncio.ensure_future(client.stop())
+    await asyncio.wait({stopping}, timeout=CLOSE_S)
+    if not stopping.done():
+        stopping.cancel()
+        log.warning("client.abandoned", waited_s=CLOSE_S)
+    elif stopping.cancelled() or stopping.exception():
+        log.debug("client.stop_failed", reason=repr(stopping))
+    else:
+        return
+    inner = client.client if hasattr(client, "client") else client._client  # noqa: SLF001
+    await asyncio.wait({asyncio.ensure_future(inner.close())}, timeout=CLOSE_S)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsMetadata:
+    """What a broker knows about the requested topics."""
+
+    leaders: Mapping[str, Mapping[int, int]]
+    """Each topic that exists -> partition -> broker, or `NO_LEADER`."""
+    errors: Mapping[str, str]
+    """Topics without metadata -> why; a topic that is in neither mapping does not exist."""
+    internal: frozenset[str] = frozenset()
+    """Topics that are internal to Kafka."""
+
+
+class ClusterClient:
+    """Requests to brokers, on connections of their own.
+
+    (On a connection with a fetch under way every response waits for up to 500 ms.)
+    No request creates a topic. Connects when first used; after all brokers have moved, it connects
+    again through the bootstrap servers. Close it at the end.
+    """
+
+    def __init__(self, kafka: KafkaSettings, *, answer_s: float | None = None) -> None:
+        """Wait for each response up to `answer_s` seconds; None: the settings' request timeout."""
+        self._kafka = kafka
+        self._answer_s = answer_s or kafka.request_timeout_s
+        self._client: AIOKafkaClient | None = None
+        self._answering: int | None = None  # the broker that answered last
+        self._opening = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        """Connect now.
+
+        Raises:
+            BrokerUnavailable: No broker answers; the message names what to check.
+        """
+        await self._opened()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close the connections."""
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections; the next request opens them again."""
+        client, self._client = self._client, None
+        if client:
+            await client.close()
+
+    async def _opened(self) -> AIOKafkaClient:
+        async with self._opening:
+            if self._client is None:
+                options = client_options(self._kafka)
+                options["request_timeout_ms"] = round(self._answer_s * 1000)
+                client = AIOKafkaClient(**options)
+                try:
+                    await client.bootstrap()
+                except (KafkaError, OSError) as exc:
+                    await client.close()
+                    raise await unreachable_error(self._kafka, exc) from exc
+                self._client = client
+            return self._client
+
+    async def send_request(self, broker: int, request: Request[Any]) -> Response:
+        """Send one request to one broker; raise `BrokerUnavailable` or `UnsupportedVersion`."""
+        client = await self._opened()
+        with translate_errors(f"ask broker {broker}"):
+            try:
+                return await client.send(broker, request)
+            except (IncompatibleBrokerVersion, NotImplementedError) as exc:
+                raise UnsupportedVersion(f"broker {broker} is too old or too new: {exc}") from exc
+
+    async def send_to_controller(self, request: Request[Any]) -> Response:
+        """Send a request that changes topics to the controller; raise like `send_request`."""
+        return await self.send_request((await self._metadata(())).controller_id, request)
+
+    async def _ask_any(self, request: Request[Any]) -> Response:
+        client = await self._opened()
+        brokers = [broker.nodeId for broker in client.cluster.brokers()]
+        # The broker that answered last comes first: a random one may be one that hangs.
+        tries = sorted(random.sample(brokers, len(brokers)), key=lambda b: b != self._answering)
+        faults = []
+        for broker in tries:
+            try:
+                answer = await self.send_request(broker, request)
+            except BrokerUnavailable as exc:
+                faults.append(str(exc))
+            else:
+                self._answering = broker
+                return answer
+        await self.close()  # so that the next request begins at the bootstrap servers
+        raise BrokerUnavailable(f"no broker answers: {'; '.join(faults)}")
+
+    async def _metadata(self, topics: Collection[str] | None) -> Response:
+        names = None if topics is None else sorted(topics)
+        metadata = await self._ask_any(Metadata(names))
+        if self._client:  # not closed meanwhile
+            found, metadata.topics = metadata.topics, []
+            # Updates the brokers' addresses; without topics, because missing ones would be logged.
+            self._client.cluster.update_metadata(metadata)
+            metadata.topics = found
+        return metadata
+
+    async def brokers(self) -> int:
+        """Return how many brokers are alive; raise `BrokerUnavailable`."""
+        return len((await self._metadata(())).brokers)
+
+    async def topics(self, names: Collection[str] | None) -> TopicsMetadata:
+        """Return the leaders of partitions, of every topic if None; raise `BrokerUnavailable`."""
+        if names is not None and not names:
+            return TopicsMetadata({}, {})
+        leaders: dict[str, dict[int, int]] = {}
+        errors: dict[str, str] = {}
+        internal = set()
+        for code, topic, is_internal, partitions in (await self._metadata(names)).topics:
+            error = for_code(code)
+            if error in (NoError, LeaderNotAvailableError):  # the latter: being created
+                leaders[topic] = {p: leader for _, p, leader, *_ in partitions}
+                if is_internal:
+                    internal.add(topic)
+            elif error is not UnknownTopicOrPartitionError:
+                errors[topic] = f"{error.__name__}: {error.description}"
+        return TopicsMetadata(leaders, errors, frozenset(internal))
+
+    async def leaders(self, topic: str) -> Mapping[int, int]:
+        """Return the leader of each partition of one topic; empty if it does not exist.
+
+        Raises:
+            BrokerUnavailable: No broker answers, or describing the topic is not permitted.
+        """
+        topics = await self.topics([topic])
+        if why := topics.errors.get(topic):
+            raise BrokerUnavailable(f"Kafka does not describe topic {topic}: {why}")
+        return topics.leaders.get(topic, {})
+
+    async def replicas(self, topic: str) -> int:
+        """Return the number of replicas of a topic, of the partition with the fewest.
+
+        Raises:
+            BrokerUnavailable: No broker answers.
+            TopicMissing: There is no such topic.
+        """
+        ((_, _, _, partitions),) = (await self._metadata([topic])).topics
+        # Rows are flat where all are of one size: a number, then the replicas. See `requests`.
+        counts = (row[3] if isinstance(row[3], int) else len(row[3]) for row in partitions)
+        if (fewest := min(counts, default=None)) is None:
+            raise TopicMissing(f"no such topic: {topic}")
+        return int(fewest)
+
+    async def cluster_id(self) -> str:
+        """Return the cluster's id; raise `BrokerUnavailable`."""
+        return str((await self._metadata(())).cluster_id or "")
+
+    async def topic_id(self, topic: str, broker: int | None = None) -> str | None:
+        """Return the id of a topic, unique also among topics of its name; None before Kafka 2.8.
+
+        Args:
+            topic: Its name.
+            broker: The broker to ask; None: any.
+
+        Raises:
+            BrokerUnavailable: No broker answers, or describing the topic is not permitted.
+            TopicMissing: There is no such topic.
+        """
+        request = TopicId(topic)
+        answer = await (
+            self._ask_any(request) if broker is None else self.send_request(broker, request)
+        )
+        error = for_code(answer.error_code)
+        if error is UnknownTopicOrPartitionError:
+            raise TopicMissing(f"no such topic: {topic}")
+        if error not in (NoError, LeaderNotAvailableError):
+            raise BrokerUnavailable(f"Kafka does not describe topic {topic}: {error.__name__}")
+        return topic_id(answer)
+
+    async def offsets(
+        self, broker: int, partitions: Mapping[str, Collection[int]], when: int
+    ) -> dict[tuple[str, int], int]:
+        """Return the `LATEST` or `EARLIEST` offsets of partitions that `broker` leads.
+
+        Partitions that it does not lead are left out. Raises `BrokerUnavailable`.
+        """
+        wanted = [(topic, [(p, when) for p in numbers]) for topic, numbers in partitions.items()]
+        answer = await self.send_request(broker, ListOffsets(wanted))
+        return {
+            (topic, partition): offset
+            for topic, rows in answer.topics
+            for partition, code, _timestamp, offset in rows
+            if code == NoError.errno
+        }

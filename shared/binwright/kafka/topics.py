@@ -1,0 +1,153 @@
+"""Creates, grows, selects and describes topics."""
+
+import asyncio
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import structlog
+from aiokafka.errors import InvalidPartitionsError, NoError, TopicAlreadyExistsError, for_code
+from aiokafka.protocol.admin import (
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    DescribeConfigsRequest,
+)
+from aiokafka.protocol.api import Request
+
+from binwright.core.errors import BrokerUnavailable, SettingsError
+from binwright.core.ports.kafka import TopicDescription
+from binwright.core.selection import Selection
+from binwright.kafka.client import NO_LEADER, ClusterClient
+from binwright.runtime.settings import KafkaSettings
+
+log = structlog.get_logger()
+
+REPLICAS = 3
+"""Replicas of topics that binwright creates, if there are as many brokers."""
+PARTITIONS_PER_REQUEST = 4000
+"""Partitions created by one request: Kafka appends at most 10,000 metadata records at once."""
+RETRY_S = 0.1
+_TOPIC = 2  # a kind of resource in Kafka's protocol
+
+
+async def replication_factor(cluster: ClusterClient, kafka: KafkaSettings) -> int:
+    """Return the number of replicas of new topics: as set, else up to `REPLICAS`.
+
+    Raises:
+        BrokerUnavailable: No broker answers.
+    """
+    return kafka.replication_factor or min(REPLICAS, await cluster.brokers())
+
+
+async def selected_topics(kafka: KafkaSettings, wanted: Selection) -> tuple[str, ...]:
+    """Return the topics that are named, and the existing ones that match a pattern.
+
+    Raises:
+        BrokerUnavailable: No broker answers.
+        SettingsError: No topic is named or matches.
+    """
+    if not wanted.patterns:
+        return tuple(sorted(wanted.topics))
+    async with ClusterClient(kafka) as cluster:
+        known = await cluster.topics(None)
+    matching = {
+        topic for topic in known.leaders.keys() - known.internal if wanted.matches_pattern(topic)
+    }
+    if not (found := wanted.topics | matching):
+        patterns = ", ".join(pattern.pattern for pattern in wanted.patterns)
+        raise SettingsError(
+            f"topic_patterns: no topic at {kafka.bootstrap_servers} matches {patterns}"
+        )
+    return tuple(sorted(found))
+
+
+async def ensure_topic(
+    cluster: ClusterClient,
+    kafka: KafkaSettings,
+    topic: str,
+    partitions: int,
+    config: Mapping[str, str],
+) -> None:
+    """Create the topic or add partitions, then wait until each partition has a leader.
+
+    A new topic with three replicas has min.insync.replicas=2, unless `config` sets it.
+
+    Raises:
+        BrokerUnavailable: Kafka refuses, or is not done within the request timeout.
+    """
+    waiting_for = "no broker answered"
+    try:
+        async with asyncio.timeout(kafka.request_timeout_s):
+            while True:
+                leaders = await cluster.leaders(topic)
+                if len(leaders) < partitions:
+                    step = min(partitions, len(leaders) + PARTITIONS_PER_REQUEST)
+                    request = (
+                        _growth(kafka, topic, step)
+                        if leaders
+                        else await _creation(cluster, kafka, topic, step, config)
+                    )
+                    waiting_for = await _request(cluster, request, topic, step)
+                elif NO_LEADER not in leaders.values():
+                    return
+                else:
+                    waiting_for = "not every partition has a leader"
+                await asyncio.sleep(RETRY_S)
+    except TimeoutError as exc:
+        raise BrokerUnavailable(
+            f"topic {topic} was not ready within {kafka.request_timeout_s:g} s: {waiting_for}"
+        ) from exc
+
+
+def _growth(kafka: KafkaSettings, topic: str, partitions: int) -> Request[Any]:
+    patience_ms = round(kafka.request_timeout_s * 1000)
+    return CreatePartitionsRequest([(topic, (partitions, None))], patience_ms, validate_only=False)
+
+
+async def _creation(
+    cluster: ClusterClient,
+    kafka: KafkaSettings,
+    topic: str,
+    partitions: int,
+    config: Mapping[str, str],
+) -> Request[Any]:
+    replicas = await replication_factor(cluster, kafka)
+    safe = {"min.insync.replicas": "2"} if replicas == REPLICAS else {}
+    wanted: Any = (topic, partitions, replicas, [], list({**safe, **config}.items()))
+    patience_ms = round(kafka.request_timeout_s * 1000)
+    return CreateTopicsRequest([wanted], patience_ms, validate_only=False)
+
+
+async def _request(
+    cluster: ClusterClient, request: Request[Any], topic: str, partitions: int
+) -> str:
+    """Send the request; return what is still to be waited for."""
+    _, code, *message = (await cluster.send_to_controller(request)).topic_errors[0]
+    error = for_code(code)
+    if error is NoError:
+        log.info("topic.created", topic=topic, partitions=partitions)
+        return "not every broker knows it yet"
+    reason = f"{error.__name__}: {(message and message[0]) or error.description}"
+    # Another process was faster, or this broker does not know the partitions of the last request.
+    raced = error in (TopicAlreadyExistsError, InvalidPartitionsError)
+    if raced or error.retriable:
+        return reason
+    raise BrokerUnavailable(f"Kafka refuses {partitions} partitions of topic {topic}: {reason}")
+
+
+async def describe_topic(
+    cluster: ClusterClient, topic: str, names: Collection[str]
+) -> TopicDescription:
+    """Return the configuration of a topic; entries without read permission are left out.
+
+    Raises:
+        BrokerUnavailable: No broker answers.
+        TopicMissing: There is no such topic.
+    """
+    replicas = await cluster.replicas(topic)
+    request = DescribeConfigsRequest([(_TOPIC, topic, sorted(names))])
+    ((code, _, _, _, entries),) = (await cluster.send_to_controller(request)).resources
+    if for_code(code) is not NoError:
+        log.info("topic.describe_failed", topic=topic, reason=for_code(code).__name__)
+        entries = ()
+    config = {name: value or "" for name, value, *_ in entries}
+    return TopicDescription(config, replicas, await cluster.brokers())

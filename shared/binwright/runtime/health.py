@@ -1,0 +1,93 @@
+"""Liveness, readiness and metrics of a service over HTTP, for probes and Prometheus.
+
+`/live` fails when a loop of the service has made no progress for a while: a restart may help.
+`/ready` fails while the service cannot do its work; a restart does not help against outages.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+import orjson
+import structlog
+
+from binwright.runtime.http import Response, serve_http
+from binwright.runtime.metrics import CONTENT_TYPE, Sample, exposition
+from binwright.runtime.settings import HealthSettings
+
+log = structlog.get_logger()
+
+
+@dataclass
+class Health:
+    """The progress of a service's loops, and what is served about it.
+
+    Attributes:
+        patience_s: A loop without progress for longer than this many seconds is stuck.
+        ready: Returns why the service cannot work now; empty when it can.
+        collectors: Return metrics of this service, beside those that every service has.
+    """
+
+    patience_s: float
+    ready: Callable[[], str] = lambda: "starting"
+    collectors: list[Callable[[], Iterable[Sample]]] = field(default_factory=list)
+    _beats: dict[str, float] = field(default_factory=dict)
+
+    def beat(self, loop: str) -> None:
+        """Record that a loop has completed a round."""
+        self._beats[loop] = asyncio.get_running_loop().time()
+
+    def has_run(self, loop: str) -> bool:
+        """Return whether a loop has completed a round."""
+        return loop in self._beats
+
+    def unready(self) -> str:
+        """Return why the service cannot work now; empty when it can."""
+        return self.ready()
+
+    def stuck(self) -> str:
+        """Return the loops without progress for too long, with seconds; empty if there are none."""
+        now = asyncio.get_running_loop().time()
+        late = {name: now - at for name, at in self._beats.items() if now - at > self.patience_s}
+        return ", ".join(f"{name}: {since_s:.0f} s" for name, since_s in sorted(late.items()))
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield all metrics of the service."""
+        yield Sample("binwright_up", 1)
+        yield Sample("binwright_ready", not self.unready())
+        for collect in self.collectors:
+            yield from collect()
+
+
+@contextlib.asynccontextmanager
+async def serve_health(settings: HealthSettings) -> AsyncIterator[Health]:
+    """Serve `/live`, `/ready` and `/metrics` while the body runs, if a port is set.
+
+    Raises:
+        SettingsError: The port cannot be opened.
+    """
+    health = Health(settings.patience_s)
+    if settings.port is None:
+        yield health
+        return
+
+    def probe(failure: Callable[[], str]) -> Callable[[], Response]:
+        def respond() -> Response:
+            reason = failure()
+            body = orjson.dumps({"ok": not reason, "reason": reason})
+            return Response(body, status=503 if reason else 200)
+
+        return respond
+
+    def metrics() -> Response:
+        return Response(exposition(health.samples()).encode(), CONTENT_TYPE)
+
+    paths = {
+        "/live": probe(health.stuck),
+        "/ready": probe(health.unready),
+        "/metrics": metrics,
+    }
+    async with serve_http(paths, settings.address, settings.port, "health"):
+        log.info("health.served", address=settings.address, port=settings.port)
+        yield health

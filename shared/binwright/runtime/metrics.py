@@ -1,0 +1,130 @@
+"""Metrics in the text format of Prometheus."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+CONTENT_TYPE = "text/plain"
+
+Where = Literal["service", "fleet", "consumer", "group", "consumer, group"]
+"""Whose `/metrics` has it: every service, the leading controller, a consumer, or the page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """What one metric is; a name that ends in `_total` only grows while the process lives."""
+
+    help: str
+    labels: tuple[str, ...]
+    where: Where
+
+
+GROUP, SLOT, TABLE = ("group",), ("group", "slot"), ("group", "topic")
+
+METRICS: Mapping[str, Metric] = {
+    "binwright_up": Metric("1 while the service runs.", (), "service"),
+    "binwright_ready": Metric("1 while the service can do its work.", (), "service"),
+    "binwright_slots_wanted": Metric("Consumers that the group's plan wants.", GROUP, "fleet"),
+    "binwright_slot_trouble": Metric(
+        "1 for each slot whose consumer cannot run, with the reason.", (*SLOT, "reason"), "fleet"
+    ),
+    "binwright_fleet_refusals": Metric(
+        "Reasons for which the cluster or the engine refuses changes.", GROUP, "fleet"
+    ),
+    "binwright_group_consumers": Metric(
+        "Consumer processes that live, by the metadata topic.", GROUP, "group"
+    ),
+    "binwright_group_partitions": Metric("Partitions of the group's topics.", GROUP, "group"),
+    "binwright_group_unread_partitions": Metric(
+        "Partitions that no consumer reads.", GROUP, "group"
+    ),
+    "binwright_group_moves_in_flight": Metric(
+        "Partitions that are not yet where the last plan has them.", GROUP, "group"
+    ),
+    "binwright_group_lost_offsets_total": Metric(
+        "Lost offsets of all consumers, ended ones too.", GROUP, "group"
+    ),
+    "binwright_consumer_ready": Metric(
+        "1 while the consumer can stage, so that it may get partitions.", SLOT, "consumer, group"
+    ),
+    "binwright_consumer_partitions": Metric(
+        "Partitions that the consumer reads.", SLOT, "consumer, group"
+    ),
+    "binwright_consumer_load_bytes_per_second": Metric(
+        "Bytes/s written to what the consumer reads.", SLOT, "group"
+    ),
+    "binwright_consumer_staging_bytes_per_second": Metric(
+        "Bytes/s that the consumer stages.", SLOT, "consumer, group"
+    ),
+    "binwright_consumer_staged_rows_total": Metric(
+        "Rows that this consumer process has staged.", SLOT, "consumer"
+    ),
+    "binwright_consumer_staged_bytes": Metric(
+        "Bytes in the consumer's staged files that wait to land.", SLOT, "consumer, group"
+    ),
+    "binwright_consumer_busy_ratio": Metric(
+        "Share of the time in which fetching waited for staging.", SLOT, "consumer, group"
+    ),
+    "binwright_consumer_lost_offsets_total": Metric(
+        "Offsets that retention took before they were read.", SLOT, "consumer, group"
+    ),
+    "binwright_table_age_seconds": Metric(
+        "Age of the oldest staged row that has not landed; 0: none.", TABLE, "consumer, group"
+    ),
+    "binwright_table_pending_bytes": Metric(
+        "Bytes in staged files of the table that wait to land.", TABLE, "consumer, group"
+    ),
+    "binwright_table_lag_records": Metric(
+        "Records that the table's topic keeps and that wait to land.", TABLE, "group"
+    ),
+    "binwright_table_rows_total": Metric(
+        "Rows landed by the table's writer, about.", TABLE, "consumer, group"
+    ),
+    "binwright_table_commits_total": Metric(
+        "Commits made by the table's writer.", TABLE, "consumer, group"
+    ),
+    "binwright_table_landing": Metric(
+        "1 while the table's writer lands what is staged.", TABLE, "consumer, group"
+    ),
+    "binwright_table_refused": Metric(
+        "1 while the table refuses writes (column, constraint, right).",
+        TABLE,
+        "consumer, group",
+    ),
+}
+"""Every metric there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One number; `name` is one of `METRICS`."""
+
+    name: str
+    value: float
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def exposition(samples: Iterable[Sample]) -> str:
+    """Return the samples as text, grouped by metric."""
+    found: dict[str, list[Sample]] = {}
+    for sample in samples:
+        found.setdefault(sample.name, []).append(sample)
+    lines = []
+    for name, each in sorted(found.items()):
+        lines += [f"# HELP {name} {METRICS[name].help}", f"# TYPE {name} {kind(name)}"]
+        lines += [f"{name}{_labels(sample.labels)} {sample.value:g}" for sample in each]
+    return "\n".join(lines) + "\n"
+
+
+def kind(name: str) -> Literal["counter", "gauge"]:
+    """Return the type of a metric."""
+    return "counter" if name.endswith("_total") else "gauge"
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    pairs = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
+    return f"{{{pairs}}}" if pairs else ""
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,0 +1,31 @@
+"""A consumer's report as metrics: from the consumer itself, or from a group view."""
+
+from collections.abc import Iterator
+
+from binwright.core.protocol.reports import Report, TableReport
+from binwright.runtime.metrics import Sample
+
+
+def consumer_samples(group: str, report: Report) -> Iterator[Sample]:
+    """Yield the metrics of one consumer, and of the tables that it writes."""
+    labels = {"group": group, "slot": str(report.slot)}
+    yield Sample("binwright_consumer_ready", report.ready, labels)
+    yield Sample("binwright_consumer_partitions", len(report.reading), labels)
+    yield Sample("binwright_consumer_staging_bytes_per_second", report.rate, labels)
+    yield Sample("binwright_consumer_staged_rows_total", report.staged_rows, labels)
+    yield Sample("binwright_consumer_staged_bytes", report.staged_bytes, labels)
+    yield Sample("binwright_consumer_busy_ratio", report.busy, labels)
+    yield Sample("binwright_consumer_lost_offsets_total", report.lost_offsets, labels)
+    for topic, table in sorted(report.writing.items()):
+        yield from table_samples(group, topic, table)
+
+
+def table_samples(group: str, topic: str, table: TableReport) -> Iterator[Sample]:
+    """Yield the metrics of one table, as its writer reports them."""
+    labels = {"group": group, "topic": topic}
+    yield Sample("binwright_table_age_seconds", table.age_s, labels)
+    yield Sample("binwright_table_pending_bytes", table.pending_bytes, labels)
+    yield Sample("binwright_table_rows_total", table.rows, labels)
+    yield Sample("binwright_table_commits_total", table.commits, labels)
+    yield Sample("binwright_table_landing", table.state == "landing", labels)
+    yield Sample("binwright_table_refused", table.state == "refused", labels)

@@ -1,0 +1,117 @@
+"""A service as a process: one main coroutine, two signals, an exit code that says why."""
+
+import asyncio
+import contextlib
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from typing import Any
+
+import structlog
+import uvloop
+
+from binwright.core.errors import BinwrightError, UserError
+
+log = structlog.get_logger()
+
+EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
+
+
+async def _until_signalled(main: Callable[[], Awaitable[None]]) -> None:
+    loop = asyncio.get_running_loop()
+    task = asyncio.ensure_future(main())
+    requested = False
+
+    def stop(number: signal.Signals) -> None:
+        nonlocal requested
+        log.info("stop.requested", signal=number.name, again=requested)
+        if not requested:  # a second signal must not interrupt the clean-up
+            task.cancel()
+        requested = True
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop, number)
+    try:
+        await task
+    except asyncio.CancelledError:
+        if not requested:  # a cancellation without a signal is an error
+            raise
+
+
+@contextlib.asynccontextmanager
+async def background_tasks(*works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run `works` as tasks beside the body: they end with it, and the failure of one ends it."""
+    async with asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(work) for work in works]
+        try:
+            yield
+        finally:
+            for task in running:
+                task.cancel()
+
+
+async def must_not_end(work: Awaitable[None]) -> None:
+    """Await work that runs until it is cancelled, as a task of a group; raise if it ends.
+
+    A task group ignores a task that ends early or is cancelled from inside (as a library may do
+    with a task of its own): the other tasks would run on without it.
+    """
+    try:
+        await work
+    except asyncio.CancelledError as exc:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise RuntimeError("a task was cancelled from inside") from exc
+    raise RuntimeError("a task ended that runs until it is cancelled")
+
+
+def root_cause(error: BaseException) -> BaseException:
+    """Return the first error inside exception groups, errors of binwright before all others."""
+    while isinstance(error, BaseExceptionGroup):
+        inner = [root_cause(e) for e in error.exceptions]
+        error = next((e for e in inner if isinstance(e, BinwrightError)), inner[0])
+    return error
+
+
+def exit_code(error: type[BaseException]) -> int:
+    """Return the exit code of a process that ends with an error of this class."""
+    return EXIT_USAGE if issubclass(error, UserError) else EXIT_FAILED
+
+
+def print_usage_error(error: UserError) -> int:
+    """Print what has to be changed to standard error; return the exit code 2."""
+    sys.stderr.write(f"binwright: {error}\n")
+    return exit_code(type(error))
+
+
+def print_error(error: BinwrightError) -> None:
+    """Print what failed to standard error, in one sentence."""
+    sys.stderr.write(f"binwright: {error}\n")
+
+
+def _logged(error: BinwrightError) -> None:
+    log.error("service.failed", error=type(error).__name__, reason=str(error))
+
+
+def run(
+    main: Callable[[], Awaitable[None]], on_error: Callable[[BinwrightError], None] = _logged
+) -> int:
+    """Run `main` until it ends or SIGTERM or SIGINT cancels it; return the exit code.
+
+    0: it ended, or was stopped by a signal; 1: it failed, and `on_error` was called with the
+    reason; 2: settings or arguments have to be changed.
+    """
+    try:
+        uvloop.run(_until_signalled(main))
+    except BaseException as error:
+        cause = root_cause(error)
+        match cause:
+            case UserError():
+                return print_usage_error(cause)
+            case BinwrightError():
+                on_error(cause)
+                return exit_code(type(cause))
+            case _:
+                raise
+    return EXIT_OK

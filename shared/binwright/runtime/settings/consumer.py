@@ -1,0 +1,127 @@
+"""Settings of consumers: reading, staging, and writing tables."""
+
+import binascii
+from pathlib import Path
+from typing import Annotated, Literal, Self
+from urllib.parse import urlparse
+
+from pydantic import Field, field_validator, model_validator
+
+from binwright.runtime.settings.section import Bytes, Seconds, Section
+from binwright.runtime.spark_url import has_token, redacted_url
+
+OrNever = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class ConsumerSettings(Section):
+    """How a consumer reads and stages."""
+
+    batch_bytes: Bytes = 16_000_000
+    """Size of a batch: rows of this size become one staged file of their topic."""
+    batch_wait_s: Seconds | None = None
+    """Age at which a smaller batch is staged; unset: 0.3 of lake.freshness_s, between 0.5 and 3."""
+    batch_cap_bytes: Bytes = 64_000_000
+    """Memory for rows that are not staged yet; fetching pauses when it is full."""
+    start: Literal["earliest", "latest"] = "earliest"
+    """Where reading begins in partitions that the group has never landed."""
+    isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"
+    """Whether records of aborted transactions are landed too."""
+    report_s: Seconds = 1.0
+    """Interval between reports to the controller."""
+    write_timeout_s: Seconds = 60.0
+    """A commit without an outcome by then is sent again, under the same version."""
+    drain_timeout_s: Seconds = 60.0
+    """Time for a graceful exit; half of it for other consumers to take the partitions over."""
+
+    @model_validator(mode="after")
+    def _cap_holds_a_batch(self) -> Self:
+        if self.batch_cap_bytes < self.batch_bytes:
+            raise ValueError(
+                f"batch_cap_bytes ({self.batch_cap_bytes}) must be at least "
+                f"batch_bytes ({self.batch_bytes})"
+            )
+        return self
+
+
+class StagingSettings(Section):
+    """Where consumers put rows for the tables' writers."""
+
+    path: Annotated[str | None, Field(repr=False)] = None
+    """A directory or prefix that consumers and Spark reach; unset: _staging/GROUP in lake.path."""
+    max_bytes: Bytes = 2_000_000_000
+    """Staged bytes of one consumer that have not landed; it stops fetching above that."""
+    keep_s: Seconds = 345_600.0
+    """Age at which staged files are deleted, landed or not: their records are still in Kafka."""
+
+    @field_validator("path")
+    @classmethod
+    def _is_absolute(cls, value: str | None) -> str | None:
+        return value if value is None else absolute(value)
+
+
+class LakeSettings(Section):
+    """Where tables live, which Spark writes them, and how often."""
+
+    path: str = "lake"
+    """A directory or object-store prefix that the Spark server can write; one table per topic."""
+    spark: Annotated[str, Field(repr=False)] = "sc://localhost:15002"
+    """Spark Connect servers, separated by commas; each table is written by one of them."""
+    token_file: Path | None = None
+    """A file with the servers' token; read for every session, so that it can be renewed."""
+    freshness_s: Seconds = 5.0
+    """Age of rows when they land: a shorter one costs more commits and smaller files."""
+    batch_bytes: Bytes = 256_000_000
+    """Size of the staged files in one commit."""
+    compact_files: Annotated[int, Field(ge=0)] = 200
+    """Number of small files of a table that are compacted into larger ones; 0: never."""
+    compact_below_bytes: Bytes = 32_000_000
+    """A file below this size counts as small."""
+    target_file_bytes: Bytes = 128_000_000
+    """Size of the files that compaction writes."""
+    log_commits: Annotated[int, Field(ge=0)] = 1_000
+    """Commits that a table's log keeps on a local disk; 0: by Delta's own log retention."""
+    vacuum_interval_s: OrNever = 86_400.0
+    """Interval between vacuums, which delete files that no kept version needs; 0: never."""
+    vacuum_retention_s: Seconds = 604_800.0
+    """Time for which files of older versions are kept for readers."""
+
+    @property
+    def servers(self) -> tuple[str, ...]:
+        """Return the Spark Connect servers, in the order given."""
+        return tuple(server.strip() for server in self.spark.split(","))
+
+    def server(self, topic: str) -> str:
+        """Return the server that writes the topic's table."""
+        return self.servers[binascii.crc32(topic.encode()) % len(self.servers)]
+
+    @field_validator("spark")
+    @classmethod
+    def _is_connect(cls, value: str) -> str:
+        for server in value.split(","):
+            parts = urlparse(server.strip())
+            if parts.scheme != "sc" or not parts.hostname:
+                got = redacted_url(server.strip())
+                raise ValueError(f"expected a Spark Connect address, sc://HOST:PORT, got {got!r}")
+        return value
+
+    @field_validator("path")
+    @classmethod
+    def _is_absolute(cls, value: str) -> str:
+        return absolute(value)
+
+    @model_validator(mode="after")
+    def _one_token(self) -> Self:
+        if self.token_file is not None and any(map(has_token, self.servers)):
+            raise ValueError("spark holds a token, and token_file is set: leave one of them out")
+        return self
+
+
+def absolute(path: str) -> str:
+    """Return an absolute path or a URL: working directories differ between processes.
+
+    Raises:
+        ValueError: The path is empty.
+    """
+    if not path:
+        raise ValueError("must name a directory or prefix")
+    return path if urlparse(path).scheme else str(Path(path).absolute())

@@ -1,0 +1,72 @@
+"""Settings of the controller, and of the health endpoint of every service."""
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from binwright.runtime.settings.section import Positive, Seconds, Section
+
+
+class ControllerSettings(Section):
+    """Limits of consumers, the packing, and the controller's time-outs."""
+
+    limit_bytes_per_s: Positive = 2_400_000.0
+    """Load that one consumer sustains; a load above it triggers a plan."""
+    capacity_bytes_per_s: Positive | None = None
+    """Load that a plan gives a consumer; unset: limit x 25/30 (5 s to rebalance, every 30 s)."""
+    slot_limits: dict[Annotated[int, Field(ge=0)], Positive] = {}  # noqa: RUF012 - pydantic copies it
+    """Limits of single slots, slot to bytes/s; their capacity is the same share of it."""
+    packing: str = "sticky"
+    """The packing: sticky, sticky:PRICE, exact, or one of the paper's (docs/design/packing.md)."""
+    max_slots: Annotated[int, Field(ge=1, le=10_000)] = 100
+    """Maximum number of consumers."""
+    min_slots: Annotated[int, Field(ge=1, le=10_000)] = 1
+    """Minimum number of consumers, as far as there are partitions for them."""
+    fleet: Literal["process", "docker", "kubernetes", "fixed"] = "process"
+    """Where consumers run: child processes, containers, Deployments, or slots started elsewhere."""
+    mode: Literal["observe", "approve", "act"] = "act"
+    """Plans are only shown, wait for approval, or are carried out."""
+    process_logs: Path | None = None
+    """Directory for `consumer-N.log` of the process fleet; unset: the controller's own output."""
+    look_again_s: Seconds = 60.0
+    """Interval at which a smaller plan is computed without a trigger."""
+    consumer_timeout_s: Seconds = 10.0
+    """A consumer that has sent no report for this long is declared dead."""
+    start_timeout_s: Seconds = 300.0
+    """A consumer that reports but is not ready by then is replaced; the next has twice the time."""
+    plan_timeout_s: Seconds = 120.0
+    """A plan that is not complete by then is replaced by a new one."""
+    repeat_s: Seconds = 10.0
+    """A command without an acknowledgement is sent again after this time."""
+
+    @property
+    def capacity(self) -> float:
+        """Return the load that a plan gives a consumer, bytes/s."""
+        return self.capacity_bytes_per_s or self.limit_bytes_per_s * 25 / 30
+
+    @model_validator(mode="after")
+    def _capacity_within_limit(self) -> Self:
+        if self.capacity > self.limit_bytes_per_s:
+            raise ValueError(
+                f"capacity_bytes_per_s ({self.capacity:g}) must not exceed "
+                f"limit_bytes_per_s ({self.limit_bytes_per_s:g})"
+            )
+        if self.min_slots > self.max_slots:
+            raise ValueError(
+                f"min_slots ({self.min_slots}) must not exceed max_slots ({self.max_slots})"
+            )
+        if beyond := sorted(slot for slot in self.slot_limits if slot >= self.max_slots):
+            raise ValueError(f"slot_limits: no slots {beyond}, max_slots is {self.max_slots}")
+        return self
+
+
+class HealthSettings(Section):
+    """Where `/live`, `/ready` and `/metrics` are served."""
+
+    port: Annotated[int, Field(ge=1, le=65535)] | None = None
+    """Port of the HTTP server; unset: none is started."""
+    address: str = "127.0.0.1"
+    """Address to listen on; in a pod its own, or 0.0.0.0 for all."""
+    patience_s: Seconds = 120.0
+    """A loop without progress for this long is stuck, and `/live` fails."""

@@ -1,0 +1,85 @@
+"""Reads settings from the file and the environment; reports every fault at once."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr, ValidationError
+
+from binwright.core.errors import SettingsError
+from binwright.runtime.settings.model import FILE_VARIABLE, Settings
+from binwright.runtime.settings.section import Section
+
+_PREFIX, _SERVICE_HOST = "BINWRIGHT_", "_SERVICE_HOST"
+OTHER_VARIABLES = {FILE_VARIABLE, "BINWRIGHT_CACHE", "BINWRIGHT_IVY_SETTINGS"}
+"""Environment variables of binwright that are not settings."""
+
+
+def _fault(where: tuple[int | str, ...], what: str) -> str:
+    name = ".".join(map(str, where)) or "settings"
+    return f"  {name}: {what.removeprefix('Value error, ')}"
+
+
+def _is_service_variable(name: str) -> bool:
+    """Return whether Kubernetes set it, for a Service whose name begins with binwright."""
+    hosts = (key for key in os.environ if key.endswith(_SERVICE_HOST))
+    services = [host.removesuffix(_SERVICE_HOST) for host in hosts]
+    return any(name.startswith((f"{s}_SERVICE_", f"{s}_PORT")) for s in services)
+
+
+def load_settings(**given: Any) -> Settings:
+    """Read the file and the environment; `given` wins over both.
+
+    Raises:
+        SettingsError: A value or key is wrong, or the file cannot be read; names every fault.
+    """
+    path = os.environ.get(FILE_VARIABLE)
+    if path and not Path(path).is_file():
+        raise SettingsError(f"{FILE_VARIABLE}: no such file: {path}")
+    known = {f"{_PREFIX}{name}".upper() for name in Settings.model_fields} | OTHER_VARIABLES
+    unknown = [
+        name
+        for name in sorted(os.environ)
+        if name.startswith(_PREFIX)
+        and name.partition("__")[0] not in known
+        and not _is_service_variable(name)
+    ]
+    if unknown:
+        raise SettingsError(f"unknown variables: {', '.join(unknown)}")
+    try:
+        return Settings(**given)
+    except ValidationError as exc:
+        faults = [
+            _fault(error["loc"], error["msg"])
+            for error in exc.errors(include_url=False, include_context=False, include_input=False)
+        ]
+        where = f" (from {path} and the environment)" if path else ""
+        raise SettingsError("\n".join([f"invalid settings{where}:", *faults])) from exc
+    except ValueError as exc:  # TOML or JSON that cannot be parsed
+        raise SettingsError(f"settings cannot be read: {exc}") from exc
+
+
+def settings_environment(settings: Settings) -> dict[str, str]:
+    """Return the variables from which `load_settings` reads these settings again."""
+    found: dict[str, str] = {}
+    for name in type(settings).model_fields:
+        value = getattr(settings, name)
+        if isinstance(value, Section):
+            for key in type(value).model_fields:
+                inner = getattr(value, key)
+                if inner is not None:
+                    found[f"BINWRIGHT_{name}__{key}".upper()] = _as_variable(inner)
+        else:
+            found[f"BINWRIGHT_{name}".upper()] = _as_variable(value)
+    return found
+
+
+def _as_variable(value: object) -> str:
+    match value:
+        case SecretStr():
+            return value.get_secret_value()
+        case tuple() | dict():
+            return json.dumps(value)
+        case _:
+            return str(value)

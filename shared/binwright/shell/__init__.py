@@ -1,1 +1,0 @@
-"""PIPES that the services share."""

@@ -1,0 +1,63 @@
+"""Our side of the hooks: what is said to the services by files; see `hooks/sitecustomize.py`."""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.chaos.fault_schedule import Fault
+
+HOOKS = Path(__file__).with_name("hooks")
+ROOT = Path(__file__).parents[2]  # where hooks find `tests`
+
+
+@dataclass(frozen=True, slots=True)
+class AimedPoints:
+    """The directory where chaos and the services meet."""
+
+    directory: Path
+
+    def environment(self) -> dict[str, str]:
+        """Return what a service needs to hear us."""
+        path = os.pathsep.join([str(HOOKS), str(ROOT)])
+        return {"CHAOS_AIMS": str(self.directory), "PYTHONPATH": path}
+
+    def _write(self, name: str, text: str) -> None:
+        # Whole or not at all: they look several times a second.
+        draft = self.directory / f".{name}"
+        draft.write_text(text)
+        draft.rename(self.directory / name)
+
+    def arm(self, fault: Fault) -> None:
+        """Strike whoever comes to this step first."""
+        for hit in self.directory.glob("hit-*"):
+            hit.unlink()
+        names = ("service", "step", "moment", "failure_mode")
+        wanted = {name: getattr(fault, name) for name in names}
+        self._write("aim", json.dumps(wanted))
+
+    def disarm(self) -> None:
+        """Strike nobody any more."""
+        (self.directory / "aim").unlink(missing_ok=True)
+
+    def hit_pid(self) -> int | None:
+        """Return the process that was struck."""
+        found = [int(hit.name.partition("-")[2]) for hit in self.directory.glob("hit-*")]
+        return found[0] if found else None
+
+    def hide(self, pid: int) -> None:
+        """Take a process out of the fleet's reach, for good."""
+        unseen = self.directory / "unseen"
+        before = unseen.read_text() if unseen.exists() else ""
+        self._write("unseen", f"{before}{pid}\n")
+
+    def skew(self, pid: int, seconds: float) -> None:
+        """Put the wall clock of one process off; the others' are right."""
+        self._write("skew", json.dumps({str(pid): seconds}))
+
+
+def aimed_points(directory: Path) -> AimedPoints:
+    """Make the meeting place."""
+    directory.mkdir(parents=True, exist_ok=True)
+    os.chmod(directory, 0o700)  # noqa: PTH101 - what is in it is obeyed
+    return AimedPoints(directory)

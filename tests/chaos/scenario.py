@@ -1,0 +1,255 @@
+"""One run: load, faults one after another, recovery of each, and the audit at the end."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from tests.chaos.fault_actions import FAULT_ACTIONS
+from tests.chaos.fault_helpers import FaultResult
+from tests.chaos.fault_schedule import (
+    SPARK_AWAY_S,
+    ConcurrentFaults,
+    Kind,
+    chosen_schedule,
+    random_schedule,
+    short_schedule,
+)
+from tests.chaos.health import health_problems, wait_until_recovered
+from tests.chaos.system import CAPACITY, System, may_mount, run_system
+
+from binwright.core.errors import ExternalError
+from binwright.core.model import TopicPartition
+from binwright.lab.load import LoadResult, run_load
+from binwright.lab.load_pacing import Load
+from binwright.lab.streams import Measurement, PerCent
+from binwright.ops.audit.audit import AuditResult, audit
+from binwright.runtime.run import root_cause
+
+READY_S = 240.0
+RECOVERY_S = 60.0
+WARM_S, STEADY_S = 180.0, 5.0
+LAND_S = 240.0
+ROW_S = 12.0  # after so long the load is another one: partitions move
+ROWS = 400
+RATES = (5, 35)  # per cent of a consumer, of each of eight partitions: two or three consumers
+RECORD_BYTES = 4_000  # few and large: small requests would cost the broker more than bytes
+CALM_S = (2.0, 6.0)  # from a recovery to the next fault
+MISSES = 10  # aimed faults in a row that no process came to: then the step itself is wrong
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioOptions:
+    """What was asked for."""
+
+    seed: int = 1
+    faults: int = 10
+    minutes: float = 60.0
+    aimed_only: bool = False
+    kinds: tuple[Kind, ...] = ()  # these alone, in turn
+    short: bool = False  # a few chosen faults, one after the other, on servers that are cold
+    spark_away_s: float = SPARK_AWAY_S  # how long Spark is away
+    cold: bool = False  # do not wait until the servers are at their pace
+    deadline_s: float = RECOVERY_S  # of each recovery
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suffered:
+    """A fault as it was: when, how long until the part was back, and until all was well again."""
+
+    fault: str
+    at_s: float
+    lasted_s: float
+    recovery_s: float
+    victim: int | None
+    beside: int  # other faults at the same time
+
+
+@dataclass(slots=True)
+class Scenario:
+    """A run at work, and what it came to."""
+
+    options: ScenarioOptions
+    directory: Path
+    log: Callable[[str], None]
+    injected_faults: list[Suffered] = field(default_factory=list)
+    missed: list[str] = field(default_factory=list)  # aimed at a step that nobody came to
+    skipped: list[str] = field(default_factory=list)
+    failure: str | None = None
+    produced: int = 0
+    took_s: float = 0.0
+    audit: AuditResult | None = None
+    _began: float = field(default_factory=time.monotonic)
+
+    @property
+    def clean(self) -> bool:
+        """Tell whether nothing was lost, doubled or overdue."""
+        return self.failure is None and self.audit is not None and self.audit.clean
+
+    async def run(self) -> None:
+        """Set up, disturb, land, audit; everything is taken down again, also when cancelled.
+
+        What goes wrong under way is kept in `failure`, and the audit comes nevertheless.
+
+        Raises:
+            WorldError: The system could not be set up, or the audit not be made.
+        """
+        without = [] if may_mount() else [Kind.DISK_FULL]
+        self.skipped += [f"{kind}: nothing can be mounted here" for kind in without]
+        async with run_system(self.directory, self.log) as made:
+            await self._ready(made)
+            done = asyncio.Event()
+            async with asyncio.TaskGroup() as tasks:
+                load = tasks.create_task(self._load(made, done))
+                try:
+                    if not (self.options.cold or self.options.short):
+                        await self._warm_up(made)
+                    await self._disturb(made, self._plan(without))
+                except ExternalError as exc:
+                    self.failure = str(exc)
+                    self.log(f"failed: {exc}")
+                except asyncio.CancelledError:
+                    self.failure = "ended by a signal"
+                    raise
+                finally:
+                    done.set()
+            self.produced = sum(sent.records for sent in load.result().partitions.values())
+            await self._landed(made)
+            self.log("auditing the tables")
+            self.audit = await audit(
+                made.direct_settings.topics, made.direct_settings.kafka, made.direct_settings.lake
+            )
+        self.took_s = self._now()
+
+    def _plan(self, without: list[Kind]) -> Iterator[ConcurrentFaults]:
+        options = self.options
+        if options.short:
+            return short_schedule()
+        if options.kinds:
+            return chosen_schedule(options.seed, options.kinds, options.spark_away_s)
+        return random_schedule(options.seed, without, options.aimed_only, options.spark_away_s)
+
+    async def _warm_up(self, made: System) -> None:
+        """Let Java compile, until what was written lands about as soon as it will."""
+        self.log("warming up")
+        warm, least = self._now() + WARM_S, self._now() + WARM_S / 8
+        while self._now() < warm:
+            await asyncio.sleep(CALM_S[0])
+            if await wait_until_recovered(made, (), READY_S) < STEADY_S and self._now() > least:
+                return
+
+    def _now(self) -> float:
+        return time.monotonic() - self._began
+
+    async def _ready(self, made: System) -> None:
+        self.log("waiting until every partition is read and every table is written")
+        await self._until(made, dict.fromkeys(made.partitions, 0), READY_S)
+
+    async def _landed(self, made: System) -> None:
+        self.log("waiting until everything has landed")
+        try:
+            await self._until(made, await made.ends(), LAND_S)
+        except ExternalError as exc:
+            self.failure = self.failure or str(exc)
+
+    @staticmethod
+    async def _until(made: System, ends: dict[TopicPartition, int], deadline_s: float) -> None:
+        try:
+            async with asyncio.timeout(deadline_s):
+                while health_problems(made.view, ends):  # noqa: ASYNC110 - the picture changes by itself
+                    await asyncio.sleep(0.1)
+        except TimeoutError as exc:
+            lacks = health_problems(made.view, ends)
+            raise ExternalError(f"after {deadline_s:g} s: {lacks}; logs: {made.directory}") from exc
+
+    async def _load(self, made: System, done: asyncio.Event) -> LoadResult:
+        load = Load(
+            row_s=ROW_S,
+            bytes_per_per_cent=CAPACITY / 100,
+            record_bytes=RECORD_BYTES,
+            delivery_s=120.0,
+        )
+        rows = stream(self.options.seed, made.partitions)
+        return await run_load(rows, made.direct_settings.kafka, load, stop=done)
+
+    # --- the faults ------------------------------------------------------------------------------
+
+    async def _disturb(self, made: System, scenes: Iterator[ConcurrentFaults]) -> None:
+        calm, misses = Random(self.options.seed + 1), 0
+        until = self._now() + 60 * self.options.minutes
+        for scene in scenes:
+            if len(self.injected_faults) >= self.options.faults or self._now() > until:
+                return
+            await asyncio.sleep(calm.uniform(*CALM_S))
+            happened = await self._scene(made, scene)
+            misses = 0 if happened else misses + 1
+            if misses > MISSES:
+                raise ExternalError(f"{misses} aimed faults in a row met nobody: {self.missed}")
+
+    async def _scene(self, made: System, scene: ConcurrentFaults) -> bool:
+        at_s = self._now()
+        self.log(f"{at_s:.0f} s: " + ", and ".join(map(str, scene)))
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                acts = [
+                    tasks.create_task(FAULT_ACTIONS[fault.kind](made, fault)) for fault in scene
+                ]
+        except* ExternalError as failed:
+            raise ExternalError(str(root_cause(failed))) from failed
+        done = [act.result() for act in acts]
+        lasted_s = self._now() - at_s
+        conditions = [condition for one in done for condition in one.conditions]
+        deadline_s = self.options.deadline_s + max(one.extra_recovery_s for one in done)
+        took_s = await wait_until_recovered(made, conditions, deadline_s)
+        self._note(scene, done, (at_s, lasted_s, took_s))
+        return any(one.happened for one in done)
+
+    def _note(
+        self, scene: ConcurrentFaults, done: list[FaultResult], times: tuple[float, float, float]
+    ) -> None:
+        at_s, lasted_s, took_s = (round(value, 2) for value in times)
+        for fault, one in zip(scene, done, strict=True):
+            if not one.happened:
+                self.missed.append(str(fault))
+                self.log(f"  nobody came to it: {fault}")
+                continue
+            self.injected_faults.append(
+                Suffered(
+                    fault=str(fault),
+                    at_s=at_s,
+                    lasted_s=lasted_s,
+                    recovery_s=took_s,
+                    victim=one.victim,
+                    beside=len(scene) - 1,
+                )
+            )
+        self.log(
+            f"  back after {lasted_s:.1f} s, well {took_s:.1f} s later "
+            f"({len(self.injected_faults)})"
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """Return what came of it, as plain values."""
+        longest = max((s.recovery_s for s in self.injected_faults), default=None)
+        return {
+            "seed": self.options.seed,
+            "faults": [asdict(one) for one in self.injected_faults],
+            "longest_recovery_s": longest,
+            "missed": self.missed,
+            "skipped": self.skipped,
+            "produced_records": self.produced,
+            "landed_rows": self.audit.rows if self.audit else None,
+            "wrong": list(self.audit.faults()) if self.audit else None,
+            "failure": self.failure,
+            "clean": self.clean,
+            "took_s": round(self.took_s, 1),
+        }
+
+
+def stream(seed: int, partitions: list[TopicPartition]) -> list[Measurement]:
+    """Return rates that are drawn anew for every row: consumers run over, partitions move."""
+    drawn = Random(seed)
+    return [{p: PerCent(drawn.randint(*RATES)) for p in partitions} for _ in range(ROWS)]

@@ -1,0 +1,307 @@
+"""The system under test: real servers, two controllers, a monitor, consumers, cuttable lines."""
+
+import contextlib
+import json
+import os
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+from aiokafka import TopicPartition as KafkaPartition
+from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
+from tests.chaos.aimed_points import AimedPoints, aimed_points
+from tests.chaos.proxy import Proxy, proxy
+
+from binwright.cli.local.stack import Service
+from binwright.controller.__main__ import consumer_command, process_fleet
+from binwright.core.model import Slot, TopicPartition
+from binwright.embedded.kafka.broker import Broker, run_broker
+from binwright.embedded.process.child import Child, Command
+from binwright.embedded.process.ports import HOST, reserve_port
+from binwright.embedded.spark.connect import SparkServer, run_spark
+from binwright.kafka.bus import KafkaBus
+from binwright.kafka.client import client_options
+from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
+from binwright.ops.views.group_view import GroupView
+from binwright.ops.views.group_watcher import watch_group
+from binwright.runtime.run import background_tasks
+from binwright.runtime.settings import Settings, load_settings, settings_environment
+
+TOPICS = ("orders", "clicks")
+PARTITIONS = 4
+CAPACITY = 180_000.0  # bytes/s: the load keeps two to four consumers busy
+LIMIT = 1.2 * CAPACITY
+SLOTS = 6
+LAKE_SIZE = "3g"
+END_S = 15.0
+FRESHNESS_S = 2.0
+COMPACT_FILES = 8  # the tables are compacted all the time
+UNFINISHED = "."  # what names of files that are being written begin with
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedService:
+    """A service that is started again when it ends, and its log."""
+
+    service: Service
+    log: Path
+
+    @property
+    def pid(self) -> int | None:
+        """The process; None while it does not run."""
+        return self.service.pid
+
+
+@dataclass(slots=True)
+class System:
+    """Everything that faults are done to."""
+
+    directory: Path
+    settings: Settings  # as the services see them: through the proxies
+    direct_settings: Settings  # as we do
+    broker: Broker
+    spark: SparkServer
+    kafka_proxy: Proxy
+    spark_proxy: Proxy
+    aimed_points: AimedPoints
+    bus: KafkaBus
+    controllers: tuple[LoggedService, ...]
+    monitor: LoggedService
+    lake_mount: Path | None
+    view: GroupView = field(default_factory=GroupView)
+    twins: list[Child] = field(default_factory=list)
+
+    @property
+    def partitions(self) -> list[TopicPartition]:
+        """All that is read."""
+        return [TopicPartition(topic, n) for topic in TOPICS for n in range(PARTITIONS)]
+
+    def consumers(self) -> dict[Slot, list[int]]:
+        """Return the processes of each slot that has any, in order of slots."""
+        running = process_fleet(self.settings).running()
+        return {slot: [process.pid for process in running[slot]] for slot in sorted(running)}
+
+    def writer_epoch(self, topic: str) -> int | None:
+        """Return the epoch of the consumer that lands the table; None: nobody does."""
+        view = self.view.tables.by_topic.get(topic)
+        lands = view is not None and view.writer is not None and view.report.state == "landing"
+        return view.epoch if view and lands else None
+
+    def writer(self, topic: str) -> tuple[Slot, int] | None:
+        """Return slot and youngest process of the consumer that lands the table."""
+        if self.writer_epoch(topic) is None:
+            return None
+        slot = self.view.tables.by_topic[topic].writer
+        assert slot is not None
+        running = process_fleet(self.settings).running().get(slot, ())
+        youngest = max(running, key=lambda process: process.create_time(), default=None)
+        return (slot, youngest.pid) if youngest else None
+
+    def staged_files(self, topic: str) -> set[Path]:
+        """Return the whole files that are staged for a table."""
+        found = (Path(self.settings.staging_path) / topic).glob("*")
+        return {file for file in found if not file.name.startswith(UNFINISHED)}
+
+    async def delete_announcements(self) -> None:
+        """Delete every record of the landing topic, as its retention does."""
+        topic = self.settings.landing_topic
+        async with self._admin() as admin:
+            ends = [await self.bus.end(topic, n) for n in range(await self.bus.partitions(topic))]
+            await admin.delete_records(
+                {
+                    KafkaPartition(topic, n): RecordsToDelete(before_offset=end)
+                    for n, end in enumerate(ends)
+                }
+            )
+
+    async def delete_landing_topic(self) -> None:
+        """Delete the landing topic."""
+        async with self._admin() as admin:
+            await admin.delete_topics([self.settings.landing_topic])
+
+    @contextlib.asynccontextmanager
+    async def _admin(self) -> AsyncIterator[AIOKafkaAdminClient]:
+        admin = AIOKafkaAdminClient(**client_options(self.direct_settings.kafka))
+        await admin.start()
+        try:
+            yield admin
+        finally:
+            await admin.close()
+
+    def leader(self) -> LoggedService:
+        """Return the controller that said last that it leads; else any."""
+        return max(self.controllers, key=lambda c: led_since(c.log))
+
+    def standby(self) -> LoggedService:
+        """Return the other one."""
+        leader = self.leader()
+        return next(c for c in self.controllers if c is not leader)
+
+    def twin(self, slot: Slot) -> Child:
+        """Start one more process for a slot, as the fleet would."""
+        twin = Child(
+            Command(
+                title=f"a twin of slot {slot}",
+                argv=consumer_command(self.settings, slot),
+                directory=self.directory,
+                log=self.directory / f"consumer-{slot}.log",
+                environment=environment(self.settings, self.aimed_points),
+            )
+        )
+        self.twins.append(twin)
+        return twin
+
+    async def ends(self) -> dict[TopicPartition, int]:
+        """Return where every partition ends now."""
+        return {p: await self.bus.end(p.topic, p.partition) for p in self.partitions}
+
+
+def led_since(log: Path) -> str:
+    """Return when this controller began to lead, as its log says; "" if it does not."""
+    since = ""
+    for line in log.read_text(errors="replace").splitlines() if log.exists() else ():
+        if '"controller.' in line:
+            message = json.loads(line)
+            since = message["timestamp"] if message["event"] == "controller.leading" else ""
+    return since
+
+
+def environment(settings: Settings, applied: AimedPoints) -> dict[str, str]:
+    """Return a service's environment, with the hooks."""
+    return {**os.environ, **settings_environment(settings), **applied.environment()}
+
+
+def may_mount() -> bool:
+    """Tell whether file systems can be mounted here."""
+    tried = subprocess.run(
+        ("unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"),
+        capture_output=True,
+        check=False,
+    )
+    return os.geteuid() == 0 and tried.returncode == 0
+
+
+@contextlib.contextmanager
+def disk(lake: Path) -> Iterator[Path]:
+    """Give the lake a disk of its own, in memory, that can be full."""
+    lake.mkdir(parents=True)
+    subprocess.run(("mount", "-t", "tmpfs", "-o", f"size={LAKE_SIZE}", "tmpfs", lake), check=True)
+    try:
+        yield lake
+    finally:
+        subprocess.run(("umount", "-l", lake), check=True)
+
+
+@contextlib.asynccontextmanager
+async def run_system(directory: Path, progress: Callable[[str], None]) -> AsyncIterator[System]:
+    """Set everything up, with every partition read; take it down again however the block ends.
+
+    Raises:
+        EmbeddedError: A server could not be had, or a service does not stay up.
+    """
+    async with contextlib.AsyncExitStack() as held:
+        lake = directory / "lake"
+        mounted = held.enter_context(disk(lake)) if may_mount() else None
+        own, inner, control = (held.enter_context(reserve_port()) for _ in range(3))
+        kafka_proxy = await held.enter_async_context(proxy(inner))
+        broker = await held.enter_async_context(
+            run_broker(
+                directory / "kafka",
+                port=own,
+                settings=_listeners(own, inner, kafka_proxy.port, control),
+                progress=progress,
+            )
+        )
+        spark = await held.enter_async_context(
+            run_spark(directory / "spark", memory="2g", quick=True, progress=progress)
+        )
+        spark_proxy = await held.enter_async_context(proxy(int(spark.url.rpartition(":")[2])))
+        direct_settings = _settings(directory, lake, broker.bootstrap_servers, spark.url)
+        settings = _settings(
+            directory, lake, f"{HOST}:{kafka_proxy.port}", f"sc://{HOST}:{spark_proxy.port}"
+        )
+        applied = aimed_points(directory / "aims")
+        bus = await held.enter_async_context(KafkaBus(direct_settings.kafka))
+        await _make_topics(bus, direct_settings)
+        services = _services(directory, environment(settings, applied))
+        held.push_async_callback(_end_consumers, settings)
+        made = System(
+            directory=directory,
+            settings=settings,
+            direct_settings=direct_settings,
+            broker=broker,
+            spark=spark,
+            kafka_proxy=kafka_proxy,
+            spark_proxy=spark_proxy,
+            aimed_points=applied,
+            bus=bus,
+            controllers=services[:2],
+            monitor=services[2],
+            lake_mount=mounted,
+        )
+        watching = watch_group(
+            bus, direct_settings.metadata_topic, direct_settings.monitor.topic, made.view
+        )
+        async with background_tasks(watching, *(watched.service.run() for watched in services)):
+            yield made
+
+
+def _listeners(own: int, inner: int, outer: int, control: int) -> dict[str, str]:
+    """Return a broker's settings: the services are told the proxy's address, we the broker's."""
+    return {
+        "listeners": f"PLAINTEXT://{HOST}:{own},CUT://{HOST}:{inner},CONTROLLER://{HOST}:{control}",
+        "advertised.listeners": f"PLAINTEXT://{HOST}:{own},CUT://{HOST}:{outer}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CUT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "controller.quorum.voters": f"1@{HOST}:{control}",
+    }
+
+
+def _settings(directory: Path, lake: Path, kafka: str, spark: str) -> Settings:
+    return load_settings(
+        group="chaos",
+        topics=TOPICS,
+        log_format="json",
+        log_level="debug",
+        kafka={"bootstrap_servers": kafka, "request_timeout_s": 10.0},
+        lake={
+            "path": str(lake),
+            "spark": spark,
+            "freshness_s": FRESHNESS_S,
+            "compact_files": COMPACT_FILES,
+        },
+        monitor={"window_s": 8.0},
+        controller={
+            "capacity_bytes_per_s": CAPACITY,
+            "limit_bytes_per_s": LIMIT,
+            "process_logs": directory,
+            "max_slots": SLOTS,
+            "look_again_s": 15.0,
+            "plan_timeout_s": 60.0,
+        },
+        consumer={"drain_timeout_s": 20.0},
+    )
+
+
+async def _make_topics(bus: KafkaBus, settings: Settings) -> None:
+    await bus.ensure(settings.metadata_topic, 1, METADATA_CONFIG)
+    await bus.ensure(settings.monitor.topic, 1, METRICS_CONFIG)
+    for topic in TOPICS:
+        await bus.ensure(topic, PARTITIONS, {})
+
+
+def _services(directory: Path, variables: Mapping[str, str]) -> tuple[LoggedService, ...]:
+    names = ("controller", "controller", "monitor")
+    places = [(name, directory / f"{name}-{number}") for number, name in enumerate(names)]
+    return tuple(LoggedService(Service(n, at, variables), at / f"{n}.log") for n, at in places)
+
+
+async def _end_consumers(settings: Settings) -> None:
+    fleet = process_fleet(settings)
+    for processes in fleet.running().values():
+        for process in processes:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.resume()
+    fleet.grace_s = END_S
+    await fleet.close()

@@ -1,0 +1,44 @@
+"""SQL and paths for Spark, tested without a server."""
+
+import pytest
+
+from binwright.consumer.lake.delta import quoted
+from binwright.consumer.lake.frames import condition, spark_path, tasks_for
+from binwright.core.ports.lake import FileSlice
+
+
+def test_a_path_may_have_any_character() -> None:
+    assert quoted("/a b/`c`") == "delta.`/a b/``c```"
+
+
+def test_a_slice_selects_its_ranges_without_their_ends() -> None:
+    part = FileSlice("a.parquet", {1: (7, 9), 0: (0, 3)}, whole=False, bytes=1)
+
+    assert condition(part) == (
+        "(partition = 0 AND offset >= 0 AND offset < 3) OR "
+        "(partition = 1 AND offset >= 7 AND offset < 9)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "tasks"),
+    [(0, 1), (1, 1), (128 << 20, 1), ((128 << 20) + 1, 2), (1 << 30, 8)],
+)
+def test_a_batch_is_written_by_as_few_tasks_as_its_bytes_need(size: int, tasks: int) -> None:
+    assert tasks_for(size) == tasks
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ("/lake/_staging/g", "/lake/_staging/g"),
+        ("s3://bucket/a", "s3a://bucket/a"),
+        ("s3://bucket/a?region=eu-west-1&endpoint_override=http://minio:9000", "s3a://bucket/a"),
+        ("s3a://bucket/a", "s3a://bucket/a"),
+        ("gs://bucket/a", "gs://bucket/a"),
+        ("file:///lake", "file:///lake"),
+        ("/a?b", "/a?b"),
+    ],
+)
+def test_a_path_is_named_as_sparks_file_systems_name_it(given: str, named: str) -> None:
+    assert spark_path(given) == named

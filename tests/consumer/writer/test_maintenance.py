@@ -1,0 +1,140 @@
+"""Compaction and vacuum, concurrent with commits."""
+
+import pytest
+
+from binwright.consumer.writer.maintenance import MaintenanceConfig
+from binwright.core.errors import LakeUnavailable
+from binwright.core.model import TopicPartition
+from binwright.core.ports.lake import Compaction
+
+from .scene import P, Process, Scene, once, process, seconds
+
+pytestmark = pytest.mark.looptime
+
+EVERY_TEN = MaintenanceConfig(compact_files=10)
+
+
+async def land(scene: Scene, commits: int, first: int = 0) -> None:
+    for n in range(first, first + commits):
+        await scene.land({P: (n * 10, n * 10 + 10)})
+        await seconds(2)
+
+
+def jobs(writer: Process, name: str) -> int:
+    return sum(call == name for call, _ in writer.lake.calls)
+
+
+async def test_files_are_compacted_after_so_many_commits() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders", maintenance=EVERY_TEN) as writer:
+        await land(scene, 9)
+        assert jobs(writer, "compact") == 0
+        await land(scene, 2, first=9)
+        assert jobs(writer, "compact") == 1
+        await land(scene, 10, first=11)
+
+        assert jobs(writer, "compact") == 2
+    assert scene.landed() == once(210)
+    assert scene.storage.table("orders").files <= 3
+
+
+async def test_without_settings_no_maintenance_is_done() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders") as writer:
+        await land(scene, 30)
+
+        assert not {"files", "compact", "vacuum"} & {call for call, _ in writer.lake.calls}
+
+
+async def test_a_new_writer_counts_the_small_files_of_earlier_writers() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders"):
+        await land(scene, 12)
+    async with process(scene, "orders", name="next", maintenance=EVERY_TEN) as next_writer:
+        await seconds(5)
+
+        assert jobs(next_writer, "compact") == 1
+    assert scene.storage.table("orders").files == 1
+
+
+async def test_large_files_of_earlier_writers_are_not_compacted() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders"):
+        await land(scene, 12)
+    config = MaintenanceConfig(compact_files=10, target_file_bytes=2_000)
+    async with process(scene, "orders", name="next", maintenance=config) as next_writer:
+        await seconds(5)
+
+        assert jobs(next_writer, "files") == 1
+        assert jobs(next_writer, "compact") == 0
+
+
+async def test_a_failed_compaction_delays_no_commit_and_is_retried_later() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders", maintenance=EVERY_TEN) as writer:
+        real, tries = writer.lake.compact, []
+
+        async def failing(topic: str) -> Compaction:
+            tries.append(topic)
+            await seconds(15)
+            if len(tries) == 1:
+                raise LakeUnavailable("no room")
+            return await real(topic)
+
+        writer.lake.compact = failing  # type: ignore[method-assign]
+        await land(scene, 19)
+        assert len(tries) == 1
+        assert scene.landed() == once(190)
+        await land(scene, 4, first=19)
+        await seconds(20)
+
+        assert len(tries) == 2
+    assert scene.storage.table("orders").files < 10
+
+
+async def test_one_job_runs_at_a_time_and_tables_take_turns() -> None:
+    scene = await Scene({"orders": 1, "clicks": 1}).prepare()
+    clicks = TopicPartition("clicks", 0)
+    config = MaintenanceConfig(compact_files=3)
+    async with process(scene, "orders", "clicks", maintenance=config) as writer:
+        running, most, done = [0], [0], []
+
+        async def slow(topic: str) -> Compaction:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+            await seconds(10)
+            running[0] -= 1
+            done.append(topic)
+            return Compaction(3, 1)
+
+        writer.lake.compact = slow  # type: ignore[method-assign]
+        for n in range(30):
+            await scene.land({P: (n * 10, n * 10 + 10)})
+            await scene.land({clicks: (n * 10, n * 10 + 10)})
+            await seconds(2)
+
+        assert most == [1]
+        assert abs(done.count("orders") - done.count("clicks")) <= 1
+
+
+async def test_a_table_is_vacuumed_some_time_after_the_claim_and_then_at_intervals() -> None:
+    scene = await Scene().prepare()
+    config = MaintenanceConfig(vacuum_interval_s=7_200.0)
+    async with process(scene, "orders", maintenance=config):
+        await seconds(3_000)
+        assert scene.storage.table("orders").vacuums == 0
+        await seconds(1_000)
+        assert scene.storage.table("orders").vacuums == 1
+        await seconds(7_200)
+        assert scene.storage.table("orders").vacuums == 2
+
+
+async def test_a_released_table_is_no_longer_maintained() -> None:
+    scene = await Scene().prepare()
+    config = MaintenanceConfig(vacuum_interval_s=600.0)
+    async with process(scene, "orders", maintenance=config) as writer:
+        await seconds(60)
+        writer.writers.stop(["orders"])
+        await seconds(2_000)
+
+        assert jobs(writer, "vacuum") == 0

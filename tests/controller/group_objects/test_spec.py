@@ -1,0 +1,155 @@
+"""How a ConsumerGroup object is read as settings."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from binwright.controller.group_context import group_context
+from binwright.controller.group_objects.spec import environment, settings_of
+from binwright.controller.kubernetes.api import Obj
+from binwright.controller.measurements import Measurements
+from binwright.controller.on_kubernetes import kubernetes_groups
+from binwright.core.errors import SettingsError
+from binwright.runtime.settings import load_settings
+from binwright.testing.bus import FakeBus
+
+CRD = Path(__file__).parents[3] / "deploy" / "base" / "consumergroups.yaml"
+
+
+def consumer_group(**spec: object) -> Obj:
+    return {"metadata": {"name": "orders"}, "spec": {"topics": ["orders"], **spec}}
+
+
+def test_every_budget_of_the_schema_reaches_the_settings() -> None:
+    crd = yaml.safe_load(CRD.read_text())
+    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    names = sorted(schema["properties"]["budgets"]["properties"])
+    budgets = {name: 40.0 + number for number, name in enumerate(names)}
+    found = settings_of(consumer_group(budgets=budgets), load_settings()).controller
+    values = [
+        found.consumer_timeout_s,
+        found.look_again_s,
+        found.plan_timeout_s,
+        found.repeat_s,
+        found.start_timeout_s,
+    ]
+    assert values == list(budgets.values())
+
+
+@pytest.mark.parametrize("mode", ["observe", "approve", "act"])
+def test_a_pause_observes_whatever_the_mode(mode: str) -> None:
+    assert settings_of(consumer_group(mode=mode), load_settings()).controller.mode == mode
+    assert (
+        settings_of(consumer_group(mode=mode, pause=True), load_settings()).controller.mode
+        == "observe"
+    )
+
+
+def test_a_new_limit_discards_the_settings_capacity() -> None:
+    base = load_settings(controller={"limit_bytes_per_s": 100.0, "capacity_bytes_per_s": 90.0})
+    found = settings_of(consumer_group(limitBytesPerSecond=60.0), base).controller
+    assert found.capacity == 50.0
+
+
+def test_slots_may_have_limits_of_their_own() -> None:
+    base = load_settings(controller={"slot_limits": {"1": 5.0}})
+    found = settings_of(consumer_group(slotLimits={"0": 80, "12": 20.5}), base).controller
+    assert found.slot_limits == {0: 80.0, 12: 20.5}
+    assert settings_of(consumer_group(), base).controller.slot_limits == {1: 5.0}
+    assert settings_of(consumer_group(limitBytesPerSecond=60), base).controller.slot_limits == {}
+    with pytest.raises(SettingsError, match="no slots \\[4\\], max_slots is 3"):
+        settings_of(consumer_group(slotLimits={"4": 80}, maxConsumers=3), base)
+
+
+def test_a_group_may_have_a_least_number_of_consumers() -> None:
+    found = settings_of(consumer_group(minConsumers=2, maxConsumers=3), load_settings())
+    assert group_context(found).config.min_slots == 2
+    with pytest.raises(SettingsError, match=r"min_slots \(4\) must not exceed max_slots \(3\)"):
+        settings_of(consumer_group(minConsumers=4, maxConsumers=3), load_settings())
+
+
+def test_topics_may_be_given_by_patterns_and_replace_those_of_the_settings() -> None:
+    base = load_settings(topics=["base"], topic_patterns=["b.*"])
+    both = group_context(settings_of(consumer_group(topicPatterns=["cl.*", "tea"]), base)).config
+    assert [t for t in ("orders", "clicks", "tea", "base") if both.includes(t)] == [
+        "orders",
+        "clicks",
+        "tea",
+    ]
+    only: Obj = {"metadata": {"name": "x"}, "spec": {"topicPatterns": ["cl.*"]}}
+    alone = group_context(settings_of(only, base)).config.topics
+    assert alone is not None
+    assert (alone.topics, alone.patterns) == (frozenset(), (re.compile("cl.*"),))
+    assert not group_context(settings_of(consumer_group(), base)).config.includes("base")
+
+
+def test_an_invalid_pattern_is_named_with_its_index() -> None:
+    with pytest.raises(SettingsError, match=r"topicPatterns\.1: .*not a regular expression: '\('"):
+        settings_of(consumer_group(topicPatterns=["cl.*", "("]), load_settings())
+
+
+def test_an_object_without_topics_is_refused() -> None:
+    nothing: Obj = {"metadata": {"name": "x"}, "spec": {}}
+    with pytest.raises(SettingsError, match="neither topics nor topicPatterns"):
+        settings_of(nothing, load_settings())
+
+
+def test_all_invalid_fields_are_named() -> None:
+    with pytest.raises(SettingsError, match=r"max_slots: .*; mode: "):
+        settings_of(consumer_group(mode="perhaps", maxConsumers=0), load_settings())
+
+
+def test_a_sink_sets_staging_and_freshness() -> None:
+    sink = {"path": "s3a://b/t", "staging": "s3a://b/s", "freshnessSeconds": 30}
+    found = settings_of(consumer_group(sink=sink), load_settings())
+    assert (found.lake.path, found.staging_path) == ("s3a://b/t", "s3a://b/s")
+    variables = environment(found)
+    assert variables["BINWRIGHT_LAKE__FRESHNESS_S"] == "30.0"
+    assert variables["BINWRIGHT_STAGING__PATH"] == "s3a://b/s"
+
+
+def test_without_a_staging_path_consumers_stage_below_the_lake() -> None:
+    found = settings_of(consumer_group(sink={"path": "s3a://b/t"}), load_settings())
+    assert found.staging_path == "s3a://b/t/_staging/orders"
+    assert "BINWRIGHT_STAGING__PATH" not in environment(found)
+
+
+@pytest.mark.parametrize(
+    ("sink", "message"),
+    [
+        ({"spark": "sc://spark:443/;use_ssl=true;token=s3cret"}, "holds a token"),
+        ({"spark": "sc://a,sc://b/;token=s3cret"}, "set lake.token_file"),
+        ({"staging": "s3://key:s3cret@b/s"}, "holds keys"),
+    ],
+)
+def test_a_secret_of_an_object_never_reaches_a_deployment(
+    sink: dict[str, str], message: str
+) -> None:
+    """Users who may read Deployments or ConsumerGroups often may not read Secrets."""
+    with pytest.raises(SettingsError, match=message) as caught:
+        settings_of(consumer_group(sink=sink), load_settings())
+    assert "s3cret" not in str(caught.value)
+
+
+def test_a_secret_of_the_controller_s_settings_never_reaches_a_deployment() -> None:
+    base = load_settings(lake={"spark": "sc://spark:443/;token=s3cret"})
+    with pytest.raises(SettingsError, match=r"lake\.token_file"):
+        environment(base)
+
+
+async def test_a_token_in_the_settings_is_refused_before_any_group_is_led() -> None:
+    base = load_settings(
+        controller={"fleet": "kubernetes"},
+        kubernetes={"groups": True},
+        lake={"spark": "sc://spark:443/;token=s3cret"},
+    )
+    with pytest.raises(SettingsError, match=r"kubernetes\.groups: .*lake\.token_file"):
+        async with kubernetes_groups(base, FakeBus(), Measurements(FakeBus(), "metrics")):
+            pass
+
+
+def test_the_token_file_of_the_settings_is_kept() -> None:
+    base = load_settings(lake={"token_file": "/etc/binwright-spark/token"})
+    assert settings_of(consumer_group(), base).lake.token_file == Path("/etc/binwright-spark/token")

@@ -1,0 +1,50 @@
+"""The words in backticks on a page, and what the code knows by that name."""
+
+import re
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from binwright.cli.reference.log_events import found
+from binwright.cli.reference.log_scan import EVENT
+from binwright.runtime.settings import Section, Settings
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+
+_CODE = re.compile(r"`([^`\n]+)`")
+_BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_OTHERS = {
+    "binwright.cluster",  # a property of a table
+    "binwright.group",
+    "binwright.landing",  # topics
+    "binwright.metadata",
+    "binwright.metrics",
+}
+
+
+def quoted(page: Path) -> set[str]:
+    """Return what stands in backticks, blocks of code apart."""
+    return set(_CODE.findall(_BLOCK.sub("", page.read_text())))
+
+
+def settings() -> set[str]:
+    """Return the settings by their whole names, and the sections."""
+    names = set[str]()
+    for name, field in Settings.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, Section):
+            names |= {f"{name}.{each}" for each in fields(kind)}
+        names.add(name)
+    return names
+
+
+def fields(model: type[BaseModel]) -> set[str]:
+    return set(model.model_fields)
+
+
+def unknown(page: Path) -> set[str]:
+    """Return the words `this.that` on a page that are neither a setting nor a log event."""
+    dotted = {word for word in quoted(page) if EVENT.fullmatch(word)}
+    files = {word for word in dotted if (ROOT / word).exists() or word.endswith((".md", ".py"))}
+    return dotted - files - settings() - found().keys() - _OTHERS

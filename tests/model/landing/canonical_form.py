@@ -1,0 +1,172 @@
+"""The canonical form of a world: names are numbered as they are met, times compared with now."""
+
+from collections.abc import Iterable, Mapping
+
+from tests.model.explore import Plain
+
+from binwright.core.model import TopicPartition
+from binwright.core.ports.lake import Batch
+from binwright.core.protocol.staged import Staged
+from binwright.core.writer.chain import Chain
+from binwright.core.writer.landing import InFlightCommit, Landing
+from binwright.core.writer.phases import Claiming, ReadingHistory, Resolving
+
+from .delta import parse_stamp
+from .world import Call, File, ReaderProcess, Row, World, WriterProcess
+from .writers import TICK_S
+
+
+def canonical(world: World) -> Plain:
+    """Return the canonical form."""
+    return _Names(world).world(world)
+
+
+def _sorted(found: Mapping[int, object]) -> Plain:
+    return tuple(sorted(found.items()))
+
+
+def _rows(rows: Iterable[Row]) -> Plain:
+    return tuple(sorted(map(tuple, rows)))
+
+
+class _Names:
+    def __init__(self, world: World) -> None:
+        self.files: dict[str, int] = {}
+        self.writers: dict[str, int] = {}
+        for staged in world.landing:
+            if staged is not None:
+                self.files.setdefault(staged.file, len(self.files))
+        for reader in world.readers:
+            if reader.unannounced is not None:
+                self.files.setdefault(reader.unannounced.file, len(self.files))
+
+    def name(self, writer: str) -> int:
+        return self.writers.setdefault(writer, len(self.writers))
+
+    def world(self, world: World) -> Plain:
+        table = world.table
+        commits = tuple(c.metadata and self.stamp(c.metadata) for c in table.commits)
+        return (
+            (commits, table.commits[0].version == 0, table.stored_version),
+            _rows(table.landed),
+            _sorted({t * 100 + p: o for (t, p), o in table.begin_offset.items()}),
+            tuple(self.writer(w, world) for w in world.writers),
+            tuple(sorted(self.call(n, c, world) for n, c in world.calls.items())),
+            tuple(
+                (log.entries, log.start, log.uncertain_below, log.cuts, log.resumes_at)
+                for log in world.logs
+            ),
+            tuple(s and self.staged(s, world) for s in world.landing),
+            tuple(self.reader(r, world) for r in world.readers),
+            (world.topic, world.landing_id, world.grants, world.faults),
+            (world.produce, world.rereads, tuple(sorted(map(self.file, world.files_to_delete)))),
+            (tuple(-1 if o is None else o for o in world.owners)),
+            (tuple(-1 if o is None else o for o in world.start_offsets)),
+            _sorted(world.reread_from),
+            _sorted(world.group),
+        )
+
+    def stamp(self, text: str) -> Plain:
+        s = parse_stamp(text)
+        where = (s.topic_id, s.landing_id, s.needed_from)
+        return (
+            self.name(s.writer),
+            s.epoch,
+            s.sequence,
+            where,
+            _sorted(s.committed),
+            _sorted(s.cuts),
+            s.full,
+        )
+
+    def batch(self, batch: Batch) -> Plain:
+        return tuple((self.file(s.file), _sorted(s.ranges), s.whole) for s in batch.slices)
+
+    def file(self, name: str) -> Plain:
+        return self.files.get(name, -1)
+
+    def call(self, name: int, call: Call, world: World) -> Plain:
+        awaited = tuple(w is not None and w.call == name for w in world.writers)
+        began = -1 if call.began is None else int(call.began == world.table.app_commits)
+        batch = self.batch(call.batch) if call.batch else ()
+        return awaited, call.version, self.stamp(call.stamp), batch, began, _rows(call.rows)
+
+    def staged(self, staged: Staged, world: World) -> Plain:
+        file: File | None = world.files.get(staged.file)
+        rows = _rows(file.rows) if file is not None and file.readable else 0
+        ranges = tuple((p.partition, *r) for p, r in sorted(staged.ranges.items()))
+        cut = tuple(p.partition for p in staged.cut)
+        return self.file(staged.file), staged.topic_id, ranges, cut, rows
+
+    def writer(self, process: WriterProcess | None, world: World) -> Plain:
+        if process is None:
+            return 0
+        name, now = self.name(process.writer.config.writer), process.now
+        own: Plain
+        match process.writer.phase:
+            case ReadingHistory(limit=limit, skipped=skipped):
+                own = ("looking", limit, skipped)
+            case Claiming(epoch=epoch):
+                own = ("claiming", epoch, _read(process))
+            case Resolving(epoch=epoch):
+                own = ("resolving", epoch, _read(process))
+            case Landing() as phase:
+                own = ("landing", *self.landing(phase, now, world))
+            case phase:
+                own = (type(phase).__name__,)
+        facts = process.facts
+        asked = getattr(process.writer.phase, "asked_from", 0)
+        plain_facts = facts and (facts.topic_id, _sorted(facts.bounds), facts.landing_id, asked)
+        position = -1 if process.position is None else process.position
+        return name, own, plain_facts, position
+
+    def landing(self, phase: Landing, now: float, world: World) -> Plain:
+        reread_from = tuple(
+            (p, o, now - at >= TICK_S) for p, (o, at) in sorted(phase.reread_requests.items())
+        )
+        return (
+            phase.epoch,
+            phase.sequence,
+            phase.landing_id,
+            self.chain(phase.chain, now, world),
+            phase.flight and self.flight(phase.flight),
+            (phase.verdict_limit, phase.stamp_due, phase.since_full, bool(phase.fault)),
+            reread_from,
+            _sorted(phase.behind),
+            (now - phase.checked_at >= TICK_S, now >= phase.retry_at),
+        )
+
+    def flight(self, flight: InFlightCommit) -> Plain:
+        stamp = self.stamp(flight.stamp.encode())
+        return self.batch(flight.batch), stamp, _sorted(flight.after.committed), flight.unclear
+
+    def chain(self, chain: Chain, now: float, world: World) -> Plain:
+        pending = tuple(
+            (a.offset, self.staged(a.staged, world), now - a.seen_at >= TICK_S)
+            for a in chain.pending
+        )
+        committed, cuts = _sorted(chain.committed), _sorted(chain.cuts)
+        return chain.topic_id, committed, cuts, pending, chain.next_announcement
+
+    def reader(self, reader: ReaderProcess, world: World) -> Plain:
+        one = reader.consumer
+        parts = tuple((p.partition, part.next) for p, part in sorted(one.partitions.items()))
+        buffer = tuple(
+            (p.partition, r.begin, tuple((x.offset, x.value) for x in r.records), r.cut)
+            for p, r in sorted(reader.buffer._rows.items())
+        )
+        unannounced = reader.unannounced and self.staged(reader.unannounced, world)
+        staging = tuple(
+            (p.partition, end, _same(one.partitions, p, revision))
+            for p, (end, revision) in sorted(one.staging.items())
+        )
+        return reader.topic, parts, buffer, unannounced, staging, _sorted(reader.cuts)
+
+
+def _same(parts: Mapping[TopicPartition, object], p: TopicPartition, revision: int) -> bool:
+    return p in parts and getattr(parts[p], "revision", None) == revision
+
+
+def _read(process: WriterProcess) -> int:
+    """Return how much of the history a mutated phase has read."""
+    return len(getattr(process.writer.phase, "read", ()))

@@ -1,0 +1,195 @@
+"""Settings are checked as a whole, before anything starts."""
+
+from pathlib import Path
+
+import pytest
+
+from binwright.core.errors import SettingsError
+from binwright.runtime.settings import load_settings, settings_environment
+
+
+@pytest.fixture(autouse=True)
+def _bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BINWRIGHT_SETTINGS", raising=False)
+
+
+def test_the_environment_wins_over_the_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "binwright.toml"
+    file.write_text('group = "a"\ntopics = ["x", "y"]\n[monitor]\nwindow_s = 10\ninterval_s = 2\n')
+    monkeypatch.setenv("BINWRIGHT_SETTINGS", str(file))
+    monkeypatch.setenv("BINWRIGHT_MONITOR__WINDOW_S", "20")
+    settings = load_settings()
+    assert settings.group == "a"
+    assert settings.topics == ("x", "y")
+    assert (settings.monitor.window_s, settings.monitor.interval_s) == (20.0, 2.0)
+
+
+def test_all_faults_are_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BINWRIGHT_CONTROLLER__LIMIT_BYTES_PER_S", "0")
+    monkeypatch.setenv("BINWRIGHT_KAFKA__BOOTSTRAP", "x:1")
+    monkeypatch.setenv("BINWRIGHT_TOPICS", '["a", "a"]')
+    with pytest.raises(SettingsError) as result:
+        load_settings()
+    text = str(result.value)
+    assert "controller.limit_bytes_per_s: Input should be greater than 0" in text
+    assert "kafka.bootstrap: Extra inputs are not permitted" in text
+    assert "topics: named twice: a" in text
+
+
+@pytest.mark.parametrize(
+    ("section", "values", "result"),
+    [
+        ("controller", {"limit_bytes_per_s": 10, "capacity_bytes_per_s": 20}, "must not exceed"),
+        (
+            "controller",
+            {"slot_limits": {7: 10.0}, "max_slots": 7},
+            r"no slots \[7\], max_slots is 7",
+        ),
+        ("controller", {"slot_limits": {1: 0.0}}, "greater than 0"),
+        ("controller", {"capacity_bytes_per_s": -1}, "greater than 0"),
+        ("controller", {"capacity_bytes_per_s": "fast"}, "valid number"),
+        ("kubernetes", {"namespaces": ["a"]}, "it needs groups = true"),
+        ("kubernetes", {"namespaces": ["a", "*"], "groups": True}, "and stands alone"),
+        ("kubernetes", {"namespaces": ["a", "a"], "groups": True}, "named twice: a"),
+        ("kubernetes", {"namespaces": ["A"], "groups": True}, "should match pattern"),
+        ("monitor", {"window_s": 1.5}, "at least twice interval_s"),
+        ("monitor", {"pattern": "("}, r"pattern: not a regular expression: '\(': missing \)"),
+        ("consumer", {"batch_cap_bytes": 1}, "at least batch_bytes"),
+        ("kafka", {"security_protocol": "SASL_SSL"}, "needs sasl_username and sasl_password"),
+        ("lake", {"spark": "http://there:1"}, "expected a Spark Connect address"),
+        ("lake", {"spark": "sc://a:1,b:2"}, "expected a Spark Connect address"),
+        ("lake", {"path": ""}, "must name a directory"),
+        ("staging", {"path": ""}, "must name a directory"),
+        ("lake", {"freshness_s": 0}, "greater than 0"),
+    ],
+)
+def test_invalid_values_are_reported(section: str, values: dict[str, object], result: str) -> None:
+    with pytest.raises(SettingsError, match=result):
+        load_settings(**{section: values})
+
+
+def test_an_unknown_variable_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BINWRIGHT_TOPIC", "orders")
+    with pytest.raises(SettingsError, match="unknown variables: BINWRIGHT_TOPIC"):
+        load_settings()
+
+
+def test_an_unknown_key_of_the_file_is_reported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "binwright.toml"
+    file.write_text('topic = "x"\n')
+    monkeypatch.setenv("BINWRIGHT_SETTINGS", str(file))
+    with pytest.raises(SettingsError, match=r"binwright\.toml.*\n  topic: Extra inputs"):
+        load_settings()
+
+
+def test_a_file_that_does_not_exist_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BINWRIGHT_SETTINGS", "/no/such.toml")
+    with pytest.raises(SettingsError, match=r"no such file: /no/such\.toml"):
+        load_settings()
+
+
+def test_a_file_that_is_not_toml_is_reported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "binwright.toml"
+    file.write_text("topics = [")
+    monkeypatch.setenv("BINWRIGHT_SETTINGS", str(file))
+    with pytest.raises(SettingsError, match="settings cannot be read"):
+        load_settings()
+
+
+def test_an_invalid_pattern_is_reported_with_its_location(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BINWRIGHT_TOPIC_PATTERNS", '["cl.*", "a["]')
+    result = r"topic_patterns\.1: not a regular expression: 'a\[': unterminated character set"
+    with pytest.raises(SettingsError, match=result):
+        load_settings()
+
+
+def test_topics_may_be_named_fitted_or_left_to_the_monitor() -> None:
+    assert load_settings().landed_topics is None
+    found = load_settings(topics=["orders"], topic_patterns=["cl.*"]).landed_topics
+    assert found is not None
+    assert [t for t in ("orders", "clicks", "tea", "cl.landing") if found.includes(t)] == [
+        "orders",
+        "clicks",
+    ]
+    everything = load_settings(topic_patterns=[".*"], monitor={"topic": "rates"}).landed_topics
+    assert everything is not None
+    assert not everything.includes("rates")
+
+
+def test_a_secret_prints_as_stars() -> None:
+    kafka = {
+        "security_protocol": "SASL_SSL",
+        "sasl_username": "me",
+        "sasl_password": "s3cret",
+    }
+    assert "s3cret" not in repr(load_settings(kafka=kafka))
+
+
+def test_a_child_reads_from_its_environment_what_its_parent_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings = load_settings(
+        topics=("orders", "clicks"),
+        kafka={
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_username": "me",
+            "sasl_password": "s3cret",
+        },
+        controller={
+            "process_logs": "/tmp/logs",  # noqa: S108 - not used
+            "look_again_s": 7.5,
+            "slot_limits": {3: 5e6},
+        },
+        lake={"path": "s3a://lake/x"},
+    )
+    for name, value in settings_environment(settings).items():
+        monkeypatch.setenv(name, value)
+    assert load_settings() == settings
+
+
+def test_a_relative_lake_is_the_same_place_for_every_process() -> None:
+    assert load_settings(lake={"path": "lake"}).lake.path == str(Path("lake").absolute())
+
+
+def test_service_variables_of_kubernetes_are_not_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every pod is told of `binwright-spark`: no service of ours would start."""
+    for name in ("SERVICE_HOST", "SERVICE_PORT_CONNECT", "PORT", "PORT_15002_TCP_ADDR"):
+        monkeypatch.setenv(f"BINWRIGHT_SPARK_{name}", "10.96.0.7")
+    load_settings()
+    monkeypatch.setenv("BINWRIGHT_SPARK_PATH", "x")
+    with pytest.raises(SettingsError, match=r"unknown variables: BINWRIGHT_SPARK_PATH$"):
+        load_settings()
+
+
+def test_tables_are_spread_over_the_servers_that_are_named() -> None:
+    lake = load_settings(lake={"spark": "sc://a:1, sc://b:2"}).lake
+    assert lake.servers == ("sc://a:1", "sc://b:2")
+    found = {topic: lake.server(topic) for topic in ("orders", "clicks", "views", "carts")}
+    assert set(found.values()) == set(lake.servers)
+    assert found == {topic: lake.server(topic) for topic in found}, "always the same one"
+
+
+def test_staged_files_are_beside_the_tables_unless_a_place_is_named() -> None:
+    assert load_settings(lake={"path": "s3a://lake/"}).staging_path == (
+        "s3a://lake/_staging/binwright"
+    )
+    elsewhere = load_settings(lake={"path": "s3a://lake"}, staging={"path": "s3://fast/x"})
+    assert elsewhere.staging_path == "s3://fast/x"
+
+
+def test_keys_of_the_staging_place_are_not_shown() -> None:
+    settings = load_settings(staging={"path": "s3://key:s3cret@bucket/x"})
+    assert "s3cret" not in repr(settings)
+
+
+@pytest.mark.parametrize(("freshness_s", "interval_s"), [(0.5, 0.5), (5.0, 1.5), (60.0, 3.0)])
+def test_the_staging_interval_follows_freshness(freshness_s: float, interval_s: float) -> None:
+    assert load_settings(lake={"freshness_s": freshness_s}).staging_interval_s == interval_s
+    set_ = load_settings(lake={"freshness_s": freshness_s}, consumer={"batch_wait_s": 0.1})
+    assert set_.staging_interval_s == 0.1

@@ -1,0 +1,100 @@
+"""A group with two monitors, and with none."""
+
+import asyncio
+import re
+
+import pytest
+from tests.simulation.world import CONFIG, METRICS, P, World, until, world
+
+from binwright.core.model import TopicPartition
+from binwright.core.protocol.plans import Planned
+from binwright.core.selection import Selection
+from binwright.monitor.passes import Monitor
+from binwright.runtime.settings import MonitorSettings
+
+pytestmark = pytest.mark.looptime(noop_cycles=1)
+
+MONITOR = 0  # index of its task in a world
+
+
+def rates(w: World) -> list[float]:
+    return [w.group().rates[p] for p in P]
+
+
+def plans(w: World) -> int:
+    return sum(isinstance(message, Planned) for message in w.metadata_messages())
+
+
+async def test_a_second_monitor_changes_nothing_and_takes_over() -> None:
+    async with world({"orders": 4}) as w:
+        w.start_monitor()
+        w.load(dict.fromkeys(P, 20_000.0))
+        await until(w.steady)
+        await asyncio.sleep(10)
+        assert rates(w) == pytest.approx([20_000.0] * 4, rel=0.01)
+        before = plans(w)
+        w.tasks[MONITOR].cancel()
+        await asyncio.sleep(8)
+        w.load(dict.fromkeys(P, 25_000.0))
+        await asyncio.sleep(10)
+        assert rates(w) == pytest.approx([25_000.0] * 4, rel=0.01)
+        assert plans(w) == before
+        assert w.steady()
+
+
+async def test_without_any_monitor_the_assignment_stays() -> None:
+    async with world({"orders": 4}) as w:
+        w.load(dict.fromkeys(P, 20_000.0))
+        await until(w.steady)
+        await asyncio.sleep(10)
+        before, assignment = plans(w), w.group().assignment()
+        w.tasks[MONITOR].cancel()
+        w.load(dict.fromkeys(P, 90_000.0))  # not measured
+        await asyncio.sleep(3 * CONFIG.stale_s)
+        assert (plans(w), w.group().assignment()) == (before, assignment)
+        w.start_monitor()
+        await until(lambda: plans(w) > before)
+
+
+async def test_topics_of_other_groups_are_not_assigned() -> None:
+    async with world({"orders": 4}) as w:
+        w.topics.create("others", 2)
+        everything = Selection(patterns=(re.compile(".*"),), excluded=frozenset({METRICS}))
+        settings = MonitorSettings(interval_s=1, window_s=5, topic=METRICS)
+        w.tasks.append(asyncio.create_task(Monitor(w.topics, w.bus, everything, settings).run()))
+        w.load({**dict.fromkeys(P, 20_000.0), TopicPartition("others", 0): 50_000.0})
+        await until(lambda: len(w.group().partitions) == 4)
+        await asyncio.sleep(10)
+        assert w.group().partitions.keys() == set(P)
+        assert {m.topic for m in w.measured()} == {"orders", "others"}
+
+
+async def test_a_deleted_topic_is_removed_from_the_group() -> None:
+    async with world({"orders": 2, "clicks": 1}) as w:
+        w.load(dict.fromkeys(P[:2], 20_000.0))
+        await until(w.steady)
+        w.topics.delete("clicks")
+        await until(lambda: {p.topic for p in w.group().partitions} == {"orders"})
+        await until(w.steady)
+
+
+def reads_only(w: World, *partitions: TopicPartition) -> bool:
+    """Whether the group reads exactly these."""
+    return w.group().assignment().keys() == set(partitions)
+
+
+async def test_a_monitor_without_configured_topics_measures_what_the_group_needs() -> None:
+    clicks, other = TopicPartition("clicks", 0), TopicPartition("others", 0)
+    async with world({"orders": 4}, patterns=["cl.*"]) as w:
+        w.tasks[MONITOR].cancel()
+        w.topics.create("others", 1)
+        w.start_following_monitor()
+        await until(lambda: reads_only(w, *P))
+        w.topics.create("clicks", 1)
+        w.load({clicks: 10_000.0})
+        await until(lambda: bool(w.values(clicks)))
+        assert {m.topic for m in w.measured()} == {"orders", "clicks"}
+        w.names = ("others",)  # only the group's settings change
+        w.kill_controller()
+        w.start_controller()
+        await until(lambda: reads_only(w, other, clicks))

@@ -1,0 +1,326 @@
+"""The whole system on fakes and virtual time: monitor, controllers, consumers, table writers."""
+
+import asyncio
+import contextlib
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from tests.simulation.gate import Gate, gated
+
+from binwright.consumer.ingest import Ingest, IngestConfig
+from binwright.consumer.mailbox import open_mailbox
+from binwright.consumer.writer.maintenance import MaintenanceConfig
+from binwright.consumer.writer.writers import Writers
+from binwright.controller.leader import Controller, GroupContext, LeadershipLost
+from binwright.controller.measurements import Measurements
+from binwright.core.consumer.batch import BatchConfig
+from binwright.core.controller.config import ControllerConfig
+from binwright.core.controller.group import Group
+from binwright.core.controller.ownership import Owned
+from binwright.core.controller.states import Sentinel
+from binwright.core.errors import MalformedMessage
+from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+from binwright.core.packing.catalogue import algorithm
+from binwright.core.ports.kafka import Bus
+from binwright.core.ports.lake import Table
+from binwright.core.protocol import wire
+from binwright.core.protocol.measurements import Measurement
+from binwright.core.protocol.messages import Inbound
+from binwright.core.protocol.reports import Report
+from binwright.core.protocol.staged import Staged
+from binwright.core.selection import Selection
+from binwright.core.writer.requests import WriterConfig
+from binwright.monitor.group_needs import GroupNeeds
+from binwright.monitor.passes import Monitor
+from binwright.runtime.run import background_tasks, must_not_end
+from binwright.runtime.settings import MonitorSettings
+from binwright.testing.bus import FakeBus
+from binwright.testing.fleet import FakeFleet
+from binwright.testing.intake import FakeIntake, FakeTopics
+from binwright.testing.lake import FakeLake, FakeStorage
+from binwright.testing.staging import FakeStaging
+
+T = TypeVar("T")
+
+P = [TopicPartition("orders", number) for number in range(4)]
+GROUP, METADATA, METRICS = "simulation", "simulation.metadata", "binwright.metrics"
+LANDING, NEEDS = "simulation.landing", "binwright.metrics.needs"
+TABLE = Table("", GROUP, "a cluster")
+CONFIG = ControllerConfig(
+    limit=BytesPerSecond(120_000),
+    capacity=BytesPerSecond(100_000),
+    look_again_s=20.0,
+    consumer_timeout_s=10.0,
+    plan_timeout_s=60.0,
+    repeat_s=10.0,
+    stale_s=30.0,
+)
+
+INGEST = IngestConfig(batch=BatchConfig(wait_s=0.6))
+
+
+async def until(condition: Callable[[], bool], timeout_s: float = 120.0) -> None:
+    """Wait for a condition, on the virtual clock."""
+    deadline = asyncio.get_running_loop().time() + timeout_s
+    while not condition():
+        assert asyncio.get_running_loop().time() < deadline, f"not true within {timeout_s} s"
+        await asyncio.sleep(0.25)
+
+
+def loop_ms() -> int:
+    """Return the virtual clock's time, ms."""
+    return int(asyncio.get_running_loop().time() * 1000)
+
+
+class MortalBus:
+    """A controller's bus that kills it after it has published `dies_after` records."""
+
+    def __init__(self, bus: FakeBus, dies_after: int) -> None:
+        self.bus, self.dies_after = bus, dies_after
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.bus, name)
+
+    async def publish(self, topic: str, partition: int, key: bytes, value: bytes) -> int:
+        if not self.dies_after:
+            raise ControllerDied
+        self.dies_after -= 1
+        return await self.bus.publish(topic, partition, key, value)
+
+
+class ControllerDied(Exception):
+    """The controller was killed between two records."""
+
+
+class Process:
+    """One consumer process: it sends its Hello, then reads and writes."""
+
+    def __init__(self, world: "World", slot: Slot) -> None:
+        self.world, self.slot = world, slot
+        self.name = f"process-{slot}-{world.fleet.starts[slot]}"
+        self.gate = Gate()
+        self.ingest: Ingest | None = None
+        self.lake = FakeLake(world.storage, world.staging, latency_s=world.write_s)
+        self.lake.refusing = world.refusing
+        self.intake = FakeIntake(world.topics, GROUP)
+        self.grants = 0
+
+    async def run(self) -> None:
+        world = self.world
+        bus, intake, staging, lake = (
+            gated(port, self.gate) for port in (world.bus, self.intake, world.staging, self.lake)
+        )
+        mailbox = await open_mailbox(bus, METADATA, self.slot, self.name, "test", loop_ms)
+        ingest = self.ingest = Ingest(
+            mailbox=mailbox,
+            intake=intake,
+            staging=staging,
+            landing_topic=LANDING,
+            config=world.ingest_config,
+            wall_ms=loop_ms,
+        )
+
+        async def open_lake() -> Any:
+            return lake
+
+        writers = Writers(
+            open_lake=open_lake,
+            bus=bus,
+            landing_topic=LANDING,
+            intake=intake,
+            staging=staging,
+            config=self._writer_config,
+            maintenance=MaintenanceConfig(),
+            on_lost=ingest.table_lost,
+            on_writing_stopped=ingest.writing_stopped,
+            on_gap=ingest.gap,
+        )
+        await ingest.run(writers)
+
+    def _writer_config(self, topic: str, term: int) -> WriterConfig:
+        self.grants += 1
+        return WriterConfig(
+            table=replace(TABLE, topic=topic),
+            writer=f"{self.name}/{self.grants}",
+            term=term,
+            from_latest=self.world.ingest_config.from_latest,
+            freshness_s=2.0,
+        )
+
+    def drain(self) -> None:
+        if self.ingest is not None:
+            self.ingest.leave()
+
+
+@dataclass
+class World:
+    """One group with its topics, storage, monitors, controllers and consumers."""
+
+    topics: FakeTopics
+    names: tuple[str, ...]
+    patterns: tuple[re.Pattern[str], ...] = ()
+    bus: FakeBus = field(default_factory=lambda: FakeBus({METRICS: 1}, latency_s=0.002))
+    storage: FakeStorage = field(default_factory=FakeStorage)
+    staging: FakeStaging = field(default_factory=FakeStaging)
+    write_s: float = 0.5
+    refusing: set[str] = field(default_factory=set)  # topics whose tables accept no rows
+    ingest_config: IngestConfig = INGEST
+    config: ControllerConfig = CONFIG
+    fleet: FakeFleet = field(init=False)
+    controllers: list[Controller] = field(default_factory=list)
+    tasks: list[asyncio.Task[None]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.fleet = FakeFleet(lambda slot: Process(self, slot))
+
+    def start_controller(self, dies_after: int | None = None) -> asyncio.Task[None]:
+        """Start another controller; it dies after `dies_after` records unless that is None."""
+        config = replace(self.config, topics=Selection(frozenset(self.names), self.patterns))
+        group_context = GroupContext(METADATA, LANDING, NEEDS, config, algorithm("sticky"))
+        bus: Bus = self.bus if dies_after is None else MortalBus(self.bus, dies_after)
+        measurements = Measurements(bus, METRICS)
+        controller = Controller(bus, self.fleet, group_context, measurements)
+        self.controllers.append(controller)
+        self.tasks.append(asyncio.create_task(self._lead(controller, measurements)))
+        return self.tasks[-1]
+
+    @staticmethod
+    async def _lead(controller: Controller, measurements: Measurements) -> None:
+        try:
+            async with background_tasks(must_not_end(measurements.run())):
+                await controller.lead()
+        except* (LeadershipLost, ControllerDied):
+            pass
+
+    def kill_controller(self) -> None:
+        self.tasks[-1].cancel()
+
+    def controller_dead(self) -> bool:
+        return self.tasks[-1].done()
+
+    def group(self) -> Group:
+        return self.controllers[-1].state.group
+
+    def steady(self) -> bool:
+        """Whether the plan is carried out: all partitions have readers, their tables writers."""
+        state = self.controllers[-1].state
+        if not isinstance(state, Sentinel):
+            return False
+        group, there = state.group, self.topics.logs.keys()
+        owned = (*group.partitions.values(), *group.writers.values())
+        return (
+            all(isinstance(at, Owned) for at in owned)
+            and group.partitions.keys() == there
+            and group.writers.keys() == {p.topic for p in there}
+        )
+
+    def process(self, slot: int) -> Process:
+        worker = self.fleet.worker(Slot(slot))
+        assert isinstance(worker, Process)
+        return worker
+
+    def owner(self, partition: TopicPartition) -> Slot:
+        slot = self.group().partitions[partition].slot
+        assert slot is not None
+        return slot
+
+    def writer(self, topic: str) -> Slot:
+        slot = self.group().writers[topic].slot
+        assert slot is not None
+        return slot
+
+    def sent(self, kind: type[T]) -> list[T]:
+        return [message for message in self.metadata_messages() if isinstance(message, kind)]
+
+    def report(self, slot: int) -> Report:
+        return [report for report in self.sent(Report) if report.slot == slot][-1]
+
+    def announced(self) -> list[Staged]:
+        return [
+            wire.decode_staged(record.value)
+            for partition in range(8)
+            for record in self.bus.records(LANDING, partition)
+        ]
+
+    def values(self, partition: TopicPartition) -> list[bytes]:
+        table = self.storage.tables.get(partition.topic)
+        rows = table.rows.get(partition, []) if table else []
+        return [row.value or b"" for row in rows]
+
+    def landed(self) -> int:
+        return sum(rows.total() for rows in self.storage.landed().values())
+
+    def start_monitor(self) -> None:
+        settings = MonitorSettings(interval_s=1.0, window_s=5.0, topic=METRICS)
+        work = Monitor(
+            self.topics, self.bus, Selection(frozenset(self.names), self.patterns), settings
+        )
+        self.tasks.append(asyncio.create_task(work.run()))
+
+    def start_following_monitor(self) -> None:
+        """Start a monitor whose settings name no topic: it measures what the group needs."""
+        settings = MonitorSettings(interval_s=1.0, window_s=5.0, topic=METRICS)
+        watch = Monitor(self.topics, self.bus, Selection(), settings)
+        needs = GroupNeeds(self.bus, NEEDS, Selection(), watch.set_selection)
+        work = (watch.run(), needs.run())
+        self.tasks[:0] = map(asyncio.create_task, work)  # the last task is the controller's
+
+    def metadata_messages(self) -> list[Inbound]:
+        """Return the messages of metadata partition 0; malformed records are skipped."""
+        found = []
+        for record in self.bus.records(METADATA, 0):
+            with contextlib.suppress(MalformedMessage):
+                found.append(wire.decode_inbound(record.value))
+        return found
+
+    def measured(self) -> list[Measurement]:
+        return [wire.decode_measurement(r.value) for r in self.bus.records(METRICS, 0)]
+
+    def load(self, rates: Mapping[TopicPartition, float]) -> None:
+        for partition, rate in rates.items():
+            self.topics.grow(partition, rate)
+
+    def audit(self) -> dict[TopicPartition, tuple[list[int], list[int]]]:
+        """Return lost and duplicated offsets by partition, where there are any."""
+        landed = self.storage.landed()
+        mismatches = {}
+        for partition in self.topics.logs:
+            start, end = self.topics.bounds(partition)
+            counts = landed.get(partition, Counter())
+            lost = [offset for offset in range(start, end) if not counts[offset]]
+            duplicated = [offset for offset, times in counts.items() if times > 1]
+            if lost or duplicated:
+                mismatches[partition] = (lost[:5], duplicated[:5])
+        return mismatches
+
+    async def all_landed_once(self, timeout_s: float = 120.0) -> None:
+        """Stop the load and wait until all of it has landed exactly once."""
+        self.load(dict.fromkeys(self.topics.logs, 0.0))
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        while mismatches := self.audit():
+            if asyncio.get_running_loop().time() > deadline:
+                raise AssertionError(f"not landed exactly once after {timeout_s} s: {mismatches}")
+            await asyncio.sleep(0.5)
+
+
+@contextlib.asynccontextmanager
+async def world(
+    partitions: Mapping[str, int], config: ControllerConfig = CONFIG, patterns: Sequence[str] = ()
+) -> AsyncIterator[World]:
+    """Run a monitor and a controller; end all tasks and report every failure at the end."""
+    compiled = tuple(map(re.compile, patterns))
+    created = World(FakeTopics(partitions), tuple(partitions), compiled, config=config)
+    created.start_monitor()
+    created.start_controller()
+    try:
+        yield created
+        failed = [t.exception() for t in created.tasks if t.done() and not t.cancelled()]
+        assert not any(failed), failed
+    finally:
+        for task in created.tasks:
+            task.cancel()
+        await asyncio.gather(*created.tasks, return_exceptions=True)
+        await created.fleet.close()
