@@ -1,10 +1,11 @@
 """For all tests."""
 
+import ast
 import asyncio
+import functools
 import gc
-from collections.abc import Generator
+from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, settings
 
 # The gate draws the same examples every time, and counts on no machine's speed.
@@ -15,30 +16,25 @@ settings.load_profile("gate")
 
 
 def pytest_configure() -> None:
-    """Collect no garbage while test modules are parsed.
+    """Collect no garbage while source is parsed: by pytest, by a report, by the code under test.
 
-    pytest-asyncio and looptime leave event loops behind; where the collector finds one in the
-    middle of a parse, Python 3.11 ends with "AST constructor recursion depth mismatch".
+    pytest-asyncio and looptime leave event loops behind. The warning about one is formatted with
+    a parse of its own; inside another parse, Python 3.11 ends that one with "AST constructor
+    recursion depth mismatch".
     """
     asyncio.set_event_loop(None)
-    gc.disable()
+    ast.parse = _parsed_whole(ast.parse)
 
 
-def pytest_collection_finish() -> None:
-    """Everything is parsed."""
-    gc.enable()
+def _parsed_whole(parse: Any) -> Any:
+    @functools.wraps(parse)
+    def whole(*args: Any, **kwargs: Any) -> Any:
+        was_enabled = gc.isenabled()
+        gc.disable()
+        try:
+            return parse(*args, **kwargs)
+        finally:
+            if was_enabled:
+                gc.enable()
 
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_makereport() -> Generator[None, object, object]:
-    """A failure's report parses the sources it quotes."""
-    gc.disable()
-    try:
-        return (yield)
-    finally:
-        gc.enable()
-
-
-def pytest_sessionfinish() -> None:
-    """Plugins import more for their summaries."""
-    gc.disable()
+    return whole
