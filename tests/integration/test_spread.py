@@ -6,8 +6,8 @@ import socket
 import pytest
 
 from binwright.core.errors import LakeUnavailable
-from binwright.lab.experiments import Experiment, StreamSource
-from binwright.lab.parallel import run_parallel
+from binwright.lab.packing.experiments import Experiment, StreamSource
+from binwright.lab.packing.parallel import run_parallel
 
 pytestmark = pytest.mark.integration
 

@@ -1,58 +1,39 @@
 """The command line: `binwright --help`."""
 
 import sys
-from importlib import import_module
+from collections.abc import Mapping
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Annotated, ClassVar
 
 import typer
-from typer.core import TyperGroup
 
+from binwright.cli.lazy_group import LazyGroup
 from binwright.core.errors import ExternalError, SettingsError, UserError
 from binwright.runtime.run import EXIT_FAILED, print_error, print_usage_error
 
-COMMANDS = {
-    "demo": "binwright.cli.local.commands:demo",
-    "up": "binwright.cli.local.commands:up",
-    "status": "binwright.cli.group.status:command",
-    "approve": "binwright.cli.group.approve:command",
-    "audit": "binwright.cli.audit:command",
-    "page": "binwright.cli.group.page:command",
-    "top": "binwright.cli.measurements.top:command",
-    "record": "binwright.cli.measurements.record:command",
-    "replay": "binwright.cli.measurements.replay:command",
-    "load": "binwright.cli.load:command",
-    "generate": "binwright.cli.generate:command",
-    "lab": "binwright.cli.lab:app",
-    "settings": "binwright.cli.reference.command:settings",
-    "reference": "binwright.cli.reference.command:reference",
-    "monitor": "binwright.cli.services:monitor",
-    "controller": "binwright.cli.services:controller",
-    "consumer": "binwright.cli.services:consumer",
-}
-"""Module and function of each command: only the module of the one that runs is imported."""
 
+class Commands(LazyGroup):
+    """The commands, in the order in which a new user needs them."""
 
-class Commands(TyperGroup):
-    """The commands, each imported when it is used."""
-
-    def list_commands(self, _: Any) -> list[str]:
-        """Return the names, in the order in which a new user needs them."""
-        return list(COMMANDS)
-
-    def get_command(self, _: Any, cmd_name: str) -> Any:
-        """Return the command of this name; None: there is none."""
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, name = COMMANDS[cmd_name].partition(":")
-        found = getattr(import_module(module), name)
-        if not isinstance(found, typer.Typer):
-            single = typer.Typer(add_completion=False)
-            single.command(cmd_name)(found)
-            found = single
-        command = typer.main.get_command(found)
-        command.name = cmd_name
-        return command
+    COMMANDS: ClassVar[Mapping[str, str]] = {
+        "demo": "binwright.cli.local.commands:demo",
+        "up": "binwright.cli.local.commands:up",
+        "status": "binwright.cli.group.status:command",
+        "approve": "binwright.cli.group.approve:command",
+        "audit": "binwright.cli.audit:command",
+        "page": "binwright.cli.group.page:command",
+        "top": "binwright.cli.measurements.top:command",
+        "record": "binwright.cli.measurements.record:command",
+        "replay": "binwright.cli.measurements.replay:command",
+        "load": "binwright.cli.load:command",
+        "generate": "binwright.cli.generate:command",
+        "lab": "binwright.cli.lab.app:app",
+        "settings": "binwright.cli.reference.command:settings",
+        "reference": "binwright.cli.reference.command:reference",
+        "monitor": "binwright.cli.services:monitor",
+        "controller": "binwright.cli.services:controller",
+        "consumer": "binwright.cli.services:consumer",
+    }
 
 
 app = typer.Typer(

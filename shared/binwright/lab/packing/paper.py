@@ -11,10 +11,10 @@ from functools import partial
 from importlib.resources import files
 from typing import Final
 
-from binwright.lab.experiments import Score
+from binwright.lab.packing.experiments import Score
 
 RECORDED: Final[Mapping[str, Mapping[str, Mapping[str, float]]]] = json.loads(
-    (files("binwright.lab") / "data" / "paper.json").read_bytes()
+    (files("binwright.lab.packing") / "paper.json").read_bytes()
 )
 """cbs, expected_rscore and moves -> algorithm -> delta -> mean."""
 DELTAS = (0, 5, 10, 15, 20, 25)

@@ -10,7 +10,7 @@ from pyspark.sql.connect.session import SparkSession
 from pyspark.sql.types import StringType
 
 from binwright.core.errors import LakeUnavailable
-from binwright.lab.experiments import Experiment, Outcome, run_encoded, run_experiment
+from binwright.lab.packing.experiments import Experiment, Outcome, run_encoded, run_experiment
 from binwright.ops.lake_reader import check_reachable, reason
 from binwright.runtime.spark_url import redacted_url
 

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from binwright.cli.main import app
 from binwright.core.errors import PackingError, SettingsError, StreamError
-from binwright.lab.experiments import (
+from binwright.lab.packing.experiments import (
     Experiment,
     Outcome,
     StreamSource,
@@ -16,8 +16,8 @@ from binwright.lab.experiments import (
     run_encoded,
     run_experiment,
 )
-from binwright.lab.paper import DELTAS, RECORDED
-from binwright.lab.parallel import run_parallel
+from binwright.lab.packing.paper import DELTAS, RECORDED
+from binwright.lab.packing.parallel import run_parallel
 
 SOURCE = StreamSource(label="s", partitions=9, rows=12, delta=15, seed=4)
 

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from binwright.core.packing.score import pareto_front
-from binwright.lab.experiments import Score
-from binwright.lab.paper import RECORDED
+from binwright.lab.packing.experiments import Score
+from binwright.lab.packing.paper import RECORDED
 
 Scores = Mapping[tuple[int, str], Score]
 RGBA = tuple[float, float, float, float]

@@ -22,15 +22,13 @@ from binwright.cli.local.stack import servers
 from binwright.cli.measurements.recording_location import TABLE_SCHEME, RecordingLocation
 from binwright.core.errors import SettingsError
 from binwright.core.packing.catalogue import PAPER
-from binwright.lab import paper as recorded
 from binwright.lab import streams
-from binwright.lab.experiments import Experiment, Outcome, Score, StreamSource, compare
-from binwright.lab.paper import report
-from binwright.lab.parallel import OnProgress, run_parallel
+from binwright.lab.packing import paper as recorded
+from binwright.lab.packing.experiments import Experiment, Outcome, Score, StreamSource, compare
+from binwright.lab.packing.paper import report
+from binwright.lab.packing.parallel import OnProgress, run_parallel
 from binwright.ops.console import to_stderr
 from binwright.packings.by_name import packing as by_name
-
-app = typer.Typer(add_completion=False, no_args_is_help=True, help="Compare packings offline.")
 
 EMBEDDED = "embedded"
 FOUR = ("mwf", "mbf", "mwfp", "mbfp")
@@ -51,7 +49,6 @@ Output = Annotated[
 CORES = os.cpu_count() or 1
 
 
-@app.command()
 def packing(  # noqa: PLR0913 - one parameter for each option
     *,
     algorithms: Annotated[
@@ -104,7 +101,6 @@ def packing(  # noqa: PLR0913 - one parameter for each option
         console.print(_dominance(scores))
 
 
-@app.command()
 def paper(
     *,
     seeds: Annotated[int, typer.Option(min=1, help="Streams for each delta.")] = 1,
@@ -229,7 +225,7 @@ def _write_output(
         writer.writerows(_rows(scores))
     every = "[\n" + ",\n".join(outcome.encode() for outcome in outcomes) + "\n]\n"
     (directory / "decisions.json").write_text(every, encoding="ascii")
-    from binwright.lab.figures import write_figures  # noqa: PLC0415 - a second of CPU
+    from binwright.lab.packing.figures import write_figures  # noqa: PLC0415 - a second of CPU
 
     write_figures(scores, directory, fronts)
 

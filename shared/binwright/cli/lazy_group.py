@@ -1,0 +1,33 @@
+"""A group of commands, each imported when it is used."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, ClassVar
+
+import typer
+from typer.core import TyperGroup
+
+
+class LazyGroup(TyperGroup):
+    """Imports only the module of the command that runs; a subclass names them."""
+
+    COMMANDS: ClassVar[Mapping[str, str]] = {}
+    """Module and function of each, `module:function`, in the order of the help."""
+
+    def list_commands(self, _: Any) -> list[str]:
+        """Return the names, in the order in which a new user needs them."""
+        return list(self.COMMANDS)
+
+    def get_command(self, _: Any, cmd_name: str) -> Any:
+        """Return the command of this name; None: there is none."""
+        if cmd_name not in self.COMMANDS:
+            return None
+        module, _, name = self.COMMANDS[cmd_name].partition(":")
+        found = getattr(import_module(module), name)
+        if not isinstance(found, typer.Typer):
+            single = typer.Typer(add_completion=False)
+            single.command(cmd_name)(found)
+            found = single
+        command = typer.main.get_command(found)
+        command.name = cmd_name
+        return command

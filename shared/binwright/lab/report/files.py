@@ -1,0 +1,48 @@
+"""An experiment's files: JSON, CSV, SVG and PNG, the same bytes for the same values."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from binwright.lab.report.section import Section, Table
+
+DPI = 150
+
+
+def write_json(file: Path, value: Any) -> None:
+    """Write a value as JSON, indented."""
+    file.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+
+
+def write_csv(file: Path, table: Table) -> None:
+    """Write a table as CSV, with its columns as the first line."""
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(table.columns)
+        writer.writerows(table.rows)
+
+
+def write_figure(figure: Figure, directory: Path, name: str) -> list[Path]:
+    """Write a figure as SVG and as PNG; return both files."""
+    files = [directory / f"{name}.svg", directory / f"{name}.png"]
+    # Without a salt matplotlib draws the ids of an SVG's parts at random.
+    with rc_context({"svg.hashsalt": "binwright", "svg.fonttype": "none"}):
+        figure.savefig(files[0], metadata={"Date": None})
+        figure.savefig(files[1], dpi=DPI, metadata={"Software": None})
+    return files
+
+
+def write_section(section: Section, directory: Path) -> list[Path]:
+    """Write a section's tables and charts into a directory, made if it is missing; return them."""
+    directory.mkdir(parents=True, exist_ok=True)
+    written: list[Path] = []
+    for table in section.tables:
+        write_csv(directory / f"{table.name}.csv", table)
+        written.append(directory / f"{table.name}.csv")
+    for chart in section.charts:
+        written += write_figure(chart.figure, directory, chart.name)
+    return written

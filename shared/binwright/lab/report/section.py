@@ -1,0 +1,47 @@
+"""A section of the lab's report: what was expected, what was seen, tables and charts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from matplotlib.figure import Figure
+
+Cell = str | int | float | None
+"""A number is shown as it is: round it first. None: nothing to show."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Rows under named columns; also a CSV file."""
+
+    name: str  # of its file, without a suffix: letters, digits and hyphens
+    title: str
+    columns: Sequence[str]  # with units
+    rows: Sequence[Sequence[Cell]]  # each as long as `columns`
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        """Raise `ValueError` for a row of another length."""
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(f"{self.name}: {len(row)} cells for {len(self.columns)} columns")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """A figure with its caption; also an SVG and a PNG file."""
+
+    name: str  # of its files, without a suffix
+    caption: str
+    figure: Figure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One experiment: its source, what it should give, what it gave."""
+
+    title: str
+    source: str  # the publication, and its figures and tables
+    expected: str
+    seen: str  # with the differences, in numbers
+    tables: Sequence[Table] = ()
+    charts: Sequence[Chart] = ()

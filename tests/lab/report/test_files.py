@@ -1,0 +1,35 @@
+"""An experiment's files are the same, byte for byte, for the same values."""
+
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+
+from binwright.lab.report.files import write_section
+from binwright.lab.report.section import Chart, Section, Table
+
+TABLE = Table(
+    name="ages",
+    title="Ages",
+    columns=("packing", "p90, s"),
+    rows=(("mwf", 217.325), ("a, quoted", None)),
+)
+
+
+def section() -> Section:
+    figure = Figure()
+    figure.add_subplot().plot([1, 2], [3, 4], label="seen")
+    chart = Chart(name="curve", caption="A line.", figure=figure)
+    return Section(title="t", source="s", expected="e", seen="o", tables=[TABLE], charts=[chart])
+
+
+def test_a_section_is_written_the_same_each_time(tmp_path: Path) -> None:
+    first, second = (write_section(section(), tmp_path / name) for name in ("one", "two"))
+    assert [file.name for file in first] == ["ages.csv", "curve.svg", "curve.png"]
+    assert [file.read_bytes() for file in first] == [file.read_bytes() for file in second]
+    assert first[0].read_text() == 'packing,"p90, s"\nmwf,217.325\n"a, quoted",\n'
+
+
+def test_a_row_of_another_length_is_refused() -> None:
+    with pytest.raises(ValueError, match="ages: 1 cells for 2 columns"):
+        Table(name="ages", title="", columns=("a", "b"), rows=(("x",),))
