@@ -18,8 +18,8 @@ from binwright.core.protocol.plans import Accepted, Approved, Withdrawn
 from binwright.core.selection import METADATA_SUFFIX
 from binwright.kafka.bus import KafkaBus
 from binwright.kafka.control_records import CONTROLLER_PARTITION, Decoder, publish_message
-from binwright.kafka.history import HistoryReader
 from binwright.ops.views.group_view import GroupView, Proposal
+from binwright.ops.views.topic_readers import read_history
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.settings import Settings
 
@@ -38,8 +38,7 @@ async def approve(settings: Settings, group: str, number: int, timeout_s: float)
         bus = await stack.enter_async_context(KafkaBus(settings.kafka))
         if not await bus.partitions(topic):
             raise TopicMissing(f"there is no group {group} here: no topic {topic}")
-        end = await bus.end(topic, CONTROLLER_PARTITION)
-        reader = HistoryReader(await bus.reader(topic, CONTROLLER_PARTITION, 0), end)
+        reader, end = await read_history(bus, topic)
         stack.push_async_callback(reader.close)
         try:
             async with asyncio.timeout(timeout_s):

@@ -15,14 +15,12 @@ from binwright.core.protocol.messages import Inbound
 from binwright.core.selection import METADATA_SUFFIX
 from binwright.kafka.bus import KafkaBus
 from binwright.kafka.client import ClusterClient
-from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_PARTITION, Decoder
-from binwright.kafka.history import HistoryReader
+from binwright.kafka.control_records import Decoder
 from binwright.ops.views.group_view import GroupView
 from binwright.ops.views.status import Status, status
+from binwright.ops.views.topic_readers import read_history, read_recent_measurements
 from binwright.runtime.settings import Settings
 
-RECENT = 500
-"""Measurements read from the end of the metrics topic: enough for the latest of every topic."""
 READ_S, REFRESH_S, CATCH_UP_S = 0.2, 1.0, 30.0
 
 Show = Callable[[Sequence[Status]], None]
@@ -92,14 +90,12 @@ class StatusReader:
             self.metrics = await self._follow_metrics(stack, topic)
 
     async def _follow_group(self, stack: AsyncExitStack, topic: str) -> FollowedTopic:
-        end = await self.bus.end(topic, CONTROLLER_PARTITION)
-        reader = HistoryReader(await self.bus.reader(topic, CONTROLLER_PARTITION, 0), end)
+        reader, end = await read_history(self.bus, topic)
         stack.push_async_callback(reader.close)
         return FollowedTopic(reader, end, Decoder(wire.decode_inbound))
 
     async def _follow_metrics(self, stack: AsyncExitStack, topic: str) -> FollowedTopic:
-        end = await self.bus.end(topic, METRICS_PARTITION)
-        reader = await self.bus.reader(topic, METRICS_PARTITION, max(0, end - RECENT))
+        reader, end = await read_recent_measurements(self.bus, topic)
         stack.push_async_callback(reader.close)
         return FollowedTopic(reader, end, Decoder(wire.decode_measurement))
 

@@ -17,8 +17,9 @@ from binwright.cli.runner import run
 from binwright.core.errors import ExternalError, SettingsError
 from binwright.core.ports.kafka import Reader
 from binwright.kafka.bus import KafkaBus
-from binwright.kafka.control_records import METRICS_PARTITION, measurements
+from binwright.kafka.control_records import measurements
 from binwright.ops.views.rates_view import HISTORY, RatesView, SortKey
+from binwright.ops.views.topic_readers import read_recent_measurements
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.settings import Settings
 
@@ -46,10 +47,8 @@ class Top:
         topic = self.settings.monitor.topic
         view = RatesView()
         async with KafkaBus(self.settings.kafka, read_only=True) as bus:
-            end = await bus.end(topic, METRICS_PARTITION)
             # Earlier measurements fill the sparklines.
-            first = max(0, end - HISTORY * 4)
-            reader = await bus.reader(topic, METRICS_PARTITION, first)
+            reader, _ = await read_recent_measurements(bus, topic, HISTORY * 4)
             following = asyncio.create_task(_follow(reader, view))
             try:
                 await (self._first(view, topic) if self.once else self._live(view, following))

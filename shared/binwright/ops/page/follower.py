@@ -12,15 +12,14 @@ from binwright.core.errors import BrokerUnavailable, ExternalError, TopicMissing
 from binwright.core.ports.kafka import Bus, Reader, Record
 from binwright.core.protocol import wire
 from binwright.core.protocol.measurements import Measurement
-from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_PARTITION, Decoder
-from binwright.kafka.history import HistoryReader
+from binwright.kafka.control_records import Decoder
 from binwright.ops.views.group_view import GroupView
+from binwright.ops.views.topic_readers import read_history, read_recent_measurements
 from binwright.runtime.run import must_not_end, root_cause
 from binwright.runtime.settings import Settings
 
 log = structlog.get_logger()
 
-RECENT = 500  # measurements: what was published lately of all topics
 READ_S, RETRY_S = 1.0, 1.0
 STALE_S, STALE_PASSES = 10.0, 3  # rates are old after both
 
@@ -89,8 +88,7 @@ class Follower:
     async def _follow(self, bus: Bus) -> None:
         topic, view = self.settings.metadata_topic, GroupView()
         self._up_to_date = False
-        end = await bus.end(topic, CONTROLLER_PARTITION)
-        reader = HistoryReader(await bus.reader(topic, CONTROLLER_PARTITION, 0), end)
+        reader, end = await read_history(bus, topic)
 
         def apply(record: Record, message: Any) -> None:
             view.apply(record.offset, record.timestamp_ms, message)
@@ -109,8 +107,7 @@ class Follower:
         topic = self.settings.monitor.topic
         while not await bus.partitions(topic):  # noqa: ASYNC110 - Kafka tells nobody of new topics
             await asyncio.sleep(RETRY_S)
-        end = await bus.end(topic, METRICS_PARTITION)
-        reader = await bus.reader(topic, METRICS_PARTITION, max(0, end - RECENT))
+        reader, _ = await read_recent_measurements(bus, topic)
 
         def apply(_: Record, measurement: Measurement) -> None:
             view.apply_measurement(measurement)
