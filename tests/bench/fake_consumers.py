@@ -1,6 +1,5 @@
 """A monitor's measurements, and a consumer that speaks the real messages and reads nothing."""
 
-import time
 from collections.abc import Collection, Sequence
 
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition, metadata_partition
@@ -16,6 +15,7 @@ from binwright.core.protocol.commands import (
 from binwright.core.protocol.measurements import Measurement, PartitionRate
 from binwright.core.protocol.reports import Hello, Report, Started, Stopped, TableReport
 from binwright.kafka.control_records import CONTROLLER_PARTITION, commands, publish_message
+from binwright.runtime.clock import wall_ms
 
 
 def measurement(topic: str, number: int, rates: Sequence[float]) -> Measurement:
@@ -26,7 +26,7 @@ def measurement(topic: str, number: int, rates: Sequence[float]) -> Measurement:
     )
     return Measurement(
         topic=topic,
-        at_ms=time.time_ns() // 1_000_000,
+        at_ms=wall_ms(),
         monitor="bench",
         number=number,
         interval_s=1.0,

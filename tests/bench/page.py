@@ -24,8 +24,9 @@ from binwright.core.protocol.measurements import Measurement, PartitionRate
 from binwright.core.protocol.reports import Hello, Report, TableReport
 from binwright.embedded.process.ports import reserve_port
 from binwright.ops.page import document
-from binwright.ops.page.server import Page, wall_ms
+from binwright.ops.page.server import Page
 from binwright.ops.views.group_view import GroupView
+from binwright.runtime.clock import wall_ms
 from binwright.runtime.http import Paths, Response, serve_http
 from binwright.runtime.settings import load_settings
 

@@ -4,7 +4,6 @@ import asyncio
 import os
 import re
 import signal
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -19,6 +18,7 @@ from binwright.controller.fleets.docker.fleet import DockerFleet, Timing
 from binwright.controller.fleets.docker.spec import PROJECT_LABEL, ContainerSpec
 from binwright.core.model import Slot
 from binwright.core.ports.fleet import Process
+from binwright.runtime.clock import wall_ms
 from binwright.runtime.run import background_tasks
 
 from .engine import STANDINS, output_words
@@ -122,7 +122,7 @@ async def test_the_end_of_a_process_is_signalled_at_once(spec: ContainerSpec) ->
 
         def hello_now(slot: int) -> Process:
             host = identity(spec.name(Slot(slot)))[:12]
-            return Process(f"{host}/1/ab12cd34", time.time_ns() // 1_000_000)
+            return Process(f"{host}/1/ab12cd34", wall_ms())
 
         async def ended_by(act: Callable[[], object], slot: int) -> Process:
             """End the slot's process; check that only it is found ended, within a second."""

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import time
 
 import pytest
 from tests.kubernetes.sandbox import Sandbox, pid_of, until
@@ -13,6 +12,7 @@ from binwright.controller.kubernetes.api import Obj
 from binwright.controller.kubernetes.informer import key_of, name_of
 from binwright.core.model import Slot
 from binwright.core.ports.fleet import Process
+from binwright.runtime.clock import wall_ms
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.asyncio(loop_scope="session")]
 
@@ -22,12 +22,12 @@ AT_ONCE_S = 2.0
 
 def hello_now(pod: Obj) -> Process:
     """Return a process of this pod that sends its Hello now."""
-    return Process(f"{name_of(pod)}/1/ab12cd34", time.time_ns() // 1_000_000)
+    return Process(f"{name_of(pod)}/1/ab12cd34", wall_ms())
 
 
 async def next_second(process: Process) -> None:
     """Wait until its Hello was in an earlier second: a kubelet's times have whole seconds."""
-    await until(lambda: time.time_ns() // 1_000_000_000 > process.sent_ms // 1000)
+    await until(lambda: wall_ms() // 1000 > process.sent_ms // 1000)
 
 
 async def two_slots(sandbox: Sandbox) -> tuple[KubernetesFleet, asyncio.Event]:

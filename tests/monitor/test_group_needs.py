@@ -14,6 +14,7 @@ from binwright.core.selection import Selection
 from binwright.kafka.control_records import publish_message
 from binwright.monitor.group_needs import GroupNeeds
 from binwright.monitor.passes import GONE_PASSES, Monitor
+from binwright.runtime.clock import wall_ms
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import MonitorSettings
 from binwright.testing.bus import FakeBus
@@ -41,7 +42,7 @@ class FollowingMonitor:
         self.monitor.set_selection(wanted)
 
     async def need(self, group: str, *topics: str, patterns: tuple[str, ...] = ()) -> None:
-        at_ms = time.time_ns() // 1_000_000
+        at_ms = wall_ms()
         messages = Needs(group=group, at_ms=at_ms, topics=topics, patterns=patterns)
         await publish_message(self.bus, NEEDS, 0, messages)
 

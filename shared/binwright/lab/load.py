@@ -20,6 +20,7 @@ from binwright.core.model import TopicPartition
 from binwright.lab.load_pacing import Load, Pacer
 from binwright.lab.sample_records import SampleRecords
 from binwright.lab.streams import Measurement, Stream
+from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import KafkaSettings
 
 TICK_S = 0.025
@@ -229,7 +230,7 @@ class _LoadProducer:
         return rows
 
     def _enqueue(self, producer: Producer) -> None:
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = wall_ms()
         for partition, number in self._pacer.due().items():
             for _ in range(number):
                 key, value = self._records.make(now_ms)

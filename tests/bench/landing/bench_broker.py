@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ from binwright.lab.load import kafka_options, run_load
 from binwright.lab.load_pacing import Load
 from binwright.lab.sample_records import SampleRecords
 from binwright.lab.streams import PerCent
+from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import KafkaSettings
 
 RECORD_BYTES = 1_000
@@ -40,7 +40,7 @@ class BenchBroker:
         options = {"queue.buffering.max.kbytes": 262_144, "linger.ms": 50, "acks": "all"}
         producer = Producer({**kafka_options(self.kafka), **options})
         source = SampleRecords(RECORD_BYTES)
-        now_ms = round(time.time() * 1000)
+        now_ms = wall_ms()
         for number in range(records):
             key, value = source.make(now_ms)
             while True:

@@ -28,6 +28,7 @@ from binwright.core.writer.commit_version import app_id, txn_version
 from binwright.core.writer.stamp import Stamp
 from binwright.embedded.spark.connect import run_spark
 from binwright.lab.sample_records import SampleRecords
+from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import LakeSettings
 
 BATCHES = (100, 10_000, 100_000)
@@ -164,7 +165,7 @@ async def _commits(lake: SparkLake, staging: FileStaging, epoch: int, count: int
 async def _commit(lake: SparkLake, staging: FileStaging, epoch: int, number: int) -> None:
     partition, name = TopicPartition(TABLE.topic, 0), f"{epoch}-{number}.parquet"
     source, first = SampleRecords(1_000, seed=number), number * ROWS
-    rows = [Record(first + n, round(time.time() * 1e3), *source.make(0)) for n in range(ROWS)]
+    rows = [Record(first + n, wall_ms(), *source.make(0)) for n in range(ROWS)]
     size = await staging.write(TABLE.topic, name, {partition: rows})
     stamp = Stamp(
         group=TABLE.group, cluster=TABLE.cluster, writer="bench", epoch=epoch, sequence=number + 1

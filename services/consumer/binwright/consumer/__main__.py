@@ -5,7 +5,6 @@ import asyncio
 import os
 import socket
 import sys
-import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from importlib.metadata import version
@@ -26,6 +25,7 @@ from binwright.core.model import Slot
 from binwright.core.ports.lake import Table
 from binwright.core.writer.requests import WriterConfig
 from binwright.kafka.bus import KafkaBus
+from binwright.runtime.clock import wall_ms
 from binwright.runtime.health import serve_health
 from binwright.runtime.report_metrics import consumer_samples
 from binwright.runtime.run import background_tasks
@@ -33,11 +33,6 @@ from binwright.runtime.serve import serve
 from binwright.runtime.settings import Settings
 
 log = structlog.get_logger()
-
-
-def wall_ms() -> int:
-    """Return the wall clock for timestamps of messages, ms since the epoch."""
-    return time.time_ns() // 1_000_000
 
 
 async def consume(settings: Settings, slot: Slot) -> None:

@@ -1,7 +1,6 @@
 """Publishes which topics a group needs, so that monitors measure them without settings."""
 
 import asyncio
-import time
 
 import structlog
 
@@ -12,6 +11,7 @@ from binwright.core.rates.needs import REPEAT_S
 from binwright.core.selection import Selection
 from binwright.kafka.control_records import NEEDS_CONFIG, NEEDS_PARTITION, publish_message
 from binwright.runtime.backoff import Backoff
+from binwright.runtime.clock import wall_ms
 
 log = structlog.get_logger()
 
@@ -27,7 +27,7 @@ async def publish_needs(bus: Bus, topic: str, group: str, topics: Selection) -> 
     while True:
         needs = Needs(
             group=group,
-            at_ms=time.time_ns() // 1_000_000,
+            at_ms=wall_ms(),
             topics=tuple(sorted(topics.topics)),
             patterns=tuple(pattern.pattern for pattern in topics.patterns),
         )

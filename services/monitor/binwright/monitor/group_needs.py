@@ -1,7 +1,6 @@
 """Follows which topics the groups need measured; see `core.rates.needs`."""
 
 import asyncio
-import time
 from collections.abc import Callable
 
 import structlog
@@ -14,6 +13,7 @@ from binwright.core.rates.needs import current_needs, merge_needs, same_needs
 from binwright.core.selection import Selection
 from binwright.kafka.control_records import NEEDS_CONFIG, NEEDS_PARTITION, Decoder, read_or_log
 from binwright.runtime.backoff import Backoff
+from binwright.runtime.clock import wall_ms
 
 log = structlog.get_logger()
 
@@ -58,7 +58,7 @@ class GroupNeeds:
             for _, needs in decoder.decode(records):
                 self._changed |= not same_needs(needs, self._known.get(needs.group))
                 self._known[needs.group] = needs
-            known = current_needs(self._known, time.time_ns() // 1_000_000)
+            known = current_needs(self._known, wall_ms())
             self._changed |= len(known) < len(self._known)
             self._known = known
             if self._changed and reader.position >= end:  # at the start: one change for all records

@@ -1,7 +1,6 @@
 """The monitor's loop: sample, measure, publish, once every interval."""
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from math import ceil
@@ -15,6 +14,7 @@ from binwright.core.protocol.measurements import Measurement, PartitionRate
 from binwright.core.rates.estimator import TopicRates
 from binwright.core.selection import Selection
 from binwright.kafka.control_records import METRICS_CONFIG, METRICS_PARTITION, publish_message
+from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import MonitorSettings
 
 log = structlog.get_logger()
@@ -107,7 +107,7 @@ class Monitor:
             self._selection.including({*self._known, *self._missing}), lacking
         )
         sampled_at = (asked + loop.time()) / 2  # the samples are from some time in between
-        at_ms = time.time_ns() // 1_000_000
+        at_ms = wall_ms()
         self._number += 1
         self._update_topics(found)
         return [

@@ -1,7 +1,6 @@
 """Read the topics of groups, and sum each group up: once, or again and again."""
 
 import asyncio
-import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from binwright.kafka.control_records import Decoder
 from binwright.ops.views.group_view import GroupView
 from binwright.ops.views.status import Status, status
 from binwright.ops.views.topic_readers import read_history, read_recent_measurements
+from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import Settings
 
 READ_S, REFRESH_S, CATCH_UP_S = 0.2, 1.0, 30.0
@@ -110,7 +110,7 @@ class StatusReader:
             followed.view.apply_measurement(measurement)
 
     def _statuses(self) -> list[Status]:
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = wall_ms()
         found = []
         for group, followed in sorted(self.followed.items()):
             topics = self.settings.landed_topics if group == self.settings.group else None

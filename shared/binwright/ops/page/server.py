@@ -13,6 +13,7 @@ from binwright.ops.page.history import STEP_S, History
 from binwright.ops.page.snapshot import snapshot
 from binwright.ops.views.metrics import group_samples
 from binwright.ops.views.status import Status, status
+from binwright.runtime.clock import wall_ms
 from binwright.runtime.http import Response, serve_http
 from binwright.runtime.metrics import CONTENT_TYPE, exposition
 from binwright.runtime.run import background_tasks, must_not_end
@@ -20,11 +21,6 @@ from binwright.runtime.settings import Settings
 
 FRESH_S = 1.0  # as old as what browsers get may be; they share it
 SHARE = 0.1  # of a core, at most, for what browsers get: a large group's is older
-
-
-def wall_ms() -> int:
-    """Return the time as messages are stamped with."""
-    return time.time_ns() // 1_000_000
 
 
 @dataclass(slots=True)

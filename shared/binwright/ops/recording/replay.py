@@ -1,7 +1,6 @@
 """Replay a recording to controllers: its measurements, published again as one monitor."""
 
 import asyncio
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from uuid import uuid4
@@ -10,6 +9,7 @@ from binwright.core.controller.monitors import Monitors, accept_measurement
 from binwright.core.ports.kafka import Bus
 from binwright.core.protocol.measurements import Measurement
 from binwright.kafka.control_records import METRICS_CONFIG, METRICS_PARTITION, publish_message
+from binwright.runtime.clock import wall_ms
 
 
 async def replay(
@@ -47,7 +47,7 @@ async def replay(
         await _sleep_until(loop, begin + (at_s - first_s) / speed)
         measurement = replace(
             recorded,
-            at_ms=time.time_ns() // 1_000_000,
+            at_ms=wall_ms(),
             monitor=name,
             number=count,
             interval_s=recorded.interval_s / speed,

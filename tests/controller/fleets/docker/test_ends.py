@@ -1,7 +1,6 @@
 """Which containers have ended: what a docker fleet learns from the engine's events."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from binwright.controller.fleets.docker.spec import (
 )
 from binwright.core.model import Slot
 from binwright.core.ports.fleet import Process
+from binwright.runtime.clock import wall_ms
 from binwright.runtime.run import background_tasks
 from binwright.testing.engine import FakeEngine, fake_engine
 
@@ -50,7 +50,7 @@ class Site:
 
     def hello_now(self, slot: Slot) -> Process:
         """Return a process of the slot's container that sends its Hello now."""
-        return Process(f"{self.host(slot)}/1/ab12cd34", time.time_ns() // 1_000_000)
+        return Process(f"{self.host(slot)}/1/ab12cd34", wall_ms())
 
     async def end(self, slot: Slot, state: str = "running") -> int:
         """End the slot's process, at a later time than anything before; return the time, ms."""

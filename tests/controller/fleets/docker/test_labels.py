@@ -1,7 +1,6 @@
 """Containers that version 0.1 created, with the labels `realm` and `shape`, after an upgrade."""
 
 import asyncio
-import time
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from binwright.controller.fleets.docker.spec import (
 )
 from binwright.core.model import Slot
 from binwright.core.ports.fleet import Process
+from binwright.runtime.clock import wall_ms
 from binwright.runtime.run import background_tasks
 from binwright.testing.engine import FakeContainer, FakeEngine, fake_engine
 
@@ -53,7 +53,7 @@ async def test_the_end_of_a_container_with_the_old_labels_is_signalled() -> None
         old, other = add_old(fake, 0), add_old(fake, 0, "elsewhere")
         fleet, signalled = DockerFleet(engine, SPEC, 4), asyncio.Event()
         fleet.watch(signalled.set)
-        process = Process(f"{old.id[:12]}/1/ab12cd34", time.time_ns() // 1_000_000)
+        process = Process(f"{old.id[:12]}/1/ab12cd34", wall_ms())
         async with background_tasks(fleet.run()):
             await asyncio.sleep(0.002)  # times are in ms
             fake.end(other.name, "exited")
