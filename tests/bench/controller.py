@@ -23,7 +23,7 @@ from binwright.core.controller.group import Group, Member
 from binwright.core.controller.machine import transition
 from binwright.core.controller.ownership import Owned, Ownership, Partitions
 from binwright.core.controller.states import Sentinel, State
-from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+from binwright.core.model import BytesPerSecond, PerSlot, Slot, TopicPartition
 from binwright.core.protocol import wire
 from binwright.core.protocol.measurements import Measurement, PartitionRate
 from binwright.core.protocol.reports import Report, TableReport
@@ -75,7 +75,9 @@ class FakeGroup:
     def state(self) -> State:
         """Return the machine as it looks a while after a start."""
         limit = BytesPerSecond(1.5 * RATE * self._size.partitions / self._size.consumers)
-        config = ControllerConfig(limit=limit, capacity=limit, max_slots=self._size.consumers)
+        config = ControllerConfig(
+            limits=PerSlot(limit), capacity=limit, max_slots=self._size.consumers
+        )
         members = {
             slot: Member(
                 hello=10 + slot,

@@ -11,7 +11,7 @@ from binwright.controller.measurements import Measurements
 from binwright.controller.topic_check import check_metadata_topic
 from binwright.core.controller.config import ControllerConfig
 from binwright.core.errors import UserError
-from binwright.core.model import BytesPerSecond
+from binwright.core.model import BytesPerSecond, PerSlot
 from binwright.core.packing.catalogue import algorithm
 from binwright.kafka.control_records import LANDING_PARTITIONS, METADATA_CONFIG
 from binwright.testing.bus import FakeBus
@@ -63,7 +63,7 @@ async def test_fewer_replicas_than_possible_are_warned_about(
 async def test_a_leadership_with_a_topic_that_deletes_by_age_ends_at_once() -> None:
     kafka = FakeBus({TOPIC: 1, "metrics": 1})
     kafka.configs[TOPIC] = {"cleanup.policy": "delete"}
-    config = ControllerConfig(limit=BytesPerSecond(2.0), capacity=BytesPerSecond(1.0))
+    config = ControllerConfig(limits=PerSlot(BytesPerSecond(2.0)), capacity=BytesPerSecond(1.0))
     context = GroupContext(
         metadata_topic=TOPIC,
         landing_topic="g.landing",

@@ -17,7 +17,7 @@ from binwright.core.controller.ownership import (
     State,
     Stopping,
 )
-from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+from binwright.core.model import BytesPerSecond, PerSlot, Slot, TopicPartition
 from binwright.core.protocol.commands import Dead
 from binwright.core.protocol.measurements import Measurement, PartitionRate
 from binwright.core.protocol.messages import Inbound
@@ -36,7 +36,7 @@ P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 C = TopicPartition("clicks", 0)
 S0, S1, S2 = Slot(0), Slot(1), Slot(2)
 TERM, NOW = 50, 100.0
-CONFIG = ControllerConfig(limit=BytesPerSecond(120), capacity=BytesPerSecond(100))
+CONFIG = ControllerConfig(limits=PerSlot(BytesPerSecond(120)), capacity=BytesPerSecond(100))
 
 Offsets = Mapping[TopicPartition, int | None]
 

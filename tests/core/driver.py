@@ -21,7 +21,7 @@ from binwright.core.controller.machine import begin, transition
 from binwright.core.controller.ownership import Owned
 from binwright.core.controller.ownership import State as OwnershipState
 from binwright.core.controller.states import State
-from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+from binwright.core.model import BytesPerSecond, PerSlot, Slot, TopicPartition
 from binwright.core.protocol.commands import (
     Claim,
     Command,
@@ -40,7 +40,7 @@ from .builders import measurement
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 A, B = Slot(0), Slot(1)
-CONFIG = ControllerConfig(limit=BytesPerSecond(120.0), capacity=BytesPerSecond(100.0))
+CONFIG = ControllerConfig(limits=PerSlot(BytesPerSecond(120.0)), capacity=BytesPerSecond(100.0))
 C = TypeVar("C", bound=Command)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.simulation.world import CONFIG, P, until, world
 
-from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+from binwright.core.model import BytesPerSecond, PerSlot, Slot, TopicPartition
 from binwright.core.protocol.plans import Planned
 from binwright.core.protocol.reports import Goodbye
 
@@ -27,7 +27,9 @@ async def test_when_the_load_doubles_a_consumer_is_added_and_nothing_is_lost_or_
 
 
 async def test_a_consumer_with_twice_the_limit_is_given_more() -> None:
-    large = replace(CONFIG, limits={Slot(0): BytesPerSecond(240_000)})
+    large = replace(
+        CONFIG, limits=PerSlot(CONFIG.limits.default, {Slot(0): BytesPerSecond(240_000)})
+    )
     async with world({"orders": 4}, large) as w:
         w.load(dict.fromkeys(P, 45_000.0))
         await until(w.steady)

@@ -22,7 +22,7 @@ from binwright.core.controller.group import Group
 from binwright.core.controller.ownership import Owned
 from binwright.core.controller.states import Sentinel
 from binwright.core.errors import MalformedMessage
-from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+from binwright.core.model import BytesPerSecond, PerSlot, Slot, TopicPartition
 from binwright.core.packing.catalogue import algorithm
 from binwright.core.ports.kafka import Bus
 from binwright.core.ports.lake import Table
@@ -50,7 +50,7 @@ GROUP, METADATA, METRICS = "simulation", "simulation.metadata", "binwright.metri
 LANDING, NEEDS = "simulation.landing", "binwright.metrics.needs"
 TABLE = Table("", GROUP, "a cluster")
 CONFIG = ControllerConfig(
-    limit=BytesPerSecond(120_000),
+    limits=PerSlot(BytesPerSecond(120_000)),
     capacity=BytesPerSecond(100_000),
     look_again_s=20.0,
     consumer_timeout_s=10.0,

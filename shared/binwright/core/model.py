@@ -1,6 +1,7 @@
 """The types that every package shares: partitions, slots, rates."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple, NewType, Self
 
 BytesPerSecond = NewType("BytesPerSecond", float)
@@ -8,6 +9,23 @@ BytesPerSecond = NewType("BytesPerSecond", float)
 
 Slot = NewType("Slot", int)
 """A consumer's number i >= 0; it reads its commands from partition i + 1 of the metadata topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class PerSlot:
+    """Bytes/s for each slot, each finite and > 0: most have the same."""
+
+    default: BytesPerSecond  # of every slot that is not in `named`
+    named: Mapping[Slot, BytesPerSecond] = field(default_factory=dict)
+
+    def for_slot(self, slot: Slot) -> BytesPerSecond:
+        """Return what this slot has, bytes/s."""
+        return self.named.get(slot, self.default)
+
+    @property
+    def largest(self) -> BytesPerSecond:
+        """Return the most that any slot has, bytes/s."""
+        return max(self.default, *self.named.values()) if self.named else self.default
 
 
 class TopicPartition(NamedTuple):

@@ -25,7 +25,7 @@ from binwright.core.controller.events import (
 )
 from binwright.core.controller.group import Group
 from binwright.core.controller.states import Sentinel, State
-from binwright.core.model import BytesPerSecond, Slot
+from binwright.core.model import BytesPerSecond, PerSlot, Slot
 from binwright.core.protocol.commands import Claim, Command
 from binwright.core.protocol.measurements import Measurement, PartitionRate
 from binwright.core.protocol.messages import Inbound
@@ -33,7 +33,7 @@ from binwright.core.protocol.plans import Planned
 from binwright.core.protocol.reports import Hello, Report, TableReport
 
 TOPIC = "t"
-CONFIG = ControllerConfig(limit=BytesPerSecond(120), capacity=BytesPerSecond(100))
+CONFIG = ControllerConfig(limits=PerSlot(BytesPerSecond(120)), capacity=BytesPerSecond(100))
 LONG_AGO = -1_000.0
 
 

@@ -3,7 +3,7 @@
 from binwright.controller.leader import GroupContext
 from binwright.core.controller.config import ControllerConfig
 from binwright.core.errors import PackingError, SettingsError
-from binwright.core.model import BytesPerSecond, Slot
+from binwright.core.model import BytesPerSecond
 from binwright.packings.by_name import packing
 from binwright.runtime.settings import Settings
 
@@ -14,7 +14,7 @@ def config(settings: Settings) -> ControllerConfig:
     """Return the state machine's configuration."""
     chosen = settings.controller
     return ControllerConfig(
-        limit=BytesPerSecond(chosen.limit_bytes_per_s),
+        limits=chosen.limits,
         capacity=BytesPerSecond(chosen.capacity),
         look_again_s=chosen.look_again_s,
         consumer_timeout_s=chosen.consumer_timeout_s,
@@ -25,7 +25,6 @@ def config(settings: Settings) -> ControllerConfig:
         max_slots=chosen.max_slots,
         min_slots=chosen.min_slots,
         mode=chosen.mode,
-        limits={Slot(s): BytesPerSecond(limit) for s, limit in chosen.slot_limits.items()},
         topics=settings.landed_topics,
     )
 

@@ -4,7 +4,6 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from binwright.ops.page.snapshot import limit_of
 from binwright.ops.views.status import Status
 from binwright.runtime.settings import ControllerSettings
 
@@ -26,7 +25,7 @@ class History:
     def add(self, at_ms: int, status: Status, controller: ControllerSettings) -> None:
         """Take a sample: the group at that moment of the wall clock."""
         live = [each.slot for each in status.consumers if each.state != "silent"]
-        limit = round(sum(limit_of(controller, slot) for slot in live))
+        limit = round(sum(map(controller.limits.for_slot, live)))
         load, staging = round(status.load), round(status.staging)
         age_s = round(status.age_s, 1)
         self._points.append((at_ms, load, staging, limit, len(live), status.lag, age_s))

@@ -8,19 +8,13 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from binwright.core.model import Slot, TopicPartition
+from binwright.core.model import TopicPartition
 from binwright.ops.page.follower import Follower
 from binwright.ops.views.group_view import GroupView
 from binwright.ops.views.status import ConsumerStatus, ProposalStatus, Status
 from binwright.ops.views.table_status import TableStatus
-from binwright.runtime.settings import ControllerSettings
 
 NEWS = 50
-
-
-def limit_of(controller: ControllerSettings, slot: Slot) -> float:
-    """Return what a consumer sustains, bytes/s."""
-    return controller.slot_limits.get(slot, controller.limit_bytes_per_s)
 
 
 def snapshot(follower: Follower, status: Status, now_ms: int) -> dict[str, Any]:
@@ -31,7 +25,7 @@ def snapshot(follower: Follower, status: Status, now_ms: int) -> dict[str, Any]:
         status: The view summed up.
         now_ms: Wall clock.
     """
-    view, controller = follower.view, follower.settings.controller
+    view, limits = follower.view, follower.settings.controller.limits
     topics = _Topics(table.topic for table in status.tables)
     return {
         "group": status.group,
@@ -42,7 +36,7 @@ def snapshot(follower: Follower, status: Status, now_ms: int) -> dict[str, Any]:
         "rates_stale": follower.rates_stale(now_ms),
         "controller": status.controller,
         "term": status.term,
-        "limit": controller.limit_bytes_per_s,
+        "limit": limits.default,
         "partitions": status.partitions,
         "load": round(status.load),
         "staging": round(status.staging),
@@ -50,8 +44,7 @@ def snapshot(follower: Follower, status: Status, now_ms: int) -> dict[str, Any]:
         "age_s": status.age_s,
         "landed_rows": view.landed_rows,
         "consumers": [
-            _consumer(each, view, topics, limit_of(controller, each.slot))
-            for each in status.consumers
+            _consumer(each, view, topics, limits.for_slot(each.slot)) for each in status.consumers
         ],
         "unread": [_partition(p, view, topics) for p in status.unread],
         "moves": [[*topics.at(m.partition), m.old, m.new, m.phase] for m in status.moves],

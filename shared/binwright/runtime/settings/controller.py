@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from binwright.core.model import BytesPerSecond, PerSlot, Slot
 from binwright.runtime.settings.section import Positive, Seconds, Section
 
 
@@ -44,6 +45,12 @@ class ControllerSettings(Section):
     def capacity(self) -> float:
         """Return the load that a plan gives a consumer, bytes/s."""
         return self.capacity_bytes_per_s or self.limit_bytes_per_s * 25 / 30
+
+    @property
+    def limits(self) -> PerSlot:
+        """Return what the consumer of each slot sustains, bytes/s."""
+        named = {Slot(slot): BytesPerSecond(limit) for slot, limit in self.slot_limits.items()}
+        return PerSlot(BytesPerSecond(self.limit_bytes_per_s), named)
 
     @model_validator(mode="after")
     def _capacity_within_limit(self) -> Self:

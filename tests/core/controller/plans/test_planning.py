@@ -22,7 +22,7 @@ from binwright.core.controller.machine import transition
 from binwright.core.controller.ownership import Owned, Starting, Stopping
 from binwright.core.controller.states import Manage, Reassign, Sentinel, SteppedDown
 from binwright.core.errors import IllegalTransition
-from binwright.core.model import BytesPerSecond, TopicPartition
+from binwright.core.model import BytesPerSecond, PerSlot, TopicPartition
 from binwright.core.packing.capacity import SlotCapacities
 from binwright.core.protocol.commands import Claim, StartReading, StopReading
 from binwright.core.protocol.plans import Planned
@@ -43,7 +43,9 @@ def test_a_load_above_the_limit_triggers_a_plan() -> None:
 
 def test_a_slot_has_its_own_limit_and_is_packed_to_the_same_share_of_it() -> None:
     driver = assigned(RATES, {P: A, Q: A})
-    with_larger_slot = replace(CONFIG, limits={A: BytesPerSecond(240.0)})
+    with_larger_slot = replace(
+        CONFIG, limits=PerSlot(CONFIG.limits.default, {A: BytesPerSecond(240.0)})
+    )
     driver.state = replace(driver.state, group=replace(driver.group, config=with_larger_slot))
     driver.measure({P: 190.0, Q: 40.0})
     assert not any(isinstance(a, Pack) for a in driver.tick())

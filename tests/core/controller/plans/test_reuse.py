@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.core.driver import CONFIG, A, B, ControllerDriver, P, Q, leading, sent_commands
 
 from binwright.core.controller.events import Reconcile
-from binwright.core.model import BytesPerSecond, Slot
+from binwright.core.model import BytesPerSecond, PerSlot, Slot
 from binwright.core.protocol.commands import StartReading
 
 C = Slot(2)
@@ -46,7 +46,7 @@ def test_a_draining_consumer_is_not_reused() -> None:
 
 def test_a_consumer_with_a_lower_limit_is_not_reused() -> None:
     driver = half_assigned()
-    config = replace(CONFIG, limits={C: BytesPerSecond(60.0)})
+    config = replace(CONFIG, limits=PerSlot(CONFIG.limits.default, {C: BytesPerSecond(60.0)}))
     driver.state = replace(driver.state, group=replace(driver.group, config=config))
     assert Reconcile(frozenset({A, B})) in driver.pack({P: A, Q: B})
 

@@ -21,8 +21,8 @@ def reuse_idle_consumers(group: Group, target: Assignment) -> dict[TopicPartitio
     )
     replacements: dict[Slot, Slot] = {}
     for new in sorted(wanted - owning - living):
-        limit = group.config.limit_of(new)
-        if same_limit := [slot for slot in idle if group.config.limit_of(slot) == limit]:
+        limit = group.config.limits.for_slot(new)
+        if same_limit := [slot for slot in idle if group.config.limits.for_slot(slot) == limit]:
             replacements[new] = same_limit[0]
             idle.remove(same_limit[0])
     return {partition: replacements.get(slot, slot) for partition, slot in target.items()}

@@ -8,7 +8,7 @@ def triggers(group: Group) -> tuple[str, ...]:
     found = []
     for slot, load in sorted(group.loads().items()):
         # A single partition above the limit cannot be placed better.
-        limit = group.config.limit_of(slot)
+        limit = group.config.limits.for_slot(slot)
         if load > limit and len(group.partitions.owned_by(slot)) > 1:
             found.append(f"consumer {slot} carries {load:,.0f} B/s, limit {limit:,.0f}")
     wanted = min(group.config.min_slots, len(group.partitions))

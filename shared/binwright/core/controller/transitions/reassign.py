@@ -18,7 +18,7 @@ from binwright.core.packing.min_slots import ensure_min_slots
 
 def request_packing(group: Group, now: float, triggered_by: tuple[str, ...]) -> Step:
     """Request a packing of all partitions; a rate above every limit counts as the largest limit."""
-    limit = group.config.largest_limit
+    limit = group.config.limits.largest
     rates: Rates = {
         p: BytesPerSecond(min(group.rates.get(p, 0.0), limit))
         for p in group.partitions
