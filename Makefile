@@ -35,7 +35,7 @@ check: $(VENV)/.dev ## Lint, types, layers, spelling
 	$(BIN)/lint-imports
 	$(BIN)/codespell
 
-test: $(VENV)/.dev ## Core (every branch), house (virtual time), then the real broker and Spark
+test: $(VENV)/.dev ## Core (every branch), simulation (virtual time), then the real broker and Spark
 	$(BIN)/python -m pytest tests/core --cov --cov-report=term --cov-fail-under=100
 	$(BIN)/python -m pytest tests --ignore=tests/core --ignore=tests/kubernetes --ignore=tests/compose --ignore=tests/images --ignore=tests/node
 

@@ -1,4 +1,4 @@
-"""Our side of the hooks: what is said to the services by files; see `hooks/sitecustomize.py`."""
+"""Our side of the hooks: what is passed to the services by files; see `hooks/sitecustomize.py`."""
 
 import json
 import os
@@ -18,7 +18,7 @@ class AimedPoints:
     directory: Path
 
     def environment(self) -> dict[str, str]:
-        """Return what a service needs to hear us."""
+        """Return the environment by which a service loads the hooks."""
         path = os.pathsep.join([str(HOOKS), str(ROOT)])
         return {"CHAOS_AIMS": str(self.directory), "PYTHONPATH": path}
 

@@ -85,7 +85,7 @@ async def test_one_leads_and_the_next_takes_over_when_it_leaves(broker: str) -> 
 async def test_a_leadership_that_is_cancelled_from_inside_is_followed_by_another(
     broker: str,
 ) -> None:
-    """A member that owns the partition and does not reign would keep everybody else from it."""
+    """A member that owns the partition and does not lead would keep all others from leading."""
     await made(broker, "lead-cut")
     leader = Candidate(broker, "lead-cut")
     leader.ends_by = asyncio.CancelledError()
@@ -96,7 +96,7 @@ async def test_a_leadership_that_is_cancelled_from_inside_is_followed_by_another
 
 
 async def test_the_leader_continues_when_other_members_come_and_go(broker: str) -> None:
-    """Each new reign would begin with Synchronize, and throw its plan away."""
+    """Each new leadership would begin with Synchronize, and discard the plan under way."""
     await made(broker, "lead-on")
     leader = Candidate(broker, "lead-on")
     await until(lambda: leader.leading)

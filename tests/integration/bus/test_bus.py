@@ -252,7 +252,7 @@ async def test_closing_does_not_wait_for_a_broker_that_is_gone(tmp_path: Path, t
 async def test_closing_readers_while_the_broker_goes_away_cancels_no_task(
     tmp_path: Path, topic: str
 ) -> None:
-    """A reign that ends in that moment must end by its own reason."""
+    """A leadership that ends at that moment must end for its own reason."""
     async with (
         asyncio.timeout(DEADLINE_S),
         run_broker(tmp_path) as running,

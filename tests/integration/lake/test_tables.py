@@ -1,4 +1,4 @@
-"""Whose a table is, what it takes, and its house: against a real Spark with Delta."""
+"""Whose a table is, what it takes, and its maintenance: against a real Spark with Delta."""
 
 import asyncio
 import shutil
