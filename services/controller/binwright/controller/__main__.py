@@ -26,18 +26,11 @@ GATHER_MS = 200
 """How long brokers gather records for a controller of many groups: fewer, larger fetches."""
 
 
-def consumer_command(settings: Settings, slot: Slot) -> tuple[str, ...]:
-    """Return a consumer's command line; `--instance` tells its group from others."""
+def consumer_command(settings: Settings, slot: Slot, option: str = "--instance") -> tuple[str, ...]:
+    """Return a consumer's command line; `option` tells its group from others."""
     instance = f"{settings.group}@{settings.kafka.bootstrap_servers}"
-    return (
-        sys.executable,
-        "-m",
-        "binwright.consumer",
-        "--slot",
-        str(slot),
-        "--instance",
-        instance,
-    )
+    module = "binwright.consumer"
+    return (sys.executable, "-m", module, "--slot", str(slot), option, instance)
 
 
 def process_fleet(settings: Settings) -> ProcessFleet:
@@ -48,6 +41,8 @@ def process_fleet(settings: Settings) -> ProcessFleet:
         environment=os.environ,
         logs=settings.controller.process_logs,
         grace_s=settings.consumer.drain_timeout_s + 10,
+        # Version 0.1 started its consumers so; an upgrade finds them running.
+        old_commands=[lambda slot: consumer_command(settings, slot, "--realm")],
     )
 
 
