@@ -7,8 +7,8 @@ from binwright.core.controller.events import Action
 from binwright.core.controller.group import Group, forget_gone
 from binwright.core.controller.moves.commands import start_reading, stop_reading
 from binwright.core.controller.ownership import Owned, Released, Starting, State
-from binwright.core.controller.plans.drain import spread
 from binwright.core.model import Assignment, Slot, TopicPartition
+from binwright.core.packing.spread import spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def _interim_owners(
         return {}
     staying = frozenset(target.values())
     owners = [slot for slot in ready if slot in staying] or ready
-    assigned = spread(group, group.assignment(), waiting, owners)
+    assigned = spread(group.rates, group.assignment(), waiting, owners)
     return {p: assigned[p] for p in waiting}
 
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from binwright.core.controller.events import Action, Log, Publish, RecordRead
 from binwright.core.controller.group import Group, Proposal, Update
 from binwright.core.controller.ownership import Partitions
-from binwright.core.controller.plans.drain import forced_plan, spread
+from binwright.core.controller.plans.drain import forced_plan
 from binwright.core.controller.plans.evaluation import Plan, Rejected, evaluate
 from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+from binwright.core.packing.spread import spread
 from binwright.core.protocol.plans import Accepted, Approved, Planned, Proposed, Withdrawn
 
 PlanRecord = Proposed | Approved | Accepted | Withdrawn | Planned
@@ -250,7 +251,7 @@ def _restoring_plan(group: Group) -> Plan | None:
     candidates = sorted(ready or set(approved_targets.values()))
     if unassigned and not candidates:
         return None
-    target = spread(group, assigned, unassigned, candidates)
+    target = spread(group.rates, assigned, unassigned, candidates)
     number = group.approved_plan.plan if group.approved_plan else None
     return forced_plan(
         group, target, ("finds readers" if number is None else f"keeps plan {number}",)

@@ -3,14 +3,14 @@
 A consumer drains from when it is asked to end until it owns nothing more.
 """
 
-from collections.abc import Collection, Container, Iterable
-from heapq import heapify, heapreplace
+from collections.abc import Container
 
 from binwright.core.controller.events import Action, Send
 from binwright.core.controller.group import Group
 from binwright.core.controller.ownership import Owned, Starting
 from binwright.core.controller.plans.evaluation import Plan, evaluate
 from binwright.core.model import Assignment, BytesPerSecond, Slot, TopicPartition
+from binwright.core.packing.spread import spread
 from binwright.core.protocol.commands import StateQuery
 
 
@@ -54,38 +54,8 @@ def drained(group: Group, target: Assignment) -> Assignment:
     ]
     if not stranded:
         return target
-    return spread(
-        group, {p: s for p, s in target.items() if p not in set(stranded)}, stranded, ready
-    )
-
-
-def spread(
-    group: Group,
-    target: Assignment,
-    unassigned: Iterable[TopicPartition],
-    new_owners: Collection[Slot],
-) -> dict[TopicPartition, Slot]:
-    """Return `target` with partitions added, the largest first, each at the least loaded slot.
-
-    Args:
-        group: Gives the rates, bytes/s; a partition without a rate counts 0.
-        target: Assigns none of `unassigned`.
-        unassigned: The partitions to add.
-        new_owners: The slots to choose from; not empty if `unassigned` is not.
-    """
-    loads = dict.fromkeys(new_owners, (0.0, 0))
-    for partition, slot in sorted(target.items()):
-        if slot in loads:
-            load, count = loads[slot]
-            loads[slot] = (load + group.rates.get(partition, 0.0), count + 1)
-    heap = [(load, count, slot) for slot, (load, count) in loads.items()]
-    heapify(heap)
-    assigned = dict(target)
-    for partition in sorted(unassigned, key=lambda p: (-group.rates.get(p, 0.0), p)):
-        load, count, slot = heap[0]
-        assigned[partition] = slot
-        heapreplace(heap, (load + group.rates.get(partition, 0.0), count + 1, slot))
-    return assigned
+    staying = {p: slot for p, slot in target.items() if p not in set(stranded)}
+    return spread(group.rates, staying, stranded, ready)
 
 
 def _is_stranded(group: Group, partition: TopicPartition, leaving: Container[Slot]) -> bool:
@@ -119,7 +89,7 @@ def reader_plan(group: Group) -> Plan | None:
     current = {p: slot for p, slot in group.assignment().items() if not group.gone(p)}
     staying = {s for s, m in group.members.items() if m.epoch is not None and not m.leaving}
     new_owners = group.usable() or sorted(staying or last_slots(group) or {Slot(0)})
-    target = spread(group, current, unread, new_owners)
+    target = spread(group.rates, current, unread, new_owners)
     return forced_plan(group, target, (f"{len(unread)} without a reader, not measured lately",))
 
 
