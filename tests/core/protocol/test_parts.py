@@ -80,6 +80,9 @@ def test_an_invalid_part_is_malformed(value: bytes | None) -> None:
         PartialMessages().join(b"part/orders/0", value)
 
 
-def test_a_part_beyond_the_count_completes_nothing() -> None:
-    stray = {"kind": "part/1", "of": "a", "number": 5, "count": 2, "text": "x"}
-    assert PartialMessages().join(b"part/orders/5", json.dumps(stray).encode()) is None
+def test_a_part_beyond_the_count_is_malformed_and_nothing_is_kept_of_it() -> None:
+    stray = {"kind": "part/1", "of": "a", "number": 2, "count": 2, "text": "x"}
+    joined = PartialMessages()
+    with pytest.raises(MalformedMessage, match="number 2 is not below count 2"):
+        joined.join(b"part/orders/2", json.dumps(stray).encode())
+    assert not joined._pending

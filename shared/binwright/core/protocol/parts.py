@@ -7,10 +7,10 @@ retains the parts of the newest message of each key.
 
 import hashlib
 from collections import OrderedDict
-from typing import Literal
+from typing import Literal, Self
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from binwright.core.errors import MalformedMessage
 
@@ -34,6 +34,12 @@ class Part(BaseModel):
     number: int = Field(ge=0)  # of this part, from 0
     count: int = Field(ge=2, le=1 << 20)  # of the parts
     text: str  # the slice of the message's JSON
+
+    @model_validator(mode="after")
+    def _number_below_count(self) -> Self:
+        if self.number >= self.count:
+            raise ValueError(f"number {self.number} is not below count {self.count}")
+        return self
 
 
 def split_message(key: bytes, value: bytes, limit: int = RECORD_BYTES) -> list[tuple[bytes, bytes]]:
@@ -98,7 +104,7 @@ class PartialMessages:
             raise MalformedMessage(f"a part: {exc.errors()[0]['msg']}", value or b"") from exc
         name = message_key(key) or b"", part.of, part.count
         slices = self._pending.setdefault(name, {})
-        if part.number not in slices and part.number < part.count:
+        if part.number not in slices:
             slices[part.number] = part.text
             self._size += len(part.text)
         if len(slices) < part.count:
