@@ -12,14 +12,13 @@ from rich.table import Table
 from rich.text import Text
 
 from binwright.cli.local.stack import servers
-from binwright.cli.options import Bootstrap, Json, Spark, Topics, named_spark, settings_at
-from binwright.cli.runner import run_for_result, split, working_directory
+from binwright.cli.options import Bootstrap, Json, Lake, Spark, Topics, named_spark, settings_at
+from binwright.cli.runner import progress_console, run_for_result, split, working_directory
 from binwright.core.errors import SettingsError
 from binwright.kafka.topics import selected_topics
 from binwright.ops.audit.audit import AuditResult, PartitionAudit, TableAudit
 from binwright.ops.audit.audit import audit as compare
 from binwright.ops.audit.topic_extents import open_topic_extents
-from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import EXIT_FAILED, EXIT_OK
 
 
@@ -91,7 +90,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     topics: Topics = "",
     bootstrap_servers: Bootstrap = None,
     spark: Spark = None,
-    lake: Annotated[str | None, typer.Option(help="Where the tables are.")] = None,
+    lake: Lake = None,
     strict: Annotated[
         bool,
         typer.Option(
@@ -102,8 +101,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     json_: Json = False,
 ) -> None:
     """Compare the tables with the topics: every offset exactly once? Exit code 1 if not."""
-    configure_logging("error", "console")
-    console = Console(stderr=json_, log_path=False, soft_wrap=True)
+    console = progress_console(json_=json_)
     with working_directory(None) as directory:
         options = Audit(console, directory, split(topics), bootstrap_servers, spark, lake, strict)
         result = run_for_result(options.run)

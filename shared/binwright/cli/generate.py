@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from binwright.cli.options import Topics
+from binwright.cli.options import Seed
 from binwright.cli.runner import split
 from binwright.lab import streams
 
@@ -13,11 +13,11 @@ from binwright.lab import streams
 def command(  # noqa: PLR0913 - one parameter for each option
     file: Annotated[Path, typer.Argument(help="Where to write the stream (JSON).")],
     *,
-    topics: Topics = "orders,clicks",
+    topics: Annotated[str, typer.Option(help="Topics, separated by commas.")] = "orders,clicks",
     partitions: Annotated[int, typer.Option(min=1, help="Of each topic.")] = 16,
     rows: Annotated[int, typer.Option(min=1, help="Measurements.")] = 100,
     delta: Annotated[int, typer.Option(min=0, help="Largest step, per cent of capacity.")] = 5,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same stream.")] = 0,
+    seed: Seed = 0,
     start: Annotated[
         int | None, typer.Option(min=0, max=100, help="Every rate at first; else uniformly random.")
     ] = None,

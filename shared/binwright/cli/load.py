@@ -6,14 +6,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from binwright.cli.options import Bootstrap, settings_at
-from binwright.cli.runner import run, split
+from binwright.cli.options import Bootstrap, Seed, Topics, settings_at
+from binwright.cli.runner import progress_console, run, split
 from binwright.core.errors import SettingsError
 from binwright.kafka.bus import KafkaBus
 from binwright.lab.load import LoadResult, run_load
 from binwright.lab.load_pacing import Load
 from binwright.lab.streams import Walk, generate
-from binwright.runtime.logs import configure_logging
 from binwright.runtime.settings import Settings
 
 UNLIMITED_S = 1e9
@@ -44,9 +43,7 @@ class Loader:
 
 def command(  # noqa: PLR0913 - one parameter for each option
     *,
-    topics: Annotated[
-        str, typer.Option(help="Topics, separated by commas; else the settings'.")
-    ] = "",
+    topics: Topics = "",
     partitions: Annotated[int, typer.Option(min=1, help="Of each topic that is created.")] = 4,
     bytes_per_s: Annotated[
         float, typer.Option(min=1.0, help="Highest rate of one partition.")
@@ -54,14 +51,13 @@ def command(  # noqa: PLR0913 - one parameter for each option
     record_bytes: Annotated[int, typer.Option(min=64, help="Of one record.")] = 1_000,
     row_s: Annotated[float, typer.Option(min=0.1, help="How often rates change.")] = 15.0,
     delta: Annotated[int, typer.Option(min=0, help="Largest step of a rate, per cent.")] = 15,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same rates.")] = 0,
+    seed: Seed = 0,
     minutes: Annotated[
         float | None, typer.Option(min=0.01, help="How long; else until Ctrl-C.")
     ] = None,
     bootstrap_servers: Bootstrap = None,
 ) -> None:
     """Write records to topics at rates that walk at random, to see how the group follows."""
-    configure_logging("error", "console")
     settings = settings_at(bootstrap_servers)
     named = split(topics) or settings.topics
     if not named:
@@ -73,7 +69,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         record_bytes=record_bytes,
         duration_s=UNLIMITED_S if minutes is None else minutes * 60,
     )
-    loader = Loader(Console(log_path=False, soft_wrap=True), settings, walk, load)
+    loader = Loader(progress_console(), settings, walk, load)
 
     async def work() -> None:
         await loader.run()

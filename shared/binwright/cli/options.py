@@ -6,7 +6,8 @@ import typer
 
 from binwright.runtime.settings import Settings, load_settings
 
-Topics = Annotated[str, typer.Option(help="Topics, separated by commas.")]
+Topics = Annotated[str, typer.Option(help="Topics, separated by commas; else the settings'.")]
+Lake = Annotated[str | None, typer.Option(help="Where the tables are; else the settings'.")]
 Spark = Annotated[
     str | None,
     typer.Option(help="Spark Connect, sc://HOST:PORT; else the settings', else one is embedded."),
@@ -15,6 +16,7 @@ OptionalSpark = Annotated[
     str | None, typer.Option(help="A Spark Connect server, sc://HOST:PORT; else one is embedded.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same rates.")]
 Bootstrap = Annotated[
     str | None, typer.Option(help="Kafka's address, HOST:PORT; else the settings'.")
 ]

@@ -1,4 +1,4 @@
-"""Run the work of a command, and give it a directory."""
+"""Run the work of a command, and give it a directory and a console."""
 
 import shutil
 import tempfile
@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TypeVar
 
 import typer
+from rich.console import Console
 
+from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import EXIT_FAILED, print_error
 from binwright.runtime.run import run as run_logged
 
@@ -16,7 +18,8 @@ T = TypeVar("T")
 
 
 def run(work: Callable[[], Awaitable[None]]) -> int:
-    """Run `work`; return the exit code. A failure is printed as one sentence."""
+    """Run `work`; return the exit code. A failure is printed as one sentence; errors are logged."""
+    configure_logging("error", "console")
     return run_logged(work, print_error)
 
 
@@ -46,6 +49,11 @@ def working_directory(named: Path | None) -> Iterator[Path]:
         yield temporary
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def progress_console(*, json_: bool = False) -> Console:
+    """Return the console for progress; with `json_` on standard error, apart from the JSON."""
+    return Console(stderr=json_, log_path=False, soft_wrap=True)
 
 
 def split(topics: str) -> tuple[str, ...]:

@@ -20,7 +20,6 @@ from binwright.kafka.bus import KafkaBus
 from binwright.kafka.control_records import CONTROLLER_PARTITION, Decoder, publish_message
 from binwright.ops.views.group_view import GroupView, Proposal
 from binwright.ops.views.topic_readers import read_history
-from binwright.runtime.logs import configure_logging
 from binwright.runtime.settings import Settings
 
 READ_S = 0.5
@@ -104,7 +103,6 @@ def command(
     ] = 60.0,
 ) -> None:
     """Approve a plan that waits (controller.mode "approve"): exactly this one, as shown."""
-    configure_logging("error", "console")
     settings = settings_at(bootstrap_servers)
     chosen = group or settings.group
     code = run(lambda: approve(settings, chosen, plan, timeout))

@@ -12,7 +12,6 @@ from binwright.cli.options import Bootstrap, settings_at
 from binwright.cli.runner import run
 from binwright.kafka.bus import KafkaBus
 from binwright.ops.page.server import Page
-from binwright.runtime.logs import configure_logging
 
 
 def command(
@@ -22,7 +21,6 @@ def command(
     bootstrap_servers: Bootstrap = None,
 ) -> None:
     """Serve the live page of the settings' group to browsers, until Ctrl-C."""
-    configure_logging("error", "console")
     settings = settings_at(bootstrap_servers)
     Console(stderr=True, log_path=False).log(f"http://{address}:{port}")
     page = Page(settings)

@@ -13,7 +13,6 @@ from rich.live import Live
 from binwright.cli.options import Bootstrap, settings_at
 from binwright.cli.runner import run
 from binwright.kafka.bus import KafkaBus
-from binwright.runtime.logs import configure_logging
 
 if TYPE_CHECKING:
     from binwright.cli.group.status_reader import Show
@@ -32,7 +31,6 @@ def command(
     ] = False,
 ) -> None:
     """Show every group: state, consumers, tables, lag, moves in flight, last plan and proposal."""
-    configure_logging("error", "console")
     settings = settings_at(bootstrap_servers)
 
     async def work() -> None:

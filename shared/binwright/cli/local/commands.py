@@ -6,15 +6,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from binwright.cli.local import summary
 from binwright.cli.local.demo import Demo, DemoOptions
 from binwright.cli.local.heap import EmbeddedSpark
 from binwright.cli.local.up import Up
-from binwright.cli.options import Json, Spark, Topics
-from binwright.cli.runner import run, run_for_result, split, working_directory
-from binwright.runtime.logs import configure_logging
+from binwright.cli.options import Json, Lake, Spark, Topics
+from binwright.cli.runner import progress_console, run, run_for_result, split, working_directory
 from binwright.runtime.run import EXIT_FAILED, EXIT_OK
 
 WORKERS = 2  # of `up --cluster`
@@ -41,8 +39,7 @@ def demo(  # noqa: PLR0913 - one parameter for each option
     json_: Json = False,
 ) -> None:
     """Run a recorded load through the whole system on this machine, and audit the tables."""
-    configure_logging("error", "console")
-    console = Console(stderr=json_, log_path=False, soft_wrap=True)
+    console = progress_console(json_=json_)
     options = DemoOptions(
         stream=stream, minutes=minutes, speed=speed, capacity=capacity, chaos=chaos
     )
@@ -63,7 +60,7 @@ def up(  # noqa: PLR0913 - one parameter for each option
         typer.Option(help="Kafka's address, HOST:PORT; else the settings', else one is embedded."),
     ] = None,
     spark: Spark = None,
-    lake: Annotated[str | None, typer.Option(help="Where the tables go.")] = None,
+    lake: Lake = None,
     partitions: Annotated[
         int, typer.Option(min=1, help="Of topics made on the embedded broker.")
     ] = 4,
@@ -78,10 +75,9 @@ def up(  # noqa: PLR0913 - one parameter for each option
     ] = EmbeddedSpark().heap,
 ) -> None:
     """Run the whole system for your own topics until Ctrl-C; servers not named are embedded."""
-    configure_logging("error", "console")
     with working_directory(directory) as run_directory:
         system = Up(
-            console=Console(log_path=False, soft_wrap=True),
+            console=progress_console(),
             directory=run_directory,
             topics=split(topics),
             bootstrap_servers=bootstrap_servers,

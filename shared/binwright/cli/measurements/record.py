@@ -1,23 +1,19 @@
 """`binwright record`: the metrics topic, kept in a file or a Delta table."""
 
 import asyncio
-import tempfile
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from binwright.cli.measurements.recording_location import RecordingLocation
 from binwright.cli.options import Bootstrap, OptionalSpark, settings_at
-from binwright.cli.runner import run
+from binwright.cli.runner import progress_console, run, working_directory
 from binwright.core.model import BytesPerSecond
 from binwright.kafka.bus import KafkaBus
 from binwright.kafka.control_records import METRICS_PARTITION
 from binwright.ops.recording.recorder import record
-from binwright.runtime.logs import configure_logging
 from binwright.runtime.settings import Settings
 
 
@@ -65,9 +61,7 @@ def command(
     ] = None,
 ) -> None:
     """Record measurements, for `replay` and for every command that reads a stream."""
-    configure_logging("error", "console")
-    with tempfile.TemporaryDirectory(prefix="binwright-") as directory:
-        console = Console(log_path=False, soft_wrap=True)
-        location = RecordingLocation(console, Path(directory), to, spark)
+    with working_directory(None) as directory:
+        location = RecordingLocation(progress_console(), directory, to, spark)
         recorder = Recorder(location, settings_at(bootstrap_servers), from_beginning, seconds)
         raise typer.Exit(run(recorder.run))

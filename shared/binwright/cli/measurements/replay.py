@@ -1,22 +1,18 @@
 """`binwright replay`: the measurements of a recording, published again."""
 
 import math
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from binwright.cli.measurements.recording_location import RecordingLocation
 from binwright.cli.options import Bootstrap, OptionalSpark, settings_at
-from binwright.cli.runner import run
+from binwright.cli.runner import progress_console, run, working_directory
 from binwright.core.errors import StreamError
 from binwright.core.protocol.measurements import Measurement
 from binwright.kafka.bus import KafkaBus
 from binwright.ops.recording.replay import replay
-from binwright.runtime.logs import configure_logging
 from binwright.runtime.settings import Settings
 
 
@@ -66,9 +62,7 @@ def command(
     ] = False,
 ) -> None:
     """Publish a recording to the metrics topic again, for the controllers that read it."""
-    configure_logging("error", "console")
-    with tempfile.TemporaryDirectory(prefix="binwright-") as directory:
-        console = Console(log_path=False, soft_wrap=True)
-        location = RecordingLocation(console, Path(directory), source, spark)
+    with working_directory(None) as directory:
+        location = RecordingLocation(progress_console(), directory, source, spark)
         pace = math.inf if flat_out else speed
         raise typer.Exit(run(Replayer(location, settings_at(bootstrap_servers), pace).run))

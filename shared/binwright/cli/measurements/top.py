@@ -20,7 +20,6 @@ from binwright.kafka.bus import KafkaBus
 from binwright.kafka.control_records import measurements
 from binwright.ops.views.rates_view import HISTORY, RatesView, SortKey
 from binwright.ops.views.topic_readers import read_recent_measurements
-from binwright.runtime.logs import configure_logging
 from binwright.runtime.settings import Settings
 
 REFRESH_S = 0.5
@@ -98,7 +97,6 @@ def command(  # noqa: PLR0913 - one parameter for each option
     json_: Annotated[bool, typer.Option("--json", help="Print JSON once, for programs.")] = False,
 ) -> None:
     """Show topics and partitions by how fast they are written, live."""
-    configure_logging("error", "console")
     console = Console(soft_wrap=json_)
     options = TopOptions(sort, _pattern(filter_), topics, limit)
     once = once or json_ or not console.is_terminal
