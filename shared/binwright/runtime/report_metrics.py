@@ -1,4 +1,7 @@
-"""A consumer's report as metrics: from the consumer itself, or from a group view."""
+"""A consumer's own metrics, from the report that it sends.
+
+`ops.views.metrics` derives those of a whole group from its status, under the same names.
+"""
 
 from collections.abc import Iterator
 
@@ -17,11 +20,10 @@ def consumer_samples(group: str, report: Report) -> Iterator[Sample]:
     yield Sample("binwright_consumer_busy_ratio", report.busy, labels)
     yield Sample("binwright_consumer_lost_offsets_total", report.lost_offsets, labels)
     for topic, table in sorted(report.writing.items()):
-        yield from table_samples(group, topic, table)
+        yield from _table(group, topic, table)
 
 
-def table_samples(group: str, topic: str, table: TableReport) -> Iterator[Sample]:
-    """Yield the metrics of one table, as its writer reports them."""
+def _table(group: str, topic: str, table: TableReport) -> Iterator[Sample]:
     labels = {"group": group, "topic": topic}
     yield Sample("binwright_table_age_seconds", table.age_s, labels)
     yield Sample("binwright_table_pending_bytes", table.pending_bytes, labels)
