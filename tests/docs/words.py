@@ -5,8 +5,8 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from binwright.cli.reference.log_calls import EVENT
 from binwright.cli.reference.log_events import found
-from binwright.cli.reference.log_scan import EVENT
 from binwright.runtime.settings import Section, Settings
 
 ROOT = Path(__file__).parents[2]
