@@ -27,6 +27,12 @@ class Report(Protocol):
         """Report `event` about a slot; None: about all slots."""
 
 
+def log_report(group: str, event: str, text: str, slot: Slot | None, *, warning: bool) -> None:
+    """Log what a fleet reports; see `Report`."""
+    write = log.warning if warning else log.info
+    write("fleet.reported", what=event, group=group, slot=slot, text=text)
+
+
 def check_slots(
     desired: Collection[Slot], max_slots: int, limit_name: str = "allowed"
 ) -> frozenset[Slot]:

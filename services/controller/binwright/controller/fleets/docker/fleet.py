@@ -18,6 +18,7 @@ from binwright.controller.fleets.common import (
     Readiness,
     Refusals,
     check_slots,
+    log_report,
     reconcile_loop,
     run_all,
     samples,
@@ -334,5 +335,4 @@ class DockerFleet:
             self._report("LeftoversFound", text, None, warning=True)
 
     def _report(self, event: str, text: str, slot: Slot | None, *, warning: bool = False) -> None:
-        write = log.warning if warning else log.info
-        write("fleet.reported", what=event, group=self.spec.group, slot=slot, text=text)
+        log_report(self.spec.group, event, text, slot, warning=warning)

@@ -9,13 +9,12 @@ import asyncio
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 
-import structlog
-
 from binwright.controller.fleets.common import (
     Operation,
     Readiness,
     Refusals,
     check_slots,
+    log_report,
     reconcile_loop,
     run_all,
     samples,
@@ -46,8 +45,6 @@ from binwright.core.errors import ClusterRefused, ExternalError, TemplateRefused
 from binwright.core.model import Slot
 from binwright.core.ports.fleet import Process
 from binwright.runtime.metrics import Sample
-
-log = structlog.get_logger()
 
 GATHER_S = 0.2  # changes come in bursts: one round for all of them
 REPEAT_S = 60.0  # without a change
@@ -325,8 +322,7 @@ class KubernetesFleet:
             self._report("LeftoversFound", text, None, warning=True)
 
     def _report(self, event: str, text: str, slot: Slot | None, *, warning: bool = False) -> None:
-        write = log.warning if warning else log.info
-        write("fleet.reported", what=event, group=self._spec.group, slot=slot, text=text)
+        log_report(self._spec.group, event, text, slot, warning=warning)
         if self._spec.owner is not None:
             message = text if slot is None else f"slot {slot}: {text}"
             self._cluster.recorder.note(self._spec.owner, event, message, warning=warning)
