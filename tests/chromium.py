@@ -108,12 +108,12 @@ class Tab:
 
     Attributes:
         requests: The address of everything that the page has asked for.
-        complaints: What it wrote on its console as errors, and what it failed with.
+        errors: What it wrote on its console as an error, and its uncaught exceptions.
     """
 
     socket: aiohttp.ClientWebSocketResponse
     requests: list[str] = field(default_factory=list)
-    complaints: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
     _loaded: asyncio.Event = field(default_factory=asyncio.Event)
     _replies: dict[int, asyncio.Future[Any]] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
@@ -127,7 +127,7 @@ class Tab:
             return await reply
 
     async def listen(self) -> None:
-        """Take what the browser sends, until it closes the tab."""
+        """Read what the browser sends, until it closes the tab."""
         async for message in self.socket:
             event = json.loads(message.data)
             if reply := self._replies.pop(event.get("id", 0), None):
@@ -145,11 +145,11 @@ class Tab:
             case "Network.requestWillBeSent":
                 self.requests.append(found["request"]["url"])
             case "Runtime.exceptionThrown":
-                self.complaints.append(str(found["exceptionDetails"]))
+                self.errors.append(str(found["exceptionDetails"]))
             case "Runtime.consoleAPICalled" if found["type"] in {"error", "assert"}:
-                self.complaints.append(str(found["args"]))
+                self.errors.append(str(found["args"]))
             case "Log.entryAdded" if found["entry"]["level"] == "error":
-                self.complaints.append(f"{found['entry']['text']} {found['entry'].get('url', '')}")
+                self.errors.append(f"{found['entry']['text']} {found['entry'].get('url', '')}")
 
     async def open(self, address: str) -> None:
         """Go to a page, and wait until it is loaded."""

@@ -67,7 +67,7 @@ async def test_consumers_are_bars_and_partitions_are_blocks_as_wide_as_their_rat
         assert [width / widths[0] for width in widths] == pytest.approx([1, 0.75, 1.25, 0.5], 1e-3)
         label = await shown.tab.value(f"{block('orders-0')}.getAttribute('aria-label')")
         assert label == "orders-0, consumer 0, 400 kB/s, lag 60 records"
-        assert not shown.tab.complaints
+        assert not shown.tab.errors
 
 
 async def test_the_limit_is_a_line_and_a_bar_beyond_it_is_marked(browser: str) -> None:
@@ -167,7 +167,7 @@ async def test_names_are_text_whatever_they_hold(browser: str) -> None:
             None,
             "undefined",
         ]
-        assert not shown.tab.complaints
+        assert not shown.tab.errors
 
 
 async def test_nothing_is_loaded_from_elsewhere_and_the_browser_would_refuse_it(

@@ -1,4 +1,4 @@
-"""The files of the page, as they are answered: they load nothing from elsewhere."""
+"""The files of the page, as they are served: they load nothing from elsewhere."""
 
 from collections.abc import Callable
 from functools import partial
@@ -28,10 +28,10 @@ def paths() -> Paths:
     """Return where each file is found; the document itself is at `/`."""
     found: dict[str, Callable[[], Response]] = {}
     for file in sorted(WEB.iterdir()):
-        answer = Response(file.read_bytes(), TYPES[file.suffix], headers=HEADERS)
-        found[f"/{file.name}"] = partial(_give, answer)
+        response = Response(file.read_bytes(), TYPES[file.suffix], headers=HEADERS)
+        found[f"/{file.name}"] = partial(_give, response)
     return {"/": found.pop("/index.html"), **found}
 
 
-def _give(answer: Response) -> Response:
-    return answer
+def _give(response: Response) -> Response:
+    return response
