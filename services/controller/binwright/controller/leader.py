@@ -292,7 +292,7 @@ class Controller:
                 await asyncio.sleep(pause.next())
                 self._desired_changed.set()  # try again, with what is desired by then
             else:
-                pause = Backoff(LONGEST_RETRY_S, first_s=RETRY_S)
+                pause.reset()
 
     async def _destroy(self, slot: Slot) -> None:
         pause = Backoff(LONGEST_RETRY_S, first_s=RETRY_S)

@@ -59,7 +59,7 @@ class Measurements:
             try:
                 end = await self._bus.end(self._topic, METRICS_PARTITION)
                 reader = await self._bus.reader(self._topic, METRICS_PARTITION, end)
-                pause = Backoff(LONGEST_RETRY_S, first_s=RETRY_S)
+                pause.reset()
                 try:
                     await self._distribute(reader)
                 finally:

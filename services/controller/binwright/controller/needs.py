@@ -41,5 +41,5 @@ async def publish_needs(bus: Bus, topic: str, group: str, topics: Selection) -> 
             log.warning("needs.unsent", group=group, topic=topic, reason=str(exc))
             await asyncio.sleep(pause.next())
         else:
-            pause = Backoff(REPEAT_S, first_s=RETRY_S)
+            pause.reset()
             await asyncio.sleep(REPEAT_S)

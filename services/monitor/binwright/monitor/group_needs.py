@@ -40,7 +40,7 @@ class GroupNeeds:
                 await self._bus.ensure(self._topic, 1, NEEDS_CONFIG)
                 end = await self._bus.end(self._topic, NEEDS_PARTITION)
                 reader = await self._bus.reader(self._topic, NEEDS_PARTITION, 0)
-                pause = Backoff(LONGEST_RETRY_S, first_s=RETRY_S)
+                pause.reset()
                 try:
                     await self._follow(reader, end)
                 finally:

@@ -142,7 +142,7 @@ class Locator:
                     log.warning("partition.delayed", partitions=delayed, reason=str(exc))
                     await self._wait_to_retry(topic, known=known, pause_s=pause.next())
             else:
-                pause = Backoff()
+                pause.reset()
         del self._tasks[topic, known]
 
     async def _wait_to_retry(self, topic: str, *, known: bool, pause_s: float) -> None:

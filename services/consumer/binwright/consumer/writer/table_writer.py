@@ -43,6 +43,7 @@ from binwright.core.writer.requests import (
     Unclear,
     WriterConfig,
 )
+from binwright.runtime.backoff import Backoff
 
 log = structlog.get_logger()
 
@@ -109,7 +110,7 @@ class TableWriter:
         self._writer = Writer(config())
         self._fault = ""  # why the table makes no progress
         self._refused = False  # whether a person must repair that
-        self._pause_s = FIRST_PAUSE_S
+        self._pause = Backoff(LONGEST_PAUSE_S, first_s=FIRST_PAUSE_S)
         # Acquired until the table lands rows or reports a fault.
         self._start_permit = Permit(context.start_permits)
         self._landing_fault = ""  # why the landing topic cannot be read further
@@ -178,7 +179,7 @@ class TableWriter:
 
     async def _open(self) -> Lake:
         """Open the lake and the table; retry until that succeeds."""
-        pause_s = FIRST_PAUSE_S
+        pause = Backoff(LONGEST_OPEN_PAUSE_S, first_s=FIRST_PAUSE_S)
         while True:
             try:
                 lake = await self._context.open_lake()
@@ -188,8 +189,7 @@ class TableWriter:
                 await asyncio.sleep(REFUSED_S)
             except LakeUnavailable as exc:
                 self._set_fault(str(exc))
-                await asyncio.sleep(pause_s)
-                pause_s = min(2 * pause_s, LONGEST_OPEN_PAUSE_S)
+                await asyncio.sleep(pause.next())
             else:
                 self._set_fault("")
                 return lake
@@ -285,8 +285,7 @@ class TableWriter:
             case Unclear(reason=reason) | Conflict(reason=reason):
                 self._set_fault(reason)
                 if not paced:
-                    await asyncio.sleep(self._pause_s)
-                    self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
+                    await asyncio.sleep(self._pause.next())
             case Refused(reason=reason) if not isinstance(request, Append):
                 raise RestartNeeded(reason, REFUSED_S)
             case Refused() if landing:
@@ -295,7 +294,7 @@ class TableWriter:
                     raise RestartNeeded("the table no longer exists", REFUSED_S)
             case _:
                 self._set_fault("")
-                self._pause_s = FIRST_PAUSE_S
+                self._pause.reset()
 
     # --- announcements ---------------------------------------------------------------------------
 

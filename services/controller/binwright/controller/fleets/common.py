@@ -10,7 +10,7 @@ import structlog
 
 from binwright.core.errors import ExternalError
 from binwright.core.model import Slot
-from binwright.runtime.backoff import until_set
+from binwright.runtime.backoff import Backoff, until_set
 from binwright.runtime.metrics import Sample
 
 log = structlog.get_logger()
@@ -59,18 +59,18 @@ async def reconcile_loop(
         every_s: The longest time from one round to the next.
         gather_s: How long to wait for further changes after the first one.
     """
-    pause_s = FIRST_PAUSE_S
+    pause = Backoff(LONGEST_PAUSE_S, first_s=FIRST_PAUSE_S)
     while True:
         await until_set(changed, every_s)  # or until it is time, in case a change was missed
         await asyncio.sleep(gather_s)
         changed.clear()
         try:
             await reconcile()
-            pause_s = FIRST_PAUSE_S
+            pause.reset()
         except ExternalError as exc:
-            log.warning("fleet.failed", group=group, reason=str(exc), rest_s=pause_s)
-            await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            rest_s = pause.next()
+            log.warning("fleet.failed", group=group, reason=str(exc), rest_s=rest_s)
+            await asyncio.sleep(rest_s)
             changed.set()
 
 

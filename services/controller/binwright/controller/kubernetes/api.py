@@ -19,6 +19,7 @@ from kubernetes_asyncio.client.configuration import Configuration
 
 from binwright.controller.api_responses import error_message, read_lines, translated_errors
 from binwright.core.errors import ClusterRefused, ClusterUnavailable, SettingsError
+from binwright.runtime.backoff import Backoff
 
 log = structlog.get_logger()
 
@@ -125,7 +126,7 @@ class Api:
         body: Obj | None = None,
         content_type: str = _JSON,
     ) -> Obj:
-        pause_s = FIRST_PAUSE_S
+        pause = Backoff(LONGEST_PAUSE_S, first_s=FIRST_PAUSE_S)
         for left in reversed(range(ATTEMPTS)):
             try:
                 return await self._call_once(verb, path, query, body, content_type)
@@ -140,8 +141,8 @@ class Api:
                 if not left or not (busy or (exc.status == CONFLICT and verb == "PATCH")):
                     raise
                 log.info("kubernetes.retried", verb=verb, path=path, reason=str(exc))
-                await asyncio.sleep(min(max(pause_s, exc.retry_after_s), LONGEST_PAUSE_S))
-                pause_s *= 2
+                rest_s = min(max(pause.next(), exc.retry_after_s), LONGEST_PAUSE_S)
+                await asyncio.sleep(rest_s)
         raise AssertionError("the last attempt returns or raises")
 
     async def _call_once(

@@ -7,6 +7,7 @@ import structlog
 
 from binwright.controller.kubernetes.api import GONE, Api, Obj
 from binwright.core.errors import ClusterRefused, ClusterUnavailable
+from binwright.runtime.backoff import Backoff
 
 log = structlog.get_logger()
 
@@ -99,19 +100,19 @@ class Informer:
 
     async def run(self) -> None:
         """List and watch, for ever; during an outage the last known objects stay."""
-        pause_s = FIRST_PAUSE_S
+        pause = Backoff(LONGEST_PAUSE_S, first_s=FIRST_PAUSE_S)
         while True:
             try:
                 await self._follow(await self._list())
-                pause_s = FIRST_PAUSE_S
+                pause.reset()
             except (ClusterUnavailable, ClusterRefused) as exc:
+                rest_s = pause.next()
                 if isinstance(exc, ClusterRefused) and exc.status == GONE:
                     log.info("watch.expired", path=self.path)
                 else:
-                    log.warning("watch.failed", path=self.path, reason=str(exc), rest_s=pause_s)
+                    log.warning("watch.failed", path=self.path, reason=str(exc), rest_s=rest_s)
                 self.synced.clear()
-                await asyncio.sleep(pause_s)
-                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+                await asyncio.sleep(rest_s)
 
     async def _list(self) -> str:
         found = await self._api.get(self.path, **self._query)

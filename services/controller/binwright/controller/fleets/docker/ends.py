@@ -57,7 +57,7 @@ class EndedContainers:
                 async for event in events:
                     since_s = event["timeNano"] / 1e9  # inclusive; a repeated event is harmless
                     self._apply(event)
-                pause = Backoff(LONGEST_PAUSE_S)
+                pause.reset()
             except ExternalError as exc:
                 log.warning("events.failed", group=self.spec.group, reason=str(exc))
                 await asyncio.sleep(pause.next())

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from binwright.controller.fleets.common import Refusals, Report
 from binwright.controller.fleets.docker.engine import Engine
 from binwright.core.errors import ExternalError
+from binwright.runtime.backoff import Backoff
 
 LONGEST_PAUSE_S = 300.0
 
@@ -44,17 +45,16 @@ class ImagePull:
 
     async def run(self) -> None:
         """Pull at each request, for ever."""
-        pause_s = self.first_pause_s
+        pause = Backoff(LONGEST_PAUSE_S, first_s=self.first_pause_s)
         while True:
             await self._requested.wait()
             try:
                 await self.engine.pull(self.image, self.timeout_s)
                 self.refusals.clear(None)
                 self.report("ImagePulled", self.image, None)
-                pause_s = self.first_pause_s
+                pause.reset()
             except ExternalError as exc:
                 self.refusals.note("ImagePullFailed", str(exc), None)
-                await asyncio.sleep(pause_s)
-                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+                await asyncio.sleep(pause.next())
             self._requested.clear()
             self.attempted.set()
