@@ -9,6 +9,7 @@ from binwright.core.errors import BrokerUnavailable, TopicMissing
 from binwright.core.model import TopicPartition
 from binwright.core.ports.kafka import GroupOffset, LogSample, Record
 from binwright.core.selection import Selection
+from binwright.runtime.clock import loop_s
 from binwright.testing.partition_log import FakePartitionLog, size_of
 
 SHORTEST_S = 0.001  # a wait below the virtual clock's resolution would never end
@@ -34,7 +35,7 @@ class FakeTopics:
         """Create the topic, or add partitions up to `partitions`."""
         self._made[topic] += TopicPartition(topic, 0) not in self.logs
         for number in range(partitions):
-            self.logs.setdefault(TopicPartition(topic, number), FakePartitionLog(_now()))
+            self.logs.setdefault(TopicPartition(topic, number), FakePartitionLog(loop_s()))
 
     def delete(self, topic: str) -> None:
         """Delete the topic; if it is recreated, its offsets begin at 0."""
@@ -45,30 +46,30 @@ class FakeTopics:
         self, partition: TopicPartition, bytes_per_s: float, record_bytes: int = 1_000
     ) -> None:
         """Make the partition grow from now on, in records of `record_bytes`."""
-        self.log(partition).grow(_now(), bytes_per_s / record_bytes, record_bytes)
+        self.log(partition).grow(loop_s(), bytes_per_s / record_bytes, record_bytes)
         self.wake()
 
     def produce(self, partition: TopicPartition, *values: bytes | None) -> int:
         """Append one record for each value; return the offset of the first."""
-        log, at_ms = self.log(partition), round(_now() * 1000)
-        first = log.end(_now())
-        log.add(_now(), [Record(first + i, at_ms, None, v) for i, v in enumerate(values)])
+        log, at_ms = self.log(partition), round(loop_s() * 1000)
+        first = log.end(loop_s())
+        log.add(loop_s(), [Record(first + i, at_ms, None, v) for i, v in enumerate(values)])
         self.wake()
         return first
 
     def skip(self, partition: TopicPartition, offsets: int) -> None:
         """Append offsets without records, as transactions and compaction leave them."""
-        self.log(partition).add(_now(), [None] * offsets)
+        self.log(partition).add(loop_s(), [None] * offsets)
         self.wake()
 
     def delete_records(self, partition: TopicPartition, before: int) -> None:
         """Delete the records before this offset, as retention does."""
         log = self.log(partition)
-        log.start = max(log.start, min(before, log.end(_now())))
+        log.start = max(log.start, min(before, log.end(loop_s())))
 
     def cut(self, partition: TopicPartition, end: int) -> None:
         """Delete the records from this offset on, as an unclean election does."""
-        self.log(partition).cut(_now(), end)
+        self.log(partition).cut(loop_s(), end)
 
     def topic_id(self, topic: str) -> str:
         """Return the topic's id, new with each creation; raise `TopicMissing`."""
@@ -85,13 +86,13 @@ class FakeTopics:
     def bounds(self, partition: TopicPartition) -> tuple[int, int]:
         """Return (first retained offset, end offset); raise `TopicMissing`."""
         log = self.log(partition)
-        return log.start, log.end(_now())
+        return log.start, log.end(loop_s())
 
     async def sample(
         self, wanted: Selection, measure_batches: Mapping[str, Collection[int]]
     ) -> Mapping[str, Mapping[int, LogSample | None]]:
         """Return a sample of the topics; see `LogSampler.sample`."""
-        now = _now()
+        now = loop_s()
         seen: dict[str, dict[int, LogSample | None]] = {topic: {} for topic in wanted.topics}
         for partition, log in sorted(self.logs.items(), key=lambda item: item[0]):
             topic, number = partition
@@ -149,8 +150,8 @@ class FakeIntake:
     ) -> Mapping[TopicPartition, Sequence[Record]]:
         """Fit `Intake.fetch`."""
         await self._request()
-        deadline = _now() + timeout_s
-        while not (found := self._take(max_bytes)) and (left := deadline - _now()) > 0:
+        deadline = loop_s() + timeout_s
+        while not (found := self._take(max_bytes)) and (left := deadline - loop_s()) > 0:
             try:
                 rest = max(min(left, max(self._due_in(), self.linger_s)), SHORTEST_S)
                 async with asyncio.timeout(rest):
@@ -212,7 +213,7 @@ class FakeIntake:
         return [(p, logs[p]) for p in readable if p.topic not in self._topics.silent]
 
     def _due_in(self) -> float:
-        return min((log.grows_in(_now()) for _, log in self._logs()), default=inf)
+        return min((log.grows_in(loop_s()) for _, log in self._logs()), default=inf)
 
     def _take(self, max_bytes: int) -> dict[TopicPartition, Sequence[Record]]:
         found: dict[TopicPartition, Sequence[Record]] = {}
@@ -229,7 +230,7 @@ class FakeIntake:
     def _read(
         self, partition: TopicPartition, log: FakePartitionLog, max_bytes: int
     ) -> list[Record]:
-        wanted, end = self._positions[partition], log.end(_now())
+        wanted, end = self._positions[partition], log.end(loop_s())
         if not log.start <= wanted <= end:
             self._lost[partition] = (wanted, log.start)
             if wanted > end:  # the log was truncated or recreated: only a new `start` continues
@@ -237,7 +238,7 @@ class FakeIntake:
                 return []
             wanted = log.start
         records: list[Record] = []
-        for offset, record in log.read(_now(), wanted):
+        for offset, record in log.read(loop_s(), wanted):
             wanted = offset + 1
             if record is not None:
                 records.append(record)
@@ -246,7 +247,3 @@ class FakeIntake:
                 break
         self._positions[partition] = wanted
         return records
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

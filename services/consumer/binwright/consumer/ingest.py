@@ -39,6 +39,7 @@ from binwright.core.protocol.reports import Report, TableReport
 from binwright.core.writer.chain import same_topic
 from binwright.kafka.control_records import commands
 from binwright.runtime.backoff import Backoff
+from binwright.runtime.clock import loop_s
 from binwright.runtime.run import must_not_end
 
 log = structlog.get_logger()
@@ -168,7 +169,7 @@ class Ingest:
         Reading and writing go on until the controller has moved all partitions and tables. They
         are stopped after `DRAIN_AFTER_S` without a command, and `drain_s` after this call.
         """
-        self._command_at = self._now()
+        self._command_at = loop_s()
         self._leave_requested.set()
         self._apply(handover.leave(self.consumer))
 
@@ -275,7 +276,7 @@ class Ingest:
 
     async def _apply_commands(self) -> None:
         async for _, command in commands(self._mailbox.reader):
-            self._command_at = self._now()
+            self._command_at = loop_s()
             self._apply(handover.handle_command(self.consumer, command, self._wall_ms()))
 
     async def _publish(self) -> None:
@@ -307,7 +308,7 @@ class Ingest:
 
     def report(self) -> Report:
         """Return this process's state for the controller."""
-        consumer, now = self.consumer, self._now()
+        consumer, now = self.consumer, loop_s()
         return Report(
             slot=consumer.slot,
             epoch=consumer.epoch,
@@ -336,13 +337,9 @@ class Ingest:
     async def _drain(self) -> None:
         """Stop everything once a leaving consumer gets no more commands, or takes too long."""
         await self._leave_requested.wait()
-        last = self._now() + self._config.drain_s
-        while (left_s := min(self._command_at + DRAIN_AFTER_S, last) - self._now()) > 0:  # noqa: ASYNC110 - each command moves the deadline
+        last = loop_s() + self._config.drain_s
+        while (left_s := min(self._command_at + DRAIN_AFTER_S, last) - loop_s()) > 0:  # noqa: ASYNC110 - each command moves the deadline
             await asyncio.sleep(max(left_s, 0.01))
         if self.consumer.busy:
             log.warning("drain.started", partitions=len(self.consumer.partitions))
         self._apply(handover.drain(self.consumer))
-
-    @staticmethod
-    def _now() -> float:
-        return asyncio.get_running_loop().time()

@@ -54,6 +54,7 @@ from binwright.kafka.control_records import (
 )
 from binwright.kafka.history import HistoryReader
 from binwright.runtime.backoff import Backoff
+from binwright.runtime.clock import loop_s
 from binwright.runtime.run import must_not_end
 
 log = structlog.get_logger()
@@ -106,7 +107,7 @@ class Controller:
         self._desired, self._desired_changed = Reconcile(frozenset()), asyncio.Event()
         self._check_ends = asyncio.Event()  # set by the fleet, and at each tick
         self._ready_since: dict[tuple[Slot, int | None], float] = {}
-        self._state, self._first_actions = begin(context.config, str(uuid4()), self._now())
+        self._state, self._first_actions = begin(context.config, str(uuid4()), loop_s())
 
     @property
     def state(self) -> State:
@@ -161,10 +162,6 @@ class Controller:
         finally:
             await live.close()
 
-    @staticmethod
-    def _now() -> float:
-        return asyncio.get_running_loop().time()
-
     # --- events in -------------------------------------------------------------------------------
 
     def _feed(self, event: Event) -> None:
@@ -191,25 +188,25 @@ class Controller:
 
     async def _read_records(self, reader: Reader) -> None:
         async for record, message in inbound(reader):
-            self._feed(RecordRead(self._now(), record.offset, message))
+            self._feed(RecordRead(loop_s(), record.offset, message))
 
     async def _read_measurements(self) -> None:
         with self._measurements.subscribe(self._context.config.topics) as measurements:
             while True:
                 measurement = await measurements.get()
-                self._feed(Measured(self._now(), measurement))
+                self._feed(Measured(loop_s(), measurement))
 
     async def _tick(self, reader: LiveReader) -> None:
         while True:
             await asyncio.sleep(TICK_S)
             self._check_ends.set()
             if reader.is_live():  # without a connection a consumer's silence proves nothing
-                self._feed(Tick(self._now()))
+                self._feed(Tick(loop_s()))
                 self._report_ready()
 
     def _report_ready(self) -> None:
         """Report to the fleet which slots are ready, and since when."""
-        now, known = self._now(), self._ready_since
+        now, known = loop_s(), self._ready_since
         self._ready_since = {
             (slot, member.hello): known.get((slot, member.hello), now)
             for slot, member in self._state.group.members.items()
@@ -237,7 +234,7 @@ class Controller:
                 log.warning("fleet.failed", reason=str(exc))
                 continue
             for slot in sorted(ended):
-                self._feed(ProcessEnded(self._now(), slot, processes[slot].name))
+                self._feed(ProcessEnded(loop_s(), slot, processes[slot].name))
 
     # --- actions out -----------------------------------------------------------------------------
 
@@ -252,7 +249,7 @@ class Controller:
                 case Broadcast(message=message):
                     await self._sender.send_to_all(message)
                 case Pack() as request:
-                    self._feed(Packed(self._now(), await self._pack(request)))
+                    self._feed(Packed(loop_s(), await self._pack(request)))
                 case StepDown(term=term):
                     raise LeadershipLost(f"a later claim stands at {term}")
 

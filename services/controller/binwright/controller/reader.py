@@ -12,6 +12,7 @@ import structlog
 from binwright.core.errors import BrokerUnavailable, TopicMissing
 from binwright.core.ports.kafka import Bus, Reader, Record
 from binwright.kafka.control_records import CONTROLLER_PARTITION
+from binwright.runtime.clock import loop_s
 
 log = structlog.get_logger()
 
@@ -29,12 +30,8 @@ class LiveReader:
         self._bus, self._topic, self._reader = bus, topic, reader
         self._next = 0
         self._read = asyncio.Event()
-        self._checked_at = self._now()
+        self._checked_at = loop_s()
         self._disconnected = False
-
-    @staticmethod
-    def _now() -> float:
-        return asyncio.get_running_loop().time()
 
     @property
     def position(self) -> int:
@@ -55,7 +52,7 @@ class LiveReader:
 
     def is_live(self) -> bool:
         """Whether all records of a moment ago (`STALE_S`) have been read."""
-        disconnected = self._now() - self._checked_at > CHECK_S + STALE_S
+        disconnected = loop_s() - self._checked_at > CHECK_S + STALE_S
         if disconnected != self._disconnected:
             log.warning(
                 "reader.disconnected" if disconnected else "reader.reconnected",
@@ -71,7 +68,7 @@ class LiveReader:
         them.
         """
         while True:
-            requested_at = self._now()
+            requested_at = loop_s()
             try:
                 end = await self._bus.end(self._topic, CONTROLLER_PARTITION)
             except (BrokerUnavailable, TopicMissing) as exc:
@@ -79,7 +76,7 @@ class LiveReader:
             else:
                 await self._read_until(end)
                 self._checked_at = requested_at
-            await asyncio.sleep(CHECK_S - self._now() % CHECK_S)
+            await asyncio.sleep(CHECK_S - loop_s() % CHECK_S)
 
     async def _read_until(self, end: int) -> None:
         while self._next < end:

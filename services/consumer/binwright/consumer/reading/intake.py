@@ -17,6 +17,7 @@ from binwright.core.errors import BrokerUnavailable, TopicMissing
 from binwright.core.model import TopicPartition
 from binwright.core.ports.kafka import GroupOffset, Record
 from binwright.kafka.client import ClusterClient, translate_errors
+from binwright.runtime.clock import loop_s
 from binwright.runtime.settings import KafkaSettings
 
 log = structlog.get_logger()
@@ -115,7 +116,7 @@ class KafkaIntake:
         self, max_bytes: int, timeout_s: float
     ) -> Mapping[TopicPartition, Sequence[Record]]:
         """Return fetched records; see `Intake.fetch`. A cancelled call loses nothing."""
-        begun, last_response_ms = self._now(), self._assigned.last_response_ms()
+        begun, last_response_ms = loop_s(), self._assigned.last_response_ms()
         await self._maintain()
         polled: Mapping[TopicPartition, Sequence[ConsumerRecord]] = {}
         with translate_errors("fetch"):
@@ -136,7 +137,7 @@ class KafkaIntake:
         ):
             self._silent_s = 0.0
         else:
-            self._check_silence(self._now() - begun)
+            self._check_silence(loop_s() - begun)
         for partition in polled:
             self._delays.forget(partition)
         self._skip_undecodable()
@@ -190,10 +191,10 @@ class KafkaIntake:
             await self._assigned.replace_client()
             self._assigned.pause(self._delays.partitions)
         self._assigned.resume(
-            [p for p in self._delays.take_expired(self._now()) if p in self._assigned.positions]
+            [p for p in self._delays.take_expired(loop_s()) if p in self._assigned.positions]
         )
-        if self._now() - self._cleaned_up_at > CLEANUP_S:
-            self._cleaned_up_at = self._now()
+        if loop_s() - self._cleaned_up_at > CLEANUP_S:
+            self._cleaned_up_at = loop_s()
             if deleted := self._assigned.missing():
                 self._assign(self._assigned.partitions - deleted)
 
@@ -204,7 +205,7 @@ class KafkaIntake:
     def _delay(self, partitions: Collection[TopicPartition]) -> None:
         """Pause started partitions for a growing delay, so that other partitions do not wait."""
         for partition in partitions:
-            self._delays.add(partition, self._now())
+            self._delays.add(partition, loop_s())
         self._assigned.pause(partitions)
 
     def _delay_refused_topic(self, topic: str) -> None:
@@ -276,7 +277,3 @@ class KafkaIntake:
         if self._silent_s >= self._kafka.request_timeout_s:
             silent_s, self._silent_s = self._silent_s, 0.0
             raise BrokerUnavailable(f"no broker has answered a fetch for {silent_s:.0f} s")
-
-    @staticmethod
-    def _now() -> float:
-        return asyncio.get_running_loop().time()

@@ -44,6 +44,7 @@ from binwright.core.writer.requests import (
     WriterConfig,
 )
 from binwright.runtime.backoff import Backoff
+from binwright.runtime.clock import loop_s
 
 log = structlog.get_logger()
 
@@ -127,7 +128,7 @@ class TableWriter:
 
     def report(self) -> TableReport:
         """Return the table's report for the controller."""
-        return report_of(self._writer, self._fault, _now(), refused=self._refused)
+        return report_of(self._writer, self._fault, loop_s(), refused=self._refused)
 
     async def run(self) -> bool:
         """Write the table; return True once another writer claimed it, False if stopped."""
@@ -207,18 +208,18 @@ class TableWriter:
         """Run the next request, or wait until there may be one."""
         if self._landing_fault:
             raise RestartNeeded(f"the landing topic cannot be read further: {self._landing_fault}")
-        writer, request = next_request(self._writer, _now())
+        writer, request = next_request(self._writer, loop_s())
         if request is None:
             self._writer = writer
             await self._wait()
             return
         async with self._permit(request):
             # Ask again: the batch takes in what was announced while waiting for the permit.
-            self._writer, current = next_request(self._writer, _now())
+            self._writer, current = next_request(self._writer, loop_s())
             if isinstance(request, Append) and isinstance(current, QueryKafka):
                 # A query of Kafka is short: the permit is kept for the append behind it.
                 await self._run_request(runner, current)
-                self._writer, current = next_request(self._writer, _now())
+                self._writer, current = next_request(self._writer, loop_s())
             outcome = await self._run_request(runner, current) if current else None
         if current and outcome and not self.stopping:
             await self._react(runner, current, outcome)
@@ -227,7 +228,7 @@ class TableWriter:
         return self._context.append_permits if isinstance(request, Append) else nullcontext()
 
     async def _wait(self) -> None:
-        now = _now()
+        now = loop_s()
         with suppress(TimeoutError):
             async with asyncio.timeout_at(max(due_at(self._writer, now), now + SHORTEST_WAIT_S)):
                 await self._changed.wait()
@@ -252,10 +253,10 @@ class TableWriter:
             raise RestartNeeded("the landing topic was recreated")
         if isinstance(outcome, HistoryRead) and len(outcome.commits) > MANY_COMMITS:
             async with self._parsing:
-                step = await asyncio.to_thread(apply_outcome, self._writer, outcome, _now())
+                step = await asyncio.to_thread(apply_outcome, self._writer, outcome, loop_s())
                 begin = self._apply_step(step)
         else:
-            begin = self._apply_step(apply_outcome(self._writer, outcome, _now()))
+            begin = self._apply_step(apply_outcome(self._writer, outcome, loop_s()))
         if begin is not None:
             await self._announcements.begin(begin)
         self._notify_maintenance(runner, before)
@@ -301,13 +302,9 @@ class TableWriter:
     async def _apply_announcements(self, announced: Announced) -> None:
         async with self._parsing:
             for offset, staged in announced:
-                self._apply_step(apply_announcement(self._writer, offset, staged, _now()))
+                self._apply_step(apply_announcement(self._writer, offset, staged, loop_s()))
         self._changed.set()
 
     def _landing_topic_lost(self, reason: str) -> None:
         self._landing_fault = reason
         self._changed.set()
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

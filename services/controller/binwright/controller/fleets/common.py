@@ -11,6 +11,7 @@ import structlog
 from binwright.core.errors import ExternalError
 from binwright.core.model import Slot
 from binwright.runtime.backoff import Backoff, until_set
+from binwright.runtime.clock import loop_s
 from binwright.runtime.metrics import Sample
 
 log = structlog.get_logger()
@@ -131,7 +132,7 @@ class Readiness:
 
     def mark_restarted(self, slot: Slot) -> None:
         """Note that the slot's process is being replaced."""
-        self._restarted[slot] = self._now()
+        self._restarted[slot] = loop_s()
 
     def update_ready(self, ready: Mapping[Slot, float]) -> bool:
         """Fit `Fleet.update_ready`; return whether the set of steady slots has changed."""
@@ -144,15 +145,11 @@ class Readiness:
         since = self._since.get(slot)
         if since is None or since <= self._restarted.get(slot, -math.inf):
             return False
-        return self._now() - since >= self._steady_s
+        return loop_s() - since >= self._steady_s
 
     def forget(self) -> None:
         """Forget all slots."""
         self._since, self._restarted, self._steady = {}, {}, frozenset()
-
-    @staticmethod
-    def _now() -> float:
-        return asyncio.get_running_loop().time()
 
 
 def samples(

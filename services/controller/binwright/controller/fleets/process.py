@@ -20,6 +20,7 @@ from binwright.core.errors import ExternalError
 from binwright.core.model import Slot
 from binwright.core.ports.fleet import Process
 from binwright.runtime.backoff import until_set
+from binwright.runtime.clock import loop_s
 
 log = structlog.get_logger()
 
@@ -118,14 +119,10 @@ class ProcessFleet:
     async def close(self) -> None:
         """End all processes of the fleet: SIGTERM, then SIGKILL; return when none is left."""
         self._desired, self._attached = frozenset(), True
-        deadline = self._now() + self.grace_s + 10
-        while self.running() and self._now() < deadline:
+        deadline = loop_s() + self.grace_s + 10
+        while self.running() and loop_s() < deadline:
             await self._reconcile()
             await asyncio.sleep(0.1)
-
-    @staticmethod
-    def _now() -> float:
-        return asyncio.get_running_loop().time()
 
     async def _reconcile(self) -> None:
         # One round at a time: a process that another round is starting is not seen as running yet.
@@ -148,10 +145,10 @@ class ProcessFleet:
         ended = self._children.pop(slot, None)
         if ended is not None:
             code = await ended.wait()
-            lived_s = self._now() - self._started[slot]
+            lived_s = loop_s() - self._started[slot]
             longer_s = min(max(FIRST_PAUSE_S, 2 * pause.length_s), LONGEST_PAUSE_S)
             pause.length_s = 0.0 if lived_s > STEADY_S else longer_s
-            pause.until = self._now() + pause.length_s
+            pause.until = loop_s() + pause.length_s
             log.warning(
                 "process.ended",
                 slot=slot,
@@ -159,10 +156,10 @@ class ProcessFleet:
                 lived_s=round(lived_s, 1),
                 log=self._log(slot),
             )
-        if self._now() < pause.until:
+        if loop_s() < pause.until:
             return
         self._children[slot] = await self._spawn(slot)
-        self._started[slot] = self._now()
+        self._started[slot] = loop_s()
         waiting = asyncio.create_task(self._await_end(self._children[slot]))
         self._waiting.add(waiting)
         waiting.add_done_callback(self._waiting.discard)
@@ -196,9 +193,9 @@ class ProcessFleet:
         with contextlib.suppress(psutil.NoSuchProcess):
             if process.pid not in self._retiring:
                 log.info("process.retired", slot=slot, pid=process.pid)
-                self._retiring[process.pid] = self._now() + self.grace_s
+                self._retiring[process.pid] = loop_s() + self.grace_s
                 process.send_signal(signal.SIGTERM)
-            elif self._now() > self._retiring[process.pid]:
+            elif loop_s() > self._retiring[process.pid]:
                 log.warning("process.overdue", slot=slot, pid=process.pid, grace_s=self.grace_s)
                 process.kill()
 

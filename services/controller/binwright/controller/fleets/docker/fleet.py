@@ -37,6 +37,7 @@ from binwright.controller.fleets.docker.staleness import StalenessCheck
 from binwright.core.errors import EngineRefused, ExternalError
 from binwright.core.model import Slot
 from binwright.core.ports.fleet import Process
+from binwright.runtime.clock import loop_s
 from binwright.runtime.metrics import Sample
 from binwright.runtime.run import must_not_end
 
@@ -204,7 +205,7 @@ class DockerFleet:
                 present.setdefault(found.slot, found)
             kept = {slot: present[slot] for slot in sorted(present.keys() & self._desired)}
             self._remember(listed, self._desired)
-            await self._staleness.refresh(kept.values(), self._now())
+            await self._staleness.refresh(kept.values(), loop_s())
             await self._diagnose(kept)
             retired = [found for found in listed if kept.get(found.slot) is not found]
             retired += [found for found in kept.values() if found.id in self._retirements]
@@ -217,7 +218,7 @@ class DockerFleet:
     def _remember(self, listed: Collection[ListedContainer], desired: frozenset[Slot]) -> None:
         self._refusals.retain(desired)
         self._retirements.retain({found.id for found in listed})
-        now = self._now()
+        now = loop_s()
         running = {found.id for found in listed if found.state == "running"}
         self._running = {i: self._running.get(i, now) for i in sorted(running)}
 
@@ -248,7 +249,7 @@ class DockerFleet:
     def _steady(self, found: ListedContainer) -> bool:
         since = self._running.get(found.id)
         retiring = found.id in self._retirements
-        return since is not None and not retiring and self._now() - since >= self.timing.steady_s
+        return since is not None and not retiring and loop_s() - since >= self.timing.steady_s
 
     async def _repair(self, found: ListedContainer) -> None:
         """Start a desired slot's container if it does not run."""
@@ -301,15 +302,11 @@ class DockerFleet:
         self._refusals.clear(slot)
 
     async def _retire(self, found: ListedContainer) -> None:
-        if await self._retirements.advance(found, self._now()):
+        if await self._retirements.advance(found, loop_s()):
             self._known.discard(found.slot)
             self._troubles.pop(found.slot, None)
             self._report("ConsumerRetired", found.name, found.slot)
             self._changed.set()
-
-    @staticmethod
-    def _now() -> float:
-        return asyncio.get_running_loop().time()
 
     # --- reports -------------------------------------------------------------------------------
 
