@@ -95,7 +95,7 @@ def _refusal_reason(proposal: Proposal | None, number: int) -> str:
 
 
 def outdated_reason(group: Group, plan: Proposed) -> str | None:
-    """Return what has changed since the plan was made; None: it can be forced_plan again."""
+    """Return what has changed since the plan was made; None: nothing that matters."""
     if plan.waits != (group.config.mode == "approve"):
         return "the group's mode has changed"
     if plan.targets.keys() != {p for p in group.partitions if not group.gone(p)}:
@@ -124,10 +124,8 @@ def accept_proposal(group: Group) -> Update:
     Raises:
         ValueError: No proposed plan was read back.
     """
-    proposal = group.proposal
-    if proposal is None or proposal.number is None:
-        raise ValueError("no plan waits")
-    accepted = Accepted(term=group.term or 0, plan=proposal.number, targets=proposal.plan.targets)
+    number, proposal = _proposal_read_back(group)
+    accepted = Accepted(term=group.term or 0, plan=number, targets=proposal.plan.targets)
     return replace(group, proposal=None, approved_plan=accepted), (Publish(accepted),)
 
 
@@ -137,14 +135,18 @@ def withdraw_proposal(group: Group, reason: str) -> Update:
     Raises:
         ValueError: No proposed plan was read back.
     """
+    number, proposal = _proposal_read_back(group)
+    facts = {"plan": number, "approved": proposal.approved, "reason": reason}
+    withdrawn = Withdrawn(term=group.term or 0, plan=number, reason=reason)
+    return replace(group, proposal=None), (Publish(withdrawn), Log("plan.withdrawn", facts))
+
+
+def _proposal_read_back(group: Group) -> tuple[int, Proposal]:
+    """Return the proposed plan and its number; raise `ValueError` if none was read back."""
     proposal = group.proposal
     if proposal is None or proposal.number is None:
         raise ValueError("no plan waits")
-    log = Log(
-        "plan.withdrawn", {"plan": proposal.number, "approved": proposal.approved, "reason": reason}
-    )
-    withdrawn = Withdrawn(term=group.term or 0, plan=proposal.number, reason=reason)
-    return replace(group, proposal=None), (Publish(withdrawn), log)
+    return proposal.number, proposal
 
 
 # --- what needs no approval --------------------------------------------------------------------
