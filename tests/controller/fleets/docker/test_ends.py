@@ -10,11 +10,10 @@ import pytest
 from binwright.controller.fleets.docker.engine import Engine, open_engine
 from binwright.controller.fleets.docker.fleet import DockerFleet, Timing
 from binwright.controller.fleets.docker.spec import (
-    GROUP_LABEL,
     PROJECT_LABEL,
-    SLOT_LABEL,
     ContainerSpec,
 )
+from binwright.controller.fleets.labels import GROUP_LABEL, SLOT_LABEL
 from binwright.core.model import Slot
 from binwright.core.ports.fleet import Process
 from binwright.runtime.clock import wall_ms

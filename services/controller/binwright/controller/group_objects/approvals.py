@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from binwright.controller.fleets.kubernetes.deployment import DOMAIN, Owner
+from binwright.controller.fleets.kubernetes.deployment import Owner
+from binwright.controller.fleets.labels import DOMAIN
 from binwright.controller.kubernetes.api import Obj, now
 from binwright.core.controller.group import Proposal
 from binwright.core.controller.states import State

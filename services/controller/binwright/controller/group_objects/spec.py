@@ -6,13 +6,14 @@ from urllib.parse import urlsplit
 
 from pydantic import TypeAdapter, ValidationError
 
+from binwright.controller.fleets.labels import DOMAIN
 from binwright.controller.kubernetes.api import Obj
 from binwright.controller.kubernetes.informer import name_of
 from binwright.core.errors import SettingsError
 from binwright.runtime.settings import Section, Settings, TopicPattern, settings_environment
 from binwright.runtime.spark_url import has_token
 
-API_VERSION, KIND = "binwright.dev/v1alpha1", "ConsumerGroup"
+API_VERSION, KIND = f"{DOMAIN}/v1alpha1", "ConsumerGroup"
 PLURAL = "consumergroups"
 # The settings that an object may set, passed to its consumers as variables. They read all others
 # from the settings file that their template mounts.

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 import structlog
 
 from binwright.controller.fleets.docker.engine import Engine, Obj
-from binwright.controller.fleets.docker.spec import GROUP_LABEL, ContainerSpec, slot_of
+from binwright.controller.fleets.docker.spec import ContainerSpec
+from binwright.controller.fleets.labels import GROUP_LABEL, labelled_slot
 from binwright.core.errors import ExternalError
 from binwright.core.model import Slot
 from binwright.core.ports.fleet import Process
@@ -65,7 +66,7 @@ class EndedContainers:
     def _apply(self, event: Obj) -> None:
         actor, at_ms = event["Actor"], event["timeNano"] // 1_000_000
         labels = actor["Attributes"]
-        if not self.spec.owns(labels) or (slot := slot_of(labels)) is None:
+        if not self.spec.owns(labels) or (slot := labelled_slot(labels)) is None:
             return
         self._last_ms = {k: ms for k, ms in self._last_ms.items() if ms > at_ms - KEPT_MS}
         self._last_ms[slot, self._host(actor["ID"][:SHORT_ID])] = at_ms

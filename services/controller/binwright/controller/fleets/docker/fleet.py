@@ -28,12 +28,12 @@ from binwright.controller.fleets.docker.engine import Engine
 from binwright.controller.fleets.docker.image_pull import ImagePull
 from binwright.controller.fleets.docker.retirement import Retirements
 from binwright.controller.fleets.docker.spec import (
-    GROUP_LABEL,
     ContainerSpec,
     ListedContainer,
     describe_exit,
 )
 from binwright.controller.fleets.docker.staleness import StalenessCheck
+from binwright.controller.fleets.labels import GROUP_LABEL
 from binwright.core.errors import EngineRefused, ExternalError
 from binwright.core.model import Slot
 from binwright.core.ports.fleet import Process

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 import orjson
 
 from binwright.controller.fleets.docker.engine import Obj
+from binwright.controller.fleets.labels import DOMAIN, GROUP_LABEL, SLOT_LABEL, labelled_slot
 from binwright.core.model import Slot
 
-DOMAIN = "binwright.dev"
-PROJECT_LABEL, GROUP_LABEL = f"{DOMAIN}/project", f"{DOMAIN}/group"
-SLOT_LABEL, SPEC_LABEL = f"{DOMAIN}/slot", f"{DOMAIN}/spec"
+PROJECT_LABEL, SPEC_LABEL = f"{DOMAIN}/project", f"{DOMAIN}/spec"
 IMAGE_LABEL = f"{DOMAIN}/image"
 # Of containers that version 0.1 made: they are recognised, so that an upgrade orphans none.
 OLD_PROJECT_LABEL, OLD_SPEC_LABEL = f"{DOMAIN}/realm", f"{DOMAIN}/shape"
@@ -109,12 +108,6 @@ class ContainerSpec:
         }
 
 
-def slot_of(labels: Mapping[str, str]) -> Slot | None:
-    """Return the slot by a container's labels; None if it has no valid slot label."""
-    slot = labels.get(SLOT_LABEL, "")
-    return Slot(int(slot)) if slot.isascii() and slot.isdigit() else None
-
-
 @dataclass(frozen=True, slots=True)
 class ListedContainer:
     """A container, as the engine lists it."""
@@ -132,7 +125,7 @@ class ListedContainer:
     def from_listing(cls, listed: Obj) -> "ListedContainer | None":
         """Return a container of the engine's list; None if it has no valid slot label."""
         labels = listed["Labels"]
-        if (slot := slot_of(labels)) is None:
+        if (slot := labelled_slot(labels)) is None:
             return None
         return cls(
             id=listed["Id"],

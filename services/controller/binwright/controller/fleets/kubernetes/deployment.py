@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 import orjson
 import yaml
 
+from binwright.controller.fleets.labels import DOMAIN, GROUP_LABEL, SLOT_LABEL, labelled_slot
 from binwright.controller.kubernetes.api import Obj
 from binwright.core.errors import TemplateRefused
 from binwright.core.model import Slot
 
 MANAGER = "binwright-controller"
-DOMAIN = "binwright.dev"
-GROUP_LABEL, SLOT_LABEL = f"{DOMAIN}/group", f"{DOMAIN}/slot"
 GROUP_ANNOTATION, TEMPLATE_ANNOTATION = f"{DOMAIN}/group-name", f"{DOMAIN}/template"
 MANAGED_SELECTOR = f"app.kubernetes.io/managed-by={MANAGER}"
 CONTAINER = "consumer"
@@ -201,8 +200,7 @@ class DeploymentSpec:
 
 def slot_of(obj: Obj) -> Slot | None:
     """Return the slot of a Deployment or pod; None if its label is not a number."""
-    text = obj["metadata"].get("labels", {}).get(SLOT_LABEL, "")
-    return Slot(int(text)) if text.isascii() and text.isdigit() else None
+    return labelled_slot(obj["metadata"].get("labels", {}))
 
 
 def is_available(deployment: Obj) -> bool:

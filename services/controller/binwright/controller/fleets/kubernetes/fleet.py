@@ -20,8 +20,6 @@ from binwright.controller.fleets.common import (
     samples,
 )
 from binwright.controller.fleets.kubernetes.deployment import (
-    GROUP_LABEL,
-    SLOT_LABEL,
     STEADY_S,
     TEMPLATE_ANNOTATION,
     DeploymentSpec,
@@ -32,6 +30,7 @@ from binwright.controller.fleets.kubernetes.deployment import (
 )
 from binwright.controller.fleets.kubernetes.ends import any_process_ended, has_ended
 from binwright.controller.fleets.kubernetes.trouble import Trouble, deployment_trouble, pod_trouble
+from binwright.controller.fleets.labels import GROUP_LABEL, SLOT_LABEL
 from binwright.controller.kubernetes.api import Obj
 from binwright.controller.kubernetes.cluster import Cluster
 from binwright.controller.kubernetes.informer import (
