@@ -1,6 +1,7 @@
 """What the fleets that reconcile in a loop share: the loop, refusals, readiness and metrics."""
 
 import asyncio
+import contextlib
 import math
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -98,6 +99,17 @@ class Refusals:
         if self._reasons.get(slot) != reason:
             self.report(event, reason, slot, warning=True)
         self._reasons[slot] = reason
+
+    @contextlib.contextmanager
+    def noted(
+        self, refusal: type[ExternalError], event: str, slot: Slot, subject: str = ""
+    ) -> Iterator[None]:
+        """Record a refusal in the body as `event` about the `subject`, and raise it again."""
+        try:
+            yield
+        except refusal as exc:
+            self.note(event, f"{subject}: {exc}" if subject else str(exc), slot)
+            raise
 
     def clear(self, slot: Slot | None) -> None:
         """Forget a slot: its request succeeded, or it is not desired any more."""

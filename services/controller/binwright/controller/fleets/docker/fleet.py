@@ -279,11 +279,8 @@ class DockerFleet:
 
     async def _create(self, slot: Slot, image: str) -> None:
         name = self.spec.name(slot)
-        try:
+        with self._refusals.noted(EngineRefused, "ContainerRefused", slot, name):
             created = await self.engine.create(name, self.spec.container(slot, image))
-        except EngineRefused as exc:
-            self._refusals.note("ContainerRefused", f"{name}: {exc}", slot)
-            raise
         self._readiness.mark_restarted(slot)
         await self._start(created, slot)
         restored = slot in self._known
@@ -294,11 +291,8 @@ class DockerFleet:
             self._report("ConsumerCreated", name, slot)
 
     async def _start(self, container_id: str, slot: Slot) -> None:
-        try:
+        with self._refusals.noted(EngineRefused, "ContainerRefused", slot, self.spec.name(slot)):
             await self.engine.start(container_id)
-        except EngineRefused as exc:
-            self._refusals.note("ContainerRefused", f"{self.spec.name(slot)}: {exc}", slot)
-            raise
         self._refusals.clear(slot)
 
     async def _retire(self, found: ListedContainer) -> None:

@@ -259,11 +259,8 @@ class KubernetesFleet:
 
     async def _apply(self, slot: Slot, template: Template, found: Obj | None) -> None:
         path = f"{self._path('deployments')}/{self._spec.name(slot)}"
-        try:
+        with self._refusals.noted(ClusterRefused, "DeploymentRefused", slot):
             obj = await self._cluster.api.apply(path, self._spec.deployment(slot, template))
-        except ClusterRefused as exc:
-            self._refusals.note("DeploymentRefused", str(exc), slot)
-            raise
         self._refusals.clear(slot)
         known, self._applied[slot] = self._applied.get(slot), _generation(obj)
         if found is None or _digest(found) != template.digest:
@@ -281,11 +278,8 @@ class KubernetesFleet:
 
     async def _retire(self, slot: Slot) -> None:
         name = self._spec.name(slot)
-        try:
+        with self._refusals.noted(ClusterRefused, "RetirementRefused", slot):
             await self._cluster.api.delete(f"{self._path('deployments')}/{name}")
-        except ClusterRefused as exc:
-            self._refusals.note("RetirementRefused", str(exc), slot)
-            raise
         self._cluster.deployments.drop(self._spec.namespace, name)
         self._applied.pop(slot, None)
         self._troubles.pop(slot, None)
