@@ -53,6 +53,13 @@ def test_a_message_that_was_published_twice_is_returned_twice() -> None:
     assert sum(joined.join(*record) is not None for record in [*records, *records]) == 2
 
 
+def test_a_part_that_is_read_twice_counts_once() -> None:
+    first, *others = split_message(b"orders", b"a" * LIMIT * 2, LIMIT)
+    joined = PartialMessages()
+    found = [joined.join(*record) for record in [first, first, *others]]
+    assert found == [None] * len(others) + [None, b"a" * LIMIT * 2]
+
+
 def test_incomplete_messages_are_dropped_for_newer_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

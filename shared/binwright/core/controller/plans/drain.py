@@ -49,12 +49,12 @@ def drained(group: Group, target: Assignment) -> Assignment:
     ready = group.usable()
     if not leaving or not ready:
         return target
-    stranded = [
+    stranded = {
         p for p, slot in target.items() if slot in leaving and _is_stranded(group, p, leaving)
-    ]
+    }
     if not stranded:
         return target
-    staying = {p: slot for p, slot in target.items() if p not in set(stranded)}
+    staying = {p: slot for p, slot in target.items() if p not in stranded}
     return spread(group.rates, staying, stranded, ready)
 
 
