@@ -3,7 +3,7 @@
 import csv
 import json
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from matplotlib import rc_context
 from matplotlib.figure import Figure
@@ -26,13 +26,18 @@ def write_csv(file: Path, table: Table) -> None:
         writer.writerows(table.rows)
 
 
+def save_svg(figure: Figure, target: Path | IO[bytes]) -> None:
+    """Write a figure as SVG, with its text as text."""
+    # Without a salt matplotlib draws the ids of an SVG's parts at random.
+    with rc_context({"svg.hashsalt": "binwright", "svg.fonttype": "none"}):
+        figure.savefig(target, format="svg", metadata={"Date": None})
+
+
 def write_figure(figure: Figure, directory: Path, name: str) -> list[Path]:
     """Write a figure as SVG and as PNG; return both files."""
     files = [directory / f"{name}.svg", directory / f"{name}.png"]
-    # Without a salt matplotlib draws the ids of an SVG's parts at random.
-    with rc_context({"svg.hashsalt": "binwright", "svg.fonttype": "none"}):
-        figure.savefig(files[0], metadata={"Date": None})
-        figure.savefig(files[1], dpi=DPI, metadata={"Software": None})
+    save_svg(figure, files[0])
+    figure.savefig(files[1], dpi=DPI, metadata={"Software": None})
     return files
 
 
