@@ -13,7 +13,7 @@ class Experiments(LazyGroup):
 
     COMMANDS: ClassVar[Mapping[str, str]] = {
         "packing": "binwright.cli.lab.packing:packing",
-        "paper": "binwright.cli.lab.packing:paper",
+        "paper": "binwright.cli.lab.paper:paper",
     }
 
 

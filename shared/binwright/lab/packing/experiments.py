@@ -4,11 +4,11 @@ An experiment and its outcome are values that JSON can hold, so it can run on an
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
 
-from binwright.core.model import BytesPerSecond, Slot, TopicPartition
+from binwright.core.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
 from binwright.core.packing.capacity import SlotCapacities
 from binwright.core.packing.catalogue import PAPER
 from binwright.core.packing.score import (
@@ -95,8 +95,17 @@ class Outcome:
         return cls(**json.loads(text))
 
 
-def run_experiment(experiment: Experiment) -> Outcome:
-    """Decide at every measurement, each time from the decision before.
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a packing decided at one measurement."""
+
+    rates: Rates  # per cent of the capacity
+    current: Assignment  # the decision before
+    target: Assignment
+
+
+def decisions(experiment: Experiment) -> Iterator[Decision]:
+    """Yield the decision at each measurement, each time from the decision before.
 
     Raises:
         UserError: The packing does not exist, or the stream is malformed.
@@ -105,17 +114,23 @@ def run_experiment(experiment: Experiment) -> Outcome:
     named = {Slot(slot): BytesPerSecond(one) for slot, one in enumerate(experiment.capacities)}
     capacity = SlotCapacities(CAPACITY, named) if named else CAPACITY
     volatility = RateVolatility()
-    consumers, scores, moves = [], [], []
     for number, row in enumerate(experiment.source.stream()):
         rates = streams.as_rates(row, CAPACITY)
         volatility = volatility.observe(rates, number * PERIOD_S)
         # The paper shuffles the input of its online algorithms anew each time.
         pack = packing(experiment.algorithm, seed=number)
         target = pack(rates, capacity, current, rate_variance=volatility.mean_square)
-        consumers.append(len(set(target.values())))
-        scores.append(rscore(rates, CAPACITY, current, target))
-        moves.append(sum(1 for _ in moved_partitions(current, target)))
+        yield Decision(rates, current, target)
         current = target
+
+
+def run_experiment(experiment: Experiment) -> Outcome:
+    """Score the decision at each measurement; raises like `decisions`."""
+    consumers, scores, moves = [], [], []
+    for made in decisions(experiment):
+        consumers.append(len(set(made.target.values())))
+        scores.append(rscore(made.rates, CAPACITY, made.current, made.target))
+        moves.append(sum(1 for _ in moved_partitions(made.current, made.target)))
     source = experiment.source
     return Outcome(experiment.algorithm, source.label, source.delta, consumers, scores, moves)
 

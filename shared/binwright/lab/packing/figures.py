@@ -1,95 +1,126 @@
-"""The lab's plots: computed values beside those recorded by the paper."""
+"""The charts of packings compared: computed values beside those recorded by the paper."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from binwright.core.packing.catalogue import PAPER
 from binwright.core.packing.score import pareto_front
 from binwright.lab.packing.experiments import Score
-from binwright.lab.packing.paper import RECORDED
+from binwright.lab.packing.paper import RECORDED, computed_points, recorded_points
+from binwright.lab.report.section import Chart
 
 Scores = Mapping[tuple[int, str], Score]
 RGBA = tuple[float, float, float, float]
 COLOURS = colormaps["tab20"]
 COLUMNS = 3
 """Panels in a row."""
+AXES: Mapping[str, tuple[str, int]] = {
+    "cbs": ("CBS, %", 100),
+    "expected_rscore": ("E[R], capacities of a consumer", 1),
+}
+"""Label and scale of a score."""
 
 
-def write_figures(scores: Scores, directory: Path, front: Scores | None = None) -> list[Path]:
-    """Write CBS and E[R] per delta and the Pareto front as PNG; return the files.
+def score_charts(scores: Scores) -> list[Chart]:
+    """Return CBS, E[R] and Pareto fronts of any packings at any deltas."""
+    deltas = sorted({delta for delta, _ in scores})
+    recorded = "dashed: recorded by the paper, 200 partitions"
+    return [
+        Chart(name="cbs", caption=f"CBS; {recorded}.", figure=per_delta(scores, "cbs")),
+        Chart(
+            name="rscore", caption=f"E[R]; {recorded}.", figure=per_delta(scores, "expected_rscore")
+        ),
+        Chart(name="front", caption="CBS and E[R].", figure=fronts(scores, deltas)),
+    ]
+
+
+def per_delta(scores: Scores, field: str, names: Sequence[str] | None = None) -> Figure:
+    """Return a plot of one score over delta, a line for each packing; dashed: the paper's.
 
     Args:
-        scores: Of each algorithm at each delta.
-        directory: Created if it does not exist.
-        front: Scores for the Pareto front; None: the same.
+        scores: Of each packing at each delta.
+        field: A key of `AXES`.
+        names: Only these packings; None: all.
     """
-    directory.mkdir(parents=True, exist_ok=True)
-    deltas = sorted({delta for delta, _ in scores})
-    figures = {
-        "cbs.png": per_delta(scores, deltas, "cbs", "CBS"),
-        "rscore.png": per_delta(scores, deltas, "expected_rscore", "E[R]"),
-        "front.png": fronts(front or scores, deltas),
-    }
-    for name, figure in figures.items():
-        figure.savefig(directory / name, dpi=120)
-    return [directory / name for name in figures]
-
-
-def per_delta(scores: Scores, deltas: Sequence[int], field: str, label: str) -> Figure:
-    """Return a plot of one score over delta, a line for each algorithm; dashed: the paper's."""
-    figure = Figure(figsize=(9, 5), layout="constrained")
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.add_subplot()
+    label, scale = AXES[field]
     for name, colour in _colours(scores).items():
-        shown = [delta for delta in deltas if (delta, name) in scores]
-        values = [float(getattr(scores[delta, name], field)) for delta in shown]
-        axes.plot(shown, values, "o-", color=colour, label=name, markersize=3)
+        if names is not None and name not in names:
+            continue
+        shown = sorted(delta for delta, at in scores if at == name)
+        values = [scale * float(getattr(scores[delta, name], field)) for delta in shown]
+        axes.plot(shown, values, "o-", color=colour, label=name, markersize=4)
         recorded = RECORDED[field].get(name, {})
         known = [delta for delta in shown if str(delta) in recorded]
-        axes.plot(known, [recorded[str(d)] for d in known], "x--", color=colour, alpha=0.5)
-    axes.set_xlabel("delta, per cent of capacity (dashed: recorded by the paper, 200 partitions)")
+        theirs = [scale * recorded[str(delta)] for delta in known]
+        axes.plot(known, theirs, "x--", color=colour, alpha=0.6, markersize=5)
+    axes.set_xlabel("delta, % of capacity")
     axes.set_ylabel(label)
-    figure.legend(loc="outside right upper", fontsize=8)
+    axes.grid(alpha=0.3)
+    handles = [*axes.get_legend_handles_labels()[0], *_styles()]
+    figure.legend(handles=handles, loc="outside right upper", fontsize=8)
     return figure
 
 
-def fronts(scores: Scores, deltas: Sequence[int]) -> Figure:
-    """Return CBS against E[R], a panel for each delta, with the line of undominated packings."""
+def fronts(scores: Scores, deltas: Sequence[int], suffix: str = "") -> Figure:
+    """Return CBS against E[R], a panel for each delta, with lines of the undominated ones.
+
+    Solid and dashed lines are of the paper's twelve, computed and recorded; dotted ones of all.
+
+    Args:
+        scores: Of each packing at each delta.
+        deltas: The panels.
+        suffix: Which recorded values stand beside them. See `paper.recorded_points`.
+    """
     columns = min(len(deltas), COLUMNS)
     rows = -(-len(deltas) // columns)
-    figure = Figure(figsize=(4 * columns + 1.5, 3.5 * rows), layout="constrained")
+    figure = Figure(figsize=(3.2 * columns + 1.6, 3 * rows), layout="constrained")
     colours = _colours(scores)
     for index, delta in enumerate(deltas):
         axes = figure.add_subplot(rows, columns, index + 1)
-        _front(axes, scores, delta, colours)
-    figure.supxlabel("CBS (crosses: recorded by the paper, 200 partitions)")
-    figure.supylabel("E[R]")
+        _front(axes, computed_points(scores, delta), recorded_points(delta, suffix), colours)
+        axes.set_title(f"delta {delta} %", fontsize=9)
+    figure.supxlabel("CBS, %")
+    figure.supylabel("E[R], capacities of a consumer")
     shown = [
         Line2D([], [], marker="o", linestyle="", color=colour, label=name)
         for name, colour in colours.items()
     ]
-    figure.legend(handles=shown, loc="outside right upper", fontsize=8)
+    every = Line2D([], [], linestyle=":", color="0.5", label="of all")
+    figure.legend(handles=[*shown, *_styles(), every], loc="outside right upper", fontsize=8)
     return figure
 
 
-def _front(axes: Axes, scores: Scores, delta: int, colours: Mapping[str, RGBA]) -> None:
-    points = {
-        name: (score.cbs, score.expected_rscore)
-        for (at, name), score in scores.items()
-        if at == delta
-    }
-    front = [points[name] for name in pareto_front(points)]
-    axes.plot(*zip(*front, strict=True), "-", color="0.7", zorder=0)
-    cbs, moved = RECORDED["cbs"], RECORDED["expected_rscore"]
-    for name, point in points.items():
-        axes.plot(*point, "o", color=colours[name], markersize=4)
-        if str(delta) in cbs.get(name, {}):
-            recorded = (cbs[name][str(delta)], moved[name][str(delta)])
-            axes.plot(*recorded, "x", color=colours[name], alpha=0.6)
-    axes.set_title(f"delta {delta}", fontsize=9)
+def _front(
+    axes: Axes,
+    computed: Mapping[str, tuple[float, float]],
+    recorded: Mapping[str, tuple[float, float]],
+    colours: Mapping[str, RGBA],
+) -> None:
+    theirs = {name: point for name, point in recorded.items() if name in computed}
+    twelve = {name: point for name, point in computed.items() if name in PAPER}
+    for points, line in ((computed, ":"), (twelve, "-"), (theirs, "--")):
+        front = [points[name] for name in pareto_front(points)]
+        axes.plot(*_scaled(front), line, color="0.6", zorder=0)
+    for points, marker in ((computed, "o"), (theirs, "x")):
+        for name, point in points.items():
+            axes.plot(*_scaled([point]), marker, color=colours[name], markersize=5)
+    axes.grid(alpha=0.3)
+
+
+def _scaled(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    return [100 * cbs for cbs, _ in points], [moved for _, moved in points]
+
+
+def _styles() -> list[Line2D]:
+    ours = Line2D([], [], marker="o", linestyle="-", color="0.5", label="computed")
+    theirs = Line2D([], [], marker="x", linestyle="--", color="0.5", label="recorded")
+    return [ours, theirs]
 
 
 def _colours(scores: Scores) -> dict[str, RGBA]:

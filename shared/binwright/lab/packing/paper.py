@@ -1,86 +1,91 @@
-"""The values recorded by the paper, and a report with computed values beside them.
+"""The values recorded by the paper, and what it concludes from them.
 
-Landau, Andrade, Barbosa, arXiv 2402.06085: 200 partitions, 501 measurements, uniformly random rates
-at first; CBS (Fig. 9, 10), E[R] (Fig. 11). Its Pareto front (Fig. 12) shows means over four ways to
-start; of the other three only a few recorded numbers are known.
+Landau, Andrade, Barbosa, arXiv 2402.06085: 200 partitions, 501 measurements. CBS (Fig. 9, 10) and
+E[R] (Fig. 11) are of uniformly random rates at first; the Pareto front (Fig. 12) is of means over
+four ways to start.
 """
 
 import json
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Final
 
+from binwright.core.packing.catalogue import PAPER
 from binwright.lab.packing.experiments import Score
 
 RECORDED: Final[Mapping[str, Mapping[str, Mapping[str, float]]]] = json.loads(
     (files("binwright.lab.packing") / "paper.json").read_bytes()
 )
-"""cbs, expected_rscore and moves -> algorithm -> delta -> mean."""
+"""Field -> algorithm -> delta -> mean.
+
+The fields are cbs, expected_rscore and moves; cbs and expected_rscore `OF_FOUR_STARTS`, too.
+"""
+OF_FOUR_STARTS = "_of_four_starts"
 DELTAS = (0, 5, 10, 15, 20, 25)
 PARTITIONS = 200
 ROWS = 501
 STARTS = (None, 0, 50, 100)
 """Every rate at first, per cent; None: uniformly random."""
 STICKY = ("sticky:0.4", "sticky:0.8", "sticky", "sticky:10")
+CLASSICAL = tuple(name for name in PAPER if not name.startswith("m"))
+HEADLINE_DELTAS = (25, 5)
+"""At which the paper states what MWF saves."""
 
-_TITLES = {
-    "cbs": "CBS, per cent (Figures 9 and 10): computed / recorded",
-    "expected_rscore": "E[R] (Figure 11): computed / recorded",
-    "moves": "Partitions moved at a decision: computed / recorded",
-}
-_FIGURES = {"cbs": "cbs.png", "expected_rscore": "rscore.png"}
-_FRONTS = """## Pareto fronts (Figure 12): CBS in per cent, E[R]
-
-Means over four ways to start, as in the paper's figure: rates uniformly random, or all 0, 50 or
-100 per cent. The crosses are what the paper recorded of the first of these.
-
-![Pareto fronts](front.png)
-"""
+Points = Mapping[str, tuple[float, float]]
+"""Algorithm -> CBS and E[R], at one delta."""
 
 
-def report(
-    scores: Mapping[tuple[int, str], Score],
-    fronts: Mapping[tuple[int, str], Score],
-    seeds: int,
-    rows: int,
-) -> str:
-    """Return the tables and plots of Figures 9 to 12, in Markdown.
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """How much less MWF moves than the classical algorithm that moves least, and for what."""
+
+    rival: str
+    rscore_change: float  # of E[R], as a share; below 0 is less
+    cbs: float  # MWF's
+
+
+def saving(points: Points) -> Saving | None:
+    """Return the paper's headline of one delta; None: a packing is missing, or nothing moves."""
+    if "mwf" not in points or not set(CLASSICAL) <= points.keys():
+        return None
+    rival = min(CLASSICAL, key=lambda name: points[name][1])
+    cbs, moved = points["mwf"]
+    return Saving(rival, moved / points[rival][1] - 1, cbs) if points[rival][1] else None
+
+
+def computed_points(scores: Mapping[tuple[int, str], Score], delta: int) -> Points:
+    """Return what was computed at a delta."""
+    found = ((name, score) for (at, name), score in scores.items() if at == delta)
+    return {name: (score.cbs, score.expected_rscore) for name, score in found}
+
+
+def recorded_points(delta: int, suffix: str = "") -> Points:
+    """Return what the paper recorded at a delta; none for a delta that is not its.
 
     Args:
-        scores: Of streams with uniformly random rates at first.
-        fronts: Means over all of `STARTS`.
-        seeds: Streams for each delta and start.
-        rows: Measurements of a stream.
+        delta: Per cent.
+        suffix: `OF_FOUR_STARTS` for the means over these.
     """
-    parts = [
-        "# The paper's figures, reproduced\n",
-        f"{PARTITIONS} partitions, {rows} measurements, means over {seeds} streams a delta.\n",
-    ]
-    for field, title in _TITLES.items():
-        parts += [f"## {title}\n", _table(scores, partial(_beside, field))]
-        if field in _FIGURES:
-            parts.append(f"![{title}]({_FIGURES[field]})\n")
-    return "\n".join([*parts, _FRONTS, _table(fronts, _both)])
+    cbs, moved = RECORDED[f"cbs{suffix}"], RECORDED[f"expected_rscore{suffix}"]
+    key = str(delta)
+    return {name: (cbs[name][key], moved[name][key]) for name in cbs if key in cbs[name]}
 
 
-def _table(scores: Mapping[tuple[int, str], Score], cell: Callable[[Score, int, str], str]) -> str:
-    deltas = sorted({delta for delta, _ in scores})
-    head = "| | " + " | ".join(f"delta {delta}" for delta in deltas) + " |"
-    lines = [head, "|---" * (len(deltas) + 1) + "|"]
-    for name in dict.fromkeys(name for _, name in scores):
-        cells = [cell(scores[delta, name], delta, name) for delta in deltas]
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+def headlines(scores: Mapping[tuple[int, str], Score]) -> Sequence[str]:
+    """Return the paper's two headline ratios, ours beside the recorded, a sentence each."""
+    found = []
+    for delta in HEADLINE_DELTAS:
+        ours, theirs = saving(computed_points(scores, delta)), saving(recorded_points(delta))
+        if ours is not None and theirs is not None:
+            found.append(
+                f"delta {delta}: MWF's E[R] is {_percent(ours.rscore_change)} beside {ours.rival}, "
+                f"the classical algorithm that moves least, at a CBS of {100 * ours.cbs:.2f} % "
+                f"(recorded: {_percent(theirs.rscore_change)} beside {theirs.rival}, "
+                f"{100 * theirs.cbs:.2f} %)"
+            )
+    return found
 
 
-def _beside(field: str, score: Score, delta: int, name: str) -> str:
-    scale = 100 if field == "cbs" else 1
-    recorded = RECORDED[field].get(name, {}).get(str(delta))
-    beside = "" if recorded is None else f" / {scale * recorded:.2f}"
-    return f"{scale * getattr(score, field):.2f}{beside}"
-
-
-def _both(score: Score, delta: int, name: str) -> str:
-    del delta, name
-    return f"{100 * score.cbs:.2f}, {score.expected_rscore:.2f}"
+def _percent(share: float) -> str:
+    return f"{100 * share:+.2f} %"

@@ -1,7 +1,6 @@
 """Run many experiments at once, on the cores of this machine or on Spark."""
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -11,10 +10,9 @@ from pyspark.sql.types import StringType
 
 from binwright.core.errors import LakeUnavailable
 from binwright.lab.packing.experiments import Experiment, Outcome, run_encoded, run_experiment
+from binwright.lab.processes import OnProgress, run_all
 from binwright.ops.lake_reader import check_reachable, reason
 from binwright.runtime.spark_url import redacted_url
-
-OnProgress = Callable[[int], None]
 
 
 def run_parallel(
@@ -34,32 +32,7 @@ def run_parallel(
     """
     if spark is not None:
         return _on_spark(experiments, on_progress, spark)
-    return (
-        list(_sequentially(experiments, on_progress))
-        if jobs == 1
-        else _in_processes(experiments, on_progress, jobs)
-    )
-
-
-def _sequentially(experiments: Sequence[Experiment], on_progress: OnProgress) -> Iterator[Outcome]:
-    for experiment in experiments:
-        yield run_experiment(experiment)
-        on_progress(1)
-
-
-def _in_processes(
-    experiments: Sequence[Experiment], on_progress: OnProgress, jobs: int
-) -> list[Outcome]:
-    with ProcessPoolExecutor(jobs) as pool:
-        futures = [pool.submit(run_experiment, experiment) for experiment in experiments]
-        try:
-            for future in as_completed(futures):
-                future.result()
-                on_progress(1)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-        return [future.result() for future in futures]
+    return run_all(run_experiment, experiments, on_progress, jobs)
 
 
 def _on_spark(

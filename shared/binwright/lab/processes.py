@@ -1,0 +1,44 @@
+"""A function over many values, on the cores of this machine."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from typing import TypeVar
+
+V = TypeVar("V")
+R = TypeVar("R")
+
+OnProgress = Callable[[int], None]
+"""Called with the number of values that are done since the last call."""
+
+
+def run_all(
+    function: Callable[[V], R], values: Sequence[V], on_progress: OnProgress, jobs: int
+) -> list[R]:
+    """Return what the function returns for each value, in their order; raises what it raises.
+
+    Args:
+        function: And the values: what can be pickled, unless `jobs` is 1.
+        values: Each independent of the others.
+        on_progress: For a progress bar.
+        jobs: Processes; 1: only this one.
+    """
+    if jobs == 1:
+        return list(_sequentially(function, values, on_progress))
+    with ProcessPoolExecutor(jobs) as pool:
+        futures = [pool.submit(function, value) for value in values]
+        try:
+            for future in as_completed(futures):
+                future.result()
+                on_progress(1)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        return [future.result() for future in futures]
+
+
+def _sequentially(
+    function: Callable[[V], R], values: Sequence[V], on_progress: OnProgress
+) -> Iterator[R]:
+    for value in values:
+        yield function(value)
+        on_progress(1)
