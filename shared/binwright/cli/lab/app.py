@@ -14,6 +14,7 @@ class Experiments(LazyGroup):
     COMMANDS: ClassVar[Mapping[str, str]] = {
         "packing": "binwright.cli.lab.packing:packing",
         "paper": "binwright.cli.lab.paper:paper",
+        "report": "binwright.cli.lab.report:report",
         "latency": "binwright.cli.lab.latency:latency",
     }
 

@@ -28,7 +28,7 @@ from binwright.lab.latency.comparison import Likeness, likeness, published_text,
 from binwright.lab.latency.experiments import LatencyExperiment, LatencyOutcome, run_latency
 from binwright.lab.latency.headlines import Headline, headlines
 from binwright.lab.latency.queues import LatencyModel
-from binwright.lab.packing.experiments import Experiment
+from binwright.lab.packing.experiments import Experiment, StreamSource
 from binwright.lab.processes import run_all
 from binwright.ops.console import to_stderr
 
@@ -87,12 +87,9 @@ def latency(  # noqa: PLR0913 - one parameter for each option
         source = recorded_source(stream, progress, spark)
     else:
         source = generated_source(partitions, rows, delta, seed)
-    experiments = [
-        LatencyExperiment(packing=Experiment(name, source), model=model, keep_samples=name in shown)
-        for name in names
-    ]
+    experiments = latency_experiments(names, source, model, shown)
     with to_stderr() if json_ else nullcontext():
-        outcomes = _run(experiments, progress, jobs)
+        outcomes = run_latencies(experiments, progress, jobs)
     recorded = likeness(source, model) is Likeness.SAME
     claims = headlines(outcomes, model)
     found = {
@@ -119,9 +116,20 @@ def latency(  # noqa: PLR0913 - one parameter for each option
         _print(outcomes, claims, recorded=recorded)
 
 
-def _run(
+def latency_experiments(
+    names: Sequence[str], source: StreamSource, model: LatencyModel, shown: Sequence[str]
+) -> list[LatencyExperiment]:
+    """Return an experiment for each packing; those that are `shown` keep their samples."""
+    return [
+        LatencyExperiment(packing=Experiment(name, source), model=model, keep_samples=name in shown)
+        for name in names
+    ]
+
+
+def run_latencies(
     experiments: Sequence[LatencyExperiment], console: Console, jobs: int
 ) -> list[LatencyOutcome]:
+    """Run all experiments with a progress bar; return their outcomes in the same order."""
     with progress_bar(console) as bar:
         task = bar.add_task("packings", total=len(experiments))
         return run_all(run_latency, experiments, partial(bar.advance, task), jobs)

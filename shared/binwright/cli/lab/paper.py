@@ -22,7 +22,7 @@ from binwright.cli.lab.packing_runs import (
 from binwright.cli.options import Json
 from binwright.core.packing.catalogue import PAPER
 from binwright.lab.packing import paper as recorded
-from binwright.lab.packing.experiments import Experiment, compare
+from binwright.lab.packing.experiments import Experiment, Outcome, compare
 from binwright.ops.console import to_stderr
 
 
@@ -37,17 +37,8 @@ def paper(  # noqa: PLR0913 - one parameter for each option
 ) -> None:
     """Reproduce the paper's Figures 9 to 12, beside its recorded values, with sticky added."""
     console = Console(stderr=True, log_path=False, soft_wrap=True)
-    experiments = [
-        Experiment(name, source)
-        for start in recorded.STARTS
-        for source in generated_sources(recorded.DELTAS, seeds, recorded.PARTITIONS, rows, start)
-        for name in (*PAPER, *recorded.STICKY)
-    ]
     with to_stderr() if json_ else nullcontext():
-        outcomes = run_packings(experiments, console, jobs, spark)
-    pairs = zip(experiments, outcomes, strict=True)
-    scores = compare([outcome for experiment, outcome in pairs if experiment.source.start is None])
-    starts = compare(outcomes)
+        scores, starts, outcomes = run_paper(seeds, rows, console, jobs, spark)
     write_scores(output, scores, outcomes)
     _write_report(output, scores, starts, seeds, rows)
     console.print(f"written to {output / 'report.md'}")
@@ -57,6 +48,27 @@ def paper(  # noqa: PLR0913 - one parameter for each option
         sys.stdout.write(json.dumps({**found, "headlines": headlines}, indent=2) + "\n")
     else:
         Console(soft_wrap=True, highlight=False).print("\n".join(headlines))
+
+
+def run_paper(
+    seeds: int, rows: int, console: Console, jobs: int, spark: str | None
+) -> tuple[Scores, Scores, list[Outcome]]:
+    """Run the paper's packings and `sticky` over streams of the paper's size.
+
+    Returns:
+        Scores of the streams with uniformly random rates at first; means over all ways to start;
+        and every outcome.
+    """
+    experiments = [
+        Experiment(name, source)
+        for start in recorded.STARTS
+        for source in generated_sources(recorded.DELTAS, seeds, recorded.PARTITIONS, rows, start)
+        for name in (*PAPER, *recorded.STICKY)
+    ]
+    outcomes = run_packings(experiments, console, jobs, spark)
+    pairs = zip(experiments, outcomes, strict=True)
+    uniform = [outcome for experiment, outcome in pairs if experiment.source.start is None]
+    return compare(uniform), compare(outcomes), outcomes
 
 
 def _write_report(output: Path, scores: Scores, starts: Scores, seeds: int, rows: int) -> None:

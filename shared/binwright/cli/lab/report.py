@@ -1,0 +1,108 @@
+"""`binwright lab report`: every experiment that needs no live system, on one page."""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from binwright.cli.lab.inputs import KAFKA, generated_source, packing_names, recorded_source
+from binwright.cli.lab.latency import FIGURE_5, latency_experiments, run_latencies
+from binwright.cli.lab.paper import run_paper
+from binwright.core.packing.catalogue import PAPER
+from binwright.lab.latency import paper as latency_paper
+from binwright.lab.packing import paper as packing_paper
+
+if TYPE_CHECKING:
+    from binwright.lab.report.section import Section
+
+CORES = os.cpu_count() or 1
+TITLE = "The papers' experiments, computed by binwright"
+PAGE = "index.html"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What the experiments of a report have in common."""
+
+    console: Console  # for progress
+    stream: str | None  # of the latency experiment
+    rows: int
+    seeds: int
+    jobs: int
+
+    def packings(self) -> "Section":
+        """Return Figures 9 to 12 of the paper on packing."""
+        scores, starts, _ = run_paper(self.seeds, self.rows, self.console, self.jobs, None)
+        from binwright.lab.packing.section import paper_section  # noqa: PLC0415 - see `report`
+
+        return paper_section(scores, starts, self.seeds, self.rows)
+
+    def latency(self) -> "Section":
+        """Return Figures 5 to 8 of the same paper."""
+        if self.stream is not None:
+            source = recorded_source(self.stream, self.console, None)
+        else:
+            source = generated_source(
+                latency_paper.PARTITIONS, latency_paper.ROWS, latency_paper.DELTA, 0
+            )
+        shown, model = packing_names(FIGURE_5), latency_paper.MODEL
+        names = (*KAFKA, *PAPER, "sticky")
+        experiments = latency_experiments(names, source, model, shown)
+        outcomes = run_latencies(experiments, self.console, self.jobs)
+        from binwright.lab.latency.section import latency_section  # noqa: PLC0415 - see `report`
+
+        return latency_section(outcomes, source, model, shown)
+
+
+EXPERIMENTS: tuple[tuple[str, Callable[[Report], "Section"]], ...] = (
+    ("latency", Report.latency),
+    ("packings", Report.packings),
+)
+"""The directory of each one's files, and what runs it; in the order of the page."""
+
+
+def report(
+    output: Annotated[Path, typer.Option(help="Where the page and all files go.")] = Path(
+        "lab-report"
+    ),
+    *,
+    stream: Annotated[
+        str | None,
+        typer.Option(help="Of the latency experiment: a file, or delta://PATH. Else generated."),
+    ] = None,
+    rows: Annotated[
+        int, typer.Option(min=2, help="Measurements of the streams of Figures 9 to 12.")
+    ] = packing_paper.ROWS,
+    seeds: Annotated[int, typer.Option(min=1, help="Streams for each of their deltas.")] = 1,
+    jobs: Annotated[
+        int,
+        typer.Option(min=1, help="Processes on this machine.", show_default="one for each core"),
+    ] = CORES,
+) -> None:
+    """Run every experiment of the papers that needs no live system; write one page of all."""
+    console = Console(stderr=True, log_path=False, soft_wrap=True)
+    wanted = Report(console=console, stream=stream, rows=rows, seeds=seeds, jobs=jobs)
+    output.mkdir(parents=True, exist_ok=True)  # before minutes of work, so that it fails at once
+    sections = []
+    for name, run in EXPERIMENTS:
+        begun = time.monotonic()
+        sections.append(run(wanted))
+        console.print(f"{name}: {time.monotonic() - begun:.0f} s")
+    # matplotlib takes a second of CPU: not before the experiments have run.
+    from binwright.lab.report.files import write_section  # noqa: PLC0415
+    from binwright.lab.report.html import as_html  # noqa: PLC0415
+
+    for (name, _), section in zip(EXPERIMENTS, sections, strict=True):
+        write_section(section, output / name)
+    summary = (
+        f"Made by binwright {version('binwright')}. Each section names the publication, what it "
+        "led one to expect, and what was seen here, with the differences in numbers."
+    )
+    (output / PAGE).write_text(as_html(TITLE, summary, sections), encoding="utf-8")
+    console.print(f"written to {output / PAGE}")
