@@ -97,7 +97,15 @@ def test_scores_are_written_as_json_csv_and_plots(tmp_path: Path) -> None:
     assert len(json.loads((out / "decisions.json").read_text())) == len(result)
     for name in ("cbs", "rscore", "front"):
         assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-        assert (out / f"{name}.svg").exists()
+        assert "recorded" not in (out / f"{name}.svg").read_text()  # that is of 200 partitions
+
+
+def test_recorded_values_stand_beside_streams_of_the_papers_size(tmp_path: Path) -> None:
+    size = ("--partitions", "200", "--rows", "1", "--deltas", "5", "--jobs", "1")
+    run("packing", *size, "--algorithms", "mwf,bfd", "--output", str(tmp_path))
+
+    for name in ("cbs", "rscore", "front"):
+        assert "recorded" in (tmp_path / f"{name}.svg").read_text()
 
 
 def test_the_dominance_table_names_a_dominating_packing() -> None:

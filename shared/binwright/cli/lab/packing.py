@@ -25,7 +25,8 @@ from binwright.cli.lab.packing_runs import (
 )
 from binwright.cli.options import Json
 from binwright.core.packing.catalogue import PAPER
-from binwright.lab.packing.experiments import Experiment, Outcome, compare
+from binwright.lab.packing.experiments import Experiment, Outcome, StreamSource, compare
+from binwright.lab.packing.paper import PARTITIONS
 from binwright.ops.console import to_stderr
 
 FOUR = ("mwf", "mbf", "mwfp", "mbfp")
@@ -77,7 +78,7 @@ def packing(  # noqa: PLR0913 - one parameter for each option
         outcomes = run_packings(experiments, progress, jobs, spark)
     scores = compare(outcomes)
     if output is not None:
-        _write_output(output, scores, outcomes)
+        _write_output(output, scores, outcomes, sources)
         progress.print(f"written to {output}")
     if json_:
         sys.stdout.write(json.dumps(score_rows(scores), indent=2) + "\n")
@@ -87,13 +88,20 @@ def packing(  # noqa: PLR0913 - one parameter for each option
         console.print(_dominance(scores))
 
 
-def _write_output(directory: Path, scores: Scores, outcomes: Sequence[Outcome]) -> None:
+def _write_output(
+    directory: Path,
+    scores: Scores,
+    outcomes: Sequence[Outcome],
+    sources: Sequence[StreamSource],
+) -> None:
     # matplotlib takes a second of CPU: only for those who want files.
     from binwright.lab.packing.figures import score_charts  # noqa: PLC0415
     from binwright.lab.report.files import write_figure  # noqa: PLC0415
 
     write_scores(directory, scores, outcomes)
-    for chart in score_charts(scores):
+    # The paper's values are of its number of partitions: beside others they mean nothing.
+    papers = all(source.partitions == PARTITIONS for source in sources)
+    for chart in score_charts(scores, recorded=papers):
         write_figure(chart.figure, directory, chart.name)
 
 

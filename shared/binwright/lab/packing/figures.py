@@ -25,26 +25,36 @@ AXES: Mapping[str, tuple[str, int]] = {
 """Label and scale of a score."""
 
 
-def score_charts(scores: Scores) -> list[Chart]:
-    """Return CBS, E[R] and Pareto fronts of any packings at any deltas."""
+def score_charts(scores: Scores, *, recorded: bool) -> list[Chart]:
+    """Return CBS, E[R] and Pareto fronts of any packings at any deltas.
+
+    Args:
+        scores: Of each packing at each delta.
+        recorded: Show what the paper recorded beside them, which is of its number of partitions.
+    """
     deltas = sorted({delta for delta, _ in scores})
-    recorded = "dashed: recorded by the paper, 200 partitions"
+    beside = "; dashed: recorded by the paper" if recorded else ""
+    made = {
+        "cbs": ("CBS", per_delta(scores, "cbs", recorded=recorded)),
+        "rscore": ("E[R]", per_delta(scores, "expected_rscore", recorded=recorded)),
+        "front": ("CBS and E[R]", fronts(scores, deltas, "" if recorded else None)),
+    }
     return [
-        Chart(name="cbs", caption=f"CBS; {recorded}.", figure=per_delta(scores, "cbs")),
-        Chart(
-            name="rscore", caption=f"E[R]; {recorded}.", figure=per_delta(scores, "expected_rscore")
-        ),
-        Chart(name="front", caption="CBS and E[R].", figure=fronts(scores, deltas)),
+        Chart(name=name, caption=f"{label}{beside}.", figure=figure)
+        for name, (label, figure) in made.items()
     ]
 
 
-def per_delta(scores: Scores, field: str, names: Sequence[str] | None = None) -> Figure:
+def per_delta(
+    scores: Scores, field: str, names: Sequence[str] | None = None, *, recorded: bool = True
+) -> Figure:
     """Return a plot of one score over delta, a line for each packing; dashed: the paper's.
 
     Args:
         scores: Of each packing at each delta.
         field: A key of `AXES`.
         names: Only these packings; None: all.
+        recorded: Show the paper's.
     """
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.add_subplot()
@@ -55,19 +65,19 @@ def per_delta(scores: Scores, field: str, names: Sequence[str] | None = None) ->
         shown = sorted(delta for delta, at in scores if at == name)
         values = [scale * float(getattr(scores[delta, name], field)) for delta in shown]
         axes.plot(shown, values, "o-", color=colour, label=name, markersize=4)
-        recorded = RECORDED[field].get(name, {})
-        known = [delta for delta in shown if str(delta) in recorded]
-        theirs = [scale * recorded[str(delta)] for delta in known]
+        found = RECORDED[field].get(name, {}) if recorded else {}
+        known = [delta for delta in shown if str(delta) in found]
+        theirs = [scale * found[str(delta)] for delta in known]
         axes.plot(known, theirs, "x--", color=colour, alpha=0.6, markersize=5)
     axes.set_xlabel("delta, % of capacity")
     axes.set_ylabel(label)
     axes.grid(alpha=0.3)
-    handles = [*axes.get_legend_handles_labels()[0], *_styles()]
+    handles = [*axes.get_legend_handles_labels()[0], *_styles(recorded=recorded)]
     figure.legend(handles=handles, loc="outside right upper", fontsize=8)
     return figure
 
 
-def fronts(scores: Scores, deltas: Sequence[int], suffix: str = "") -> Figure:
+def fronts(scores: Scores, deltas: Sequence[int], suffix: str | None) -> Figure:
     """Return CBS against E[R], a panel for each delta, with lines of the undominated ones.
 
     Solid and dashed lines are of the paper's twelve, computed and recorded; dotted ones of all.
@@ -75,7 +85,7 @@ def fronts(scores: Scores, deltas: Sequence[int], suffix: str = "") -> Figure:
     Args:
         scores: Of each packing at each delta.
         deltas: The panels.
-        suffix: Which recorded values stand beside them. See `paper.recorded_points`.
+        suffix: Which recorded values stand beside them, see `paper.recorded_points`; None: none.
     """
     columns = min(len(deltas), COLUMNS)
     rows = -(-len(deltas) // columns)
@@ -83,7 +93,8 @@ def fronts(scores: Scores, deltas: Sequence[int], suffix: str = "") -> Figure:
     colours = _colours(scores)
     for index, delta in enumerate(deltas):
         axes = figure.add_subplot(rows, columns, index + 1)
-        _front(axes, computed_points(scores, delta), recorded_points(delta, suffix), colours)
+        theirs = {} if suffix is None else recorded_points(delta, suffix)
+        _front(axes, computed_points(scores, delta), theirs, colours)
         axes.set_title(f"delta {delta} %", fontsize=9)
     figure.supxlabel("CBS, %")
     figure.supylabel("E[R], capacities of a consumer")
@@ -92,7 +103,8 @@ def fronts(scores: Scores, deltas: Sequence[int], suffix: str = "") -> Figure:
         for name, colour in colours.items()
     ]
     every = Line2D([], [], linestyle=":", color="0.5", label="of all")
-    figure.legend(handles=[*shown, *_styles(), every], loc="outside right upper", fontsize=8)
+    handles = [*shown, *_styles(recorded=suffix is not None), every]
+    figure.legend(handles=handles, loc="outside right upper", fontsize=8)
     return figure
 
 
@@ -117,10 +129,10 @@ def _scaled(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[fl
     return [100 * cbs for cbs, _ in points], [moved for _, moved in points]
 
 
-def _styles() -> list[Line2D]:
+def _styles(*, recorded: bool = True) -> list[Line2D]:
     ours = Line2D([], [], marker="o", linestyle="-", color="0.5", label="computed")
     theirs = Line2D([], [], marker="x", linestyle="--", color="0.5", label="recorded")
-    return [ours, theirs]
+    return [ours, theirs] if recorded else [ours]
 
 
 def _colours(scores: Scores) -> dict[str, RGBA]:
