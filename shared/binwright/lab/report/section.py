@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure  # a second of CPU: only where charts are made
 
 Cell = str | int | float | None
 """A number is shown as it is: round it first. None: nothing to show."""
@@ -32,7 +34,7 @@ class Chart:
 
     name: str  # of its files, without a suffix
     caption: str
-    figure: Figure
+    figure: "Figure"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
