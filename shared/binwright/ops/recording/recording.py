@@ -58,10 +58,18 @@ def parse(lines: Iterable[bytes] | IO[bytes]) -> Recording:
     Raises:
         StreamError: It is no recording; names the line (counted from 1) and its fault.
     """
+    capacity, measurements = parse_lazily(lines)
+    return Recording(capacity, tuple(measurements))
+
+
+def parse_lazily(lines: Iterable[bytes]) -> tuple[BytesPerSecond, Iterator[Measurement]]:
+    """Return a recording's capacity and its measurements, which are read one by one.
+
+    For recordings that do not fit into memory. Raises like `parse`, partly from the iterator.
+    """
     numbered = enumerate(lines, 1)
     _, first = next(numbered, (1, b""))
-    capacity = _capacity(first)
-    return Recording(capacity, tuple(_measurements(numbered)))
+    return _capacity(first), _measurements(numbered)
 
 
 def _capacity(line: bytes) -> BytesPerSecond:
