@@ -1,0 +1,127 @@
+"""How a consumer reads its partitions: it shares its capacity as equally as they can use it."""
+
+from collections.abc import Callable, Iterable
+
+from binwright.lab.simulation.flow.arrivals import Arrivals
+from binwright.lab.simulation.flow.backlog import EMPTY, Backlog
+from binwright.lab.simulation.flow.lag import LagSeries
+from binwright.lab.simulation.flow.latency import LatencyPieces
+
+
+def fair_share(capacity: float, rates: Iterable[float], waiting: int) -> float:
+    """Return the speed that no partition exceeds: max-min fair shares of the capacity.
+
+    A partition with a backlog can use any speed; another one no more than what is written to it.
+    So the share f satisfies: waiting x f + sum of min(rate, f) = capacity, bytes/s.
+
+    Args:
+        capacity: Bytes/s.
+        rates: Of the partitions without a backlog, bytes/s.
+        waiting: How many partitions have a backlog.
+
+    Returns:
+        Bytes/s; the whole capacity that is left if all rates fit and nothing waits.
+    """
+    left, count = capacity, waiting
+    ordered = sorted(rates)
+    count += len(ordered)
+    for rate in ordered:
+        if rate * count > left:
+            return left / count
+        left -= rate
+        count -= 1
+    return left / count if count else max(ordered, default=0.0)
+
+
+class Reader:
+    """A consumer's reading: what it reads, how fast, and what waits for it.
+
+    Time is advanced by `advance` alone. While its partitions fit and nothing waits, all bytes are
+    read as they are written; else the time is cut where a row ends or a backlog is used up.
+
+    Attributes:
+        capacity: What it sustains, bytes/s.
+        read: Bytes read until `at`.
+        at: Seconds.
+        backlogs: Partition index -> what waits in it; only those where anything does.
+    """
+
+    __slots__ = ("_lag", "_latency", "_load", "at", "backlogs", "capacity", "indices", "read")
+
+    def __init__(
+        self, capacity: float, now: float, load: Arrivals, latency: LatencyPieces, lag: LagSeries
+    ) -> None:
+        self.capacity, self.at, self.read = capacity, now, 0.0
+        self.indices: list[int] = []
+        self.backlogs: dict[int, Backlog] = {}
+        self._load, self._latency, self._lag = load, latency, lag
+
+    def begin(self, index: int, backlog: Backlog) -> None:
+        """Read this partition from now (`at`) on, with what waits in it."""
+        self.indices.append(index)
+        if backlog.size > EMPTY:
+            self.backlogs[index] = backlog
+
+    def stop(self, index: int) -> Backlog:
+        """Read it no more from now (`at`) on; return what waits in it."""
+        self.indices.remove(index)
+        return self.backlogs.pop(index, None) or Backlog()
+
+    def advance(self, to: float) -> None:
+        """Read until `to`, seconds; an earlier time changes nothing."""
+        load, at = self._load, self.at
+        row = load.row_at(at)
+        while at < to:
+            rates = load.rows[row]
+            last = row + 2 >= len(load.edges)
+            end = to if last else min(to, load.edges[row + 1])
+            total = sum([rates[index] for index in self.indices])
+            if self.backlogs or total > self.capacity:
+                at = self._share(rates, at, end)
+            else:
+                self.read += total * (end - at)
+                at = end
+            if not last and at >= load.edges[row + 1]:
+                row += 1
+        self.at = max(at, self.at)
+
+    def _share(self, rates: list[float], at: float, end: float) -> float:
+        """Read at fair shares until `end` or until a backlog is used up; return when that is."""
+        backlogs = self.backlogs
+        free = [rates[index] for index in self.indices if index not in backlogs]
+        share = fair_share(self.capacity, free, len(backlogs))
+        until = end
+        for index, backlog in backlogs.items():
+            if share > rates[index]:
+                until = min(until, at + backlog.size / (share - rates[index]))
+        before = self.lag
+        for index in self.indices:
+            rate = rates[index]
+            if index not in backlogs and rate <= share:
+                self.read += rate * (until - at)
+                continue
+            backlog = backlogs.setdefault(index, Backlog())
+            backlog.write(at, until, rate)
+            amount = min(share * (until - at), backlog.size)
+            backlog.read(at, share, amount, self._latency)
+            self.read += amount
+        for index in [index for index, backlog in backlogs.items() if backlog.size <= EMPTY]:
+            del backlogs[index]
+        self._lag.add(at, until, before, self.lag)
+        return until if until > at else self._skip_shortest(rates, share, at)
+
+    def _skip_shortest(self, rates: list[float], share: float, at: float) -> float:
+        """Drop the backlog that takes less time than the clock can tell apart."""
+        shortest: Callable[[int], float] = lambda index: (  # noqa: E731
+            self.backlogs[index].size / (share - rates[index])
+            if share > rates[index]
+            else float("inf")
+        )
+        if self.backlogs:
+            del self.backlogs[min(self.backlogs, key=shortest)]
+        return at
+
+    @property
+    def lag(self) -> float:
+        """Return what waits at `at`, bytes."""
+        return sum([backlog.size for backlog in self.backlogs.values()])
