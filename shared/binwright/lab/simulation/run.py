@@ -1,0 +1,123 @@
+"""Runs policies over a load, each in a process of its own."""
+
+import gc
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+
+from binwright.lab.simulation.clock import Clock
+from binwright.lab.simulation.costs import Costs, Steps
+from binwright.lab.simulation.flow.data_path import DataPath
+from binwright.lab.simulation.machine.controller import SimulatedController
+from binwright.lab.simulation.outcome import Outcome
+from binwright.lab.simulation.policies.by_name import POLICIES, policy
+from binwright.lab.simulation.policies.group import PolicyGroup
+from binwright.lab.simulation.policies.optimum import optimum
+from binwright.lab.simulation.scenario import Scenario
+from binwright.packings.by_name import packing as packing_by_name
+
+PRODUCT, OPTIMUM = "binwright", "optimum"
+NAMES: tuple[str, ...] = (PRODUCT, *POLICIES, OPTIMUM)
+"""What can be simulated: the product's controller, other policies, and the offline optimum."""
+
+OnProgress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One policy in one scenario.
+
+    Attributes:
+        label: Of the outcome.
+        policy: One of `NAMES`.
+        scenario: The load and its circumstances.
+        packing: Of the product's controller, by name.
+        sla_s: What a policy that knows its aim is held to, seconds.
+    """
+
+    label: str
+    policy: str
+    scenario: Scenario
+    packing: str = "sticky"
+    sla_s: float = 5.0
+
+
+def run(job: Run, *, every_second: bool = False) -> Outcome:
+    """Simulate one policy over the whole load.
+
+    Args:
+        job: What is simulated.
+        every_second: Let the product's controller tick each second, also when nothing can change.
+
+    Raises:
+        PackingError: There is no such packing or policy.
+    """
+    if job.policy == OPTIMUM:
+        return _optimum(job)
+    scenario = job.scenario
+    clock, costs = Clock(scenario.begin), Costs()
+    data = DataPath(scenario.load, scenario.begin)
+    if job.policy == PRODUCT:
+        packing = packing_by_name(job.packing)
+        group: SimulatedController | PolicyGroup = SimulatedController(
+            scenario, packing, clock, data, costs, every_second=every_second
+        )
+    else:
+        group = PolicyGroup(scenario, policy(job.policy, scenario, job.sla_s), clock, data, costs)
+    clock.run_until(0.0)
+    data.begin_counting(0.0)
+    end = scenario.load.ends_at
+    clock.run_until(end)
+    return Outcome(
+        policy=job.label,
+        running=costs.running(0.0, end),
+        ready=costs.were_ready(0.0, end),
+        lag=data.lag.bytes,
+        latencies=data.finish(end),
+        moves=data.moves,
+        changes=tuple(change for change in group.changes if change.at >= 0),
+    )
+
+
+def _optimum(job: Run) -> Outcome:
+    load = job.scenario.load
+    first = load.row_at(0.0)
+    found = optimum(load.rows[first:], job.scenario.largest_capacity)
+    steps = Steps(tuple(load.edges[first:-1]), found.consumers, load.ends_at)
+    rows = len(found.consumers)
+    note = f"exact in {rows - found.unproved} of {rows} rows, else a lower bound"
+    return Outcome(policy=job.label, running=steps, ready=steps, note=note)
+
+
+def run_all(jobs: Sequence[Run], on_done: OnProgress, processes: int) -> list[Outcome]:
+    """Run all jobs; return their outcomes in the same order.
+
+    Args:
+        jobs: Each runs independently.
+        on_done: Called with the label of each job that ended.
+        processes: On this machine; 1: only this one.
+
+    Raises:
+        UserError: A job names an unknown packing or policy.
+    """
+    if processes == 1 or len(jobs) == 1:
+        outcomes = []
+        for job in jobs:
+            outcomes.append(run(job))
+            on_done(job.label)
+        return outcomes
+    with ProcessPoolExecutor(min(processes, len(jobs)), initializer=_begin_process) as pool:
+        futures = {pool.submit(run, job): job for job in jobs}
+        try:
+            for future in as_completed(futures):
+                future.result()
+                on_done(futures[future].label)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        return [future.result() for future in futures]
+
+
+def _begin_process() -> None:
+    """Look for garbage less often: the states of a controller hold no cycles."""
+    gc.set_threshold(100_000, 50, 50)

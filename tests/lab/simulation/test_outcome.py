@@ -1,0 +1,80 @@
+"""What a simulation's figures consist of."""
+
+from matplotlib.figure import Figure
+from tests.lab.simulation.builders import outcome, scenario
+
+from binwright.core.model import Slot
+from binwright.lab.simulation.costs import Costs, Steps
+from binwright.lab.simulation.outcome import equal_seconds
+from binwright.lab.simulation.section import section
+from binwright.lab.simulation.tables import changes, series
+
+FOUND = scenario([[60.0, 0.0], [75.0, 75.0], [75.0, 75.0], [10.0, 10.0], [10.0, 10.0]])
+OUTCOMES = [outcome(FOUND, policy) for policy in ("binwright", "mwf", "peak", "optimum")]
+
+
+def test_a_consumer_costs_from_the_request_to_its_end() -> None:
+    costs = Costs()
+    costs.started(Slot(0), -5.0)
+    costs.ready(Slot(0), -1.0)
+    costs.started(Slot(1), 10.0)
+    costs.ready(Slot(1), 15.0)
+    costs.ended(Slot(0), 20.0)
+    costs.ended(Slot(1), 40.0)
+
+    assert costs.running(0.0, 30.0) == Steps((0.0, 10.0, 20.0), (1, 2, 1), 30.0)
+    assert costs.were_ready(0.0, 30.0) == Steps((0.0, 15.0, 20.0), (1, 2, 1), 30.0)
+    assert costs.running(0.0, 30.0).seconds == 10 + 20 + 10
+
+
+def test_steps_are_read_at_any_time() -> None:
+    steps = Steps((0.0, 10.0), (1, 2), 30.0)
+
+    assert steps.at([-1.0, 0.0, 9.9, 10.0, 99.0]) == [0, 1, 1, 2, 2]
+
+
+def test_equal_seconds_are_counted() -> None:
+    assert equal_seconds([1, 2, 2, 3], [1, 2, 3, 3]) == 0.75
+
+
+def test_a_section_compares_all_policies_with_the_first() -> None:
+    found = section(FOUND, OUTCOMES, 5.0, price=0.1)
+
+    table = found.tables[0]
+    assert [row[0] for row in table.rows] == ["binwright", "mwf", "peak", "optimum"]
+    assert table.columns[-1] == "cost"
+    assert "optimum: exact in 5 of 5 rows" in table.note
+    assert found.seen.startswith("Beside binwright: mwf: ")
+    assert [chart.name for chart in found.charts] == ["consumers", "lag", "latency", "trade-off"]
+    assert all(isinstance(chart.figure, Figure) for chart in found.charts)
+
+
+def test_without_a_price_there_is_no_cost() -> None:
+    table = section(FOUND, OUTCOMES[:1], 5.0).tables[0]
+
+    assert "cost" not in table.columns
+    assert [row[0] for row in table.rows] == ["binwright"]
+
+
+def test_the_optimum_alone_has_neither_lag_nor_latency() -> None:
+    assert [chart.name for chart in section(FOUND, OUTCOMES[-1:], 5.0).charts] == ["consumers"]
+
+
+def test_the_series_holds_load_consumers_and_lag_of_each_policy() -> None:
+    table = series(FOUND, OUTCOMES, 30.0)
+
+    assert table.columns[:4] == (
+        "time, s",
+        "load, B/s",
+        "binwright: consumers",
+        "binwright: lag, B",
+    )
+    assert [row[1] for row in table.rows] == [60.0, 150.0, 150.0, 20.0, 20.0, 20.0]
+    assert table.columns[-1] == "optimum: consumers"
+
+
+def test_every_plan_is_listed_with_its_reasons() -> None:
+    rows = changes(OUTCOMES).rows
+
+    assert [row[0] for row in rows].count("binwright") == len(OUTCOMES[0].changes)
+    assert "consumer 0 carries" in str(rows[0][4])
