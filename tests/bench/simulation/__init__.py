@@ -1,0 +1,1 @@
+"""A live run of the demo's stream beside its simulation."""

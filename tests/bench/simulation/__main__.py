@@ -1,0 +1,119 @@
+"""`python -m tests.bench.simulation`: a live run beside its simulation, second by second, as JSON.
+
+The demo's stream runs through the real thing (broker, Spark, monitor, controller, consumers as
+processes), then twice through the simulator with the same settings: as the monitor measured it, as
+from a recording, and as the stream of per cents that was played. Start-up and hand-over are those
+of the live run. Compared is how many consumers are ready at each second of the load.
+"""
+
+import argparse
+import asyncio
+import tempfile
+from dataclasses import replace
+from math import ceil
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from tests.bench import figures
+from tests.bench.simulation.live import LiveRun, run_live
+
+from binwright.cli.local.demo import DemoOptions
+from binwright.controller.group_context import config
+from binwright.core.model import BytesPerSecond
+from binwright.lab import streams
+from binwright.lab.simulation import sources
+from binwright.lab.simulation.outcome import Outcome, equal_seconds
+from binwright.lab.simulation.recorded import recorded
+from binwright.lab.simulation.run import PRODUCT, Run, run
+from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
+from binwright.lab.simulation.sources import Source
+from binwright.lab.streams import Stream
+from binwright.ops.console import to_stderr
+
+
+def simulated(live: LiveRun, source: Source, *, idle_before: bool) -> Outcome:
+    """Simulate a load under the live run's settings."""
+    settings = live.settings
+    found = replace(config(settings), topics=None)
+    timing = Timing(
+        start_up_s=median(live.start_ups()),
+        hand_over_s=median(live.pauses() or [0.1]),
+        interval_s=settings.monitor.interval_s,
+        window_s=settings.monitor.window_s,
+        measured_age_s=median(live.ages()),
+    )
+    load = source.load(warm_up_s(found, timing))
+    if idle_before:
+        load.rates[0] = 0.0
+    scenario = Scenario(
+        load=load, config=found, timing=timing, published=source.published(timing.window_s)
+    )
+    return run(Run(label=PRODUCT, policy=PRODUCT, scenario=scenario))
+
+
+def from_stream(live: LiveRun, stream: Stream) -> Outcome:
+    """Simulate the stream as it was played: from an idle group on, in bytes as they are stored."""
+    capacity = BytesPerSecond(live.settings.controller.capacity * live.framing())
+    rows = [stream[n % len(stream)] for n in range(ceil(live.seconds / live.load.row_s))]
+    source = sources.from_stream("demo", rows, capacity, live.load.row_s)
+    return simulated(live, source, idle_before=True)
+
+
+def from_recording(live: LiveRun) -> tuple[Outcome, float]:
+    """Simulate what the monitor published; return also when the load began, s."""
+    first_s = live.measured[0].at_ms / 1000
+    source = sources.RecordedSource("live", recorded(live.measured))
+    return simulated(live, source, idle_before=False), live.began - first_s
+
+
+def compared(live: LiveRun, found: Outcome, began_s: float) -> dict[str, Any]:
+    """Return in how many seconds the simulation has as many consumers as the live run."""
+    seen = live.ready(live.seconds)
+    made = found.ready.at([began_s + second for second in range(live.seconds + 1)])
+    plans = [c for c in found.changes if began_s <= c.at <= began_s + live.seconds]
+    return {
+        "equal": equal_seconds(seen, made),
+        "within_one": sum(abs(a - b) <= 1 for a, b in zip(seen, made, strict=True)) / len(seen),
+        "mean": sum(made) / len(made),
+        "plans": len(plans),
+        "ready": made,
+        "reasons": [(round(c.at - began_s, 2), c.consumers, c.reasons) for c in plans],
+    }
+
+
+def compare(live: LiveRun, stream: Stream) -> dict[str, Any]:
+    """Return the live run and both simulations of it."""
+    seen = live.ready(live.seconds)
+    return {
+        "seconds": live.seconds,
+        "live": {
+            "mean": sum(seen) / len(seen),
+            "plans": len(live.plans()),
+            "start_up_s": median(live.start_ups()),
+            "pause_s": median(live.pauses() or [0.0]),
+            "measured_age_s": median(live.ages()),
+            "framing": live.framing(),
+            "ready": seen,
+            "reasons": live.plans(),
+        },
+        "recording": compared(live, *from_recording(live)),
+        "stream": compared(live, from_stream(live, stream), 0.0),
+    }
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.simulation", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=3.0, help="the length of the load")
+    figures.add_option(parser)
+    wanted = parser.parse_args()
+    stream = streams.demo()
+    options = DemoOptions(minutes=wanted.minutes)
+    with tempfile.TemporaryDirectory(prefix="binwright-bench-") as name, to_stderr():
+        live = asyncio.run(run_live(stream, options, Path(name)))
+    figures.progress("simulation", compare(live, stream), wanted.figures)
+
+
+if __name__ == "__main__":
+    main()
