@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from binwright.core.controller.config import ControllerConfig
-from binwright.core.model import BytesPerSecond, TopicPartition
+from binwright.core.model import BytesPerSecond, PerSlot, TopicPartition
 from binwright.lab.simulation.flow.arrivals import arrivals
 from binwright.lab.simulation.outcome import Outcome
 from binwright.lab.simulation.run import Run, run
@@ -11,7 +11,7 @@ from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
 
 PARTITIONS = [TopicPartition(topic, n) for topic in ("clicks", "orders") for n in range(3)]
 CONFIG = ControllerConfig(
-    limit=BytesPerSecond(120.0), capacity=BytesPerSecond(100.0), look_again_s=20.0
+    limits=PerSlot(BytesPerSecond(120.0)), capacity=BytesPerSecond(100.0), look_again_s=20.0
 )
 TIMING = Timing(measured_age_s=0.0)
 

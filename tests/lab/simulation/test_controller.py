@@ -7,7 +7,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.lab.simulation.builders import CONFIG, TIMING, outcome, scenario
 
-from binwright.core.model import BytesPerSecond, Slot
+from binwright.core.model import BytesPerSecond, PerSlot, Slot
 from binwright.lab.simulation.outcome import Outcome
 from binwright.lab.simulation.scenario import Timing
 
@@ -55,7 +55,7 @@ def test_leaving_out_quiet_ticks_changes_no_decision(  # noqa: PLR0913, PLR0917 
         min_slots=slots[0],
         max_slots=slots[1],
         plan_timeout_s=plan_timeout_s,
-        limits={Slot(1): BytesPerSecond(60.0)},
+        limits=PerSlot(CONFIG.limits.default, {Slot(1): BytesPerSecond(60.0)}),
     )
     timing = Timing(
         start_up_s=start_up_s,

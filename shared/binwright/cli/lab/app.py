@@ -16,7 +16,6 @@ class Experiments(LazyGroup):
         "paper": "binwright.cli.lab.paper:paper",
         "report": "binwright.cli.lab.report:report",
         "latency": "binwright.cli.lab.latency:latency",
-        "paper": "binwright.cli.lab.packing:paper",
         "simulate": "binwright.cli.lab.simulate:simulate",
     }
 

@@ -57,7 +57,7 @@ class Scenario:
 
     def capacity(self, slot: Slot) -> float:
         """Return what the consumer of a slot really sustains, bytes/s."""
-        return self.config.limit_of(slot) if self.sustained is None else self.sustained
+        return self.config.limits.for_slot(slot) if self.sustained is None else self.sustained
 
     def measured(self, ticks: Floats) -> Floats:
         """Return the rates that are known at these times, bytes/s, times x partitions.
@@ -76,7 +76,7 @@ class Scenario:
     @property
     def largest_capacity(self) -> float:
         """Return the most that any consumer sustains, bytes/s."""
-        return self.config.largest_limit if self.sustained is None else self.sustained
+        return self.config.limits.largest if self.sustained is None else self.sustained
 
     @property
     def begin(self) -> float:

@@ -38,7 +38,7 @@ def next_tick(state: State, now: float, scenario: Scenario) -> float:
         case Sentinel(since=since) if not _wants_plan(group):
             last = _tick_at(since + config.look_again_s, now) + TICK_S
             owned = _shared(group, scenario.load)
-            limits = {slot: config.limit_of(slot) for slot in owned}
+            limits = {slot: config.limits.for_slot(slot) for slot in owned}
             return first_overload(scenario, owned, limits, now, last)
         case _:
             return now + TICK_S

@@ -75,7 +75,7 @@ class PolicyGroup:
                 owned.setdefault(slot, []).append(index)
             # A single partition above the limit is no reason: it cannot be placed better.
             shared = {slot: indices for slot, indices in owned.items() if len(indices) > 1}
-            limits = {slot: self._scenario.config.limit_of(slot) for slot in shared}
+            limits = {slot: self._scenario.config.limits.for_slot(slot) for slot in shared}
             due = first_overload(self._scenario, shared, limits, tick, due)
         self._clock.at(due, self._decide, TICKS)
 

@@ -31,7 +31,7 @@ class PaperController:
     def decide(self, seen: Seen) -> Target:
         """Return MWF's assignment."""
         config, load = self._scenario.config, self._scenario.load
-        limit = config.limit
+        limit = config.limits.default
         rates = {
             p: BytesPerSecond(min(rate, limit))
             for p, rate in zip(load.partitions, seen.rates, strict=True)

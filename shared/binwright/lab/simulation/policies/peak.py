@@ -20,7 +20,7 @@ class PeakProvisioned:
     """
 
     def __init__(self, scenario: Scenario) -> None:
-        load, limit = scenario.load, scenario.config.limit
+        load, limit = scenario.load, scenario.config.limits.default
         rates = np.minimum(load.rates, limit)
         peaks = dict(enumerate(rates.max(axis=0).tolist()))
         least = max(1, int(np.ceil(rates.sum(axis=1).max() / limit)))
