@@ -17,6 +17,7 @@ class Experiments(LazyGroup):
         "report": "binwright.cli.lab.report:report",
         "latency": "binwright.cli.lab.latency:latency",
         "simulate": "binwright.cli.lab.simulate:simulate",
+        "sweep": "binwright.cli.lab.sweep:sweep",
     }
 
 

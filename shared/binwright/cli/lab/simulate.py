@@ -16,12 +16,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from binwright.cli.lab.circumstances import (
+    policy_names,
+    simulated_config,
+    simulated_timing,
+    sustained_rate,
+)
 from binwright.cli.lab.variants import variants
 from binwright.cli.measurements.recording_location import TABLE_SCHEME, RecordingLocation
 from binwright.cli.options import Json
-from binwright.cli.runner import split
-from binwright.controller.group_context import group_context
-from binwright.core.errors import SettingsError
 from binwright.core.model import BytesPerSecond
 from binwright.lab import streams
 from binwright.lab.simulation import sources
@@ -102,14 +105,14 @@ def simulate(  # noqa: PLR0913 - one parameter for each option
     The product's own controller decides, on virtual time; the paper's and others do beside it.
     """
     console = Console(stderr=json_, log_path=False, soft_wrap=True)
-    names, tried = _names(policies), variants(config or [], vary or [], capacity)
+    names, tried = policy_names(policies), variants(config or [], vary or [], capacity)
     first = tried[0].settings
     walk = streams.Walk(topics=TOPICS, partitions=1, rows=rows, delta=delta, seed=seed)
     walk = replace(walk, partitions=-(-partitions // len(TOPICS)))
     comparison = Comparison(
         source=_source(stream, walk, first, interval, console),
         timing=Timing(start_up_s=start_up, hand_over_s=hand_over, rebalance_s=rebalance),
-        sustained=_sustained(first, sustains),
+        sustained=sustained_rate(first, sustains),
         sla_s=sla,
         price=price,
     )
@@ -137,15 +140,8 @@ class Comparison:
 
     def run(self, policy: str, variant: str, settings: Settings) -> Run:
         """Return the simulation of a policy under these settings."""
-        context = group_context(settings)
-        # Every topic of the load is read, and plans wait for no person.
-        config = replace(context.config, topics=None, mode="act")
-        timing = replace(
-            self.timing,
-            interval_s=settings.monitor.interval_s,
-            window_s=settings.monitor.window_s,
-            report_s=settings.consumer.report_s,
-        )
+        config = simulated_config(settings)
+        timing = simulated_timing(settings, self.timing)
         scenario = Scenario(
             load=self.source.load(warm_up_s(config, timing)),
             config=config,
@@ -218,28 +214,6 @@ def _table(title: str, scores: Sequence[Score], sla_s: float) -> Table:
 
 def _shown(value: float | None, form: str, unit: float = 1) -> str:
     return "-" if value is None else format(value if unit == 1 else value / unit, form)
-
-
-def _names(text: str) -> list[str]:
-    names = list(dict.fromkeys(split(text)))
-    if unknown := [name for name in names if name not in NAMES]:
-        raise SettingsError(
-            f"--policies: no policy is called {', '.join(unknown)}; there are: {', '.join(NAMES)}"
-        )
-    if not names:
-        raise SettingsError("--policies: name at least one")
-    return names
-
-
-def _sustained(settings: Settings, given: float | None) -> BytesPerSecond | None:
-    """Return what consumers sustain: not the limit that is tried, but that of the first settings.
-
-    None: each what its slot's limit is.
-    """
-    if given is not None:
-        return BytesPerSecond(given)
-    found = settings.controller
-    return None if found.slot_limits else BytesPerSecond(found.limit_bytes_per_s)
 
 
 def _source(

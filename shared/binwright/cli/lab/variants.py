@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from binwright.core.errors import SettingsError
@@ -43,6 +44,24 @@ def variants(files: Sequence[Path], varied: Sequence[str], capacity: float | Non
         name, values = _parse(text)
         found += [Variant(f"{name}={v}", _load(first, capacity, {name: v})) for v in values]
     return found
+
+
+def combinations(file: Path | None, varied: Sequence[str], capacity: float | None) -> list[Variant]:
+    """Return the settings of a file with every combination of the values that vary.
+
+    Args:
+        file: A settings file; None: the settings as they are.
+        varied: As for `variants`; none: the settings as they are, alone.
+        capacity: As for `variants`.
+
+    Raises:
+        SettingsError: The file, a name or a value is wrong.
+    """
+    axes = [[(name, value) for value in values] for name, values in map(_parse, varied)]
+    return [
+        Variant(" ".join(f"{name}={v}" for name, v in chosen), _load(file, capacity, dict(chosen)))
+        for chosen in product(*axes)
+    ]
 
 
 def _parse(text: str) -> tuple[str, list[str]]:

@@ -1,0 +1,31 @@
+"""Points of a small sweep."""
+
+from pathlib import Path
+
+from binwright.core.controller.config import ControllerConfig
+from binwright.core.model import BytesPerSecond, PerSlot
+from binwright.lab.simulation.scenario import Timing
+from binwright.lab.streams import Walk
+from binwright.lab.sweep.point import Load, Point
+
+CAPACITY = BytesPerSecond(1e6)
+WALK = Walk(topics=("one",), partitions=6, rows=10, delta=20, seed=1)
+
+
+def point(look_again_s: float, packing: str, *, file: Path | None = None) -> Point:
+    """Return a point on a random walk, or on the load of a file."""
+    config = ControllerConfig(
+        limits=PerSlot(BytesPerSecond(1.33e6)), capacity=CAPACITY, look_again_s=look_again_s
+    )
+    return Point(
+        label=f"{packing} {look_again_s}",
+        policy="binwright",
+        load=Load(
+            label="walk", capacity=CAPACITY, walk=None if file is not None else WALK, file=file
+        ),
+        config=config,
+        packing=packing,
+        timing=Timing(),
+        sustained=None,
+        sla_s=5.0,
+    )
