@@ -1,0 +1,75 @@
+"""How much of a replica each partition needs, by its rate and the lag to be caught up."""
+
+from dataclasses import dataclass
+
+from binwright.core.model import TopicPartition
+from binwright.core.scaling.capacity import Bin, ReplicaCapacity
+from binwright.core.scaling.least_loaded import Bins, exceeds, least_loaded
+from binwright.core.scaling.owners import owned
+from binwright.core.scaling.policy import Loads, Observation, PartitionLoad
+
+WHOLE = Bin(1.0, 1.0)
+"""Loads are shares of a replica here; there is no second dimension."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """Turns loads into shares of a replica, and these into replicas."""
+
+    capacity: ReplicaCapacity
+    catch_up_s: float  # within which lag is to be worked off, > 0
+    least: int
+    most: int | None  # None: as many as partitions
+
+    def shares(self, loads: Loads, pause_s: float = 0.0) -> Loads:
+        """Return the share of a replica that each partition takes.
+
+        The larger of two: by its rate, as the SLA allows after a pause of `pause_s`, and by its
+        rate and what is to be caught up, at full speed.
+        """
+        sustained, served = self.capacity.sustained(pause_s), self.capacity.rate
+        return {
+            p: PartitionLoad(
+                max(one.rate / sustained, (one.rate + self._late(one) / self.catch_up_s) / served)
+            )
+            for p, one in loads.items()
+        }
+
+    def bins(self, loads: Loads, share: float, pause_s: float = 0.0) -> Bins:
+        """Return a packing into as few replicas as keep the SLA, within the bounds.
+
+        Args:
+            loads: Of each partition.
+            share: Of each replica that may be filled.
+            pause_s: How long nobody reads before the packing is in force.
+        """
+        shares = self.shares(loads, pause_s)
+        bins = least_loaded(shares, Bin(share, 1.0), self.least)
+        if self.most is None or len(bins) <= self.most:
+            return bins
+        # More than there may be: as even as can be, whatever a replica has then.
+        every = sum(one.rate for one in shares.values())
+        return least_loaded(shares, Bin(every, 1.0), self.most)
+
+    def is_uneven(self, observation: Observation, bins: Bins) -> bool:
+        """Return whether these bins keep the SLA with no more replicas, and today's owners do not.
+
+        Args:
+            observation: The loads, and who reads what.
+            bins: A packing of the loads.
+        """
+        known = {p: s for p, s in observation.assignment.items() if p in observation.loads}
+        shares = self.shares(observation.loads)
+        return (
+            len(bins) <= observation.replicas
+            and exceeds(owned(known), shares, WHOLE)
+            and not exceeds(bins, shares, WHOLE)
+        )
+
+    def hot(self, loads: Loads) -> tuple[TopicPartition, ...]:
+        """Return the partitions that one replica alone does not serve in time."""
+        return tuple(sorted(p for p, one in loads.items() if one.rate > self.capacity.sustained()))
+
+    def _late(self, load: PartitionLoad) -> float:
+        """Return the lag beyond what arrives in one burst: that much is there at any time."""
+        return max(0.0, load.lag - load.rate * self.capacity.burst_s)

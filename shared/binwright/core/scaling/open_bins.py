@@ -1,0 +1,61 @@
+"""An index of bins: the one with the most rate left among those with enough lag left."""
+
+from heapq import heappop, heappush
+
+from binwright.core.scaling.capacity import Bin
+
+_Key = tuple[float, int, int]
+"""- rate left, partitions, number: the least key is the bin to fill next."""
+_NONE: _Key = (1.0, 0, 0)
+
+
+class OpenBins:
+    """Bins 0 to n - 1 as a tree; each node has the least key and the most lag left below it.
+
+    To take a bin costs O(log n), and so does to find one, where rate and lag are not opposed: nodes
+    without enough lag are not entered.
+    """
+
+    def __init__(self, number: int, capacity: Bin) -> None:
+        leaves = 1 << (number - 1).bit_length()
+        missing = leaves - number
+        self._first = leaves
+        self._keys = [_NONE] * leaves + [(-capacity.rate, 0, at) for at in range(number)]
+        self._keys += [_NONE] * missing
+        self._lags = [-1.0] * leaves + [capacity.lag] * number + [-1.0] * missing
+        for node in range(leaves - 1, 0, -1):
+            self._update(node)
+
+    def find(self, lag: float) -> tuple[int, float]:
+        """Return the bin with the most rate left that has so much lag left, and its rate left.
+
+        Of equal ones that with the fewest partitions, then the lowest number. Without one the rate
+        left is negative.
+        """
+        best = self._keys[1]
+        if self._lags[self._first + best[2]] >= lag:
+            return best[2], -best[0]
+        reached = [(best, 1)]
+        while reached:
+            key, node = heappop(reached)
+            if node >= self._first:
+                return key[2], -key[0]
+            for child in (2 * node, 2 * node + 1):
+                if self._lags[child] >= lag:
+                    heappush(reached, (self._keys[child], child))
+        return -1, -1.0
+
+    def fill(self, number: int, rate: float, lag: float) -> None:
+        """Put a partition into a bin."""
+        node = self._first + number
+        left, partitions, _ = self._keys[node]
+        self._keys[node] = (left + rate, partitions + 1, number)
+        self._lags[node] -= lag
+        while node := node // 2:
+            self._update(node)
+
+    def _update(self, node: int) -> None:
+        one, other = self._keys[2 * node], self._keys[2 * node + 1]
+        self._keys[node] = min(other, one)
+        lag, more = self._lags[2 * node], self._lags[2 * node + 1]
+        self._lags[node] = max(more, lag)
