@@ -7,11 +7,13 @@ from binwright.core.errors import PackingError
 from binwright.lab.simulation.policies.interface import Policy
 from binwright.lab.simulation.policies.paper import PaperController
 from binwright.lab.simulation.policies.peak import PeakProvisioned
+from binwright.lab.simulation.policies.scaling import SCALING
 from binwright.lab.simulation.scenario import Scenario
 
 POLICIES: Mapping[str, Callable[[Scenario, float], Policy]] = MappingProxyType(
     {
         "mwf": lambda scenario, _: PaperController(scenario),
+        **SCALING,
         "peak": lambda scenario, _: PeakProvisioned(scenario),
     }
 )
