@@ -115,7 +115,7 @@ def assigned(
 
 
 def _capacity(scenario: Scenario, sla_s: float) -> ReplicaCapacity:
-    return ReplicaCapacity(rate=scenario.config.limit, sla_s=sla_s)
+    return ReplicaCapacity(rate=scenario.config.limits.default, sla_s=sla_s)
 
 
 def _pause_s(scenario: Scenario) -> float:
