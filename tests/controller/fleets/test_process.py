@@ -78,6 +78,18 @@ async def test_desired_slots_run_and_others_get_sigterm(
     assert output(tmp_path, 0) == ["up", "asked"]
 
 
+async def test_a_retired_slot_that_is_desired_again_is_started_without_a_pause(
+    fleet: ProcessFleet,
+) -> None:
+    """However short its process lived: a load that rises and falls would wait longer each time."""
+    await fleet.reconcile({Slot(0)})
+    await until(lambda: fleet.running().keys() == {0})
+    await fleet.reconcile(set())
+    await until(lambda: not fleet.running())
+    await fleet.reconcile({Slot(0)})
+    assert fleet.running().keys() == {0}
+
+
 async def test_concurrent_rounds_start_one_process_for_a_slot(fleet: ProcessFleet) -> None:
     """A process is seen as running only some time after its start."""
     every = {Slot(n) for n in range(4)}

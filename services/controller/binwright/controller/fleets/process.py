@@ -193,6 +193,9 @@ class ProcessFleet:
         with contextlib.suppress(psutil.NoSuchProcess):
             if process.pid not in self._retiring:
                 log.info("process.retired", slot=slot, pid=process.pid)
+                # Its end is no failure: when the slot is desired again, it is started at once.
+                if (child := self._children.get(slot)) and child.pid == process.pid:
+                    del self._children[slot]
                 self._retiring[process.pid] = loop_s() + self.grace_s
                 process.send_signal(signal.SIGTERM)
             elif loop_s() > self._retiring[process.pid]:
