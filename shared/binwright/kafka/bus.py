@@ -149,6 +149,17 @@ class KafkaBus:
         """Return the offset of the next record; see `Bus.end`."""
         return await self._offsets.look_up(topic, partition, LATEST)
 
+    async def offset_at(self, topic: str, partition: int, at_ms: int) -> int:
+        """Return the offset of the first record of this time or later, or the end; see `Bus.end`.
+
+        Args:
+            topic: Its name.
+            partition: Its number.
+            at_ms: Time of a record, ms since 1970.
+        """
+        found = await self._offsets.look_up(topic, partition, max(0, at_ms))
+        return await self.end(topic, partition) if found < 0 else found
+
     async def reader(self, topic: str, partition: int, offset: int) -> KafkaReader:
         """Read from `offset` on, or from the oldest record if that is later; see `Bus.reader`.
 

@@ -26,6 +26,9 @@ class LogOffsets:
     async def look_up(self, topic: str, partition: int, when: int) -> int:
         """Return the `EARLIEST` or `LATEST` offset, as of a moment after this call.
 
+        With a time, ms since 1970, as `when`: the offset of the first record of that time or later,
+        -1 if there is none.
+
         Raises:
             BrokerUnavailable: No broker answers in time, or describing the topic is not permitted.
             TopicMissing: There is no such partition.

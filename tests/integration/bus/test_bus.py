@@ -35,6 +35,21 @@ async def test_what_is_published_is_read_back_with_its_offset(bus: Bus, topic: s
     assert (await bus.end(topic, 0), await bus.end(topic, 1)) == (0, 3)
 
 
+async def test_a_time_is_the_offset_of_the_first_record_since_then(
+    bus: KafkaBus, topic: str
+) -> None:
+    await bus.ensure(topic, 1, {})
+    assert await bus.offset_at(topic, 0, 0) == 0
+    for number in range(3):
+        await bus.publish(topic, 0, b"k", b"%d" % number)
+    reader = await bus.reader(topic, 0, 0)
+    times = [record.timestamp_ms for record in await read(reader, 3)]
+    await reader.close()
+    for at_ms in (-5, *times, *(at_ms + 1 for at_ms in times)):
+        later = [offset for offset, written_ms in enumerate(times) if written_ms >= at_ms]
+        assert await bus.offset_at(topic, 0, at_ms) == min(later, default=3)
+
+
 async def test_concurrent_publishes_keep_the_order_of_calls(bus: Bus, topic: str) -> None:
     await bus.ensure(topic, 1, {})
     values = [b"%d" % n * 500 for n in range(500)]  # more than fits in one batch
