@@ -10,32 +10,41 @@ all rows, varies by at least 150 within the first 15, and there keeps MWF (capac
 every row) at 2 to 6 consumers, with a spread of at least 3, two steps up and two steps down.
 """
 
-import json
-import re
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from io import BytesIO, StringIO, TextIOWrapper
 from itertools import pairwise
 from pathlib import Path
 from random import Random
-from typing import NewType
 
 from binwright.core.errors import StreamError
 from binwright.core.model import BytesPerSecond, TopicPartition
+from binwright.lab.stream_files import json_rows, recorded
+from binwright.lab.stream_files.json_rows import PerCent
+from binwright.lab.stream_files.json_rows import Row as Measurement
+from binwright.lab.stream_files.stream_file import ROW_S, StreamFile
 from binwright.ops.recording import recording
 
-PerCent = NewType("PerCent", float)
-"""A rate in per cent of a consumer's capacity; above 100 no consumer can keep up."""
+__all__ = [
+    "DEMO",
+    "ROW_S",
+    "Measurement",
+    "PerCent",
+    "Stream",
+    "Walk",
+    "as_rates",
+    "demo",
+    "dump",
+    "from_recording",
+    "generate",
+    "largest_step",
+    "parse",
+    "read",
+    "write",
+]
 
-Measurement = Mapping[TopicPartition, PerCent]
 Stream = Sequence[Measurement]
-
-_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
-_NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
-ROW_S = 30.0
-"""The length of a row made from a recording: the paper's measuring interval."""
-SHOWN = 40  # characters of a wrong value in an error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,16 +95,9 @@ def as_rates(
     return {p: BytesPerSecond(rate * capacity / 100) for p, rate in measurement.items()}
 
 
-def dump(stream: Stream) -> str:
+def dump(stream: Iterable[Measurement]) -> str:
     """Return a stream as JSON, one measurement a line; equal streams give equal text."""
-    return "[\n" + ",\n".join(json.dumps(_nested(row)) for row in stream) + "\n]\n"
-
-
-def _nested(measurement: Measurement) -> dict[str, dict[str, float]]:
-    topics: dict[str, dict[str, float]] = {}
-    for partition, rate in measurement.items():
-        topics.setdefault(partition.topic, {})[str(partition.partition)] = rate
-    return topics
+    return "".join(json_rows.lines(stream))
 
 
 def parse(text: str | bytes) -> list[dict[TopicPartition, PerCent]]:
@@ -107,44 +109,25 @@ def parse(text: str | bytes) -> list[dict[TopicPartition, PerCent]]:
         StreamError: It is not a stream; names the fault and its row (counted from 0), topic and
             partition.
     """
-    try:
-        rows = json.loads(text)
-    except (ValueError, RecursionError) as exc:
-        raise StreamError(f"not JSON: {exc}") from exc
-    if not isinstance(rows, list):
-        raise StreamError(f"expected a list of measurements, got {_kind(rows)}")
-    if not rows:
-        raise StreamError("the stream is empty: not one measurement")
-    return [dict(_measurement(f"row {number}", row)) for number, row in enumerate(rows)]
+    file = TextIOWrapper(BytesIO(text), "utf-8-sig") if isinstance(text, bytes) else StringIO(text)
+    return list(json_rows.read_rows(file))
 
 
 def read(path: Path) -> list[dict[TopicPartition, PerCent]]:
     """Read a stream, or a recording as one, from a file.
 
     A recording (`binwright record`) gives a row for every `ROW_S` seconds, in per cent of what a
-    consumer was packed to at the time.
+    consumer was packed to at the time. A `CompactStream` of a long one takes less memory.
 
     Raises:
         StreamError: Like `parse`, naming the file.
     """
-    try:
-        text = path.read_bytes()
-        if recording.is_recording(text):
-            return from_recording(recording.parse(text.splitlines(keepends=True)))
-        return parse(text)
-    except (OSError, StreamError) as exc:
-        raise StreamError(f"{path}: {exc}") from exc
+    return [dict(row) for row in StreamFile(path).rows()]
 
 
 def from_recording(found: recording.Recording) -> list[dict[TopicPartition, PerCent]]:
     """Return a recording as a stream; raise `StreamError` if it holds no rate."""
-    rows = [
-        {p: PerCent(100 * rate / found.capacity) for p, rate in row.items()}
-        for row in recording.rows(found.measurements, ROW_S)
-    ]
-    if not rows:
-        raise StreamError("the recording holds no rate")
-    return rows
+    return list(recorded.rows(found.measurements, found.capacity, ROW_S))
 
 
 def largest_step(stream: Stream) -> PerCent:
@@ -162,10 +145,11 @@ def largest_step(stream: Stream) -> PerCent:
     )
 
 
-def write(path: Path, stream: Stream) -> None:
+def write(path: Path, stream: Iterable[Measurement]) -> None:
     """Write a stream to a file; raise `StreamError` if it cannot be written."""
     try:
-        path.write_text(dump(stream), encoding="ascii")
+        with path.open("w", encoding="ascii") as file:
+            file.writelines(json_rows.lines(stream))
     except OSError as exc:
         raise StreamError(f"{path}: {exc}") from exc
 
@@ -173,50 +157,3 @@ def write(path: Path, stream: Stream) -> None:
 def demo() -> list[dict[TopicPartition, PerCent]]:
     """Return the stream of the demo."""
     return parse((files("binwright.lab") / "data" / "demo.json").read_bytes())
-
-
-def _measurement(where: str, row: object) -> Iterator[tuple[TopicPartition, PerCent]]:
-    for topic, partitions in _object(where, row, "topics"):
-        if not _TOPIC.fullmatch(topic):
-            raise StreamError(f"{where}: not a topic's name: {topic!r}")
-        inside = f"{where}, topic {topic!r}"
-        for number, rate in _object(inside, partitions, "partitions"):
-            if not _NUMBER.fullmatch(number):
-                raise StreamError(f"{inside}: not a partition's number: {number!r}")
-            yield TopicPartition(topic, int(number)), _rate(f"{inside}, partition {number}", rate)
-
-
-def _object(where: str, value: object, of: str) -> Iterator[tuple[str, object]]:
-    if not isinstance(value, dict):
-        raise StreamError(f"{where}: expected an object of {of}, got {_kind(value)}")
-    if not value:
-        raise StreamError(f"{where}: no {of} in it")
-    yield from value.items()
-
-
-def _rate(where: str, value: object) -> PerCent:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise StreamError(f"{where}: expected a number of per cents, got {_kind(value)}")
-    # NaN fails this comparison, too.
-    if not 0 <= value <= sys.float_info.max:
-        raise StreamError(f"{where}: per cents must be finite and >= 0, got {_short(value)}")
-    return PerCent(value)
-
-
-def _kind(value: object) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool() | int() | float():
-            return _short(value)
-        case str():
-            return f"text {_short(value)}"
-        case list():
-            return f"a list of {len(value)}"
-        case _:
-            return "an object"
-
-
-def _short(value: object) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."

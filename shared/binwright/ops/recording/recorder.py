@@ -48,7 +48,7 @@ class FileRecordingWriter:
         self._path = path
         try:
             if path.exists() and path.stat().st_size:
-                recording.read(path)  # raises for a file that is no recording
+                _check(path)
                 _cut_incomplete_line(path)
             else:
                 path.write_bytes(recording.header_line(capacity))
@@ -64,11 +64,20 @@ class FileRecordingWriter:
             raise StreamError(f"{self._path}: {exc}") from exc
 
 
+def _check(path: Path) -> None:
+    """Read all of it, line by line; raise `StreamError` if it is no recording."""
+    try:
+        with path.open("rb") as file:
+            for _ in recording.RecordingReader(file):
+                pass
+    except StreamError as exc:
+        raise StreamError(f"{path}: {exc}") from exc
+
+
 def _cut_incomplete_line(path: Path) -> None:
     """Remove a last line without an end: the next one would be appended to it."""
-    text = path.read_bytes()
     with path.open("rb+") as file:
-        file.truncate(text.rfind(b"\n") + 1)
+        file.truncate(sum(len(line) for line in file if line.endswith(b"\n")))
 
 
 async def record(

@@ -5,10 +5,10 @@ The first line holds what a consumer was packed to while it was recorded:
 record of the metrics topic, byte for byte, in the topic's order.
 """
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import orjson
 
@@ -19,6 +19,7 @@ from binwright.core.protocol import wire
 from binwright.core.protocol.measurements import Measurement
 
 KIND = "recording/1"
+_PARTITION = re.compile(r"partitions\.(\d+)\.")  # which of a measurement's partitions is at fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,41 @@ def is_recording(text: bytes) -> bool:
     return first.startswith(b"{") and b'"recording/' in first
 
 
+class RecordingReader:
+    """The measurements of a recording, one at a time: memory does not grow with its length.
+
+    An incomplete last line, as a full disk or a kill leaves it, is ignored. Kinds of messages that
+    only later versions know are skipped. Iterate once.
+
+    Attributes:
+        capacity: What a consumer was packed to while it was recorded, bytes/s.
+        skipped: Messages of later versions, of what was read so far.
+    """
+
+    def __init__(self, lines: Iterable[bytes]) -> None:
+        """Read the first line.
+
+        Raises:
+            StreamError: It is no recording; names the line (counted from 1) and its fault.
+        """
+        self._numbered = enumerate(lines, 1)
+        _, first = next(self._numbered, (1, b""))
+        self.capacity = _capacity(first)
+        self.skipped = 0
+
+    def __iter__(self) -> Iterator[Measurement]:
+        """Yield the measurements; raise `StreamError` naming a line (counted from 1)."""
+        for number, line in self._numbered:
+            if not line.endswith(b"\n"):
+                return
+            try:
+                yield wire.decode_measurement(line)
+            except UnknownKind:
+                self.skipped += 1
+            except MalformedMessage as exc:
+                raise StreamError(f"line {number}{_place(line, exc.reason)}: {exc.reason}") from exc
+
+
 def read(path: Path) -> Recording:
     """Read a whole recording; raise `StreamError` naming file and line."""
     try:
@@ -49,27 +85,10 @@ def read(path: Path) -> Recording:
         raise StreamError(f"{path}: {exc}") from exc
 
 
-def parse(lines: Iterable[bytes] | IO[bytes]) -> Recording:
-    """Read a recording from its lines.
-
-    An incomplete last line, as a full disk or a kill leaves it, is ignored. Kinds of messages that
-    only later versions know are skipped.
-
-    Raises:
-        StreamError: It is no recording; names the line (counted from 1) and its fault.
-    """
-    capacity, measurements = parse_lazily(lines)
-    return Recording(capacity, tuple(measurements))
-
-
-def parse_lazily(lines: Iterable[bytes]) -> tuple[BytesPerSecond, Iterator[Measurement]]:
-    """Return a recording's capacity and its measurements, which are read one by one.
-
-    For recordings that do not fit into memory. Raises like `parse`, partly from the iterator.
-    """
-    numbered = enumerate(lines, 1)
-    _, first = next(numbered, (1, b""))
-    return _capacity(first), _measurements(numbered)
+def parse(lines: Iterable[bytes]) -> Recording:
+    """Read a whole recording from its lines; see `RecordingReader`."""
+    reader = RecordingReader(lines)
+    return Recording(reader.capacity, tuple(reader))
 
 
 def _capacity(line: bytes) -> BytesPerSecond:
@@ -85,16 +104,22 @@ def _capacity(line: bytes) -> BytesPerSecond:
     raise StreamError(f'line 1: expected {{"kind": "{KIND}", "capacity_bytes_per_s": …}}')
 
 
-def _measurements(numbered: Iterator[tuple[int, bytes]]) -> Iterator[Measurement]:
-    for number, line in numbered:
-        if not line.endswith(b"\n"):
-            return
-        try:
-            yield wire.decode_measurement(line)
-        except UnknownKind:
-            continue
-        except MalformedMessage as exc:
-            raise StreamError(f"line {number}: {exc.reason}") from exc
+def _place(line: bytes, reason: str) -> str:
+    """Return the topic and the partition of a fault, as far as they can be read."""
+    try:
+        found = orjson.loads(line)
+    except ValueError:
+        return ""
+    match found:
+        case {"topic": str(topic), "partitions": list(partitions)}:
+            index = _PARTITION.match(reason)
+            if index is None:
+                return f", topic {topic!r}"
+            match partitions[int(index[1])]:
+                case [int(number), *_]:
+                    return f", topic {topic!r}, partition {number}"
+            return f", topic {topic!r}"
+    return ""
 
 
 def rows(
@@ -105,25 +130,32 @@ def rows(
     Of two monitors one is followed, as by a controller. A partition without a rate at the moment
     keeps its last one; a removed partition is in no further row. Rows without any rate are skipped.
     """
-    known: dict[TopicPartition, BytesPerSecond] = {}
-    monitors, due_s, fresh = Monitors(), None, False
+    known: dict[str, dict[int, BytesPerSecond]] = {}
+    monitors, first_ms, ended, fresh = Monitors(), None, 0, False
     for measurement in measurements:
-        at_s = measurement.at_ms / 1000
-        due_s = at_s + every_s if due_s is None else due_s
-        while at_s >= due_s:
-            if known:
-                yield dict(known)
-            due_s, fresh = due_s + every_s, False
-        monitors, counts, _ = accept_measurement(monitors, at_s, measurement)
+        first_ms = measurement.at_ms if first_ms is None else first_ms
+        # Whole milliseconds, as measurements have them: sums of seconds would stray.
+        while measurement.at_ms >= first_ms + round((ended + 1) * every_s * 1000):
+            if row := _row(known):
+                yield row
+            ended, fresh = ended + 1, False
+        monitors, counts, _ = accept_measurement(monitors, measurement.at_ms / 1000, measurement)
         if counts:
             fresh = True
-            known |= measurement.rates()
-            removed = [
-                p
-                for p in known
-                if p.topic == measurement.topic and p.partition >= measurement.count
-            ]
-            for partition in removed:
-                del known[partition]
-    if known and fresh:
-        yield known
+            _update(known.setdefault(measurement.topic, {}), measurement)
+    if fresh and (row := _row(known)):
+        yield row
+
+
+def _update(rates: dict[int, BytesPerSecond], measurement: Measurement) -> None:
+    rates |= {p.partition: p.rate for p in measurement.partitions if p.rate is not None}
+    for partition in [number for number in rates if number >= measurement.count]:
+        del rates[partition]
+
+
+def _row(known: Mapping[str, Mapping[int, BytesPerSecond]]) -> dict[TopicPartition, BytesPerSecond]:
+    return {
+        TopicPartition(topic, number): rate
+        for topic, rates in known.items()
+        for number, rate in rates.items()
+    }
