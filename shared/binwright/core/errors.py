@@ -25,9 +25,9 @@ class SettingsError(UserError):
 
 
 class StreamError(UserError):
-    """A file is not a measurement stream.
+    """A file or table is neither a stream nor a recording, or cannot be read or written.
 
-    Name a file that `binwright record` or `binwright generate` wrote.
+    Name what `binwright record`, `generate` or `convert` wrote; the message names the place.
     """
 
 

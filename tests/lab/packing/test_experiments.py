@@ -1,6 +1,7 @@
 """Packings compared on the same streams."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,9 @@ SOURCE = StreamSource(label="s", partitions=9, rows=12, delta=15, seed=4)
 
 
 def test_a_generated_stream_is_repeatable_and_has_the_size_asked_for() -> None:
-    rows = SOURCE.stream()
+    rows = list(SOURCE.stream())
 
-    assert rows == SOURCE.stream()
+    assert rows == list(SOURCE.stream())
     assert [len(row) for row in rows] == [9] * 12
 
 
@@ -34,6 +35,17 @@ def test_the_first_decision_moves_nothing() -> None:
     assert list(outcome.consumers) == [3] * 12
     assert list(outcome.rscores) == [0.0] * 12
     assert run_experiment(Experiment("mwf", SOURCE)).moves[0] == 0
+
+
+def test_volatility_is_measured_over_time_not_over_rows() -> None:
+    """`sticky` weighs how much rates change in 30 s."""
+    source = StreamSource(label="s", partitions=16, rows=25, delta=15)
+    short = replace(source, row_s=1.0)
+
+    assert run_experiment(Experiment("sticky", short)) != run_experiment(
+        Experiment("sticky", source)
+    )
+    assert run_experiment(Experiment("mwf", short)) == run_experiment(Experiment("mwf", source))
 
 
 def test_an_experiment_and_its_outcome_survive_as_json() -> None:

@@ -1,7 +1,5 @@
 """What the lab's commands have in common: names of packings, streams, and a progress bar."""
 
-import asyncio
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 from pathlib import Path
@@ -11,11 +9,12 @@ from typing import TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from binwright.cli.measurements.recording_location import TABLE_SCHEME, RecordingLocation
+from binwright.cli.streams.location import read_stream
 from binwright.core.errors import SettingsError
 from binwright.core.packing.catalogue import PAPER
 from binwright.lab import streams
 from binwright.lab.packing.experiments import StreamSource
+from binwright.lab.stream_files.stream_file import ROW_S
 from binwright.packings.by_name import packing as by_name
 
 N = TypeVar("N", int, float)
@@ -50,31 +49,33 @@ def numbers(text: str, kind: Callable[[str], N], option: str) -> list[N]:
         raise SettingsError(f"{option}: expected numbers and commas, got {text!r}") from None
 
 
-def recorded_source(name: str, console: Console, spark: str | None) -> StreamSource:
-    """Read a stream from a file or a Delta table; its delta is its largest step.
+def recorded_source(
+    name: str,
+    console: Console,
+    spark: str | None,
+    *,
+    row_s: float = ROW_S,
+    capacity: float | None = None,
+) -> StreamSource:
+    """Read a stream or a recording; its delta is its largest step.
 
     Args:
-        name: A file, or `delta://PATH`.
+        name: A file, `-`, or `delta://PATH`.
         console: For progress.
         spark: A Spark Connect server; None: one is embedded if it is needed.
+        row_s: How long a row lasts, seconds.
+        capacity: What 100 per cent are, bytes/s; None: what a recording was made with.
 
     Raises:
         StreamError, LakeUnavailable: It cannot be read.
     """
-    if name.startswith(TABLE_SCHEME):
-        found = _from_table(name, console, spark)
-    else:
-        found = streams.read(Path(name))
-    label = Path(name).name
+    found = read_stream(name, console, row_s=row_s, capacity=capacity, spark=spark)
     return StreamSource(
-        label=label, delta=ceil(streams.largest_step(found)), text=streams.dump(found)
+        label=Path(name).name,
+        delta=ceil(streams.largest_step(found.rows)),
+        text=streams.dump(found.rows),
+        row_s=found.row_s,
     )
-
-
-def _from_table(name: str, console: Console, spark: str | None) -> streams.Stream:
-    with tempfile.TemporaryDirectory(prefix="binwright-lab-") as directory:
-        location = RecordingLocation(console, Path(directory), name, spark)
-        return streams.from_recording(asyncio.run(location.read()))
 
 
 def generated_source(

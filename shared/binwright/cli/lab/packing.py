@@ -24,6 +24,7 @@ from binwright.cli.lab.packing_runs import (
     write_scores,
 )
 from binwright.cli.options import Json
+from binwright.cli.streams.options import DEFAULT_ROW_S, RowSeconds, Stream
 from binwright.core.packing.catalogue import PAPER
 from binwright.lab.packing.experiments import Experiment, Outcome, StreamSource, compare
 from binwright.lab.packing.paper import PARTITIONS
@@ -40,9 +41,13 @@ def packing(  # noqa: PLR0913 - one parameter for each option
     algorithms: Annotated[
         str, typer.Option(help="Names, separated by commas; `paper` for its twelve.")
     ] = "paper,sticky:0.8,sticky,sticky:10",
-    stream: Annotated[
-        str | None,
-        typer.Option(help="A recorded stream instead of generated ones: a file, or delta://PATH."),
+    stream: Stream = None,
+    row_s: RowSeconds = DEFAULT_ROW_S,
+    capacity: Annotated[
+        float | None,
+        typer.Option(
+            min=1.0, help="Of a consumer, bytes/s, for a recording; else what it was recorded with."
+        ),
     ] = None,
     partitions: Annotated[int, typer.Option(min=1, help="Of a generated stream.")] = 32,
     rows: Annotated[int, typer.Option(min=1, help="Measurements of a generated stream.")] = 501,
@@ -63,12 +68,13 @@ def packing(  # noqa: PLR0913 - one parameter for each option
     ] = False,
     json_: Json = False,
 ) -> None:
-    """Run packings over the same streams, and score them."""
+    """Run packings over the same streams, and score them; --stream runs them over your own."""
     console = Console(highlight=False, soft_wrap=True)
     progress = Console(stderr=True, log_path=False, soft_wrap=True)
     names = packing_names(algorithms)
     if stream is not None:
-        sources = [recorded_source(stream, progress, None if spark == EMBEDDED else spark)]
+        there = None if spark == EMBEDDED else spark
+        sources = [recorded_source(stream, progress, there, row_s=row_s, capacity=capacity)]
     else:
         steps = numbers(deltas, int, "--deltas")
         sources = generated_sources(steps, seeds, partitions, rows, start)

@@ -23,13 +23,12 @@ from binwright.cli.lab.circumstances import (
     sustained_rate,
 )
 from binwright.cli.lab.variants import variants
-from binwright.cli.measurements.recording_location import TABLE_SCHEME, RecordingLocation
 from binwright.cli.options import Json
+from binwright.cli.streams.location import StreamLocation
 from binwright.core.model import BytesPerSecond
 from binwright.lab import streams
 from binwright.lab.simulation import sources
 from binwright.lab.simulation.outcome import Outcome, Score
-from binwright.lab.simulation.recorded import recorded
 from binwright.lab.simulation.run import NAMES, PRODUCT, Run, run_all
 from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
 from binwright.lab.simulation.tables import changes, series
@@ -226,12 +225,9 @@ def _source(
     capacity = BytesPerSecond(settings.controller.capacity)
     if name is None:
         return sources.generated(walk, capacity, row_s)
-    if not name.startswith(TABLE_SCHEME):
-        return sources.from_file(Path(name), capacity, row_s)
     with tempfile.TemporaryDirectory(prefix="binwright-lab-") as directory:
-        location = RecordingLocation(console, Path(directory), name, None)
-        found = asyncio.run(location.read())
-    return sources.RecordedSource(name, recorded(found.measurements, row_s or 0.0))
+        file = asyncio.run(StreamLocation(console, Path(directory), name).fetch())
+        return sources.from_file(file.path, capacity, row_s, label=Path(name).name)
 
 
 def _run(found: Sequence[Run], console: Console, jobs: int) -> list[Outcome]:

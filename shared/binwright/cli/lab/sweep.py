@@ -25,8 +25,8 @@ from binwright.cli.lab.inputs import progress_bar
 from binwright.cli.lab.variants import combinations
 from binwright.cli.local.heap import EmbeddedSpark
 from binwright.cli.local.stack import servers
-from binwright.cli.measurements.recording_location import TABLE_SCHEME, RecordingLocation
 from binwright.cli.options import Json
+from binwright.cli.streams.location import TABLE_SCHEME, StreamLocation
 from binwright.core.errors import SettingsError
 from binwright.core.model import BytesPerSecond
 from binwright.lab.simulation.run import PRODUCT
@@ -224,7 +224,7 @@ def _table_path(name: str | None, console: Console) -> str | None:
         return None
     if not name.startswith(TABLE_SCHEME):
         raise SettingsError(f"--table: expected delta://PATH, got {name!r}")
-    return RecordingLocation(console, Path(), name, None).table
+    return StreamLocation(console, Path(), name, None).table
 
 
 def _write(

@@ -13,6 +13,7 @@ from binwright.cli.local.heap import EmbeddedSpark
 from binwright.cli.local.up import Up
 from binwright.cli.options import Json, Lake, Spark, Topics
 from binwright.cli.runner import progress_console, run, run_for_result, split, working_directory
+from binwright.cli.streams.options import DEFAULT_ROW_S, RowSeconds, Stream
 from binwright.runtime.run import EXIT_FAILED, EXIT_OK
 
 WORKERS = 2  # of `up --cluster`
@@ -22,13 +23,19 @@ def demo(  # noqa: PLR0913 - one parameter for each option
     *,
     minutes: Annotated[float, typer.Option(min=0.1, help="How long the load lasts.")] = 3.0,
     speed: Annotated[
-        float, typer.Option(min=0.1, help="30 s of the stream last 30/SPEED s.")
+        float, typer.Option(min=0.1, help="A row of the stream lasts 1/SPEED of its time.")
     ] = 2.5,
-    stream: Annotated[
-        Path | None, typer.Option(help="A measurement stream (JSON) instead of the demo's.")
+    stream: Stream = None,
+    row_s: RowSeconds = DEFAULT_ROW_S,
+    spark: Annotated[
+        str | None,
+        typer.Option(
+            help="Spark Connect, sc://HOST:PORT, for --stream delta://PATH; else one is embedded."
+        ),
     ] = None,
     capacity: Annotated[
-        float, typer.Option(min=1.0, help="A stream's 100 per cent, bytes/s of one consumer.")
+        float,
+        typer.Option(min=1.0, help="Bytes/s of one consumer; the load is in per cent of it."),
     ] = 500_000.0,
     chaos: Annotated[
         bool, typer.Option(help="kill -9 a consumer, and later the controller.")
@@ -41,7 +48,13 @@ def demo(  # noqa: PLR0913 - one parameter for each option
     """Run a recorded load through the whole system on this machine, and audit the tables."""
     console = progress_console(json_=json_)
     options = DemoOptions(
-        stream=stream, minutes=minutes, speed=speed, capacity=capacity, chaos=chaos
+        stream=stream,
+        row_s=row_s,
+        spark=spark,
+        minutes=minutes,
+        speed=speed,
+        capacity=capacity,
+        chaos=chaos,
     )
     with working_directory(keep) as directory:
         result = run_for_result(Demo(options, console, directory).run)

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from rich.console import Console
 from binwright.cli.group import terminal
 from binwright.cli.local.stack import Servers, Stack, servers, services
 from binwright.cli.local.summary import DemoResult
+from binwright.cli.streams.location import StreamLocation
 from binwright.core.errors import ExternalError
 from binwright.core.model import TopicPartition
 from binwright.kafka.bus import KafkaBus
@@ -21,6 +23,8 @@ from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
 from binwright.lab import streams
 from binwright.lab.load import LoadResult, run_load
 from binwright.lab.load_pacing import Load
+from binwright.lab.stream_files.compact import CompactStream
+from binwright.lab.stream_files.stream_file import ROW_S
 from binwright.ops.audit.audit import audit
 from binwright.ops.audit.row_ages import freshness
 from binwright.ops.views.group_view import GroupView
@@ -28,7 +32,6 @@ from binwright.ops.views.group_watcher import watch_group
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import Settings, load_settings
 
-ROW_S = 30.0  # a measurement's length at speed 1, as the paper recorded
 READY_S = 240.0
 LAND_S = 240.0
 SAMPLE_S = 0.5
@@ -39,7 +42,9 @@ CHAOS_CONSUMER, CHAOS_CONTROLLER = 0.4, 0.6  # of the load's duration
 class DemoOptions:
     """The options of a demo."""
 
-    stream: Path | None = None  # None: that of the package
+    stream: str | None = None  # a file, - or delta://PATH; None: that of the package
+    row_s: float = ROW_S  # a row's length at speed 1
+    spark: str | None = None  # reads a stream's table; None: one is embedded for that
     minutes: float = 3.0
     speed: float = 2.5
     capacity: float = 500_000.0  # bytes/s of a consumer; a stream's 100 per cent
@@ -70,8 +75,8 @@ class Demo:
             UserError: The stream cannot be read.
             ExternalError: A process does not start, or a deadline passes.
         """
-        stream = streams.read(self.options.stream) if self.options.stream else streams.demo()
-        partitions = sorted({partition for row in stream for partition in row})
+        stream = await self._stream()
+        partitions = stream.partitions
         async with servers(self.directory, self._log_phase) as found:
             settings = self._settings(found, partitions)
             async with KafkaBus(settings.kafka) as bus:
@@ -103,6 +108,15 @@ class Demo:
                 ages=await freshness(settings.topics, settings.lake),
                 commits_per_min=self.commits,
             )
+
+    async def _stream(self) -> CompactStream:
+        if self.options.stream is None:
+            return CompactStream(streams.demo())
+        with tempfile.TemporaryDirectory(dir=self.directory) as copies:
+            location = StreamLocation(
+                self.console, Path(copies), self.options.stream, self.options.spark
+            )
+            return (await location.read(self.options.row_s)).rows
 
     def _log_phase(self, phase: str) -> None:
         self.phase = phase
@@ -153,7 +167,7 @@ class Demo:
         minutes = self.options.minutes
         self._log_phase(f"ready after {self.ready_s:.1f} s; the load lasts {minutes:g} minutes")
         load = Load(
-            row_s=ROW_S / self.options.speed,
+            row_s=self.options.row_s / self.options.speed,
             bytes_per_per_cent=self.options.capacity / 100,
             record_bytes=self.options.record_bytes,
             duration_s=60 * self.options.minutes,

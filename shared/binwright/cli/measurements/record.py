@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from binwright.cli.measurements.recording_location import RecordingLocation
 from binwright.cli.options import Bootstrap, OptionalSpark, settings_at
 from binwright.cli.runner import progress_console, run, working_directory
+from binwright.cli.streams.location import StreamLocation
 from binwright.core.model import BytesPerSecond
 from binwright.kafka.bus import KafkaBus
 from binwright.kafka.control_records import METRICS_PARTITION
@@ -21,7 +21,7 @@ from binwright.runtime.settings import Settings
 class Recorder:
     """Records the metrics topic of the settings, until cancelled or for `seconds`."""
 
-    location: RecordingLocation
+    location: StreamLocation
     settings: Settings
     from_beginning: bool
     seconds: float | None
@@ -62,6 +62,6 @@ def command(
 ) -> None:
     """Record measurements, for `replay` and for every command that reads a stream."""
     with working_directory(None) as directory:
-        location = RecordingLocation(progress_console(), directory, to, spark)
+        location = StreamLocation(progress_console(), directory, to, spark)
         recorder = Recorder(location, settings_at(bootstrap_servers), from_beginning, seconds)
         raise typer.Exit(run(recorder.run))

@@ -1,4 +1,4 @@
-"""`binwright replay`: the measurements of a recording, published again."""
+"""`binwright replay`: the measurements of a recording or a stream, published again."""
 
 import math
 from dataclasses import dataclass
@@ -6,10 +6,13 @@ from typing import Annotated
 
 import typer
 
-from binwright.cli.measurements.recording_location import RecordingLocation
 from binwright.cli.options import Bootstrap, OptionalSpark, settings_at
 from binwright.cli.runner import progress_console, run, working_directory
+from binwright.cli.streams.location import StreamLocation
+from binwright.cli.streams.options import DEFAULT_ROW_S, RowSeconds, StreamCapacity
+from binwright.cli.streams.progress import with_progress
 from binwright.core.errors import StreamError
+from binwright.core.model import BytesPerSecond
 from binwright.core.protocol.measurements import Measurement
 from binwright.kafka.bus import KafkaBus
 from binwright.ops.recording.replay import replay
@@ -18,39 +21,55 @@ from binwright.runtime.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Replayer:
-    """Publishes a recording to the metrics topic of the settings.
+    """Publishes a recording or a stream to the metrics topic of the settings.
 
     Attributes:
-        location: Of the recording.
-        settings: Of Kafka and the metrics topic.
+        location: Of the recording or stream.
+        settings: Of Kafka, the metrics topic, and a consumer's capacity.
         speed: Seconds of the recording in one second; infinite: without waiting.
+        row_s: How long a row of a stream lasts, seconds.
+        capacity: A stream's 100 per cent, bytes/s; None: the settings' capacity.
     """
 
-    location: RecordingLocation
+    location: StreamLocation
     settings: Settings
     speed: float
+    row_s: float = DEFAULT_ROW_S
+    capacity: float | None = None
 
     async def run(self) -> None:
         """Replay; raise `StreamError`, `LakeUnavailable` or `BrokerUnavailable`."""
-        found = await self.location.read()
-        if not found.measurements:
-            raise StreamError(f"{self.location.name}: the recording holds no measurement")
-        console, total = self.location.console, len(found.measurements)
+        file, console, name = await self.location.fetch(), self.location.console, self.location.name
+        capacity = BytesPerSecond(self.capacity or self.settings.controller.capacity)
+        if not file.is_recording():
+            console.log(f"100 per cent are {capacity:,.0f} bytes/s, a row lasts {self.row_s:g} s")
+        total, found = 0, file.measurements(self.row_s, capacity)
+        # Read to its end before anything is published: what is malformed has no effect.
+        async for _ in with_progress(found, console, f"reading {name}: {{}} measurements"):
+            total += 1
+        if not total:
+            raise StreamError(f"{name}: the recording holds no measurement")
         pace = "as fast as it goes" if math.isinf(self.speed) else f"{self.speed:g} times as fast"
-        console.log(f"{total} measurements from {self.location.name}, {pace}")
+        console.log(f"{total} measurements from {name}, {pace}")
         with console.status("replaying") as status:
 
             def show(sent: Measurement) -> None:
                 status.update(f"replaying: {sent.number + 1} of {total}, {sent.topic}")
 
+            measurements = file.measurements(self.row_s, capacity)
             async with KafkaBus(self.settings.kafka) as bus:
                 topic = self.settings.monitor.topic
-                count = await replay(bus, topic, found.measurements, self.speed, show)
+                count = await replay(bus, topic, measurements, self.speed, show)
         console.log(f"published {count} measurements to {topic}")
 
 
-def command(
-    source: Annotated[str, typer.Argument(help="A file that `record` wrote, or delta://PATH.")],
+def command(  # noqa: PLR0913 - one parameter for each option
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="A stream or a recording: a file, - (standard input), or delta://PATH."
+        ),
+    ],
     *,
     bootstrap_servers: Bootstrap = None,
     spark: OptionalSpark = None,
@@ -60,9 +79,12 @@ def command(
     flat_out: Annotated[
         bool, typer.Option("--flat-out", help="As fast as it goes, without waiting.")
     ] = False,
+    row_s: RowSeconds = DEFAULT_ROW_S,
+    capacity: StreamCapacity = None,
 ) -> None:
-    """Publish a recording to the metrics topic again, for the controllers that read it."""
+    """Publish a recording or a stream as measurements, for the controllers that read them."""
     with working_directory(None) as directory:
-        location = RecordingLocation(progress_console(), directory, source, spark)
+        location = StreamLocation(progress_console(), directory, source, spark)
         pace = math.inf if flat_out else speed
-        raise typer.Exit(run(Replayer(location, settings_at(bootstrap_servers), pace).run))
+        settings = settings_at(bootstrap_servers)
+        raise typer.Exit(run(Replayer(location, settings, pace, row_s, capacity).run))

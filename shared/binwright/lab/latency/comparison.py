@@ -47,7 +47,7 @@ def likeness(source: StreamSource, model: LatencyModel) -> Likeness:
     if model != paper.MODEL:
         return Likeness.OTHER
     if source.text is not None:
-        found = paper.is_recorded(source.stream())
+        found = paper.is_recorded(list(source.stream()))
         return Likeness.SAME if found else Likeness.OTHER
     size = (source.partitions, source.rows, source.delta, source.start)
     alike = size == (paper.PARTITIONS, paper.ROWS, paper.DELTA, None)

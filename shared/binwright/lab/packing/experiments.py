@@ -6,6 +6,7 @@ An experiment and its outcome are values that JSON can hold, so it can run on an
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from io import StringIO
 from statistics import fmean
 
 from binwright.core.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
@@ -20,6 +21,7 @@ from binwright.core.packing.score import (
 )
 from binwright.core.rates.volatility import PERIOD_S, RateVolatility
 from binwright.lab import streams
+from binwright.lab.stream_files.json_rows import read_rows
 from binwright.packings.by_name import packing
 
 CAPACITY = BytesPerSecond(100.0)
@@ -38,11 +40,13 @@ class StreamSource:
     seed: int = 0
     start: int | None = None
     text: str | None = None  # a stream as JSON, instead of the numbers above
+    row_s: float = PERIOD_S  # the time from one measurement to the next
 
-    def stream(self) -> list[dict[TopicPartition, streams.PerCent]]:
-        """Return the measurements, per cent of capacity; raise `StreamError` if it is no stream."""
+    def stream(self) -> Iterator[dict[TopicPartition, streams.PerCent]]:
+        """Yield the measurements, per cent of capacity; raise `StreamError` if it is no stream."""
         if self.text is not None:
-            return streams.parse(self.text)
+            yield from read_rows(StringIO(self.text))
+            return
         walk = streams.Walk(
             topics=TOPICS,
             partitions=-(-self.partitions // 2),
@@ -52,7 +56,8 @@ class StreamSource:
             start=self.start,
         )
         # Of an odd number the last partition is left out.
-        return [dict(list(row.items())[: self.partitions]) for row in streams.generate(walk)]
+        for row in streams.generate(walk):
+            yield dict(list(row.items())[: self.partitions])
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +121,7 @@ def decisions(experiment: Experiment) -> Iterator[Decision]:
     volatility = RateVolatility()
     for number, row in enumerate(experiment.source.stream()):
         rates = streams.as_rates(row, CAPACITY)
-        volatility = volatility.observe(rates, number * PERIOD_S)
+        volatility = volatility.observe(rates, number * experiment.source.row_s)
         # The paper shuffles the input of its online algorithms anew each time.
         pack = packing(experiment.algorithm, seed=number)
         target = pack(rates, capacity, current, rate_variance=volatility.mean_square)

@@ -62,7 +62,9 @@ class RecordedSource:
         return self.passes.published(window_s)
 
 
-def from_file(path: Path, capacity: BytesPerSecond, row_s: float | None) -> Source:
+def from_file(
+    path: Path, capacity: BytesPerSecond, row_s: float | None, *, label: str | None = None
+) -> Source:
     """Read a stream or a recording.
 
     Args:
@@ -70,6 +72,7 @@ def from_file(path: Path, capacity: BytesPerSecond, row_s: float | None) -> Sour
         capacity: 100 per cent of a stream, bytes/s.
         row_s: The length of a stream's row, s; of a recording, the least time from one measurement
             that is taken to the next. None: 30 s, and all measurements.
+        label: Of the source; None: the file's name.
 
     Raises:
         StreamError: It is neither; names the file and the fault.
@@ -78,11 +81,11 @@ def from_file(path: Path, capacity: BytesPerSecond, row_s: float | None) -> Sour
         with path.open("rb") as file:
             if recording.is_recording(file.readline()):
                 file.seek(0)
-                _, measurements = recording.parse_lazily(file)
-                return RecordedSource(path.name, recorded(measurements, row_s or 0.0))
+                reader = recording.RecordingReader(file)
+                return RecordedSource(label or path.name, recorded(reader, row_s or 0.0))
     except (OSError, StreamError) as exc:
         raise StreamError(f"{path}: {exc}") from exc
-    return from_stream(path.name, streams.read(path), capacity, row_s)
+    return from_stream(label or path.name, streams.read(path), capacity, row_s)
 
 
 def from_stream(

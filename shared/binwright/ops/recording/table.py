@@ -1,7 +1,9 @@
 """Recordings in a Delta table, written and read by Spark."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
 from uuid import uuid4
 
 import pyarrow as pa
@@ -13,6 +15,13 @@ from binwright.core.protocol import wire
 from binwright.ops.lake_reader import LakeReader, quoted, table_missing
 from binwright.ops.recording import recording
 from binwright.ops.recording.recorder import RecordedMeasurement
+
+PORTION_BYTES = 32 << 20
+"""Of measurements, as JSON, in one query of a copy: Spark's client takes up to 128 MB."""
+
+MINUTE_MS = 60_000
+
+_OTHER_COLUMNS = {"UNRESOLVED_COLUMN.WITH_SUGGESTION", "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION"}
 
 _TYPES: dict[str, pa.DataType] = {
     "position": pa.int64(),  # offset in the metrics topic
@@ -63,27 +72,99 @@ class TableRecordingWriter:
         return work
 
 
-async def read_table(lake: LakeReader, path: str) -> recording.Recording:
-    """Read a recording from a Delta table.
+async def table_exists(lake: LakeReader, path: str) -> bool:
+    """Whether there is a Delta table; raise `LakeUnavailable`."""
 
-    Raises:
-        StreamError: There is no table, or it is no recording.
-        LakeUnavailable: Spark does not answer.
-    """
-
-    def work(spark: Any) -> list[tuple[float, str]] | None:
-        columns = "capacity_bytes_per_s, measurement"
-        query = f"SELECT {columns} FROM {quoted(path)} ORDER BY at, position"  # noqa: S608
+    def work(spark: Any) -> bool:
         try:
-            return [tuple(row) for row in spark.sql(query).collect()]
+            spark.sql(f"SELECT 1 FROM {quoted(path)} LIMIT 1").collect()  # noqa: S608
         except AnalysisException as exc:
             if table_missing(exc):
-                return None
+                return False
+            raise
+        return True
+
+    return await lake.run(f"look for {path}", work)
+
+
+async def copy_table(
+    lake: LakeReader, path: str, file: Path, portion_bytes: int = PORTION_BYTES
+) -> None:
+    """Copy a recording from a Delta table to a file, a portion of some minutes at a time.
+
+    Args:
+        lake: Spark.
+        path: Of the table.
+        file: That is made.
+        portion_bytes: Neither Spark nor this process holds more measurements, as JSON, at a time;
+            or those of one minute, if these are more.
+
+    Raises:
+        StreamError: There is no table, it is no recording, or the file cannot be written.
+        LakeUnavailable: Spark does not answer.
+    """
+    minutes = await lake.run(f"read {path}", _minutes(path))
+    if not minutes:
+        raise StreamError(f"{path}: there is no recording in it")
+    begun = False
+    for first, last in portions(minutes, portion_bytes):
+        rows = await lake.run(f"read {path}", _portion(path, first, last))
+        lines = [text.encode() + b"\n" for text in rows["measurement"].to_pylist() if text]
+        if not begun:
+            capacity = BytesPerSecond(rows["capacity_bytes_per_s"][0].as_py())
+            lines.insert(0, recording.header_line(capacity))
+        await asyncio.to_thread(_write, file, lines, "ab" if begun else "wb")
+        begun = True
+
+
+def portions(sizes: Sequence[tuple[int, int]], most: int) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last minute of portions, each of at most `most` bytes if it can be.
+
+    Args:
+        sizes: Minutes that hold measurements, rising, and the bytes of each.
+        most: Bytes of a portion; a minute that has more is a portion of its own.
+    """
+    first, last, total = sizes[0][0], sizes[0][0], 0
+    for minute, size in sizes:
+        if total and total + size > most:
+            yield first, last
+            first, total = minute, 0
+        last, total = minute, total + size
+    yield first, last
+
+
+def _minutes(path: str) -> Callable[[Any], list[tuple[int, int]]]:
+    # A minute of a recording of one topic has about 60 rows.
+    query = (
+        "SELECT unix_millis(at) DIV 60000 AS minute, sum(length(measurement)) AS bytes "  # noqa: S608
+        f"FROM {quoted(path)} GROUP BY minute ORDER BY minute"
+    )
+
+    def work(spark: Any) -> list[tuple[int, int]]:
+        try:
+            return [(row["minute"], row["bytes"]) for row in spark.sql(query).collect()]
+        except AnalysisException as exc:
+            if table_missing(exc):
+                return []
+            if exc.getCondition() in _OTHER_COLUMNS:
+                raise StreamError(f"{path}: the table is no recording") from exc
             raise
 
-    rows = await lake.run(f"read {path}", work)
-    if not rows:
-        raise StreamError(f"{path}: there is no recording in it")
-    capacity = BytesPerSecond(rows[0][0])
-    lines = [recording.header_line(capacity), *(text.encode() + b"\n" for _, text in rows)]
-    return recording.parse(lines)
+    return work
+
+
+def _portion(path: str, first: int, last: int) -> Callable[[Any], pa.Table]:
+    query = (
+        f"SELECT capacity_bytes_per_s, measurement FROM {quoted(path)} "  # noqa: S608
+        f"WHERE at >= timestamp_millis({first * MINUTE_MS}) "
+        f"AND at < timestamp_millis({(last + 1) * MINUTE_MS}) ORDER BY at, position"
+    )
+    return lambda spark: spark.sql(query).toArrow()
+
+
+def _write(file: Path, lines: Iterable[bytes], mode: Literal["ab", "wb"]) -> None:
+    try:
+        with file.open(mode) as opened:
+            opened.writelines(lines)
+    except OSError as exc:
+        raise StreamError(f"{file}: {exc}") from exc

@@ -1,0 +1,1 @@
+"""Streams and recordings on the command line: how one is named, opened, converted and played."""
