@@ -4,22 +4,26 @@ import asyncio
 import json
 import math
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from binwright.cli.measurements.record import Recorder
-from binwright.cli.measurements.recording_location import RecordingLocation
 from binwright.cli.measurements.replay import Replayer
+from binwright.cli.streams.destination import write_table
+from binwright.cli.streams.location import StreamLocation
 from binwright.core.errors import SettingsError, StreamError
-from binwright.core.model import BytesPerSecond
+from binwright.core.model import BytesPerSecond, TopicPartition
 from binwright.core.protocol import wire
 from binwright.core.protocol.measurements import Measurement, PartitionRate
 from binwright.kafka.bus import KafkaBus
 from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.lab import streams
+from binwright.lab.stream_files.json_rows import PerCent
 from binwright.ops.recording import recording
+from binwright.ops.recording.table import copy_table
 from binwright.runtime.settings import Settings
 
 pytestmark = pytest.mark.integration
@@ -65,7 +69,7 @@ async def received(settings: Settings, count: int) -> list[Measurement]:
 
 
 async def recorded_and_replayed(
-    location: RecordingLocation, broker: str, name: str
+    location: StreamLocation, broker: str, name: str
 ) -> list[Measurement]:
     original, again = at(broker, name), at(broker, f"{name}.again")
     async with asyncio.timeout(DEADLINE_S):
@@ -79,7 +83,7 @@ async def test_a_file_is_recorded_and_replayed(
     broker: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     file = tmp_path / "recorded.jsonl"
-    location = RecordingLocation(QUIET, tmp_path, str(file), None)
+    location = StreamLocation(QUIET, tmp_path, str(file), None)
     found = await recorded_and_replayed(location, broker, request.node.name)
     assert [m.partitions for m in found] == [sent(n).partitions for n in range(5)]
     assert recording.read(file).measurements == tuple(map(sent, range(5)))
@@ -91,7 +95,7 @@ async def test_a_file_is_recorded_and_replayed(
 async def test_a_delta_table_is_recorded_and_replayed(
     broker: str, spark_url: str, lake: Path, request: pytest.FixtureRequest
 ) -> None:
-    location = RecordingLocation(QUIET, lake, f"delta://{lake}/recorded", spark_url)
+    location = StreamLocation(QUIET, lake, f"delta://{lake}/recorded", spark_url)
     found = await recorded_and_replayed(location, broker, request.node.name)
     assert [m.partitions for m in found] == [sent(n).partitions for n in range(5)]
     assert (lake / "recorded" / "_delta_log").is_dir()
@@ -102,11 +106,57 @@ async def test_a_delta_table_is_recorded_and_replayed(
 
 
 async def test_a_table_that_does_not_exist_is_reported(spark_url: str, lake: Path) -> None:
-    location = RecordingLocation(QUIET, lake, f"delta://{lake}/nothing", spark_url)
+    location = StreamLocation(QUIET, lake, f"delta://{lake}/nothing", spark_url)
     with pytest.raises(StreamError, match="no recording"):
         await location.read()
     with pytest.raises(SettingsError, match="name a directory"):
-        await RecordingLocation(QUIET, lake, "delta://", spark_url).read()
+        await StreamLocation(QUIET, lake, "delta://", spark_url).read()
+
+
+async def test_a_table_of_something_else_is_refused(spark_url: str, lake: Path) -> None:
+    location = StreamLocation(QUIET, lake, f"delta://{lake}/other", spark_url)
+    async with location.lake() as reader:
+        other = f"{lake}/other"
+        await reader.run("make", lambda spark: spark.range(3).write.format("delta").save(other))
+    with pytest.raises(StreamError, match="other: the table is no recording"):
+        await location.read()
+
+
+async def given(count: int) -> AsyncIterator[Measurement]:
+    for number in range(count):
+        yield sent(number)
+
+
+async def test_a_table_is_written_and_copied_in_portions(spark_url: str, lake: Path) -> None:
+    location = StreamLocation(QUIET, lake, f"delta://{lake}/portions", spark_url)
+    copied = lake / "copied.jsonl"
+    async with asyncio.timeout(DEADLINE_S):
+        assert await write_table(location, given(9), BytesPerSecond(7.0), commit_bytes=300) == 9
+        with pytest.raises(SettingsError, match=r"portions exists: name another table"):
+            await write_table(location, given(1), BytesPerSecond(7.0))
+        async with location.lake() as reader:
+            await copy_table(reader, location.table or "", copied, portion_bytes=300)
+    found = recording.read(copied)
+    assert found == recording.Recording(BytesPerSecond(7.0), tuple(map(sent, range(9))))
+    assert len(list((lake / "portions" / "_delta_log").glob("*.json"))) == 3  # three in each
+
+
+async def test_streams_and_recordings_are_converted_through_a_table(
+    spark_url: str, lake: Path
+) -> None:
+    stream, made, again = lake / "stream.json", lake / "made.jsonl", lake / "again.json"
+    table, server = f"delta://{lake}/converted", ("--spark", spark_url)
+    rows = [{TopicPartition("a", n): PerCent(10 * n + row) for n in range(3)} for row in range(5)]
+    streams.write(stream, rows)
+    async with asyncio.timeout(DEADLINE_S):
+        code, out = await command("convert", str(stream), table, "--capacity", "4e6", *server)
+        assert (code, "5 measurements" in out) == (0, True), out
+        code, out = await command("convert", table, str(made), *server)
+        assert (code, recording.read(made).capacity) == (0, 4e6), out
+        code, out = await command("convert", table, str(again), *server)
+        assert (code, streams.read(again)) == (0, rows), out
+        code, out = await command("convert", str(made), table, *server)
+        assert (code, "exists: name another table" in out) == (2, True), out
 
 
 async def command(*arguments: str) -> tuple[int, str]:

@@ -1,17 +1,18 @@
 """`binwright generate`: a measurement stream by the paper's rule."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from binwright.cli.options import Seed
 from binwright.cli.runner import split
+from binwright.cli.streams.destination import open_output
 from binwright.lab import streams
+from binwright.lab.stream_files import json_rows
 
 
 def command(  # noqa: PLR0913 - one parameter for each option
-    file: Annotated[Path, typer.Argument(help="Where to write the stream (JSON).")],
+    file: Annotated[str, typer.Argument(help="Where to write the stream (JSON); - to print it.")],
     *,
     topics: Annotated[str, typer.Option(help="Topics, separated by commas.")] = "orders,clicks",
     partitions: Annotated[int, typer.Option(min=1, help="Of each topic.")] = 16,
@@ -26,4 +27,5 @@ def command(  # noqa: PLR0913 - one parameter for each option
     walk = streams.Walk(
         topics=split(topics), partitions=partitions, rows=rows, delta=delta, seed=seed, start=start
     )
-    streams.write(file, list(streams.generate(walk)))
+    with open_output(file) as output:
+        output.writelines(line.encode() for line in json_rows.lines(streams.generate(walk)))

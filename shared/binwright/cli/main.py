@@ -27,6 +27,7 @@ class Commands(LazyGroup):
         "replay": "binwright.cli.measurements.replay:command",
         "load": "binwright.cli.load:command",
         "generate": "binwright.cli.generate:command",
+        "convert": "binwright.cli.streams.convert:command",
         "lab": "binwright.cli.lab.app:app",
         "settings": "binwright.cli.reference.command:settings",
         "reference": "binwright.cli.reference.command:reference",
