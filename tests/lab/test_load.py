@@ -66,6 +66,15 @@ def test_the_next_row_takes_over_on_time() -> None:
     assert pacer.row == 1
 
 
+def test_what_is_due_is_known_also_where_it_is_not_sent() -> None:
+    pacer = Pacer(STREAM, LOAD)
+    sent_at(pacer, *ticks(1))
+    pacer.advance(3.9)
+
+    assert pacer.due_bytes == pytest.approx({A: 20_000 + 38_000, B: 100_000})
+    assert pacer.shed_bytes > 0
+
+
 def test_a_tick_across_two_rows_counts_a_part_of_each() -> None:
     """Half a second of the first row, half a second of the second."""
     pacer = Pacer(STREAM, LOAD)

@@ -37,6 +37,7 @@ class Sent:
 
     records: int
     bytes: int  # keys and values
+    due_bytes: int  # by the stream's rates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,8 +131,8 @@ class _LoadProducer:
 
     def __init__(self, stream: Stream, kafka: KafkaSettings, load: Load, begin: OnRow) -> None:
         self._kafka, self._load, self._begin = kafka, load, begin
-        self._partitions = sorted({partition for row in stream for partition in row})
         self._pacer = Pacer(stream, load)
+        self._partitions = list(self._pacer.due_bytes)
         self._records = SampleRecords(load.record_bytes)
         self._halted = threading.Event()
         self._enqueued = Counter[TopicPartition]()
@@ -162,14 +163,17 @@ class _LoadProducer:
                 f"{self._failed} of {self._enqueued.total()} records were not confirmed; "
                 f"the first: {self._reason}"
             )
-        size = self._load.record_bytes
-        sent = {p: self._enqueued[p] for p in self._partitions}
         return LoadResult(
-            partitions={p: Sent(records=n, bytes=n * size) for p, n in sent.items()},
+            partitions={partition: self._sent(partition) for partition in self._partitions},
             rows=rows,
             elapsed_s=time.monotonic() - started,
             shed_bytes=round(self._pacer.shed_bytes),
         )
+
+    def _sent(self, partition: TopicPartition) -> Sent:
+        records = self._enqueued[partition]
+        due = round(self._pacer.due_bytes[partition])
+        return Sent(records=records, bytes=records * self._load.record_bytes, due_bytes=due)
 
     def _open(self) -> Producer:
         options: dict[str, object] = {

@@ -47,14 +47,11 @@ class Pacer:
         }
         self._budget = dict.fromkeys(sorted(peaks), 0.0)
         self._filled_until = 0.0
+        self.due_bytes = dict.fromkeys(self._budget, 0.0)  # until now, sent or not
         self.row = 0  # continues when the stream repeats
+        self.measurement: Measurement = stream[0]  # the present one
         self.ends_s = len(stream) * load.row_s if load.duration_s is None else load.duration_s
         self.shed_bytes = 0.0
-
-    @property
-    def measurement(self) -> Measurement:
-        """The present measurement of the stream."""
-        return self._stream[self.row % len(self._stream)]
 
     def advance(self, now: float) -> None:
         """Fill the buckets for the time since the last call, row by row."""
@@ -63,6 +60,7 @@ class Pacer:
             self._fill(row_end - self._filled_until)
             self._filled_until = row_end
             self.row += 1
+            self.measurement = self._stream[self.row % len(self._stream)]
         self._fill(now - self._filled_until)
         self._filled_until = now
 
@@ -78,6 +76,7 @@ class Pacer:
     def _fill(self, seconds: float) -> None:
         for partition, per_cent in self.measurement.items():
             more = per_cent * self._load.bytes_per_per_cent * seconds
+            self.due_bytes[partition] += more
             budget, most = self._budget[partition] + more, self._most[partition]
             self._budget[partition] = min(budget, most)
             self.shed_bytes += max(0.0, budget - most)
