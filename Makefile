@@ -10,7 +10,7 @@ FAULTS ?= 10
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kubernetes test-compose test-images test-node check model chaos bench bench-handover bench-deaths bench-landing bench-controller bench-groups bench-takeover bench-packing bench-monitor bench-kubernetes bench-page page-images clean
+.PHONY: help demo test test-kubernetes test-compose test-images test-node check model chaos bench bench-handover bench-deaths bench-landing bench-controller bench-groups bench-takeover bench-packing bench-simulation bench-monitor bench-kubernetes bench-page page-images clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -80,6 +80,9 @@ bench-takeover: $(VENV)/.dev ## How soon a new controller acts, after a day of 2
 
 bench-packing: $(VENV)/.dev ## What a decision takes, from 32 to a million partitions (five minutes)
 	@$(BIN)/python -m tests.bench.packing $(ARGS)
+
+bench-simulation: $(VENV)/.dev ## A live run beside its simulation, and a week under every policy (six minutes)
+	@$(BIN)/python -m tests.bench.simulation $(ARGS)
 
 bench-monitor: $(VENV)/.dev ## What a monitor costs, beside other clients (ten minutes)
 	@$(BIN)/python -m tests.bench.monitor $(ARGS)

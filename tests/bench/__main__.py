@@ -15,6 +15,7 @@ from tests.bench.figures import PAGE
 BENCHES = {
     "demo": "tests.bench.demo",
     "packing": "tests.bench.packing",
+    "simulation": "tests.bench.simulation",
     "monitor": "tests.bench.monitor",
     "controller": "tests.bench.controller",
     "groups": "tests.bench.groups",

@@ -234,6 +234,51 @@ def _kubernetes(facts: Facts) -> Sections:
     }
 
 
+# --- the simulator -----------------------------------------------------------------------------
+
+
+def _simulation(facts: Facts) -> Sections:
+    found: dict[str, str] = {}
+    if live := facts.get("live"):
+        runs = {
+            "live": "live",
+            "recording": "simulated, from its recording",
+            "stream": "simulated, from the stream that was played",
+        }
+        found["simulation-live"] = table(
+            [_simulated(title, live[run]) for run, title in runs.items()]
+        )
+    if week := facts.get("week"):
+        rows = [_policy(score) for score in week["policies"]]
+        took = f"All of them together took {week['took_s']:.0f} s."
+        found["simulation-week"] = f"{table(rows)}\n\n{took}"
+    return found
+
+
+def _simulated(title: str, facts: Facts) -> Row:
+    equal = facts.get("equal")
+    return {
+        "run": title,
+        "consumers, mean": facts["mean"],
+        "plans": facts["plans"],
+        "seconds with as many consumers, %": None if equal is None else 100 * equal,
+    }
+
+
+def _policy(score: Facts) -> Row:
+    within, lag = score["within_sla"], score["lag_max_bytes"]
+    return {
+        "policy": score["policy"],
+        "replica-minutes": round(score["replica_minutes"]),
+        "consumers, mean": score["consumers_mean"],
+        "max": score["consumers_max"],
+        "moves": score["moves"],
+        "lag, max, MB": None if lag is None else lag / 1e6,
+        "latency p99, s": score["p99_s"],
+        "within 5 s, %": None if within is None else f"{100 * within:.2f}",
+    }
+
+
 BENCHES: Mapping[str, Bench] = {
     "demo": Bench("python -m tests.bench.demo", {"demo": "The whole system on one machine"}, _demo),
     "landing": Bench(
@@ -261,6 +306,14 @@ BENCHES: Mapping[str, Bench] = {
             "packing-exact": "Distance from the optimum",
         },
         _packing,
+    ),
+    "simulation": Bench(
+        "make bench-simulation",
+        {
+            "simulation-live": "A live run and its simulation",
+            "simulation-week": "A week under every policy",
+        },
+        _simulation,
     ),
     "monitor": Bench("make bench-monitor", {"monitor": "Cost of the monitor"}, _monitor),
     "kubernetes": Bench(

@@ -57,6 +57,28 @@ PRINTED: dict[str, Any] = {
         "consumer": {"times": 2, "p50": 0.5, "p99": 1.1, "all_s": [0.5, 1.07]},
         "consumer_and_leader": {"times": 0, "all_s": []},
     },
+    "simulation": {
+        "live": {
+            "live": {"mean": 4.03, "plans": 9},
+            "recording": {"mean": 4.03, "plans": 9, "equal": 0.994},
+            "stream": {"mean": 3.98, "plans": 9, "equal": 0.873},
+        },
+        "week": {
+            "took_s": 50.2,
+            "policies": [
+                {
+                    "policy": "optimum",
+                    "replica_minutes": 140_000.4,
+                    "consumers_mean": 14.1,
+                    "consumers_max": 17,
+                    "moves": None,
+                    "lag_max_bytes": None,
+                    "p99_s": None,
+                    "within_sla": None,
+                }
+            ],
+        },
+    },
     "controller": [
         {
             "group": "1,000 partitions",

@@ -1,9 +1,11 @@
-"""`python -m tests.bench.simulation`: a live run beside its simulation, second by second, as JSON.
+"""`make bench-simulation`: a live run beside its simulation, and what a week costs, as JSON.
 
 The demo's stream runs through the real thing (broker, Spark, monitor, controller, consumers as
 processes), then twice through the simulator with the same settings: as the monitor measured it, as
 from a recording, and as the stream of per cents that was played. Start-up and hand-over are those
 of the live run. Compared is how many consumers are ready at each second of the load.
+
+The week is a random walk of 32 partitions under every policy, on all cores.
 """
 
 import argparse
@@ -17,6 +19,7 @@ from typing import Any
 
 from tests.bench import figures
 from tests.bench.simulation.live import LiveRun, run_live
+from tests.bench.simulation.week import week
 
 from binwright.cli.local.demo import DemoOptions
 from binwright.controller.group_context import config
@@ -104,15 +107,21 @@ def compare(live: LiveRun, stream: Stream) -> dict[str, Any]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.simulation", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=3.0, help="the length of the load")
+    parser = argparse.ArgumentParser(prog="make bench-simulation", description=__doc__)
+    parser.add_argument("--only", nargs="*", choices=["live", "week"], default=["live", "week"])
+    parser.add_argument("--minutes", type=float, default=3.0, help="the length of the live load")
     figures.add_option(parser)
     wanted = parser.parse_args()
-    stream = streams.demo()
-    options = DemoOptions(minutes=wanted.minutes)
-    with tempfile.TemporaryDirectory(prefix="binwright-bench-") as name, to_stderr():
-        live = asyncio.run(run_live(stream, options, Path(name)))
-    figures.progress("simulation", compare(live, stream), wanted.figures)
+    found: dict[str, Any] = {}
+    with to_stderr():
+        if "week" in wanted.only:
+            found["week"] = week()
+        if "live" in wanted.only:
+            stream, options = streams.demo(), DemoOptions(minutes=wanted.minutes)
+            with tempfile.TemporaryDirectory(prefix="binwright-bench-") as name:
+                live = asyncio.run(run_live(stream, options, Path(name)))
+            found["live"] = compare(live, stream)
+    figures.progress("simulation", found, wanted.figures)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from binwright.core.model import Slot, TopicPartition
 from binwright.lab.simulation.flow.arrivals import Arrivals, arrivals
 from binwright.lab.simulation.flow.data_path import DataPath
+from binwright.lab.simulation.flow.lag import LagSeries
 from binwright.lab.simulation.flow.readers import fair_share
 
 A, B = Slot(0), Slot(1)
@@ -47,6 +48,16 @@ def test_an_overloaded_consumer_falls_behind_evenly() -> None:
     assert latencies.percentile(1.0) == pytest.approx(10.0)
     assert latencies.share_within(5.0) == pytest.approx(0.5)
     assert data.lag.bytes[[15, 20]].tolist() == [500.0, 0.0]
+
+
+def test_lag_is_sampled_at_whole_steps_only() -> None:
+    """Growing from 0 at 1.5 s to 40 at 3.5 s, then gone: 10 at 2 s and 30 at 3 s."""
+    lag = LagSeries(0.0, 5.0)
+    lag.add(1.5, 3.5, 0.0, 40.0)
+    lag.add(3.6, 3.9, 7.0, 7.0)
+    lag.add(4.0, 5.0, 0.0, 5.0)
+
+    assert lag.bytes.tolist() == [0.0, 0.0, 10.0, 30.0, 0.0, 5.0]
 
 
 def test_a_slow_partition_does_not_wait_for_a_fast_one() -> None:

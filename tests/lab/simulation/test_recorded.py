@@ -81,17 +81,18 @@ def test_measurements_of_another_window_are_not_taken() -> None:
 
 
 def test_where_a_size_falls_the_offsets_count() -> None:
-    """Retention deleted 900 bytes; 10 records of 10 bytes came in the meantime."""
+    """Retention deleted 900 bytes, then compaction some; 10 and 2 records came meanwhile."""
     found = recorded(
         [
             measured(0, rate(0, 10.0)),
             measured(1, rate(0, 10.0, end=110, start=90, size=200)),
             measured(2, rate(0, 10.0, end=111, start=90, size=212)),
-            measured(3, rate(0, 10.0, end=150, start=90, size=None, bytes_per_record=None)),
+            measured(3, rate(0, 10.0, end=113, start=90, size=100)),
+            measured(4, rate(0, 10.0, end=150, start=90, size=None, bytes_per_record=None)),
         ]
     )
 
-    assert found.written.ravel().tolist() == [0.0, 100.0, 112.0, 122.0]
+    assert found.written.ravel().tolist() == [0.0, 100.0, 112.0, 132.0, 142.0]
 
 
 def test_one_of_two_monitors_is_followed() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.lab.simulation.builders import TIMING, outcome, scenario
 
 from binwright.core.model import Slot
+from binwright.lab.simulation.policies.interface import Seen
 from binwright.lab.simulation.policies.scaling import SCALING, assigned
 
 GROWTH = [[30.0] * 6, *[[90.0] * 6] * 6]
@@ -74,9 +75,39 @@ def test_the_policy_for_ordinary_groups_pauses_only_what_moves() -> None:
     assert found.moves.paused_s == pytest.approx(found.moves.count)
 
 
-def test_what_is_not_committed_counts_as_lag_for_the_rule_on_lag() -> None:
-    """A group that keeps up shows lag all the same, so it is not taken down to one consumer."""
-    found = outcome(scenario([[75.0, 75.0, 75.0, 75.0]] * 4, timing=QUICK), "lag")
+def seen(rates: list[float], slots: int, owners: dict[int, Slot] | None = None) -> Seen:
+    """Return a group that keeps up."""
+    return Seen(
+        now=0.0,
+        rates=rates,
+        lags=lambda: [0.0] * len(rates),
+        busy=list,
+        owners=owners or {index: Slot(index % slots) for index in range(len(rates))},
+        slots=[Slot(slot) for slot in range(slots)],
+        changed_at=None,
+    )
 
-    assert min(found.running.values) > 1
-    assert found.score(5.0).lag_max_bytes == 0.0
+
+def test_what_is_not_committed_counts_as_lag_for_the_rule_on_lag() -> None:
+    """A group of three that keeps up with 300 bytes/s, at 100 a consumer, stays as it is."""
+    policy = SCALING["lag"](scenario([[100.0] * 3]), 5.0)
+
+    assert len(policy.decide(seen([100.0] * 3, 3)).slots) == 3
+
+
+def test_a_rule_that_steers_and_changes_nothing_leaves_owners_alone() -> None:
+    """One consumer has one partition and the other five: an assignor would even that out."""
+    owners = {0: Slot(0), **dict.fromkeys(range(1, 6), Slot(1))}
+    policy = SCALING["algorithm-1"](scenario([[90.0, 17.0, 17.0, 17.0, 17.0, 17.0]]), 5.0)
+
+    target = policy.decide(seen([90.0, 17.0, 17.0, 17.0, 17.0, 17.0], 2, owners))
+    assert (dict(target.owners), len(target.slots)) == (owners, 2)
+
+
+def test_consumers_that_end_leave_a_stopped_group_at_once() -> None:
+    """They are gone when the rebalance begins, not when it ends."""
+    falls = [[90.0] * 4, *[[20.0] * 4] * 4]
+    found = outcome(scenario(falls, timing=replace(TIMING, rebalance_s=9.0)), "linear")
+
+    assert found.running.values[-1] == 1
+    assert found.running.times[-1] == found.changes[-1].at

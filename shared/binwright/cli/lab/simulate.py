@@ -120,7 +120,7 @@ def simulate(  # noqa: PLR0913 - one parameter for each option
         for name in names
         for variant in (tried if name == PRODUCT else tried[:1])
     ]
-    outcomes = _run(found, console, jobs)
+    outcomes = run_simulations(found, console, jobs)
     if output is not None:
         comparison.write(found[0].scenario, outcomes, output)
         console.print(f"written to {output}")
@@ -230,7 +230,8 @@ def _source(
         return sources.from_file(file.path, capacity, row_s, label=Path(name).name)
 
 
-def _run(found: Sequence[Run], console: Console, jobs: int) -> list[Outcome]:
+def run_simulations(found: Sequence[Run], console: Console, jobs: int) -> list[Outcome]:
+    """Run all simulations with a progress bar; return their outcomes in the same order."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
         task = progress.add_task("simulating", total=len(found))
