@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from binwright.core.controller.config import ControllerConfig
-from binwright.core.model import BytesPerSecond
+from binwright.core.model import BytesPerSecond, PerSlot
 from binwright.lab import streams
 from binwright.lab.simulation import sources
 from binwright.lab.simulation.run import NAMES, Run, run_all
@@ -14,7 +14,9 @@ from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
 
 WEEK = streams.Walk(topics=("one", "two"), partitions=16, rows=20_160, delta=5, seed=1)
 """Rows of 30 s, 32 partitions: the paper's size."""
-CONFIG = ControllerConfig(limit=BytesPerSecond(2_400_000.0), capacity=BytesPerSecond(2_000_000.0))
+CONFIG = ControllerConfig(
+    limits=PerSlot(BytesPerSecond(2_400_000.0)), capacity=BytesPerSecond(2_000_000.0)
+)
 SLA_S = 5.0
 
 
