@@ -47,7 +47,7 @@ def test_the_table_fits_into_a_line_of_a_terminal() -> None:
     lines = run(*SMALL, "--policies", "binwright,mwf").splitlines()
 
     assert any("binwright" in line for line in lines)
-    assert max(map(len, lines)) <= 100
+    assert max(map(len, lines)) <= 80
 
 
 def test_settings_are_tried_side_by_side() -> None:

@@ -6,7 +6,8 @@ from tests.lab.simulation.builders import outcome, scenario
 from binwright.core.model import Slot
 from binwright.lab.simulation.costs import Costs, Steps
 from binwright.lab.simulation.outcome import equal_seconds
-from binwright.lab.simulation.section import section
+from binwright.lab.simulation.run import NAMES
+from binwright.lab.simulation.section import random_walk, section
 from binwright.lab.simulation.tables import changes, series
 
 FOUND = scenario([[60.0, 0.0], [75.0, 75.0], [75.0, 75.0], [10.0, 10.0], [10.0, 10.0]])
@@ -47,6 +48,13 @@ def test_a_section_compares_all_policies_with_the_first() -> None:
     assert found.seen.startswith("Beside binwright: mwf: ")
     assert [chart.name for chart in found.charts] == ["consumers", "lag", "latency", "trade-off"]
     assert all(isinstance(chart.figure, Figure) for chart in found.charts)
+
+
+def test_the_section_of_a_report_has_all_policies() -> None:
+    found = random_walk(1)
+
+    assert [row[0] for row in found.tables[0].rows] == list(NAMES)
+    assert found.source.startswith("32 partitions, 2.0 hours")
 
 
 def test_without_a_price_there_is_no_cost() -> None:

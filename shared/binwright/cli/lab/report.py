@@ -11,20 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from binwright.cli.lab.circumstances import sustained_rate
 from binwright.cli.lab.inputs import KAFKA, generated_source, packing_names, recorded_source
 from binwright.cli.lab.latency import FIGURE_5, latency_experiments, run_latencies
 from binwright.cli.lab.paper import run_paper
-from binwright.cli.lab.simulate import TOPICS, Comparison, run_simulations
-from binwright.core.model import BytesPerSecond
 from binwright.core.packing.catalogue import PAPER
 from binwright.lab.latency import paper as latency_paper
 from binwright.lab.packing import paper as packing_paper
-from binwright.lab.simulation.run import NAMES
-from binwright.lab.simulation.scenario import Timing
-from binwright.lab.simulation.sources import generated
-from binwright.lab.streams import Walk
-from binwright.runtime.settings import load_settings
 
 if TYPE_CHECKING:
     from binwright.lab.report.section import Section
@@ -32,8 +24,6 @@ if TYPE_CHECKING:
 CORES = os.cpu_count() or 1
 TITLE = "The papers' experiments, computed by binwright"
 PAGE = "index.html"
-PARTITIONS, HOURS_2, SLA_S = 32, 240, 5.0
-"""Of the simulated load: partitions, rows of 30 s; seconds within which a record is to be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,23 +60,10 @@ class Report:
         return latency_section(outcomes, source, model, shown)
 
     def simulation(self) -> "Section":
-        """Return every policy over a random walk, under this machine's settings."""
-        settings = load_settings()
-        walk = Walk(
-            topics=TOPICS, partitions=PARTITIONS // len(TOPICS), rows=HOURS_2, delta=5, seed=0
-        )
-        comparison = Comparison(
-            source=generated(walk, BytesPerSecond(settings.controller.capacity), None),
-            timing=Timing(),
-            sustained=sustained_rate(settings, None),
-            sla_s=SLA_S,
-            price=None,
-        )
-        found = [comparison.run(name, "", settings) for name in NAMES]
-        outcomes = run_simulations(found, self.console, self.jobs)
-        from binwright.lab.simulation.section import section  # noqa: PLC0415 - see `report`
+        """Return every policy over a random walk."""
+        from binwright.lab.simulation.section import random_walk  # noqa: PLC0415 - see `report`
 
-        return section(found[0].scenario, outcomes, SLA_S)
+        return random_walk(self.jobs)
 
 
 EXPERIMENTS: tuple[tuple[str, Callable[[Report], "Section"]], ...] = (

@@ -2,11 +2,30 @@
 
 from collections.abc import Sequence
 
+from binwright.core.controller.config import ControllerConfig
+from binwright.core.model import BytesPerSecond, PerSlot
+from binwright.lab import streams
 from binwright.lab.report.section import Section
+from binwright.lab.simulation import sources
 from binwright.lab.simulation.charts import charts
 from binwright.lab.simulation.outcome import HOUR_S, Outcome, Score
-from binwright.lab.simulation.scenario import Scenario
+from binwright.lab.simulation.run import NAMES, Run, run_all
+from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
 from binwright.lab.simulation.tables import MB, summary
+
+LIMIT, CAPACITY = BytesPerSecond(2_400_000.0), BytesPerSecond(2_000_000.0)
+SLA_S = 5.0
+
+
+def random_walk(processes: int) -> Section:
+    """Return all policies on two hours of a load like the paper's: 32 partitions, delta 5."""
+    config = ControllerConfig(limits=PerSlot(LIMIT), capacity=CAPACITY)
+    timing = Timing()
+    walk = streams.Walk(topics=("one", "two"), partitions=16, rows=240, delta=5, seed=0)
+    load = sources.generated(walk, CAPACITY, None).load(warm_up_s(config, timing))
+    scenario = Scenario(load=load, config=config, timing=timing)
+    jobs = [Run(label=name, policy=name, scenario=scenario, sla_s=SLA_S) for name in NAMES]
+    return section(scenario, run_all(jobs, lambda _: None, processes), SLA_S)
 
 
 def section(
