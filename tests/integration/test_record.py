@@ -155,6 +155,11 @@ async def test_streams_and_recordings_are_converted_through_a_table(
         assert (code, recording.read(made).capacity) == (0, 4e6), out
         code, out = await command("convert", table, str(again), *server)
         assert (code, streams.read(again)) == (0, rows), out
+        (lake / "bad.json").write_text('[{"a": {"0": 1}}, {"a": {"0": -1}}]')
+        bad = (str(lake / "bad.json"), f"delta://{lake}/bad", "--capacity", "1")
+        code, out = await command("convert", *bad, *server)
+        assert (code, "row 1, topic 'a', partition 0" in out) == (2, True), out
+        assert not (lake / "bad").exists()
         code, out = await command("convert", str(made), table, *server)
         assert (code, "exists: name another table" in out) == (2, True), out
 

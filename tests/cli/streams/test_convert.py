@@ -138,6 +138,13 @@ def test_per_cents_need_a_capacity(tmp_path: Path) -> None:
     assert not (tmp_path / "b.jsonl").exists()
 
 
+def test_names_may_look_like_formats_and_markup(tmp_path: Path) -> None:
+    (tmp_path / "{a}[red].json").write_text('[{"a": {"0": 1}}]')
+    report = convert(tmp_path / "{a}[red].json", tmp_path / "{}[b].json", Form.STREAM)
+    assert "{a}[red].json to " in report
+    assert "{}[b].json" in report
+
+
 def test_what_is_there_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('[{"a": {"0": 1}}]')
     with pytest.raises(SettingsError, match=r"a.json exists: name another file"):

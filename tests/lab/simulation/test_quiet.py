@@ -34,7 +34,7 @@ def settled() -> tuple[ControllerDriver, float]:
     return driver, driver.now
 
 
-def configured(state: State, **changes: float) -> State:
+def configured(state: State, **changes: Any) -> State:
     """Return a state with other settings."""
     config = replace(CONFIG, **changes)  # type: ignore[arg-type]
     return replace(state, group=replace(state.group, config=config))

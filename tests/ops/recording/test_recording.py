@@ -72,6 +72,7 @@ def test_streams_read_a_recording_in_per_cent_of_its_capacity(tmp_path: Path) ->
     file = tmp_path / "recorded.jsonl"
     file.write_bytes(b"".join(lines(measured(0, 50.0), measured(31, 100.0))))
     assert streams.read(file) == [{P: 25.0}, {P: 50.0}]
+    assert streams.from_recording(recording.read(file)) == streams.read(file)
 
 
 def test_an_incomplete_last_line_is_ignored() -> None:

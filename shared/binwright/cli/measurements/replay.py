@@ -45,7 +45,7 @@ class Replayer:
             console.log(f"100 per cent are {capacity:,.0f} bytes/s, a row lasts {self.row_s:g} s")
         total, found = 0, file.measurements(self.row_s, capacity)
         # Read to its end before anything is published: what is malformed has no effect.
-        async for _ in with_progress(found, console, f"reading {name}: {{}} measurements"):
+        async for _ in with_progress(found, console, f"reading {name}", "measurements"):
             total += 1
         if not total:
             raise StreamError(f"{name}: the recording holds no measurement")

@@ -1,12 +1,12 @@
 """`binwright convert`: a stream or a recording in another form."""
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 from rich.console import Console
@@ -24,6 +24,8 @@ from binwright.lab.stream_files import json_rows
 from binwright.lab.stream_files.stream_file import StreamFile
 from binwright.ops.recording import recording
 from binwright.runtime.logs import configure_logging
+
+T = TypeVar("T")
 
 
 class Form(StrEnum):
@@ -76,7 +78,11 @@ class Conversion:
     async def _write_recording(self, file: StreamFile, capacity: BytesPerSecond) -> int:
         found = file.measurements(self.row_s, capacity)
         if self.destination.table is not None:
-            shown = with_progress(found, self._console, self._doing("measurements"))
+            # Read to its end first: a table is not made of the part before a fault.
+            async for _ in self._shown(found, "reading", "measurements"):
+                pass
+            again = file.measurements(self.row_s, capacity)
+            shown = self._shown(again, "converting", "measurements")
             return await write_table(self.destination, shown, capacity)
         lines = (wire.encode(measurement) + b"\n" for measurement in found)
         return await self._write(chain([recording.header_line(capacity)], lines), "measurements")
@@ -85,7 +91,7 @@ class Conversion:
         """Write a file of either form; return its rows or measurements: one line has none."""
         count = -1
         with open_output(self.destination.name) as output:
-            async for line in with_progress(lines, self._console, self._doing(what)):
+            async for line in self._shown(lines, "converting", what):
                 output.write(line)
                 count += 1
         return count
@@ -111,15 +117,11 @@ class Conversion:
                 "it keeps its last rate"
             )
 
-    @property
-    def _console(self) -> Console:
-        return self.destination.console
-
     def _log(self, text: str) -> None:
-        self._console.log(text)
+        self.destination.console.log(text, markup=False)
 
-    def _doing(self, what: str) -> str:
-        return f"converting {self.source.name}: {{}} {what}"
+    def _shown(self, items: Iterable[T], doing: str, unit: str) -> AsyncIterator[T]:
+        return with_progress(items, self.source.console, f"{doing} {self.source.name}", unit)
 
 
 def command(  # noqa: PLR0913 - one parameter for each option

@@ -87,7 +87,7 @@ class StreamLocation:
         """Return it as a stream; see `StreamFile.rows` and `fetch`."""
         file, rows = await self.fetch(), CompactStream()
         found = file.rows(row_s, capacity)
-        async for row in with_progress(found, self.console, f"reading {self.name}: {{}} rows"):
+        async for row in with_progress(found, self.console, f"reading {self.name}", "rows"):
             rows.append(row)
         return TimedStream(rows, row_s, capacity or file.capacity())
 
