@@ -36,7 +36,7 @@ def settled() -> tuple[ControllerDriver, float]:
 
 def configured(state: State, **changes: Any) -> State:
     """Return a state with other settings."""
-    config = replace(CONFIG, **changes)  # type: ignore[arg-type]
+    config = replace(CONFIG, **changes)
     return replace(state, group=replace(state.group, config=config))
 
 
