@@ -88,6 +88,11 @@ def test_algorithm_2_scales_down_only_if_fewer_hold_the_lag_of_the_rebalance() -
     assert "a rebalance would leave more lag" in held.reason
 
 
+def test_algorithm_2_scales_down_into_the_smaller_bins() -> None:
+    """One replica would serve it all at 90 %, but two of the three stay at 40 %."""
+    assert TWO.decide(observe([40] * 4, replicas=3))[0].replicas == 2
+
+
 def test_algorithm_2_adds_replicas_where_the_lag_of_an_assignment_again_needs_them() -> None:
     seen = observe([60] * 5, replicas=2, owners=[0, 0, 0, 0, 1])
 

@@ -56,7 +56,7 @@ def test_one_hot_partition_fills_the_group_by_kedas_rule() -> None:
         ((0.25, 0.25), 2, 1),
         ((0.54, 0.54), 2, 2),  # within tolerance
         ((0.56, 0.56), 2, 3),
-        ((0.9, 0.9), 4, 4),  # two are starting and count as idle: that reverses the direction
+        ((0.6, 0.6), 4, 4),  # two are starting and count as idle: that reverses the direction
         ((1.0, 1.0, 1.0), 4, 6),  # and here it dampens it
         ((0.8, 0.8), 3, 3),  # or comes within tolerance
         ((0.1, 0.1), 3, 1),

@@ -11,7 +11,7 @@ from binwright.core.model import Slot
 from binwright.core.scaling.policy import Decision, Observation, Policy
 from binwright.core.scaling.sla_packing import SlaPacking
 
-POLICY = SlaPacking(capacity=PAPER)
+POLICY = SlaPacking(capacity=PAPER, busy=1.0)
 
 
 def replicas(policy: Policy, seen: Observation) -> int:
@@ -22,6 +22,15 @@ def test_it_packs_rates_up_to_the_headroom() -> None:
     """Nine tenths of 200/s."""
     assert replicas(POLICY, observe([36] * 5)) == 1
     assert replicas(POLICY, observe([37] * 5)) == 2
+
+
+def test_a_replica_keeps_speed_in_reserve_to_catch_up() -> None:
+    """Nine tenths of nine tenths of 200/s; bursts need less of the full speed anyway."""
+    reserved = replace(POLICY, busy=0.9)
+
+    assert replicas(reserved, observe([32.4] * 5)) == 1
+    assert replicas(reserved, observe([32.5] * 5)) == 2
+    assert replicas(replace(reserved, capacity=BURSTS), observe([18] * 5)) == 1
 
 
 def test_bursts_halve_what_a_replica_sustains() -> None:
@@ -139,6 +148,23 @@ def test_an_overloaded_replica_gives_to_one_that_has_room() -> None:
     assert decision.replicas == 2
     assert sorted(rates_of(UNEVEN, decision)) == [100, 150]
     assert after.decide(UNEVEN)[0] == Decision(2, "the last change is too recent")
+
+
+def test_an_assignment_again_takes_no_replica_away() -> None:
+    """Two replicas would do, but not with the gap that a scale-down needs."""
+    seen = observe([90] * 3, replicas=3, owners=[0, 0, 0])
+    decision = POLICY.decide(seen)[0]
+
+    assert decision.replicas == 3
+    assert max(rates_of(seen, decision)) == 180
+
+
+def test_a_group_that_is_too_small_waits_for_its_cooldown() -> None:
+    """Another assignment alone does not help."""
+    patient = replace(POLICY, cooldown_up_s=60)
+    seen = observe([100] * 3, owners=[0, 0, 0], scaled_s=80)
+
+    assert patient.decide(seen)[0] == Decision(1, "the last change is too recent")
 
 
 def test_a_group_that_takes_no_assignment_is_not_assigned_again() -> None:

@@ -18,6 +18,7 @@ class Experiments(LazyGroup):
         "latency": "binwright.cli.lab.latency:latency",
         "simulate": "binwright.cli.lab.simulate:simulate",
         "sweep": "binwright.cli.lab.sweep:sweep",
+        "slo": "binwright.cli.lab.slo:slo",
     }
 
 

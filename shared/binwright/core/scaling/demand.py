@@ -18,6 +18,7 @@ class Demand:
 
     capacity: ReplicaCapacity
     catch_up_s: float  # within which lag is to be worked off, > 0
+    busy: float  # share of its full speed at which a replica still catches up, > 0 and <= 1
     least: int
     most: int | None  # None: as many as partitions
 
@@ -25,9 +26,9 @@ class Demand:
         """Return the share of a replica that each partition takes.
 
         The larger of two: by its rate, as the SLA allows after a pause of `pause_s`, and by its
-        rate and what is to be caught up, at full speed.
+        rate and what is to be caught up, of the speed at which a replica still catches up.
         """
-        sustained, served = self.capacity.sustained(pause_s), self.capacity.rate
+        sustained, served = self.capacity.sustained(pause_s), self.capacity.rate * self.busy
         return {
             p: PartitionLoad(
                 max(one.rate / sustained, (one.rate + self._late(one) / self.catch_up_s) / served)
@@ -52,7 +53,7 @@ class Demand:
         return least_loaded(shares, Bin(every, 1.0), self.most)
 
     def is_uneven(self, observation: Observation, bins: Bins) -> bool:
-        """Return whether these bins keep the SLA with no more replicas, and today's owners do not.
+        """Return whether these bins keep the SLA, and today's owners do not.
 
         Args:
             observation: The loads, and who reads what.
@@ -60,11 +61,7 @@ class Demand:
         """
         known = {p: s for p, s in observation.assignment.items() if p in observation.loads}
         shares = self.shares(observation.loads)
-        return (
-            len(bins) <= observation.replicas
-            and exceeds(owned(known), shares, WHOLE)
-            and not exceeds(bins, shares, WHOLE)
-        )
+        return exceeds(owned(known), shares, WHOLE) and not exceeds(bins, shares, WHOLE)
 
     def hot(self, loads: Loads) -> tuple[TopicPartition, ...]:
         """Return the partitions that one replica alone does not serve in time."""

@@ -23,8 +23,6 @@ class LagRule:
     def decide(self, observation: Observation) -> "tuple[Decision, LagRule]":
         """Return the decision: at least one replica, at most one for each partition."""
         lag, partitions = total(observation.loads.values()).lag, len(observation.loads)
-        if lag // self.threshold > partitions:
-            lag = partitions * self.threshold
         reason = f"lag {lag:g} at {self.threshold:g} a replica"
         ratio = lag / (self.threshold * observation.replicas)
         if abs(1 - ratio) <= self.tolerance:

@@ -22,6 +22,7 @@ class SlaPacking:
     capacity: ReplicaCapacity
     up: float = 0.9  # share of a replica that may be filled before there is one more
     down: float = 0.8  # share into which all must fit before one goes, < `up`
+    busy: float = 0.9  # share of its full speed at which a replica still catches up
     catch_up_s: float = 60.0  # within which lag is to be worked off, > 0
     rebalance_s: float = 0.0  # how long a rebalance leaves partitions unread, >= 0
     cooldown_up_s: float = 10.0  # from the last change until replicas are added
@@ -45,17 +46,22 @@ class SlaPacking:
     @property
     def _demand(self) -> Demand:
         return Demand(
-            capacity=self.capacity, catch_up_s=self.catch_up_s, least=self.least, most=self.most
+            capacity=self.capacity,
+            catch_up_s=self.catch_up_s,
+            busy=self.busy,
+            least=self.least,
+            most=self.most,
         )
 
     def _decided(self, observation: Observation) -> "tuple[Decision, SlaPacking]":
         bins = self._demand.bins(observation.loads, self.up)
         if self.emptying is not None:
             return self._emptied(observation, bins, *self.emptying)
-        if len(bins) > observation.replicas and not observation.cooling(self.cooldown_up_s):
-            return self._grow(observation, bins, "rate and lag need more replicas")
-        if self._cools(observation):
+        grows = len(bins) > observation.replicas
+        if observation.cooling(self.cooldown_up_s) if grows else self._cools(observation):
             return Decision(observation.replicas, "the last change is too recent"), self
+        if grows:
+            return self._grow(observation, bins, "rate and lag need more replicas")
         fewer = self._demand.bins(observation.loads, self.down, self.rebalance_s)
         if len(fewer) < observation.replicas:
             return self._shrink(observation, fewer)

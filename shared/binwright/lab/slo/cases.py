@@ -1,0 +1,135 @@
+"""What is run: tables of contenders, each on one workload and one kind of group."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from binwright.lab.slo.contenders import Contender, Contenders, settings_for
+from binwright.lab.slo.simulator.settings import GroupSettings
+from binwright.lab.slo.workloads.workload import Workload
+
+Make = Callable[[Contenders], Contender]
+
+BOTH: Sequence[Make] = (
+    Contenders.algorithm_2,
+    Contenders.ours,
+    Contenders.ours_by_default,
+    Contenders.ours_incremental,
+)
+ALL: Sequence[Make] = (
+    Contenders.algorithm_2,
+    Contenders.linear,
+    Contenders.overprovision,
+    Contenders.keda,
+    Contenders.cpu,
+    *BOTH[1:],
+)
+LONG: Sequence[Make] = (Contenders.algorithm_1, *BOTH)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableCase:
+    """A table: one workload, one kind of group, several policies."""
+
+    name: str  # of its file
+    title: str
+    workload: Workload
+    contenders: tuple[Contender, ...]
+    seeds: int = 1  # runs of each contender, from seed 0 on
+    has_optimal: bool = False
+    is_traced: bool = False  # whether the records of the first run are kept, for a figure
+
+
+def tables_of(workload: Workload, number: int) -> list[TableCase]:
+    """Return the paper's tables of its workload 1 or 2, without the skewed one."""
+    name = workload.name
+    tables = [
+        _table(
+            *(name, f"Table {number + 1}: workload {number}", workload, ALL),
+            has_optimal=True,
+            is_traced=True,
+        ),
+        _table(
+            *(f"{name}-heartbeat", f"Workload {number}, heartbeats of 0.5 s", workload, BOTH),
+            settings=settings_for(0.05, heartbeat_s=0.5),
+        ),
+    ]
+    if number == 1:
+        tables += [
+            _table(
+                *(f"{name}-rebalance-{label}", f"Workload 1, rebalances of {seconds:g} s"),
+                *(workload, LONG),
+                settings=settings_for(seconds),
+                rebalance_s=seconds,
+            )
+            for label, seconds in (("500ms", 0.5), ("2s", 2.0))
+        ]
+        # Not shown in the paper's tables, but in its Figure 10.
+        tables.append(_table(f"{name}-algorithm-1", "Workload 1, Algorithm 1", workload, LONG[:1]))
+    return tables
+
+
+def skewed_table(workload: Workload, number: int) -> TableCase:
+    """Return the comparison on a skewed workload."""
+    title = f"Workload {number}, skewed: half of the events in two of nine partitions"
+    return _table(workload.name, title, workload, ALL, is_traced=True)
+
+
+def other_tables(workload: Workload) -> list[TableCase]:
+    """Return groups that the paper does not have, from workload 1.
+
+    Only `busy` of our policy was chosen on one of them, with arrivals spread over the second.
+    """
+    slow = settings_for(0.05, service_s=0.00568)
+    smooth = settings_for(0.05, burst_s=0.05)
+    large = replace(
+        workload,
+        name="w1-large",
+        events=tuple(4 * events for events in workload.events),
+        shares=(1 / 20,) * 20,
+    )
+    return [
+        _table("other-slow", "Records take 5.68 ms, policies assume 5", workload, BOTH, slow),
+        _table("other-smooth", "Arrivals spread over the second", workload, BOTH, smooth),
+        _table("other-large", "Four times the load, 20 partitions", large, BOTH),
+        _table("other-large-smooth", "The same, arrivals spread", large, BOTH, smooth),
+    ]
+
+
+def table_of_file(workload: Workload, settings: GroupSettings) -> TableCase:
+    """Return all policies on somebody's own workload."""
+    title = f"{workload.name}: {sum(workload.events):,} events in {workload.duration_s:,} s"
+    makes = (Contenders.algorithm_1, *ALL)
+    return _table(
+        *("workload", title, workload, makes, settings),
+        rate=1 / settings.service_s,
+        has_optimal=True,
+        is_traced=True,
+    )
+
+
+def _table(  # noqa: PLR0913 - what a table is
+    name: str,
+    title: str,
+    workload: Workload,
+    makes: Sequence[Make],
+    settings: GroupSettings | None = None,
+    *,
+    rebalance_s: float = 0.05,
+    rate: float = 200.0,
+    has_optimal: bool = False,
+    is_traced: bool = False,
+) -> TableCase:
+    contenders = Contenders(
+        workload=workload,
+        settings=settings_for(rebalance_s) if settings is None else settings,
+        rate=rate,
+        rebalance_s=rebalance_s,
+    )
+    return TableCase(
+        name=name,
+        title=title,
+        workload=workload,
+        contenders=tuple(make(contenders) for make in makes),
+        has_optimal=has_optimal,
+        is_traced=is_traced,
+    )

@@ -1,0 +1,86 @@
+"""The simulator gives what the published experiments gave, within tolerance."""
+
+from dataclasses import replace
+
+import pytest
+
+from binwright.lab.slo.cases import skewed_table, tables_of
+from binwright.lab.slo.contenders import DOWN, UP
+from binwright.lab.slo.report.tables import mean_sla_error, outside
+from binwright.lab.slo.results import BETTER, RIVAL, TableResult, collect, verdict
+from binwright.lab.slo.runs import run_all, runs_of
+from binwright.lab.slo.workloads.workload import first, skewed
+
+SEEDS = 5
+LEFT_OUT = frozenset({"KEDA, lag", "HPA, CPU", "binwright, default"})
+
+
+@pytest.fixture(scope="module")
+def results() -> list[TableResult]:
+    """Return all tables on workload 1, as the command makes them but with fewer runs."""
+    tables = [*tables_of(first(), 1), skewed_table(skewed(first()), 1)]
+    shortened = [
+        replace(
+            table,
+            seeds=SEEDS,
+            contenders=tuple(one for one in table.contenders if one.name not in LEFT_OUT),
+        )
+        for table in tables
+    ]
+    return collect(shortened, run_all(runs_of(shortened), 2, lambda _: None))
+
+
+def test_every_row_on_workload_1_is_within_tolerance(results: list[TableResult]) -> None:
+    assert outside(results) == []
+    assert mean_sla_error(results) < 0.9
+
+
+def test_scale_downs_of_algorithm_2_make_its_peaks(results: list[TableResult]) -> None:
+    """With heartbeats of 3 s a partition of a replica that left waits up to that long."""
+    by_name = {one.case.name: one.by_name[RIVAL] for one in results if RIVAL in one.by_name}
+
+    assert 1.5 < by_name["w1"].longest_s < 3.5
+    assert by_name["w1-heartbeat"].longest_s < 1.0
+
+
+def test_skew_breaks_the_linear_autoscaler_by_kafkas_range_assignor(
+    results: list[TableResult],
+) -> None:
+    by_name = {one.case.name: one for one in results}
+    even, skew = by_name["w1"].by_name["Linear"], by_name["w1-skew"].by_name["Linear"]
+
+    assert even.sla - skew.sla > 9
+    assert skew.minutes == pytest.approx(even.minutes, rel=0.01)
+
+
+def test_our_policy_is_better_in_both_on_every_table(results: list[TableResult]) -> None:
+    verdicts = {
+        one.case.name: verdict(one.by_name["binwright"], one.by_name[RIVAL])
+        for one in results
+        if "binwright" in one.by_name and one.case.name != "w1-rebalance-2s"
+    }
+
+    assert set(verdicts.values()) == {BETTER}
+    assert len(verdicts) == 4
+
+
+def test_with_rebalances_of_2_s_our_policy_is_as_good_at_the_same_cost(
+    results: list[TableResult],
+) -> None:
+    """An eager group that stands still for four times its SLA can hardly scale at all."""
+    found = next(one for one in results if one.case.name == "w1-rebalance-2s").by_name
+    ours, theirs = found["binwright"], found[RIVAL]
+
+    assert ours.sla > theirs.sla - 0.1
+    assert ours.minutes < theirs.minutes * 1.01
+    assert found["binwright, incremental"].minutes < theirs.minutes * 0.9
+
+
+def test_our_policy_leaves_no_peak_at_a_scale_down(results: list[TableResult]) -> None:
+    found = next(one for one in results if one.case.name == "w1").by_name
+
+    assert found["binwright"].longest_s < 0.7
+
+
+def test_the_papers_factors_are_used() -> None:
+    assert (UP, DOWN) == (0.9, 0.4)

@@ -1,0 +1,104 @@
+"""`binwright lab slo` prints tables or JSON, and writes tables and figures."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from binwright.cli.main import app
+from binwright.core.errors import SettingsError, StreamError
+
+FAST = ("--seeds", "1", "--jobs", "1")
+
+
+def run(*arguments: str) -> str:
+    done = CliRunner().invoke(app, ["lab", "slo", *arguments])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Path:
+    file = tmp_path / "load.csv"
+    file.write_text(
+        "rate\n" + "\n".join(str(30 + 3 * min(second, 120 - second)) for second in range(120))
+    )
+    return file
+
+
+def test_a_workload_of_ones_own_is_simulated_with_every_policy(load: Path) -> None:
+    found = json.loads(run("--workload", str(load), *FAST, "--json"))["tables"]
+    rows = {row["policy"]: row for row in found["slo-workload"]["rows"]}
+
+    assert list(rows) == [
+        *("Algorithm 1", "Algorithm 2", "Optimal", "Linear", "Overprovision"),
+        *("KEDA, lag", "HPA, CPU"),
+        *("binwright", "binwright, default", "binwright, incremental"),
+    ]
+    assert rows["binwright"]["SLA, %"] > 98
+    assert rows["binwright"]["within tolerance"] is None
+    assert len(found["slo-ours"]["rows"]) == 3
+
+
+def test_the_group_of_a_workload_of_ones_own_can_be_described(load: Path) -> None:
+    """Half the work, and twice the time for it: fewer replicas."""
+    options = ("--service-ms", "2.5", "--sla-ms", "1000", "--burst-ms", "100", "--partitions", "3")
+    usual, light = (
+        json.loads(run("--workload", str(load), *FAST, "--json", *more))["tables"]
+        for more in ((), options)
+    )
+    minutes = [
+        {row["policy"]: row["replica-minutes"] for row in one["slo-workload"]["rows"]}["binwright"]
+        for one in (usual, light)
+    ]
+
+    assert minutes[1] < 0.7 * minutes[0]
+
+
+def test_tables_and_figures_are_written_the_same_each_time(load: Path, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        run("--workload", str(load), *FAST, "--output", str(tmp_path / name))
+    one, two = (sorted((tmp_path / name).iterdir()) for name in ("one", "two"))
+
+    assert [file.name for file in one] == [file.name for file in two]
+    assert [file.read_bytes() for file in one] == [file.read_bytes() for file in two]
+    names = {file.name for file in one}
+    assert {"slo-workload.csv", "slo-ours.csv", "slo-trade-off.svg", "slo-latencies.png"} <= names
+    with (tmp_path / "one" / "slo-ours.csv").open() as file:
+        assert next(csv.DictReader(file))["policy"] == "binwright"
+
+
+def test_the_first_workload_has_the_papers_values_and_figures(tmp_path: Path) -> None:
+    printed = run("--workload", "w1", *FAST, "--output", str(tmp_path))
+
+    assert "w1: Table 2: workload 1" in printed
+    assert "Mean SLA error" in printed
+    for number, name in (
+        *((4, "latencies-w1"), (5, "consumers"), (9, "heartbeat"), (10, "algorithm-1")),
+        *((11, "rebalance-500ms"), (12, "rebalance-2s")),
+    ):
+        assert (tmp_path / f"slo-fig{number}-{name}.png").read_bytes().startswith(b"\x89PNG")
+    with (tmp_path / "slo-w1.csv").open() as file:
+        rows = {row["policy"]: row for row in csv.DictReader(file)}
+    assert rows["Algorithm 2"]["paper's SLA, %"] == "97.4"
+    assert rows["Optimal"]["replica-minutes"] == "32.72"
+    assert rows["Optimal"]["within tolerance"] == "yes"
+    assert rows["Overprovision"]["replica-minutes"] == "50.0"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "reason"),
+    [
+        (("--workload", "missing.csv"), StreamError, "missing.csv"),
+        (("--workload", "w1", "--partitions", "3"), SettingsError, "of your own, not for w1"),
+    ],
+)
+def test_a_wrong_option_is_refused_with_the_reason(
+    arguments: tuple[str, ...], error: type[Exception], reason: str
+) -> None:
+    done = CliRunner().invoke(app, ["lab", "slo", *arguments])
+
+    assert isinstance(done.exception, error)
+    assert reason in str(done.exception)
