@@ -18,11 +18,11 @@ from binwright.core.protocol.wire import decode_measurement
 from binwright.core.rates.estimator import TopicRates
 from binwright.core.selection import Selection
 from binwright.embedded.kafka.broker import run_broker
+from binwright.kafka.admin.log_dirs import DescribeLogDirs, sizes
 from binwright.kafka.bus import KafkaBus
 from binwright.kafka.client import ClusterClient, client_options
 from binwright.monitor.__main__ import run
 from binwright.monitor.kafka_logs import KafkaLogs
-from binwright.monitor.log_dirs import DescribeLogDirs, sizes
 from binwright.runtime.settings import KafkaSettings, Settings
 from binwright.testing.log_sampler import sample_topics
 

@@ -228,7 +228,8 @@ class ClusterClient:
         """Send a request that changes topics to the controller; raise like `send_request`."""
         return await self.send_request((await self._metadata(())).controller_id, request)
 
-    async def _ask_any(self, request: Request[Any]) -> Response:
+    async def ask_any(self, request: Request[Any]) -> Response:
+        """Send a request that any broker can answer; raise like `send_request`."""
         client = await self._opened()
         brokers = [broker.nodeId for broker in client.cluster.brokers()]
         # The broker that answered last comes first: a random one may be one that hangs.
@@ -237,6 +238,8 @@ class ClusterClient:
         for broker in tries:
             try:
                 answer = await self.send_request(broker, request)
+            except UnsupportedVersion:
+                raise  # the others are of the same version, or will be
             except BrokerUnavailable as exc:
                 faults.append(str(exc))
             else:
@@ -247,7 +250,7 @@ class ClusterClient:
 
     async def _metadata(self, topics: Collection[str] | None) -> Response:
         names = None if topics is None else sorted(topics)
-        metadata = await self._ask_any(Metadata(names))
+        metadata = await self.ask_any(Metadata(names))
         if self._client:  # not closed meanwhile
             found, metadata.topics = metadata.topics, []
             # Updates the brokers' addresses; without topics, because missing ones would be logged.
@@ -318,7 +321,7 @@ class ClusterClient:
         """
         request = TopicId(topic)
         answer = await (
-            self._ask_any(request) if broker is None else self.send_request(broker, request)
+            self.ask_any(request) if broker is None else self.send_request(broker, request)
         )
         error = for_code(answer.error_code)
         if error is UnknownTopicOrPartitionError:

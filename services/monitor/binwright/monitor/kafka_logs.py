@@ -11,6 +11,7 @@ import structlog
 from binwright.core.errors import BrokerUnavailable
 from binwright.core.ports.kafka import LogSample
 from binwright.core.selection import PatternMatcher, Selection
+from binwright.kafka.admin.log_dirs import DescribeLogDirs, is_refused, sizes
 from binwright.kafka.client import (
     EARLIEST,
     LATEST,
@@ -20,7 +21,6 @@ from binwright.kafka.client import (
     UnsupportedVersion,
 )
 from binwright.monitor.batch_sizes import BatchSampler, Key
-from binwright.monitor.log_dirs import DescribeLogDirs, is_refused, sizes
 from binwright.runtime.settings import KafkaSettings
 
 log = structlog.get_logger()

@@ -31,6 +31,9 @@ API = 35
 ERROR_CODE_SINCE = 3
 """Since this version a refusal has an error code; before, it shows as no directories."""
 
+DISK_BYTES_SINCE = 4
+"""Since this version a directory has the size of its disk."""
+
 _TAGS = ("tags", TaggedFields)
 _SIZE = ("partition", Int32), ("size", Int64), ("offset_lag", Int64), ("is_future", Boolean)
 
@@ -75,7 +78,7 @@ def _response_schema(version: int) -> Schema:
     tags = (_TAGS,) if compact else ()
     sizes = CompactSizes() if compact else FixedSizeRows("iqq?")
     topic = ("topic", text), ("partitions", sizes), *tags
-    disk = (("total", Int64), ("usable", Int64)) if version >= 4 else ()  # noqa: PLR2004
+    disk = (("total", Int64), ("usable", Int64)) if version >= DISK_BYTES_SINCE else ()
     directory = ("error_code", Int16), ("log_dir", text), ("topics", many(*topic)), *disk, *tags
     error = (("error_code", Int16),) if version >= ERROR_CODE_SINCE else ()
     return Schema(("throttle_time_ms", Int32), *error, ("log_dirs", many(*directory)), *tags)
@@ -169,3 +172,18 @@ def sizes(response: Any) -> dict[tuple[str, int], int]:
         for partition, size, _lag, is_future, *_ in partitions
         if not is_future
     }
+
+
+def disk_bytes(response: Any) -> tuple[int | None, int | None]:
+    """Return (total, usable) bytes of a broker's disks; None where it does not return them.
+
+    Directories on one disk each return the whole disk: equal totals count once.
+    """
+    disks = {
+        (found[-3], found[-2])
+        for found in response.log_dirs
+        if response.API_VERSION >= DISK_BYTES_SINCE and found[0] == NoError.errno and found[-3] >= 0
+    }
+    if not disks:
+        return None, None
+    return sum(total for total, _ in disks), sum(usable for _, usable in disks)

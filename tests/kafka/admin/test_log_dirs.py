@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from binwright.monitor.log_dirs import DescribeLogDirs, is_refused, sizes
+from binwright.kafka.admin.log_dirs import DescribeLogDirs, disk_bytes, is_refused, sizes
 
 CLUSTER_AUTHORIZATION_FAILED = 31
 
@@ -69,3 +69,25 @@ def test_sizes_are_read_and_replicas_being_moved_are_not_counted(version: int) -
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
 def test_a_missing_permission_is_detected_in_every_version(version: int) -> None:
     assert is_refused(decoded_response(version, [], error=CLUSTER_AUTHORIZATION_FAILED, dirs=0))
+
+
+def with_disks(*disks: tuple[int, int, int]) -> Any:
+    """Return a response of version 4 with directories of (error, total, usable)."""
+    response = decoded_response(4, [(0, 1, False)])
+    (directory,) = response.log_dirs
+    response.log_dirs = [
+        (error, *directory[1:-3], total, usable, {}) for error, total, usable in disks
+    ]
+    return response
+
+
+def test_directories_of_one_disk_count_once() -> None:
+    assert disk_bytes(with_disks((0, 100, 40), (0, 100, 40), (0, 100, 30))) == (200, 70)
+
+
+def test_a_directory_that_failed_does_not_count() -> None:
+    assert disk_bytes(with_disks((0, 100, 40), (56, -1, -1))) == (100, 40)
+
+
+def test_older_brokers_return_no_disks() -> None:
+    assert disk_bytes(decoded_response(3, [(0, 1, False)])) == (None, None)
