@@ -20,26 +20,30 @@ from binwright.embedded.process.run_directory import run_directory
 from binwright.embedded.process.server import no_progress
 
 REPLICAS = 3
+VOTERS = 3
+"""Brokers that are controllers too, at most: more of them only vote."""
 
 
 @asynccontextmanager
-async def run_brokers(
+async def run_brokers(  # noqa: PLR0913 - each is a choice of the caller's
     directory: Path,
     *,
     count: int = 3,
     settings: Mapping[str, str] | None = None,
+    racks: Sequence[str] = (),
     heap: str = "256m",
     progress: ProgressCallback = no_progress,
 ) -> AsyncIterator[tuple[Broker, ...]]:
     """Run a new cluster of `count` brokers, 1 to `count`, and end it at the end.
 
-    Each is broker and controller. They are killed at the end, not stopped: a broker that stops
-    hands its partitions over first, and waits for minutes once there is no majority to do it.
+    The first `VOTERS` are controllers, too. They are killed at the end, not stopped: a broker that
+    stops hands its partitions over first, and waits for minutes once there is no majority to do it.
 
     Args:
         directory: Made if it is not there; each broker has a directory in it.
         count: How many, > 0.
         settings: Broker settings beside ours or instead of them, of all.
+        racks: The rack of each broker; none: they have no racks.
         heap: Most that each may use, in Java's notation.
         progress: Told in words what goes on.
 
@@ -49,17 +53,21 @@ async def run_brokers(
     java, jars = await ensure_kafka(progress)
     with ExitStack() as ports, run_directory(directory) as home:
         listeners = [ports.enter_context(reserve_port()) for _ in range(count)]
-        controllers = [ports.enter_context(reserve_port()) for _ in range(count)]
+        voters = min(count, VOTERS)
+        controllers = [ports.enter_context(reserve_port()) for _ in range(voters)]
         cluster = new_cluster_id()
         brokers = []
-        for index, (listener, controller) in enumerate(zip(listeners, controllers, strict=True)):
+        for index, listener in enumerate(listeners):
             place = home / f"broker-{index + 1}"
             place.mkdir()
-            properties = default_settings(place, listener, controller) | _together(
-                index, controllers
-            )
+            properties = {
+                **_member(place, index, listener, controllers),
+                **_together(index, count, controllers),
+                **({"broker.rack": racks[index]} if racks else {}),
+                **(settings or {}),
+            }
             archive = class_data_archive("broker", java, jars, place)
-            await prepare_storage(place, {**properties, **(settings or {})}, archive, cluster)
+            await prepare_storage(place, properties, archive, cluster)
             brokers.append(
                 Broker(broker_command(place, archive, heap, 0), port=listener, progress=progress)
             )
@@ -70,9 +78,17 @@ async def run_brokers(
             await asyncio.gather(*(broker.kill() for broker in brokers))
 
 
-def _together(index: int, controllers: Sequence[int]) -> dict[str, str]:
+def _member(place: Path, index: int, listener: int, controllers: Sequence[int]) -> dict[str, str]:
+    """Return the settings of one broker: of a controller, too, or without its listener."""
+    if index < len(controllers):
+        return default_settings(place, listener, controllers[index])
+    alone = default_settings(place, listener, controllers[0])
+    return {**alone, "process.roles": "broker", "listeners": f"PLAINTEXT://{HOST}:{listener}"}
+
+
+def _together(index: int, count: int, controllers: Sequence[int]) -> dict[str, str]:
     """Return what differs from a broker that is alone."""
-    replicas = str(min(REPLICAS, len(controllers)))
+    replicas = str(min(REPLICAS, count))
     voters = (f"{i}@{HOST}:{port}" for i, port in enumerate(controllers, 1))
     return {
         "node.id": str(index + 1),

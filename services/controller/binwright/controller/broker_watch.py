@@ -1,0 +1,63 @@
+"""The leader's watch over Kafka's brokers, as the settings have it."""
+
+from collections.abc import Awaitable, Callable
+
+from binwright.core.balance.lines import Lines
+from binwright.core.ports.kafka import Bus
+from binwright.core.reassignment.machine import Limits
+from binwright.kafka.admin.client import AdminClient
+from binwright.kafka.admin.probe import producer_probe
+from binwright.ops.brokers import description
+from binwright.ops.brokers.acting import Acting
+from binwright.ops.brokers.live import read_cluster
+from binwright.ops.brokers.observing import Observing
+from binwright.ops.brokers.plan_topic import PlanTopic
+from binwright.ops.brokers.snapshot import MEASURE_S
+from binwright.ops.brokers.watch import BrokerWatch, Reaction
+from binwright.placements.planner import plan
+from binwright.runtime.run import background_tasks, must_not_end, root_cause
+from binwright.runtime.settings import Settings
+
+
+def broker_watch(settings: Settings, bus: Bus) -> BrokerWatch:
+    """Return the watch; `bus` has the topic of plans.
+
+    Raises:
+        SettingsError: `brokers.describe` names no file, or one with faults.
+    """
+    wanted = settings.brokers
+    return BrokerWatch(
+        read=lambda: read_cluster(settings, None, MEASURE_S),
+        plan=plan,
+        wanted=description.read(wanted.describe),
+        lines=Lines(imbalance=wanted.imbalance, within_days=wanted.within_days),
+        interval_s=wanted.interval_s,
+        reaction=_reaction(settings, bus),
+    )
+
+
+def _reaction(settings: Settings, bus: Bus) -> Reaction:
+    wanted = settings.brokers
+    if wanted.mode in ("off", "observe"):
+        return Observing()
+    return Acting(
+        PlanTopic(bus, wanted.topic),
+        lambda: AdminClient(settings.kafka),
+        group=settings.group,
+        mode="approve" if wanted.mode == "approve" else "act",
+        limits=Limits(
+            rate=wanted.throttle_bytes_per_s,
+            paused_rate=wanted.throttle_bytes_per_s // 10,
+            hourly_bytes=wanted.bytes_per_hour,
+        ),
+        probe=lambda targets: producer_probe(settings.kafka, targets, wanted=wanted.probe),
+    )
+
+
+async def run_watched(watch: BrokerWatch, lead: Callable[[], Awaitable[None]]) -> None:
+    """Lead, and watch meanwhile; raises what `lead` raises, not a group of it."""
+    try:
+        async with background_tasks(must_not_end(watch.run())):
+            await lead()
+    except BaseExceptionGroup as found:
+        raise root_cause(found) from None

@@ -1,0 +1,1 @@
+"""Commands about the brokers of a Kafka cluster: where replicas are, and how they move."""

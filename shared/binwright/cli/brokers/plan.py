@@ -1,0 +1,174 @@
+"""`binwright brokers plan` and `drain`: where replicas should be, as a file for `apply`."""
+
+import asyncio
+import json
+import sys
+from math import inf
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from binwright.cli.brokers.pages import infeasible_text, plan_page
+from binwright.cli.brokers.planning import find_plan
+from binwright.cli.brokers.reading import (
+    MEASURE,
+    DescriptionFile,
+    MeasureSeconds,
+    RatesFile,
+    described,
+    unmeasured_text,
+)
+from binwright.cli.options import Bootstrap, Json, settings_at
+from binwright.cli.runner import run_for_result
+from binwright.core.balance.cluster import Cluster
+from binwright.core.balance.plans import BOUND, Balance, Goal, Infeasible, Outcome, Plan
+from binwright.core.errors import PlacementError
+from binwright.ops.brokers import plan_file
+from binwright.ops.brokers.cluster_model import Changes, cluster_model
+from binwright.ops.brokers.live import read_cluster
+
+LIMIT_S = 20.0
+
+Output = Annotated[
+    Path | None, typer.Option(help="Write the plan here; and the way back, `NAME.rollback.json`.")
+]
+Chart = Annotated[
+    Path | None, typer.Option(help="Draw brokers before and after: a file .svg or .png.")
+]
+Limit = Annotated[float, typer.Option(min=0, help="Seconds for one integer program.")]
+
+
+def plan(  # noqa: PLR0913 - one parameter for each option
+    *,
+    bound: Annotated[
+        float, typer.Option(min=1, help="Largest use of a resource, in units of its mean.")
+    ] = BOUND,
+    describe: DescriptionFile = None,
+    rates: RatesFile = None,
+    measure: MeasureSeconds = MEASURE,
+    output: Output = None,
+    chart: Chart = None,
+    limit: Limit = LIMIT_S,
+    bootstrap_servers: Bootstrap = None,
+    json_: Json = False,
+) -> None:
+    """Find the placement that balances the brokers and copies the fewest bytes. Nothing moves."""
+    planning = _Planning(describe, rates, measure, limit, bootstrap_servers)
+    cluster, outcome = planning.find(Balance(bound), Changes())
+    _show(cluster, outcome, output, chart, json_=json_)
+
+
+def drain(  # noqa: PLR0913 - as above
+    brokers: Annotated[str, typer.Argument(help="Their numbers, separated by commas.")],
+    *,
+    balance: Annotated[
+        bool, typer.Option("--balance", help="Balance the others, too; else move only what must.")
+    ] = False,
+    describe: DescriptionFile = None,
+    rates: RatesFile = None,
+    measure: MeasureSeconds = MEASURE,
+    output: Output = None,
+    chart: Chart = None,
+    limit: Limit = LIMIT_S,
+    bootstrap_servers: Bootstrap = None,
+    json_: Json = False,
+) -> None:
+    """Find a placement that leaves brokers empty, so that they can be taken away. Nothing moves."""
+    planning = _Planning(describe, rates, measure, limit, bootstrap_servers)
+    goal = Balance() if balance else Balance(inf)
+    cluster, outcome = planning.find(goal, Changes(drained=numbers(brokers)))
+    _show(cluster, outcome, output, chart, json_=json_)
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    """Return brokers from an option; raise `PlacementError`."""
+    try:
+        return tuple(int(part) for part in text.split(",") if part.strip())
+    except ValueError as exc:
+        raise PlacementError(f"not numbers of brokers, separated by commas: {text!r}") from exc
+
+
+class _Planning:
+    """Reads the cluster and finds a plan for it."""
+
+    def __init__(
+        self,
+        describe: Path | None,
+        rates: Path | None,
+        measure_s: float,
+        limit_s: float,
+        bootstrap_servers: str | None,
+    ) -> None:
+        self._described, self._rates, self._measure_s = described(describe), rates, measure_s
+        self._limit_s, self._settings = limit_s, settings_at(bootstrap_servers)
+
+    def find(self, goal: Goal, changes: Changes) -> tuple[Cluster, Outcome]:
+        """Return the cluster and the plan; warn of what is not measured."""
+        return run_for_result(lambda: self._find(goal, changes))
+
+    async def _find(self, goal: Goal, changes: Changes) -> tuple[Cluster, Outcome]:
+        seen = await read_cluster(self._settings, self._rates, self._measure_s)
+        cluster = cluster_model(seen, self._described, changes)
+        if warning := unmeasured_text(seen, cluster):
+            Console(stderr=True, soft_wrap=True).print(warning)
+        return cluster, await asyncio.to_thread(find_plan, cluster, goal, self._limit_s)
+
+
+def _show(
+    cluster: Cluster, outcome: Outcome, output: Path | None, chart: Path | None, *, json_: bool
+) -> None:
+    if isinstance(outcome, Infeasible):
+        raise PlacementError(infeasible_text(outcome))
+    if output is not None:
+        write(outcome, output)
+    if chart is not None:
+        from binwright.lab.brokers import save_chart  # noqa: PLC0415 - a second of CPU
+
+        save_chart(cluster, outcome, chart)
+    if json_:
+        sys.stdout.write(json.dumps(_json(outcome), indent=2) + "\n")
+        return
+    console = Console(soft_wrap=True)
+    console.print(plan_page(cluster, outcome))
+    if output is not None and outcome.moves:
+        console.print(f"\nwritten to {output}: binwright brokers apply {output}")
+
+
+def write(found: Plan, output: Path) -> None:
+    """Write a plan, with its reasons, and beside it the way back."""
+    targets = {move.partition: tuple(map(int, move.after)) for move in found.moves}
+    back = {move.partition: tuple(map(int, move.before)) for move in found.moves}
+    notes = {
+        "bytes": found.bytes,
+        "reasons": {str(m.partition): [str(reason) for reason in m.reasons] for m in found.moves},
+    }
+    plan_file.write(output, targets, notes)
+    plan_file.write(output.with_suffix(f".rollback{output.suffix}"), back)
+
+
+def _json(found: Plan) -> dict[str, Any]:
+    return {
+        "bytes": found.bytes,
+        "relaxed": None if found.relaxed == inf else found.relaxed,
+        "proved": found.proved,
+        "moves": [
+            {
+                "partition": str(move.partition),
+                "before": list(move.before),
+                "after": list(move.after),
+                "bytes": move.bytes,
+                "reasons": [str(reason) for reason in move.reasons],
+            }
+            for move in found.moves
+        ],
+        "brokers": {
+            str(broker): {
+                "before": found.before[broker].amounts._asdict(),
+                "after": found.after[broker].amounts._asdict(),
+            }
+            for broker in sorted(found.after)
+            if broker in found.before
+        },
+    }

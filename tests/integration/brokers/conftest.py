@@ -1,0 +1,38 @@
+"""Three brokers in three racks, started once for the tests of this directory."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from tests.integration.conftest import BackgroundLoop
+
+from binwright.embedded.kafka.broker import Broker
+from binwright.embedded.kafka.cluster import run_brokers
+from binwright.kafka.admin.client import AdminClient
+from binwright.runtime.settings import KafkaSettings
+
+# A follower that asked too early for a new leader's records asks again after this time.
+SETTINGS = {"replica.fetch.backoff.ms": "100", "log.segment.bytes": "10485760"}
+
+
+@pytest.fixture(scope="module")
+def rack_brokers(
+    background_loop: BackgroundLoop, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Broker, ...]]:
+    """Brokers 1, 2 and 3, in racks a, b and c, with the topics of one module only."""
+    home = tmp_path_factory.mktemp("racks")
+    with background_loop.entered(
+        run_brokers(home, count=3, racks=("a", "b", "c"), settings=SETTINGS)
+    ) as running:
+        yield running
+
+
+@pytest.fixture
+def kafka(rack_brokers: tuple[Broker, ...]) -> KafkaSettings:
+    servers = ",".join(broker.bootstrap_servers for broker in rack_brokers)
+    return KafkaSettings(bootstrap_servers=servers, request_timeout_s=30)
+
+
+@pytest.fixture
+async def admin(kafka: KafkaSettings) -> AsyncIterator[AdminClient]:
+    async with AdminClient(kafka) as client:
+        yield client

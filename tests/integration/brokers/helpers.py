@@ -1,0 +1,150 @@
+"""Topics placed on purpose, filled and read, and commands as processes."""
+
+import asyncio
+import os
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import TopicPartition as KafkaPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
+from binwright.core.model import TopicPartition
+from binwright.core.ports.brokers import Brokers, ClusterState, Replicas
+from binwright.core.reassignment.throttles import Throttles
+from binwright.kafka.client import client_options
+from binwright.ops.brokers import plan_file
+from binwright.ops.brokers.executor import read_throttles
+from binwright.runtime.settings import KafkaSettings
+
+DEADLINE_S = 120.0
+RECORD_BYTES = 10_000
+
+
+async def make_topic(
+    kafka: KafkaSettings,
+    topic: str,
+    placement: Mapping[int, Replicas],
+    config: Mapping[str, str] | None = None,
+) -> None:
+    """Create a topic whose partitions are on exactly these brokers."""
+    admin = AIOKafkaAdminClient(**client_options(kafka))
+    await admin.start()
+    try:
+        wanted = NewTopic(
+            topic,
+            replica_assignments={number: list(replicas) for number, replicas in placement.items()},
+            topic_configs=dict(config or {}),
+            num_partitions=-1,
+            replication_factor=-1,
+        )
+        ((_, code, _),) = (await admin.create_topics([wanted])).topic_errors
+        assert code == 0
+    finally:
+        await admin.close()
+
+
+async def fill(kafka: KafkaSettings, sizes: Mapping[TopicPartition, int]) -> None:
+    """Write about as many bytes to each partition."""
+    async with AIOKafkaProducer(**client_options(kafka), acks="all") as producer:
+        for partition, size in sizes.items():
+            for _ in range(size // RECORD_BYTES):
+                await producer.send(
+                    partition.topic, os.urandom(RECORD_BYTES), partition=partition.partition
+                )
+        await producer.flush()
+
+
+class Load:
+    """Numbered records to each of some partitions, in order, until it is left."""
+
+    def __init__(self, kafka: KafkaSettings, partitions: list[TopicPartition]) -> None:
+        self._kafka, self._partitions = kafka, partitions
+        self.confirmed = dict.fromkeys(partitions, 0)
+
+    @asynccontextmanager
+    async def running(self, every_s: float) -> AsyncIterator["Load"]:
+        options = client_options(self._kafka)
+        async with AIOKafkaProducer(**options, acks="all", enable_idempotence=True) as producer:
+            tasks = [asyncio.create_task(self._write(producer, p, every_s)) for p in self.confirmed]
+            try:
+                yield self
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.wait(tasks)
+                await producer.flush()
+
+    async def _write(
+        self, producer: AIOKafkaProducer, partition: TopicPartition, every_s: float
+    ) -> None:
+        while True:
+            number = self.confirmed[partition]
+            await asyncio.shield(
+                producer.send_and_wait(
+                    partition.topic, b"%d" % number, b"load", partition=partition.partition
+                )
+            )
+            self.confirmed[partition] += 1
+            await asyncio.sleep(every_s)
+
+
+async def loaded_values(kafka: KafkaSettings, partition: TopicPartition) -> list[int]:
+    """Return the numbers of the load that are in a partition, in order."""
+    options = {**client_options(kafka), "auto_offset_reset": "earliest"}
+    async with AIOKafkaConsumer(**options) as consumer:
+        found = KafkaPartition(*partition)
+        consumer.assign([found])
+        end = (await consumer.end_offsets([found]))[found]
+        values: list[int] = []
+        async with asyncio.timeout(DEADLINE_S):
+            while await consumer.position(found) < end:
+                batches = await consumer.getmany(found, timeout_ms=1000)
+                records = [record for batch in batches.values() for record in batch]
+                values += [int(record.value) for record in records if record.key == b"load"]
+    return values
+
+
+def command(kafka: KafkaSettings, *arguments: str) -> Coroutine[Any, Any, Process]:
+    """Start `binwright brokers ...` against this cluster."""
+    line = (sys.executable, "-m", "binwright.cli", "brokers", *arguments)
+    servers = ("--bootstrap-servers", kafka.bootstrap_servers)
+    return asyncio.create_subprocess_exec(*line, *servers, stdout=PIPE, stderr=PIPE)
+
+
+async def finished(process: Process) -> tuple[int, str, str]:
+    """Return exit code, output and errors of a command."""
+    async with asyncio.timeout(DEADLINE_S):
+        out, errors = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, out.decode(), errors.decode()
+
+
+async def run(kafka: KafkaSettings, *arguments: str) -> tuple[int, str, str]:
+    """Run `binwright brokers ...` to its end."""
+    return await finished(await command(kafka, *arguments))
+
+
+async def until(brokers: Brokers, condition: Callable[[ClusterState], bool]) -> ClusterState:
+    """Wait until the cluster is in such a state."""
+    async with asyncio.timeout(DEADLINE_S):
+        while not condition(state := await brokers.state()):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+    return state
+
+
+async def throttles(brokers: Brokers) -> Throttles:
+    return await read_throttles(brokers, await brokers.state())
+
+
+def placement(state: ClusterState, topic: str) -> dict[TopicPartition, Replicas]:
+    return {p: each.replicas for p, each in sorted(state.partitions.items()) if p.topic == topic}
+
+
+def write_plan(path: Path, targets: Mapping[TopicPartition, Replicas]) -> Path:
+    plan_file.write(path, targets, {"why": "test"})
+    return path

@@ -1,0 +1,123 @@
+"""`binwright brokers plan`, `drain` and `status` on three real brokers."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from binwright.core.model import TopicPartition
+from binwright.core.ports.brokers import ConfigResource
+from binwright.kafka.admin.client import AdminClient
+from binwright.ops.brokers import plan_file
+from binwright.runtime.settings import KafkaSettings
+
+from .helpers import Load, fill, make_topic, placement, run, throttles
+from .kafka_tool import verify
+
+pytestmark = pytest.mark.integration
+
+MB = 1_000_000
+
+
+async def uneven(kafka: KafkaSettings, topic: str, sizes: list[int]) -> None:
+    """Make a topic of two replicas, all led by broker 1, that will hold what it holds today."""
+    unlimited = {"retention.ms": "-1"}
+    await make_topic(kafka, topic, dict.fromkeys(range(len(sizes)), (1, 2)), unlimited)
+    await fill(kafka, {TopicPartition(topic, n): size for n, size in enumerate(sizes)})
+
+
+async def test_a_plan_of_measured_rates_is_applied_under_load_and_the_brokers_are_more_even(
+    kafka: KafkaSettings, tmp_path: Path
+) -> None:
+    await uneven(kafka, "skewed", [6 * MB, 3 * MB, 2 * MB, 2 * MB, MB, MB])
+    partitions = [TopicPartition("skewed", number) for number in range(6)]
+    plan, chart = tmp_path / "plan.json", tmp_path / "chart.svg"
+    _, out, _ = await run(kafka, "status", "--json")
+    before = json.loads(out)["imbalance"]["disk"]
+    async with Load(kafka, partitions).running(0.02):
+        code, out, errors = await run(
+            kafka, "plan", "--measure", "3", "--output", str(plan), "--chart", str(chart)
+        )
+        assert code == 0, out + errors
+        assert "balance: " in out
+        code, out, errors = await run(kafka, "apply", str(plan), "--throttle", str(20 * MB))
+        assert code == 0, out + errors
+    assert await verify(kafka.bootstrap_servers, plan) == []
+    code, out, _ = await run(kafka, "status", "--json")
+    found = json.loads(out)
+    assert found["throttles"] == {"ours": [], "foreign": []}
+    # The plan evens out what partitions will hold by their rates, not what they hold today.
+    assert found["imbalance"]["disk"] < before
+    assert chart.read_text().startswith("<?xml")
+
+
+async def test_a_plan_can_be_taken_back_by_its_rollback_file(
+    kafka: KafkaSettings, admin: AdminClient, tmp_path: Path
+) -> None:
+    await uneven(kafka, "returned", [2 * MB, 2 * MB, 2 * MB])
+    before = placement(await admin.state(), "returned")
+    plan = tmp_path / "plan.json"
+    code, _, errors = await run(kafka, "plan", "--measure", "0", "--output", str(plan))
+    assert code == 0, errors
+    back = tmp_path / "plan.rollback.json"
+    assert plan_file.read(back).keys() == plan_file.read(plan).keys()
+    for file in (plan, back):
+        code, _, errors = await run(kafka, "apply", str(file), "--no-probe", "--leaders", "100")
+        assert code == 0, errors
+    assert placement(await admin.state(), "returned") == before
+
+
+async def test_a_longer_retention_counts_before_the_disk_has_filled(
+    kafka: KafkaSettings, admin: AdminClient
+) -> None:
+    """The topic that is written is small today; what it will hold is its rate x its retention."""
+    await make_topic(kafka, "grows", {0: (1, 2), 1: (1, 2)}, {"retention.ms": "3600000"})
+    partitions = [TopicPartition("grows", number) for number in range(2)]
+    day = {ConfigResource("topic", "grows"): {"retention.ms": "86400000"}}
+    disks = []
+    async with Load(kafka, partitions).running(0.02):
+        for changes in ({}, day):
+            await admin.set_configs(changes)
+            await asyncio.sleep(0.5)
+            code, out, errors = await run(kafka, "status", "--json", "--measure", "3")
+            assert code == 0, errors
+            brokers = json.loads(out)["brokers"].values()
+            disks.append(sum(each["disk"] for each in brokers))
+    assert disks[1] > disks[0]
+
+
+async def test_a_drained_broker_holds_nothing_of_the_cluster(
+    kafka: KafkaSettings, admin: AdminClient, tmp_path: Path
+) -> None:
+    """Racks of two brokers are left: topics of three replicas are said to have no placement."""
+    await make_topic(kafka, "drained", {0: (3, 1), 1: (2, 3), 2: (1, 2)})
+    await fill(kafka, {TopicPartition("drained", number): MB for number in range(3)})
+    plan = tmp_path / "plan.json"
+    code, _, errors = await run(kafka, "drain", "3", "--measure", "0", "--output", str(plan))
+    assert code == 0, errors
+    code, _, errors = await run(kafka, "apply", str(plan), "--no-probe", "--leaders", "100")
+    assert code == 0, errors
+    state = await admin.state()
+    assert not [str(p) for p, each in state.partitions.items() if 3 in each.replicas]
+    assert not (await throttles(admin)).ours
+
+
+async def test_a_drain_without_room_names_the_constraint(
+    kafka: KafkaSettings,
+) -> None:
+    await make_topic(kafka, "wide", {0: (1, 2, 3)})
+    code, _, errors = await run(kafka, "drain", "3", "--measure", "0")
+    assert code == 2
+    assert "distinct brokers" in errors or "replication" in errors
+
+
+async def test_a_simulation_answers_for_the_cluster_and_for_a_changed_one(
+    kafka: KafkaSettings,
+) -> None:
+    options = ("--measure", "0", "--add", "1", "--growth", "2", "--json")
+    code, out, errors = await run(kafka, "simulate", *options)
+    assert code == 0, errors
+    answers = json.loads(out)
+    assert [(each["case"], each["brokers"]) for each in answers] == [("now", 3), ("changed", 4)]
+    assert all(1 <= each["needed"] <= 4 for each in answers)
