@@ -78,6 +78,12 @@ class Api:
         """Change some fields of an object that exists."""
         return await self._call("PATCH", path, {}, body, _PATCH_TYPES["merge"])
 
+    async def scale(self, path: str, replicas: int) -> Obj:
+        """Set the number of a workload's replicas, by its `scale` subresource."""
+        body: Obj = {"spec": {"replicas": replicas}}
+        query = {"fieldManager": FIELD_MANAGER}
+        return await self._call("PATCH", f"{path}/scale", query, body, _PATCH_TYPES["merge"])
+
     async def delete(
         self, path: str, *, grace_s: int | None = None, uid: str | None = None
     ) -> None:

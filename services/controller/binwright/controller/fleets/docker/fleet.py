@@ -155,6 +155,10 @@ class DockerFleet:
                     await asyncio.sleep(min(self.timing.watch_s, 0.5))
         await run_all([self.engine.remove(found.id) for found in await self._list()])
 
+    async def running(self) -> Collection[Slot]:
+        """Return the slots whose container runs; raise an `ExternalError`."""
+        return {found.slot for found in await self._list() if found.state == "running"}
+
     @property
     def troubles(self) -> dict[Slot, str]:
         """Return what keeps slots from running, as last seen."""

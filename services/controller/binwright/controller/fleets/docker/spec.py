@@ -17,6 +17,8 @@ OLD_PROJECT_LABEL, OLD_SPEC_LABEL = f"{DOMAIN}/realm", f"{DOMAIN}/shape"
 RESTART = "unless-stopped"  # the engine restarts it, whether or not a controller runs
 PIDS = 512
 _SECURITY = ("no-new-privileges:true",)
+SLOT = "{slot}"
+CONSUMER_COMMAND = ("--slot", SLOT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,7 @@ class ContainerSpec:
         memory_bytes: Limit of a container's memory, bytes; None: no limit.
         cpus: Limit of a container's CPUs; None: no limit.
         grace_s: Seconds that a consumer has to end after SIGTERM.
+        command: Of a container, in which `SLOT` stands for its slot; empty: the image's own.
     """
 
     project: str
@@ -44,6 +47,7 @@ class ContainerSpec:
     memory_bytes: int | None = None
     cpus: float | None = None
     grace_s: float = 70.0
+    command: tuple[str, ...] = CONSUMER_COMMAND
 
     def name(self, slot: Slot) -> str:
         """Return the name of a slot's container."""
@@ -71,7 +75,8 @@ class ContainerSpec:
         """Return the body of the engine's request to create a slot's container."""
         own = {SLOT_LABEL: str(slot), SPEC_LABEL: self.digest, IMAGE_LABEL: image_id}
         labels = {**self.labels(), **own}
-        return {**self._common(), "Cmd": ["--slot", str(slot)], "Labels": labels}
+        command = [part.replace(SLOT, str(slot)) for part in self.command]
+        return {**self._common(), **({"Cmd": command} if command else {}), "Labels": labels}
 
     @property
     def own_names(self) -> bool:
@@ -81,7 +86,9 @@ class ContainerSpec:
     @property
     def digest(self) -> str:
         """Return a hash of all that the slots' containers have in common."""
-        packed = orjson.dumps(self._common(), option=orjson.OPT_SORT_KEYS)
+        # A consumer's own command is left out, as it was before there were others.
+        command = {} if self.command == CONSUMER_COMMAND else {"Cmd": self.command}
+        packed = orjson.dumps({**self._common(), **command}, option=orjson.OPT_SORT_KEYS)
         return hashlib.sha256(packed).hexdigest()[:16]
 
     def _common(self) -> Obj:

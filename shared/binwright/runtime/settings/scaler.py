@@ -1,0 +1,199 @@
+"""Settings of the scaler: groups of ordinary consumers, and where their replicas run."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Literal, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import AfterValidator, Field, model_validator
+
+from binwright.core.errors import SettingsError
+from binwright.core.scaled_groups.config import ScaledGroup
+from binwright.core.scaled_groups.schedules import DAY_MINUTES, Bounds, Schedule
+from binwright.runtime.settings.section import Positive, Seconds, Section
+
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+REPLICA = "{replica}"
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Replicas = Annotated[int, Field(ge=0, le=10_000)]
+ConsumerGroupName = Annotated[str, Field(min_length=1, max_length=249)]
+
+
+def _zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as exc:
+        raise ValueError(f"no such time zone: {name!r}") from exc
+    return name
+
+
+def _time(text: str) -> str:
+    found = re.fullmatch(r"(\d\d):(\d\d)", text)
+    if found is None or int(found[2]) >= 60 or int(found[1]) * 60 + int(found[2]) > DAY_MINUTES:  # noqa: PLR2004
+        raise ValueError(f"expected a time of day such as 08:30, got {text!r}")
+    return text
+
+
+TimeZone = Annotated[str, AfterValidator(_zone)]
+TimeOfDay = Annotated[str, AfterValidator(_time)]
+
+
+class ScheduleSettings(Section):
+    """Bounds for a part of some days."""
+
+    days: Annotated[tuple[Literal[DAYS], ...], Field(min_length=1)] = DAYS  # type: ignore[valid-type]
+    """The days on which it begins: mon, tue, wed, thu, fri, sat, sun."""
+    start: TimeOfDay = "00:00"
+    """Time of day at which it begins."""
+    end: TimeOfDay = "24:00"
+    """Time of day at which it ends; before `start`: on the next day."""
+    time_zone: TimeZone = "UTC"
+    """The zone of these times, such as Europe/Paris."""
+    min_replicas: Replicas | None = None
+    """Fewest replicas meanwhile; unset: the group's own."""
+    max_replicas: Replicas | None = None
+    """Most replicas meanwhile; unset: the group's own."""
+
+    def schedule(self) -> Schedule:
+        """Return it as the core's value."""
+        return Schedule(
+            days=frozenset(map(DAYS.index, self.days)),
+            begin_min=_minutes(self.start),
+            end_min=_minutes(self.end),
+            zone=ZoneInfo(self.time_zone),
+            least=self.min_replicas,
+            most=self.max_replicas,
+        )
+
+
+def _minutes(text: str) -> int:
+    hours, minutes = text.split(":")
+    return int(hours) * 60 + int(minutes)
+
+
+class ScaledGroupSettings(Section):
+    """How one consumer group is scaled."""
+
+    group: ConsumerGroupName
+    """Kafka's name of the consumer group."""
+    topics: tuple[str, ...] = ()
+    """Topics that count; unset: all that the group has committed offsets of."""
+    min_replicas: Replicas = 1
+    """Fewest replicas; 0: none while there is nothing to read."""
+    max_replicas: Annotated[int, Field(ge=1, le=10_000)] = 100
+    """Most replicas; never more than there are partitions."""
+    records_per_s: Positive | None = None
+    """Records/s that one replica serves; unset: measured while the group is behind."""
+    catch_up_s: Seconds = 60.0
+    """Time within which lag is to be worked off."""
+    sla_s: Seconds | None = None
+    """Time from a record's arrival to its commit; takes the place of `catch_up_s`."""
+    rebalance_s: NotNegative = 0.0
+    """How long a rebalance leaves partitions unread; counts with `sla_s`."""
+    commit_interval_s: NotNegative = 5.0
+    """How often the group's consumers commit: records of so long are no lag."""
+    cooldown_up_s: NotNegative = 30.0
+    """Time from a change until replicas are added."""
+    cooldown_down_s: NotNegative = 300.0
+    """Time from a change until replicas are taken away."""
+    idle_s: NotNegative = 300.0
+    """Time without lag and without records until a group goes to zero."""
+    schedules: tuple[ScheduleSettings, ...] = ()
+    """Other bounds at certain times; the first that holds counts."""
+    mode: Literal["observe", "approve", "act"] = "act"
+    """Changes are only shown, wait for approval, or are made."""
+    pause: bool = False
+    """Change nothing for now."""
+
+    @model_validator(mode="after")
+    def _bounds_are_in_order(self) -> Self:
+        try:
+            self.config()
+        except SettingsError as exc:
+            raise ValueError(str(exc)) from exc
+        return self
+
+    def config(self) -> ScaledGroup:
+        """Return it as the core's value; raise `SettingsError`."""
+        return ScaledGroup(
+            group=self.group,
+            topics=frozenset(self.topics),
+            bounds=Bounds(self.min_replicas, self.max_replicas),
+            schedules=tuple(each.schedule() for each in self.schedules),
+            capacity=self.records_per_s,
+            catch_up_s=self.catch_up_s,
+            sla_s=self.sla_s,
+            rebalance_s=self.rebalance_s,
+            commit_interval_s=self.commit_interval_s,
+            cooldown_up_s=self.cooldown_up_s,
+            cooldown_down_s=self.cooldown_down_s,
+            idle_s=self.idle_s,
+            mode=self.mode,
+            paused=self.pause,
+        )
+
+
+class LocalGroupSettings(ScaledGroupSettings):
+    """A scaled group whose replicas are processes or containers of this machine."""
+
+    command: tuple[str, ...] = ()
+    """A replica's command line; `{replica}` in it stands for its number, from 0."""
+    image: str | None = None
+    """Run replicas as containers of this image; `command` then replaces the image's own."""
+    environment: tuple[Annotated[str, Field(pattern=r"^[^=]+=")], ...] = ()
+    """Variables `NAME=VALUE` of replicas, in addition to the scaler's own (processes only)."""
+    network: str | None = None
+    """The containers' network; unset: the scaler's own, or the engine's default."""
+    logs: Path | None = None
+    """Directory for the output of processes (`consumer-N.log`); unset: the scaler's own output."""
+    grace_s: Seconds = 30.0
+    """Time from SIGTERM to SIGKILL."""
+
+    @model_validator(mode="after")
+    def _runs_something(self) -> Self:
+        if self.image is None and not any(REPLICA in part for part in self.command):
+            raise ValueError(
+                f"group {self.group}: needs an image, or a command with {REPLICA}, by which the "
+                "replicas' processes are told apart"
+            )
+        return self
+
+
+class ScalerSettings(Section):
+    """The scaler of ordinary consumer groups: its passes, and where groups are described."""
+
+    period_s: Seconds = 10.0
+    """Interval between passes over all groups."""
+    wake_s: Seconds = 2.0
+    """Interval between looks at the topics of groups at zero."""
+    answer_s: Seconds = 2.0
+    """Time that a pass waits for a broker."""
+    objects: bool = False
+    """Scale the workloads of ScaledGroup objects, in the namespaces of `[kubernetes]`."""
+    groups: tuple[LocalGroupSettings, ...] = ()
+    """Groups whose replicas run on this machine: a table `[[scaler.groups]]` each."""
+    keda_port: Annotated[int, Field(ge=1, le=65535)] | None = None
+    """Port of the external scaler for KEDA (gRPC); unset: none is started."""
+    keda_address: str = "127.0.0.1"
+    """Address of the external scaler; in a pod 0.0.0.0."""
+    keda_certificate_file: Path | None = None
+    """The external scaler's certificate, PEM; unset: connections are not encrypted."""
+    keda_key_file: Path | None = None
+    """The key of that certificate, PEM."""
+    keda_client_ca_file: Path | None = None
+    """Who signs KEDA's own certificate, PEM: other clients are refused; unset: any may ask."""
+
+    @model_validator(mode="after")
+    def _values_fit_together(self) -> Self:
+        names = [each.group for each in self.groups]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"groups: named twice: {', '.join(twice)}")
+        if (self.keda_certificate_file is None) != (self.keda_key_file is None):
+            raise ValueError("keda_certificate_file and keda_key_file need each other")
+        if self.keda_client_ca_file is not None and self.keda_certificate_file is None:
+            raise ValueError("keda_client_ca_file needs keda_certificate_file")
+        if self.wake_s > self.period_s:
+            raise ValueError(
+                f"wake_s ({self.wake_s:g}) must not exceed period_s ({self.period_s:g})"
+            )
+        return self

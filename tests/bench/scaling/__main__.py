@@ -1,0 +1,152 @@
+"""`make bench-scaling`: an SLA workload played to ordinary groups of consumers, as JSON.
+
+Three groups of Java consumers read one topic at a time, each record takes them 5 ms: one is scaled
+and steered by binwright, one is scaled by KEDA's lag rule, one has a fixed size. A workload is
+played so fast that it takes some minutes: its rates are what they are, its changes are quicker, and
+every time of the policies is shorter by the same factor. Starting a process and a rebalance take
+what they take, so all that scale have it harder than at the workload's own pace.
+"""
+
+import argparse
+import asyncio
+import tempfile
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+from tests.bench import figures
+from tests.bench.scaling.contenders import SERVICE_US, SLA_S, Contender, contenders
+from tests.bench.scaling.live_group import LiveGroup
+from tests.bench.scaling.load import Load, faster
+from tests.bench.scaling.skew import skew
+from tests.bench.scaling.steering import Steering
+from tests.integration.assignor.java_members import build_programs, consumer_settings
+from tests.integration.topics import create_topic
+
+from binwright.embedded.kafka.broker import run_broker
+from binwright.kafka.bus import KafkaBus
+from binwright.kafka.client import ClusterClient
+from binwright.kafka.groups.plans import PLANS_CONFIG, PLANS_PARTITIONS, PLANS_TOPIC
+from binwright.lab.slo.workloads import taxi, workload
+from binwright.runtime.clock import loop_s
+from binwright.runtime.logs import configure_logging
+from binwright.runtime.settings import KafkaSettings
+
+READY_S = 60.0
+DRAIN_S = 15.0
+WORKLOADS = {
+    "w1": (workload.first, 2.5),
+    "w2": (taxi.second, 30.0),
+}
+"""Each workload, and how many times as fast it is played."""
+
+
+async def measure(name: str, speed: float, only: int | None) -> dict[str, Any]:
+    """Play one workload to all groups at once; of its first `only` real seconds if given."""
+    found = WORKLOADS[name][0]()
+    seconds = faster(found, speed)[:only]
+    async with AsyncExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="binwright-")))
+        broker = await stack.enter_async_context(run_broker(directory / "broker"))
+        kafka = KafkaSettings(bootstrap_servers=broker.bootstrap_servers)
+        await create_topic(kafka, name, len(found.shares))
+        programs = await build_programs(directory)
+        bus = await stack.enter_async_context(KafkaBus(kafka))
+        await bus.ensure(PLANS_TOPIC, PLANS_PARTITIONS, PLANS_CONFIG)
+        cluster = await stack.enter_async_context(ClusterClient(kafka))
+
+        def group(one: Contender) -> LiveGroup:
+            settings = consumer_settings(kafka.bootstrap_servers, one.name)
+            return LiveGroup(
+                name=one.name,
+                topic=name,
+                partitions=len(found.shares),
+                programs=programs,
+                settings={**settings, "partition.assignment.strategy": one.assignor},
+                cluster=cluster,
+                policy=one.policy,
+                interval_s=one.interval_s,
+                service_us=SERVICE_US,
+                sla_ms=round(1000 * SLA_S),
+                steering=Steering(kafka, bus) if one.publisher else None,
+                publisher=one.publisher,
+            )
+
+        contending = contenders(found.shares, max(seconds), speed)
+        groups = [group(one) for one in contending]
+        for one, live in zip(contending, groups, strict=True):
+            await live.scale(one.first)
+            live.steps = [0, 0]
+        await _until_assigned(groups, len(found.shares))
+        for live in groups:
+            for replica in live.replicas:
+                replica.began_s = loop_s()
+        load = Load(found, seconds)
+        await _played(groups, load, kafka.bootstrap_servers, name)
+    return {
+        "workload": found.name,
+        "stand_in": found.is_stand_in,
+        "speed": speed,
+        "seconds": len(seconds),
+        "sent": load.sent,
+        "peak": round(max(seconds), 1),
+        "groups": [live.result() for live in groups],
+    }
+
+
+async def _until_assigned(groups: list[LiveGroup], partitions: int) -> None:
+    async with asyncio.timeout(READY_S):
+        while any(_read(live) < partitions for live in groups):  # noqa: ASYNC110 - processes
+            await asyncio.sleep(0.1)
+
+
+def _read(live: LiveGroup) -> int:
+    return sum(len(one.member.owned) for one in live.replicas)
+
+
+async def _played(groups: list[LiveGroup], load: Load, servers: str, topic: str) -> None:
+    running = [asyncio.create_task(live.run()) for live in groups]
+    playing = asyncio.create_task(load.play(servers, topic))
+    try:
+        done, _ = await asyncio.wait([playing, *running], return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()  # a loop that ended has failed
+        await _until_served(groups, load)
+    finally:
+        for task in (playing, *running):
+            task.cancel()
+        await asyncio.gather(playing, *running, return_exceptions=True)
+        await asyncio.gather(*(live.stop() for live in groups))
+
+
+async def _until_served(groups: list[LiveGroup], load: Load) -> None:
+    """Wait until every group has served what was sent, for `DRAIN_S` at most."""
+
+    def served(live: LiveGroup) -> int:
+        return sum(one.member.served for one in [*live.replicas, *live.gone])
+
+    end_s = loop_s() + DRAIN_S
+    while loop_s() < end_s and any(served(g) < load.sent for g in groups):  # noqa: ASYNC110
+        await asyncio.sleep(0.1)
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=[*WORKLOADS, "skew"], nargs="*", default=["w1", "skew"])
+    parser.add_argument("--speed", type=float, help="instead of the workload's own")
+    parser.add_argument("--seconds", type=int, help="play only so many real seconds")
+    parser.add_argument("--log", default="warning")
+    figures.add_option(parser)
+    chosen = parser.parse_args()
+    configure_logging(chosen.log, "console")
+    facts: dict[str, Any] = {}
+    for name in chosen.only:
+        if name == "skew":
+            facts[name] = await skew()
+        else:
+            facts[name] = await measure(name, chosen.speed or WORKLOADS[name][1], chosen.seconds)
+    figures.progress("scaling", facts, chosen.figures)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

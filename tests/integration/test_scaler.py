@@ -1,0 +1,248 @@
+"""The scaler as a whole on a real broker: real groups' offsets, and a group that wakes."""
+
+import asyncio
+import os
+import re
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import psutil
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from tests.integration.authorization import guarded_broker, parse_command
+
+from binwright.controller.scaler.__main__ import scale
+from binwright.controller.scaler.ends import TopicEnds
+from binwright.core.model import TopicPartition
+from binwright.embedded.process.ports import HOST, reserve_port
+from binwright.kafka.bus import KafkaBus
+from binwright.kafka.client import ClusterClient
+from binwright.kafka.groups.offsets import GroupOffsets
+from binwright.runtime.run import background_tasks
+from binwright.runtime.settings import KafkaSettings, load_settings
+
+pytestmark = pytest.mark.integration
+PATIENCE_S = 60.0
+
+# Reads its topic as any consumer would, pauses for each record, and commits what it has read.
+WORKER = """
+import asyncio, sys
+from aiokafka import AIOKafkaConsumer
+
+async def work(servers, topic, group, pause_s):
+    consumer = AIOKafkaConsumer(topic, bootstrap_servers=servers, group_id=group,
+                                auto_offset_reset="earliest", auto_commit_interval_ms=200)
+    await consumer.start()
+    async for _ in consumer:
+        await asyncio.sleep(float(pause_s))
+
+asyncio.run(work(*sys.argv[1:5]))
+"""
+
+
+async def until(condition: Callable[[], Awaitable[bool]], patience_s: float = PATIENCE_S) -> None:
+    async with asyncio.timeout(patience_s):
+        while not await condition():  # noqa: ASYNC110 - other processes set no event
+            await asyncio.sleep(0.1)
+
+
+async def metric(port: int, name: str) -> float:
+    """Return a metric by its name and labels; 0 while there is none."""
+    try:
+        async with (
+            aiohttp.ClientSession() as session,
+            session.get(f"http://{HOST}:{port}/metrics") as response,
+        ):
+            text = await response.text()
+    except aiohttp.ClientConnectionError:
+        return 0.0
+    found = (line.split() for line in text.splitlines() if line.startswith(f"{name} "))
+    return max((float(value) for _, value in found), default=0.0)
+
+
+@asynccontextmanager
+async def producer_to(broker: str) -> AsyncIterator[AIOKafkaProducer]:
+    producer = AIOKafkaProducer(bootstrap_servers=broker)
+    await producer.start()
+    try:
+        yield producer
+    finally:
+        await producer.stop()
+
+
+async def read(broker: str, group: str, topic: str, records: int) -> None:
+    """Read so many records as a member of a group, and commit."""
+    consumer = AIOKafkaConsumer(
+        topic, bootstrap_servers=broker, group_id=group, auto_offset_reset="earliest"
+    )
+    await consumer.start()
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            for _ in range(records):
+                await consumer.getone()
+        await consumer.commit()
+    finally:
+        await consumer.stop()
+
+
+def processes(file: Path) -> list[psutil.Process]:
+    """Return the processes that run a program."""
+    lines = ((p, p.info["cmdline"] or []) for p in psutil.process_iter(["cmdline"]))
+    return [process for process, line in lines if str(file) in line]
+
+
+async def test_offsets_and_ends_of_groups_are_looked_up(broker: str) -> None:
+    kafka = KafkaSettings(bootstrap_servers=broker)
+    async with KafkaBus(kafka) as bus, ClusterClient(kafka) as cluster, producer_to(broker) as out:
+        await bus.ensure("scaler-orders", 2, {})
+        for _ in range(5):
+            await out.send_and_wait("scaler-orders", b"order", partition=1)
+        await read(broker, "scaler-first", "scaler-orders", 3)
+        await read(broker, "scaler-second", "scaler-orders", 5)
+        found = await GroupOffsets(cluster).look_up(
+            ["scaler-first", "scaler-second", "scaler-unknown"]
+        )
+        ends = await TopicEnds(cluster, None).look_up(["scaler-orders", "scaler-missing"])
+
+    last = TopicPartition("scaler-orders", 1)
+    assert found.faults == {}
+    assert found.offsets["scaler-first"][last] == 3
+    assert found.offsets["scaler-second"][last] == 5
+    assert found.offsets["scaler-unknown"] == {}
+    assert set(ends) == {"scaler-orders"}
+    assert (ends["scaler-orders"].ends, ends["scaler-orders"].count) == ({0: 0, 1: 5}, 2)
+
+
+async def test_a_group_at_zero_wakes_reads_its_first_record_and_sleeps_again(
+    broker: str, tmp_path: Path
+) -> None:
+    topic, group = "scaler-asleep", f"scaler-asleep-{os.getpid()}"
+    file = tmp_path / "worker.py"
+    file.write_text(WORKER)
+    command = [sys.executable, str(file), broker, topic, group, "0", "{replica}"]
+    with reserve_port() as port:
+        pass
+    settings = load_settings(
+        group=group,
+        health={"port": port},
+        kafka={"bootstrap_servers": broker},
+        monitor={"topic": f"{group}.metrics"},
+        scaler={
+            "period_s": 1.0,
+            "wake_s": 0.5,
+            "groups": [
+                {
+                    "group": group,
+                    "topics": [topic],
+                    "min_replicas": 0,
+                    "records_per_s": 1000,
+                    "cooldown_down_s": 0,
+                    "idle_s": 0,
+                    "command": command,
+                    "logs": str(tmp_path),
+                    "grace_s": 5,
+                }
+            ],
+        },
+    )
+
+    def workers() -> list[psutil.Process]:
+        return processes(file)
+
+    kafka = KafkaSettings(bootstrap_servers=broker)
+    async with KafkaBus(kafka) as bus, ClusterClient(kafka) as cluster, producer_to(broker) as out:
+        await bus.ensure(topic, 2, {})
+        offsets = GroupOffsets(cluster)
+
+        async def has_read() -> bool:
+            committed = (await offsets.look_up([group])).offsets.get(group, {})
+            return committed.get(TopicPartition(topic, 1)) == 1
+
+        async def has_passed() -> bool:
+            return (await metric(port, "binwright_scaler_passes_total")) > 2
+
+        async def sleeps() -> bool:
+            return not workers()
+
+        try:
+            async with background_tasks(scale(settings)):
+                await until(has_passed)
+                assert await sleeps()
+                await out.send_and_wait(topic, b"first", partition=1)
+                await until(has_read)
+                # A rate is that of the last minute: the group is idle when it is zero.
+                await until(sleeps, 2 * PATIENCE_S)
+        finally:
+            for process in workers():
+                process.kill()
+
+
+async def test_the_speed_of_a_replica_is_measured_while_its_group_is_behind(
+    broker: str, tmp_path: Path
+) -> None:
+    """One replica reads at most 100 records/s; 16,000 in 60 s need three or more of them."""
+    topic, group = "scaler-behind", f"scaler-behind-{os.getpid()}"
+    file = tmp_path / "worker.py"
+    file.write_text(WORKER)
+    command = [sys.executable, str(file), broker, topic, group, "0.01", "{replica}"]
+    behind = {"group": group, "command": command, "logs": str(tmp_path), "grace_s": 5}
+    with reserve_port() as port:
+        pass
+    settings = load_settings(
+        group=group,
+        health={"port": port},
+        kafka={"bootstrap_servers": broker},
+        monitor={"topic": f"{group}.metrics"},
+        scaler={"period_s": 2.0, "wake_s": 2.0, "groups": [{**behind, "max_replicas": 4}]},
+    )
+    async with KafkaBus(KafkaSettings(bootstrap_servers=broker)) as bus, producer_to(broker) as out:
+        await bus.ensure(topic, 4, {})
+        for number in range(16_000):
+            await out.send(topic, b"record", partition=number % 4)
+        await out.flush()
+
+        async def has_grown() -> bool:
+            return len(processes(file)) >= 3
+
+        try:
+            async with background_tasks(scale(settings)):
+                await until(has_grown, 2 * PATIENCE_S)
+        finally:
+            for process in processes(file):
+                process.kill()
+
+
+async def test_the_documented_rights_are_enough_for_a_scaler(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+    lines = re.findall(r"^allow User:scaler .*$", page, re.MULTILINE)
+    rules = [rule for line in lines for rule in parse_command(line)]
+    async with guarded_broker(tmp_path / "kafka", ["scaler"], rules, denies=True) as (
+        owner,
+        users,
+    ):
+        servers = owner.bootstrap_servers
+        async with KafkaBus(owner) as bus, producer_to(servers) as out:
+            await bus.ensure("orders", 1, {})
+            await bus.ensure("clicks", 1, {})
+            for _ in range(5):
+                await out.send_and_wait("orders", b"order")
+        await read(servers, "orders-billing", "orders", 3)
+        with reserve_port() as port:
+            pass
+        group = {"group": "orders-billing", "mode": "observe", "command": ["none", "{replica}"]}
+        settings = load_settings(
+            kafka=users["scaler"],
+            health={"port": port},
+            scaler={"period_s": 1.0, "wake_s": 1.0, "groups": [group]},
+        )
+        labels = '{target="local/orders-billing",group="orders-billing"}'
+
+        async def sees_the_lag() -> bool:
+            return (await metric(port, f"binwright_scaled_group_lag_records{labels}")) == 2
+
+        async with background_tasks(scale(settings)):
+            await until(sees_the_lag)
+            assert await metric(port, f"binwright_scaled_group_fault{labels}") == 0
