@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from binwright.controller.fleets.kubernetes.deployment import check_template, parse_template
+from binwright.controller.scaler.objects.spec import FIELDS, SCHEDULE_FIELDS
 from binwright.core.errors import TemplateRefused
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -40,6 +41,22 @@ def test_the_controller_has_the_same_rights_in_all_namespaces(where: str) -> Non
     other, binding = yaml.safe_load_all((DEPLOY / where / "rights.yaml").read_text())
     assert other["rules"] == own["rules"]
     assert binding["roleRef"]["kind"] == other["kind"]
+
+
+def test_the_scaler_has_the_same_rights_in_all_namespaces() -> None:
+    _, own, _ = yaml.safe_load_all((DEPLOY / "scaler/rbac.yaml").read_text())
+    file = DEPLOY / "scaler/all-namespaces/rights.yaml"
+    other, binding = yaml.safe_load_all(file.read_text())
+    assert other["rules"] == own["rules"]
+    assert binding["roleRef"]["kind"] == other["kind"]
+
+
+def test_the_schema_of_a_scaled_group_has_every_field_that_is_read() -> None:
+    crd = yaml.safe_load((DEPLOY / "scaler/scaledgroups.yaml").read_text())
+    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    fields = schema["properties"]
+    assert set(fields) == {*FIELDS, "workload", "schedules"}
+    assert set(fields["schedules"]["items"]["properties"]) == set(SCHEDULE_FIELDS)
 
 
 def test_a_volume_claim_is_accepted_because_all_consumers_share_it() -> None:

@@ -13,10 +13,10 @@ import structlog
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import CommitFailedError, IllegalStateError
 
-from binwright.controller.assignor import GenerationStickyAssignor
 from binwright.controller.leader import LeadershipLost
 from binwright.core.errors import ExternalError
 from binwright.kafka.client import stop_client, translate_errors
+from binwright.kafka.groups.generation_sticky import GenerationStickyAssignor
 from binwright.runtime.run import must_not_end, root_cause
 
 log = structlog.get_logger()

@@ -6,7 +6,9 @@ Every message has a versioned `kind`: increase the version when a field changes 
 skip unknown kinds.
 """
 
+from binwright.core.protocol.broker_plans import BrokerPlanRecord
 from binwright.core.protocol.commands import Claim, Command, Dead
+from binwright.core.protocol.group_plans import GroupPlan
 from binwright.core.protocol.measurements import Measurement, Needs
 from binwright.core.protocol.plans import Accepted, Approved, Planned, Proposed, Withdrawn
 from binwright.core.protocol.reports import Gap, Goodbye, Hello, Report, Started, Stopped
@@ -29,4 +31,4 @@ Inbound = (
 )  # the records of metadata partition 0
 """Records of metadata partition 0."""
 
-Message = Inbound | Command | Staged | Measurement | Needs
+Message = Inbound | Command | Staged | Measurement | Needs | GroupPlan | BrokerPlanRecord

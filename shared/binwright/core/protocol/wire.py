@@ -10,7 +10,9 @@ from pydantic_core import ErrorDetails
 
 from binwright.core.errors import MalformedMessage, UnknownKind
 from binwright.core.model import TopicPartition
+from binwright.core.protocol.broker_plans import BrokerPlanRecord
 from binwright.core.protocol.commands import Command, Dead
+from binwright.core.protocol.group_plans import GroupPlan
 from binwright.core.protocol.measurements import Measurement, Needs
 from binwright.core.protocol.messages import Inbound, Message
 from binwright.core.protocol.reports import Gap, Goodbye, Hello, Report, Started, Stopped
@@ -22,7 +24,8 @@ def _adapter(union: Any) -> TypeAdapter[Any]:
 
 
 _INBOUND, _COMMAND, _MEASUREMENT = _adapter(Inbound), _adapter(Command), TypeAdapter(Measurement)
-_STAGED, _NEEDS = TypeAdapter(Staged), TypeAdapter(Needs)
+_STAGED, _NEEDS, _GROUP_PLAN = TypeAdapter(Staged), TypeAdapter(Needs), TypeAdapter(GroupPlan)
+_BROKER_PLANS = _adapter(BrokerPlanRecord)
 
 
 def _plain(value: object) -> object:
@@ -58,7 +61,7 @@ def key(message: Message) -> bytes:
     match message:
         case Measurement() | Staged():
             return message.topic.encode()
-        case Needs():
+        case Needs() | GroupPlan():
             return message.group.encode()
         case Hello() | Report() | Stopped() | Started() | Gap() | Goodbye() | Dead():
             return f"{name}/{message.slot}".encode()
@@ -114,4 +117,16 @@ def decode_needs(payload: bytes | None) -> Needs:
 def decode_staged(payload: bytes | None) -> Staged:
     """Read a record of the landing topic; raise `MalformedMessage` or `UnknownKind`."""
     message: Staged = _decode(_STAGED, payload)
+    return message
+
+
+def decode_group_plan(payload: bytes | None) -> GroupPlan:
+    """Read a record of the plans topic; raise `MalformedMessage` or `UnknownKind`."""
+    message: GroupPlan = _decode(_GROUP_PLAN, payload)
+    return message
+
+
+def decode_broker_plan(payload: bytes | None) -> BrokerPlanRecord:
+    """Read a record of the topic of plans for brokers; raise as the others."""
+    message: BrokerPlanRecord = _decode(_BROKER_PLANS, payload)
     return message

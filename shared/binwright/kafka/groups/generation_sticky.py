@@ -24,16 +24,21 @@ class GenerationStickyAssignor(StickyPartitionAssignor):  # type: ignore[misc]
         cls, cluster: ClusterMetadata, members: Mapping[str, ConsumerProtocolMemberMetadata]
     ) -> dict[str, ConsumerProtocolMemberAssignment]:
         """Fit `StickyPartitionAssignor.assign`; the next generation's number is the user data."""
-        known = (cls.parse_member_metadata(member).generation for member in members.values())
-        user_data = str(1 + max(0, *known)).encode()
+        user_data = cls.next_generation(members)
         return {
             member: ConsumerProtocolMemberAssignment(chosen.version, chosen.assignment, user_data)
             for member, chosen in super().assign(cluster, members).items()
         }
 
     @classmethod
+    def next_generation(cls, members: Mapping[str, ConsumerProtocolMemberMetadata]) -> bytes:
+        """Return the user data of the assignments that are made for these members."""
+        known = (cls.parse_member_metadata(member).generation for member in members.values())
+        return str(1 + max(0, *known)).encode()
+
+    @classmethod
     def on_assignment(cls, assignment: ConsumerProtocolMemberAssignment) -> None:
-        """Fit `StickyPartitionAssignor.on_assignment`; older controllers send no number."""
+        """Fit `StickyPartitionAssignor.on_assignment`; older members send no number."""
         super().on_assignment(assignment)
         if assignment.user_data:
             cls.on_generation_assignment(int(assignment.user_data))

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 
-from binwright.controller.assignor import GenerationStickyAssignor
+from binwright.kafka.groups.generation_sticky import GenerationStickyAssignor
 
 CLUSTER = SimpleNamespace(
     topics=lambda: {"metrics"},

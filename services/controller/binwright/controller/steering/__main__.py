@@ -1,0 +1,120 @@
+"""Steering as a process: `binwright steer`."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+
+from binwright.controller.leadership import run_election
+from binwright.controller.scaler.ends import TopicEnds
+from binwright.controller.steering.last_plans import last_plans
+from binwright.controller.steering.steered_group import SteeredGroup
+from binwright.core.errors import SettingsError
+from binwright.core.protocol.group_plans import GroupPlan
+from binwright.core.scaling.bin_pack import Algorithm1, Algorithm2
+from binwright.core.scaling.capacity import ReplicaCapacity
+from binwright.core.steering.policies import LeastLoaded, SteeringPolicy, StickyEven
+from binwright.core.steering.publication import Publisher, Rebalance
+from binwright.kafka.bus import KafkaBus
+from binwright.kafka.client import ClusterClient, client_options
+from binwright.kafka.groups.descriptions import ConsumerGroups
+from binwright.kafka.groups.offsets import GroupOffsets
+from binwright.kafka.groups.plans import PLANS_CONFIG, PLANS_PARTITIONS
+from binwright.kafka.groups.rebalance_request import request_rebalance
+from binwright.runtime.health import Health, serve_health
+from binwright.runtime.serve import parse_arguments, serve
+from binwright.runtime.settings import Settings
+from binwright.runtime.settings.steering import SteeredGroupSettings
+
+
+def steering_policy(group: SteeredGroupSettings) -> SteeringPolicy:
+    """Return the policy that these settings name."""
+    capacity = ReplicaCapacity(rate=group.records_per_s, sla_s=group.sla_s)
+    match group.policy:
+        case "sticky":
+            return StickyEven()
+        case "least-loaded":
+            return LeastLoaded(algorithm=Algorithm1(capacity=capacity))
+        case "least-loaded-lag":
+            return LeastLoaded(algorithm=Algorithm2(capacity=capacity, rebalance_s=group.pause_s))
+
+
+def publisher(group: SteeredGroupSettings, valid_s: float, last: GroupPlan | None) -> Publisher:
+    """Return what decides on the plans of a group with these settings.
+
+    Args:
+        group: Its settings.
+        valid_s: How long a plan is in force.
+        last: The plan that was published last.
+    """
+    return Publisher(
+        capacity=ReplicaCapacity(rate=group.records_per_s, sla_s=group.sla_s),
+        rebalance=Rebalance(
+            pause_s=group.pause_s, payback_s=group.payback_s, cooldown_s=group.cooldown_s
+        ),
+        valid_s=valid_s,
+        plan=last,
+    )
+
+
+async def _lead(settings: Settings, bus: KafkaBus, cluster: ClusterClient, health: Health) -> None:
+    """Steer all groups of the settings, until cancelled."""
+    steering, options = settings.steering, client_options(settings.kafka)
+
+    async def rebalance(group: str, protocol: str, topic: str) -> None:
+        await request_rebalance(options, group, protocol, topic)
+
+    known = await last_plans(bus, steering.topic, steering.groups)
+    steered = [
+        SteeredGroup(
+            name=name,
+            policy=steering_policy(group),
+            publisher=publisher(group, steering.valid_s, known.get(name)),
+            bus=bus,
+            topic=steering.topic,
+            groups=ConsumerGroups(cluster),
+            offsets=GroupOffsets(cluster),  # each group its own: a late one delays no other
+            ends=TopicEnds(cluster, None),
+            request_rebalance=rebalance,
+        )
+        for name, group in steering.groups.items()
+    ]
+    with health.collecting(lambda: [s for each in steered for s in each.metrics.samples()]):
+        async with asyncio.TaskGroup() as tasks:
+            for each in steered:
+                tasks.create_task(each.run(steering.interval_s, health.beat))
+
+
+async def steer(settings: Settings) -> None:
+    """Steer the groups of `steering.groups`, or stand by, until cancelled.
+
+    Raises:
+        SettingsError: No group is named.
+        BrokerUnavailable: Kafka cannot be reached at the start.
+    """
+    if not settings.steering.groups:
+        raise SettingsError("steering.groups: name a consumer group in a table of this section")
+    async with (
+        serve_health(settings.health) as health,
+        KafkaBus(settings.kafka) as bus,
+        ClusterClient(settings.kafka) as cluster,
+    ):
+        health.ready = lambda: "" if health.has_run("membership") else "has not joined its group"
+        topic = settings.steering.topic
+        await bus.ensure(topic, PLANS_PARTITIONS, PLANS_CONFIG)
+        await run_election(
+            client_options(settings.kafka),
+            topic,
+            f"{topic}.controllers",
+            lambda: _lead(settings, bus, cluster, health),
+            health.beat,
+        )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Steer with the settings of the file and the environment."""
+    parse_arguments("controller.steering", __doc__, arguments)
+    return serve(steer)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+"""Reads the plans that were published before: a new controller goes on from them."""
+
+from collections.abc import Collection
+
+import structlog
+
+from binwright.core.errors import MalformedMessage
+from binwright.core.ports.kafka import Bus
+from binwright.core.protocol import wire
+from binwright.core.protocol.group_plans import GroupPlan
+from binwright.kafka.groups.plans import plan_partition
+
+log = structlog.get_logger()
+
+READ_S = 5.0
+
+
+async def last_plans(bus: Bus, topic: str, groups: Collection[str]) -> dict[str, GroupPlan]:
+    """Return the last plan of each group that has one.
+
+    Raises:
+        BrokerUnavailable: Kafka does not answer.
+        TopicMissing: The topic does not exist.
+    """
+    found: dict[str, GroupPlan] = {}
+    count = await bus.partitions(topic)
+    for partition in sorted({plan_partition(group, count) for group in groups}):
+        end = await bus.end(topic, partition)
+        reader = await bus.reader(topic, partition, 0)
+        try:
+            while reader.position < end:
+                for record in await reader.read(READ_S):
+                    _take(found, record.value)
+        finally:
+            await reader.close()
+    return {group: plan for group, plan in found.items() if group in groups}
+
+
+def _take(found: dict[str, GroupPlan], value: bytes | None) -> None:
+    if value is None:
+        return
+    try:
+        plan = wire.decode_group_plan(value)
+    except MalformedMessage as exc:  # an unknown kind is one, too
+        log.warning("plan.malformed", group=None, reason=exc.reason)
+    else:
+        found[plan.group] = plan

@@ -1,0 +1,165 @@
+"""Committed offsets of many groups by few requests: one for each hundred groups of a broker."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import structlog
+from aiokafka.errors import (
+    CoordinatorNotAvailableError,
+    GroupLoadInProgressError,
+    NoError,
+    NotCoordinatorForGroupError,
+    for_code,
+)
+
+from binwright.core.errors import BrokerUnavailable
+from binwright.core.model import TopicPartition
+from binwright.kafka.client import ClusterClient, UnsupportedVersion
+from binwright.kafka.groups.requests import (
+    FetchGroupOffsets,
+    FindCoordinators,
+    coordinators,
+    group_offsets,
+)
+
+log = structlog.get_logger()
+
+GROUPS_PER_REQUEST = 100
+MOVED = (NotCoordinatorForGroupError, CoordinatorNotAvailableError, GroupLoadInProgressError)
+
+Committed = Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedOffsets:
+    """The committed offsets of groups; a group is in one of the two."""
+
+    offsets: dict[str, Committed] = field(default_factory=dict)
+    faults: dict[str, str] = field(default_factory=dict)  # group -> why its offsets are not known
+
+
+class GroupOffsets:
+    """Looks up the committed offsets of groups, again and again.
+
+    A broker that does not reply in time delays one look-up by at most `answer_s`: until it has
+    replied, later ones do not wait for it, and its groups have a fault.
+    """
+
+    def __init__(self, cluster: ClusterClient, *, answer_s: float = 2.0) -> None:
+        """Use this client; wait for replies up to `answer_s` seconds."""
+        self._cluster, self._answer_s = cluster, answer_s
+        self._coordinators: dict[str, int] = {}
+        self._replies: dict[int, asyncio.Task[CommittedOffsets]] = {}  # by broker
+        self._one_by_one = False  # brokers before Kafka 3.0
+
+    async def close(self) -> None:
+        """End what is pending."""
+        for task in self._replies.values():
+            task.cancel()
+        await asyncio.gather(*self._replies.values(), return_exceptions=True)
+        self._replies.clear()
+
+    async def look_up(self, groups: Collection[str]) -> CommittedOffsets:
+        """Return what these groups have committed; no error, but a fault of each group."""
+        found = CommittedOffsets()
+        await self._find_coordinators(groups, found)
+        by_broker: defaultdict[int, list[str]] = defaultdict(list)
+        for group in sorted(groups):
+            if group in self._coordinators:
+                by_broker[self._coordinators[group]].append(group)
+        late = {broker for broker, task in self._replies.items() if not task.done()}
+        for broker, named in by_broker.items():
+            # A reply that has come since the last look-up is too old to be of use.
+            if broker not in late:
+                self._replies[broker] = asyncio.create_task(self._fetch(broker, named))
+        asked = [self._replies[broker] for broker in by_broker if broker not in late]
+        if asked:
+            await asyncio.wait(asked, timeout=self._answer_s)
+        for broker, named in by_broker.items():
+            self._collect(broker, named, found)
+        return found
+
+    def _collect(self, broker: int, named: Sequence[str], found: CommittedOffsets) -> None:
+        late = f"broker {broker} has not replied within {self._answer_s:g} s"
+        reply = CommittedOffsets()
+        if self._replies[broker].done():
+            reply = self._replies.pop(broker).result()
+        for group in named:
+            if group in reply.offsets:
+                found.offsets[group] = reply.offsets[group]
+            else:
+                found.faults[group] = reply.faults.get(group, late)
+
+    async def _find_coordinators(self, groups: Collection[str], found: CommittedOffsets) -> None:
+        unknown = sorted(group for group in groups if group not in self._coordinators)
+        if not unknown:
+            return
+        try:
+            async with asyncio.timeout(self._answer_s):
+                await self._cluster.brokers()  # the coordinator may be a broker that is new
+                for batch in self._batches(unknown):
+                    await self._find(batch, found)
+        except (BrokerUnavailable, TimeoutError) as exc:
+            reason = str(exc) or f"no reply within {self._answer_s:g} s"
+            for group in unknown:
+                if group not in self._coordinators:
+                    found.faults.setdefault(group, f"its coordinator is not known: {reason}")
+
+    async def _find(self, batch: Sequence[str], found: CommittedOffsets) -> None:
+        try:
+            response = await self._cluster.ask_any(FindCoordinators(batch))
+        except UnsupportedVersion:
+            if len(batch) == 1:
+                raise
+            self._one_by_one = True
+            for group in batch:
+                await self._find([group], found)
+            return
+        for group, broker, code in coordinators(batch, response):
+            error = for_code(code)
+            if error is NoError:
+                self._coordinators[group] = broker
+            else:
+                found.faults[group] = f"its coordinator is not known: {error.__name__}"
+
+    async def _fetch(self, broker: int, groups: Sequence[str]) -> CommittedOffsets:
+        """Return the offsets of groups of one coordinator; every group has offsets or a fault."""
+        found = CommittedOffsets()
+        try:
+            for batch in self._batches(groups):
+                await self._fetch_batch(broker, batch, found)
+        except BrokerUnavailable as exc:
+            for group in groups:
+                if group not in found.offsets:
+                    self._coordinators.pop(group, None)  # the broker may be gone
+                    found.faults.setdefault(group, str(exc))
+        return found
+
+    async def _fetch_batch(
+        self, broker: int, batch: Sequence[str], found: CommittedOffsets
+    ) -> None:
+        try:
+            response = await self._cluster.send_request(broker, FetchGroupOffsets(batch))
+        except UnsupportedVersion:
+            if len(batch) == 1:
+                raise
+            self._one_by_one = True
+            for group in batch:
+                await self._fetch_batch(broker, [group], found)
+            return
+        for group, code, offsets in group_offsets(batch, response):
+            error = for_code(code)
+            if error is NoError:
+                found.offsets[group] = {
+                    TopicPartition(topic, number): at for topic, number, at in offsets
+                }
+                continue
+            if error in MOVED:
+                self._coordinators.pop(group, None)
+            found.faults[group] = f"Kafka does not return its offsets: {error.__name__}"
+
+    def _batches(self, groups: Sequence[str]) -> Iterator[Sequence[str]]:
+        size = 1 if self._one_by_one else GROUPS_PER_REQUEST
+        return (groups[first : first + size] for first in range(0, len(groups), size))

@@ -1,0 +1,65 @@
+package binwright.assignor;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.common.TopicPartition;
+
+/** A plan of the controller: which partitions one member of a group is to read. */
+final class GroupPlan {
+    private static final String KIND = "group-plan/1";
+
+    final String group;
+    final long generation;
+    final long atMs; // wall clock, ms since 1970
+    final long validMs;
+    final List<Map<TopicPartition, Long>> bins; // loads, in thousandths of a member's capacity
+
+    private GroupPlan(String group, long generation, long atMs, long validMs, List<Map<TopicPartition, Long>> bins) {
+        this.group = group;
+        this.generation = generation;
+        this.atMs = atMs;
+        this.validMs = validMs;
+        this.bins = Collections.unmodifiableList(bins);
+    }
+
+    /** Returns whether the plan is in force at this time, ms since 1970; clocks may differ. */
+    boolean isValid(long nowMs) {
+        return Math.abs(nowMs - atMs) <= validMs;
+    }
+
+    /** Reads a record of the plans topic; throws IllegalArgumentException if it is no plan. */
+    static GroupPlan parse(String text) {
+        try {
+            Map<?, ?> fields = (Map<?, ?>) Json.parse(text);
+            if (!KIND.equals(fields.get("kind"))) {
+                throw new IllegalArgumentException("kind is " + fields.get("kind") + ", not " + KIND);
+            }
+            List<Map<TopicPartition, Long>> bins = new ArrayList<>();
+            for (Object bin : (List<?>) fields.get("bins")) {
+                Map<TopicPartition, Long> loads = new HashMap<>();
+                ((Map<?, ?>) bin).forEach((name, load) -> loads.put(partition((String) name), (Long) load));
+                bins.add(loads);
+            }
+            return new GroupPlan(
+                    (String) fields.get("group"),
+                    (Long) fields.get("generation"),
+                    (Long) fields.get("at_ms"),
+                    (Long) fields.get("valid_ms"),
+                    bins);
+        } catch (ClassCastException | NullPointerException wrong) {
+            throw new IllegalArgumentException("a field is missing or has the wrong type", wrong);
+        }
+    }
+
+    /** Reads `orders-3`. */
+    static TopicPartition partition(String name) {
+        int dash = name.lastIndexOf('-');
+        if (dash <= 0) {
+            throw new IllegalArgumentException("not a partition: " + name);
+        }
+        return new TopicPartition(name.substring(0, dash), Integer.parseInt(name.substring(dash + 1)));
+    }
+}

@@ -1,0 +1,81 @@
+"""A group to be steered, without Kafka."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from binwright.controller.steering.steered_group import SteeredGroup
+from binwright.core.model import TopicPartition
+from binwright.core.scaled_groups.log_ends import LogEnds
+from binwright.core.scaling.capacity import ReplicaCapacity
+from binwright.core.steering.members import Member
+from binwright.core.steering.policies import StickyEven
+from binwright.core.steering.publication import Publisher, Rebalance
+from binwright.kafka.groups.descriptions import GroupDescription
+from binwright.kafka.groups.offsets import CommittedOffsets
+from binwright.runtime.clock import loop_s
+from binwright.testing.bus import FakeBus
+
+TOPIC = "binwright.plans"
+PARTITIONS = [TopicPartition("orders", number) for number in range(4)]
+RATES = {0: 80.0, 1: 20.0, 2: 20.0, 3: 20.0}
+
+
+@dataclass
+class World:
+    """A group of two members; the first of them has too much to read."""
+
+    description: GroupDescription = field(
+        default_factory=lambda: GroupDescription(
+            "Stable",
+            "binwright",
+            {
+                "x": Member(topics=frozenset({"orders"}), owned=frozenset(PARTITIONS[:3])),
+                "y": Member(topics=frozenset({"orders"}), owned=frozenset(PARTITIONS[3:])),
+            },
+        )
+    )
+    fault: str = ""
+    rates: Mapping[int, float] = field(default_factory=lambda: RATES)
+    requests: list[tuple[str, str, str]] = field(default_factory=list)
+    bus: FakeBus = field(default_factory=lambda: FakeBus({TOPIC: 8}))
+
+    async def describe(self, group: str) -> GroupDescription:
+        assert group == "shop"
+        return self.description
+
+    async def request(self, group: str, protocol: str, topic: str) -> None:
+        self.requests.append((group, protocol, topic))
+
+    def steered(self) -> SteeredGroup:
+        return SteeredGroup(
+            name="shop",
+            policy=StickyEven(),
+            publisher=Publisher(
+                capacity=ReplicaCapacity(rate=100, sla_s=1.0), rebalance=Rebalance(pause_s=3.0)
+            ),
+            bus=self.bus,
+            topic=TOPIC,
+            groups=self,
+            offsets=FakeOffsets(self),
+            ends=FakeEnds(self),
+            request_rebalance=self.request,
+        )
+
+
+@dataclass
+class FakeOffsets:
+    world: World
+
+    async def look_up(self, groups: Collection[str]) -> CommittedOffsets:
+        if self.world.fault:
+            return CommittedOffsets(faults=dict.fromkeys(groups, self.world.fault))
+        return CommittedOffsets({group: dict.fromkeys(PARTITIONS, 90) for group in groups})
+
+
+@dataclass
+class FakeEnds:
+    world: World
+
+    async def look_up(self, topics: Collection[str]) -> Mapping[str, LogEnds]:
+        ends = {partition.partition: 100 for partition in PARTITIONS}
+        return {topic: LogEnds(loop_s(), ends, self.world.rates, len(ends)) for topic in topics}
