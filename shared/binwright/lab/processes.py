@@ -1,7 +1,11 @@
 """A function over many values, on the cores of this machine."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
+from threading import Thread
 from typing import TypeVar
 
 V = TypeVar("V")
@@ -24,7 +28,7 @@ def run_all(
     """
     if jobs == 1:
         return list(_sequentially(function, values, on_progress))
-    with ProcessPoolExecutor(jobs) as pool:
+    with worker_pool(jobs) as pool:
         futures = [pool.submit(function, value) for value in values]
         try:
             for future in as_completed(futures):
@@ -34,6 +38,29 @@ def run_all(
             pool.shutdown(wait=False, cancel_futures=True)
             raise
         return [future.result() for future in futures]
+
+
+def worker_pool(jobs: int, begin: Callable[[], object] | None = None) -> ProcessPoolExecutor:
+    """Return processes that end with this one; they call `begin` first.
+
+    They are new processes, not forks: a fork of a process with the threads of a gRPC channel may
+    wait for ever.
+    """
+    spawn = get_context("spawn")
+    return ProcessPoolExecutor(jobs, mp_context=spawn, initializer=_begin, initargs=(begin,))
+
+
+def _begin(begin: Callable[[], object] | None) -> None:
+    """Have this process end when the one that started it has ended, however: else it works on."""
+    if begin is not None:
+        begin()
+    if (parent := parent_process()) is not None:
+        Thread(target=_end_after, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_after(sentinel: int) -> None:
+    wait([sentinel])
+    os._exit(1)
 
 
 def _sequentially(

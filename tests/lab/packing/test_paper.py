@@ -11,9 +11,10 @@ from binwright.cli.main import app
 from binwright.core.packing.catalogue import PAPER
 from binwright.core.packing.score import pareto_front
 from binwright.lab.packing import paper
+from binwright.lab.packing.counterparts import differences
 from binwright.lab.packing.experiments import Score
 from binwright.lab.packing.paper import DELTAS, OF_FOUR_STARTS, RECORDED
-from binwright.lab.packing.section import differences, paper_section
+from binwright.lab.packing.section import paper_section
 from binwright.lab.report.section import Section
 
 Scores = dict[tuple[int, str], Score]
@@ -143,3 +144,18 @@ def test_the_command_prints_the_headlines_and_writes_the_report(tmp_path: Path) 
 def _consumers_of_bfd(file: Path) -> float:
     found = {(one["delta"], one["algorithm"]): one for one in json.loads(file.read_text())}
     return float(found[0, "bfd"]["consumers"])
+
+
+def test_figures_9_to_12_have_counterparts_among_the_charts_and_tables(section: Section) -> None:
+    there = {t.name for t in section.tables} | {c.name for c in section.charts}
+
+    assert [one.of for one in section.counterparts] == [f"Figure {n}" for n in range(9, 13)]
+    assert {name for one in section.counterparts for name in one.ours} <= there
+
+
+def test_the_counterparts_hold_the_differences_from_the_recorded(section: Section) -> None:
+    found = {one.of: one.difference for one in section.counterparts}
+
+    assert found["Figure 9"].startswith("0.00 points in the mean, ")
+    assert found["Figure 12"].startswith("CBS: 1.00 points in the mean, at most +1.00 (")
+    assert found["Figure 12"].endswith("The same front of the twelve at 6 of 6 deltas.")

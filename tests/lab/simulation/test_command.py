@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from binwright.cli.lab.variants import variants
+from binwright.cli.lab.scenarios.variants import variants
 from binwright.cli.main import app
 from binwright.core.errors import SettingsError
 from binwright.runtime.settings import FILE_VARIABLE

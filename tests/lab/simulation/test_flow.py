@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from binwright.core.model import Slot, TopicPartition
 from binwright.lab.simulation.flow.arrivals import Arrivals, arrivals
 from binwright.lab.simulation.flow.data_path import DataPath
-from binwright.lab.simulation.flow.lag import LagSeries
+from binwright.lab.simulation.flow.lag import PARTS, LagSeries
 from binwright.lab.simulation.flow.readers import fair_share
 
 A, B = Slot(0), Slot(1)
@@ -58,6 +58,28 @@ def test_lag_is_sampled_at_whole_steps_only() -> None:
     lag.add(4.0, 5.0, 0.0, 5.0)
 
     assert lag.bytes.tolist() == [0.0, 0.0, 10.0, 30.0, 0.0, 5.0]
+
+
+def test_lag_is_the_sum_of_all_parts_however_often_one_looks() -> None:
+    looked, unlooked = LagSeries(0.0, 9.0), LagSeries(0.0, 9.0)
+    for part in range(PARTS + 1):
+        for lag in (looked, unlooked):
+            lag.add(part % 9, part % 9 + 1.0, 0.0, 2.0)
+        if part % 20_000 == 0:
+            assert looked.bytes.sum() == 2.0 * (part + 1)
+
+    assert unlooked.bytes.tolist() == looked.bytes.tolist()
+    assert unlooked.bytes.sum() == 2.0 * (PARTS + 1)
+
+
+def test_lag_can_be_forgotten() -> None:
+    lag = LagSeries(0.0, 2.0)
+    lag.add(0.0, 1.0, 0.0, 4.0)
+    assert lag.bytes.tolist() == [0.0, 4.0, 0.0]
+    lag.add(1.0, 2.0, 4.0, 8.0)
+    lag.clear()
+
+    assert lag.bytes.tolist() == [0.0, 0.0, 0.0]
 
 
 def test_a_slow_partition_does_not_wait_for_a_fast_one() -> None:

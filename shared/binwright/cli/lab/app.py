@@ -19,6 +19,7 @@ class Experiments(LazyGroup):
         "simulate": "binwright.cli.lab.simulate:simulate",
         "sweep": "binwright.cli.lab.sweep:sweep",
         "slo": "binwright.cli.lab.slo:slo",
+        "timings": "binwright.cli.lab.timings:timings",
     }
 
 

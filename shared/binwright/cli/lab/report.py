@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +14,8 @@ from rich.console import Console
 from binwright.cli.lab.inputs import KAFKA, generated_source, packing_names, recorded_source
 from binwright.cli.lab.latency import FIGURE_5, latency_experiments, run_latencies
 from binwright.cli.lab.paper import run_paper
+from binwright.cli.lab.slo import published_section
+from binwright.core.errors import SettingsError
 from binwright.core.packing.catalogue import PAPER
 from binwright.lab.latency import paper as latency_paper
 from binwright.lab.packing import paper as packing_paper
@@ -34,6 +36,7 @@ class Report:
     stream: str | None  # of the latency experiment
     rows: int
     seeds: int
+    slo_runs: int | None
     jobs: int
 
     def packings(self) -> "Section":
@@ -59,6 +62,10 @@ class Report:
 
         return latency_section(outcomes, source, model, shown)
 
+    def slo(self) -> "Section":
+        """Return the tables and figures of the paper on queues under an SLA."""
+        return published_section(self.slo_runs, self.jobs)
+
     def simulation(self) -> "Section":
         """Return every policy over a random walk."""
         from binwright.lab.simulation.section import random_walk  # noqa: PLC0415 - see `report`
@@ -69,12 +76,14 @@ class Report:
 EXPERIMENTS: tuple[tuple[str, Callable[[Report], "Section"]], ...] = (
     ("latency", Report.latency),
     ("packings", Report.packings),
+    ("slo", Report.slo),
     ("simulation", Report.simulation),
 )
 """The directory of each one's files, and what runs it; in the order of the page."""
+NAMES = ",".join(name for name, _ in EXPERIMENTS)
 
 
-def report(
+def report(  # noqa: PLR0913 - one parameter for each option
     output: Annotated[Path, typer.Option(help="Where the page and all files go.")] = Path(
         "lab-report"
     ),
@@ -87,6 +96,15 @@ def report(
         int, typer.Option(min=2, help="Measurements of the streams of Figures 9 to 12.")
     ] = packing_paper.ROWS,
     seeds: Annotated[int, typer.Option(min=1, help="Streams for each of their deltas.")] = 1,
+    slo_runs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Runs of each policy of `lab slo`.",
+            show_default="as there",
+        ),
+    ] = None,
+    only: Annotated[str, typer.Option(help="Leave out the other ones.")] = NAMES,
     jobs: Annotated[
         int,
         typer.Option(min=1, help="Processes on this machine.", show_default="one for each core"),
@@ -94,22 +112,39 @@ def report(
 ) -> None:
     """Run every experiment of the papers that needs no live system; write one page of all."""
     console = Console(stderr=True, log_path=False, soft_wrap=True)
-    wanted = Report(console=console, stream=stream, rows=rows, seeds=seeds, jobs=jobs)
+    wanted = Report(
+        console=console, stream=stream, rows=rows, seeds=seeds, slo_runs=slo_runs, jobs=jobs
+    )
+    experiments = _named(only)
     output.mkdir(parents=True, exist_ok=True)  # before minutes of work, so that it fails at once
     sections = []
-    for name, run in EXPERIMENTS:
+    for name, run in experiments:
         begun = time.monotonic()
         sections.append(run(wanted))
         console.print(f"{name}: {time.monotonic() - begun:.0f} s")
     # matplotlib takes a second of CPU: not before the experiments have run.
     from binwright.lab.report.files import write_section  # noqa: PLC0415
     from binwright.lab.report.html import as_html  # noqa: PLC0415
+    from binwright.lab.report.publications import overview  # noqa: PLC0415
 
-    for (name, _), section in zip(EXPERIMENTS, sections, strict=True):
+    published = overview(sections)
+    for name, section in (
+        ("published", published),
+        *((name, section) for (name, _), section in zip(experiments, sections, strict=True)),
+    ):
         write_section(section, output / name)
     summary = (
         f"Made by binwright {version('binwright')}. Each section names the publication, what it "
         "led one to expect, and what was seen here, with the differences in numbers."
     )
-    (output / PAGE).write_text(as_html(TITLE, summary, sections), encoding="utf-8")
+    (output / PAGE).write_text(as_html(TITLE, summary, [published, *sections]), encoding="utf-8")
     console.print(f"written to {output / PAGE}")
+
+
+def _named(names: str) -> Sequence[tuple[str, Callable[[Report], "Section"]]]:
+    """Return these experiments in the order of the page; raise `SettingsError` for another one."""
+    wanted = [name.strip() for name in names.split(",")]
+    known = dict(EXPERIMENTS)
+    if unknown := [name for name in wanted if name not in known]:
+        raise SettingsError(f"--only: {', '.join(unknown)}; there are: {', '.join(known)}")
+    return [(name, run) for name, run in EXPERIMENTS if name in wanted]

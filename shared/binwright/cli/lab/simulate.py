@@ -15,13 +15,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from binwright.cli.lab.circumstances import (
+from binwright.cli.lab.scenarios.circumstances import (
     policy_names,
     simulated_config,
     simulated_timing,
     sustained_rate,
 )
-from binwright.cli.lab.variants import variants
+from binwright.cli.lab.scenarios.variants import variants
 from binwright.cli.options import Json
 from binwright.cli.streams.location import StreamLocation
 from binwright.core.model import BytesPerSecond

@@ -91,7 +91,7 @@ def slo(  # noqa: PLR0913 - one parameter for each option
     if not console.is_terminal:
         console.width = WIDTH
     own = (partitions, service_ms, sla_ms, burst_ms)
-    found = _run(_seeded(_tables(workload, *own), seeds), jobs)
+    found = run_tables(_tables(workload, *own), seeds, jobs)
     if output is not None:
         from binwright.lab.report.files import write_section  # noqa: PLC0415 - a second of CPU
 
@@ -162,8 +162,21 @@ def _default_seeds(workload: Workload) -> int:
     return SEEDS if workload.duration_s <= SHORT_S else SEEDS_OF_LONG
 
 
-def _run(tables: Sequence[TableCase], jobs: int) -> "Section":
-    runs = runs_of(tables)
+def published_section(seeds: int | None, jobs: int) -> "Section":
+    """Return all of the paper's tables; see `run_tables`."""
+    return run_tables(_all(), seeds, jobs)
+
+
+def run_tables(tables: Sequence[TableCase], seeds: int | None, jobs: int) -> "Section":
+    """Run tables with a progress bar.
+
+    Args:
+        tables: In the order to show them.
+        seeds: Runs of each policy; None: more where the workload is short.
+        jobs: Processes.
+    """
+    seeded = _seeded(tables, seeds)
+    runs = runs_of(seeded)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
         total_s = sum(one.workload.duration_s for one in runs)
@@ -171,7 +184,7 @@ def _run(tables: Sequence[TableCase], jobs: int) -> "Section":
         outcomes = run_all(runs, jobs, lambda more: progress.advance(task, more))
     from binwright.lab.slo.report.section import section  # noqa: PLC0415 - a second of CPU
 
-    return section(collect(tables, outcomes))
+    return section(collect(seeded, outcomes))
 
 
 def _as_json(found: "Section") -> dict[str, Any]:

@@ -15,14 +15,14 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from binwright.cli.lab.circumstances import (
+from binwright.cli.lab.inputs import progress_bar
+from binwright.cli.lab.scenarios.circumstances import (
     policy_names,
     simulated_config,
     simulated_timing,
     sustained_rate,
 )
-from binwright.cli.lab.inputs import progress_bar
-from binwright.cli.lab.variants import combinations
+from binwright.cli.lab.scenarios.variants import combinations
 from binwright.cli.local.heap import EmbeddedSpark
 from binwright.cli.local.stack import servers
 from binwright.cli.options import Json

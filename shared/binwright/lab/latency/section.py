@@ -10,6 +10,7 @@ from binwright.lab.latency.comparison import (
     outside_ranges,
     values,
 )
+from binwright.lab.latency.counterparts import counterparts
 from binwright.lab.latency.experiments import LatencyOutcome
 from binwright.lab.latency.figures import charts
 from binwright.lab.latency.headlines import headlines
@@ -22,6 +23,7 @@ from binwright.lab.latency.tables import (
     packings_beside_published,
 )
 from binwright.lab.packing.experiments import StreamSource
+from binwright.lab.report.publications import GROUPS
 from binwright.lab.report.section import Section
 
 
@@ -47,7 +49,10 @@ def latency_section(
         *([mwf_in_ranges(outcomes)] if same else []),
     ]
     claims = claims_and_grounds(headlines(outcomes, model))
-    tables = (all_values(outcomes), *(beside if shown else []), claims)
+    tables = [
+        table for table in (all_values(outcomes), *(beside if shown else []), claims) if table.rows
+    ]
+    drawn = charts(outcomes, histogram, published=shown)
     return Section(
         title="Latency beside Kafka's own assignment",
         source="Landau, Andrade, Barbosa, arXiv 2402.06085, Section VI-C, Figures 5 to 8",
@@ -58,8 +63,10 @@ def latency_section(
             f"{100 * paper.MORE_CONSUMERS:.0f} % more consumers to be better."
         ),
         seen=_seen(outcomes, source.label, model, recorded=same),
-        tables=[table for table in tables if table.rows],
-        charts=charts(outcomes, histogram, published=shown),
+        tables=tables,
+        charts=drawn,
+        publication=GROUPS,
+        counterparts=counterparts(outcomes, tables, drawn, recorded=same) if shown else (),
     )
 
 

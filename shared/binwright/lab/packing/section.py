@@ -1,13 +1,14 @@
 """The paper's Figures 9 to 12 as a section of the lab's report."""
 
 from collections.abc import Callable, Mapping, Sequence
-from statistics import fmean
 
 from binwright.core.packing.catalogue import PAPER
 from binwright.core.packing.score import pareto_front
 from binwright.lab.packing import paper
+from binwright.lab.packing.counterparts import counterparts, differences, in_words
 from binwright.lab.packing.experiments import Score
 from binwright.lab.packing.figures import Scores, fronts, per_delta
+from binwright.lab.report.publications import GROUPS
 from binwright.lab.report.section import Cell, Chart, Section, Table
 
 Cells = Callable[[int, str], str]
@@ -33,6 +34,8 @@ def paper_section(scores: Scores, starts: Scores, seeds: int, rows: int) -> Sect
         seen=_seen(scores, starts, seeds, rows),
         tables=_tables(scores, starts),
         charts=_charts(scores, starts),
+        publication=GROUPS,
+        counterparts=counterparts(scores, starts),
     )
 
 
@@ -46,23 +49,8 @@ def _seen(scores: Scores, starts: Scores, seeds: int, rows: int) -> str:
     parts = [f"{paper.PARTITIONS} partitions, {rows} measurements, streams a delta: {seeds}."]
     for label, field, found, suffix, scale, unit in compared:
         gaps = differences(found, field, suffix)
-        (delta, name), worst = max(gaps.items(), key=lambda gap: abs(gap[1]))
-        mean = fmean(abs(gap) for gap in gaps.values())
-        parts.append(
-            f"{label} differs from the recorded by {scale * mean:.2f} {unit} in the mean, "
-            f"at most by {scale * worst:+.2f} ({name}, delta {delta})."
-        )
+        parts.append(f"{label} differs from the recorded by {in_words(gaps, scale, unit)}")
     return " ".join([*parts, *(f"{line}." for line in paper.headlines(scores))])
-
-
-def differences(scores: Scores, field: str, suffix: str = "") -> dict[tuple[int, str], float]:
-    """Return computed minus recorded, of each delta and packing that was recorded."""
-    recorded = paper.RECORDED[f"{field}{suffix}"]
-    return {
-        (delta, name): float(getattr(score, field)) - recorded[name][str(delta)]
-        for (delta, name), score in scores.items()
-        if str(delta) in recorded.get(name, {})
-    }
 
 
 def _tables(scores: Scores, starts: Scores) -> list[Table]:

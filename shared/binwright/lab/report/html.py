@@ -77,7 +77,7 @@ def _paragraphs(text: str) -> str:
 def _chart(prefix: str, chart: Chart) -> Iterator[str]:
     yield "<figure>"
     yield _svg(prefix, chart)
-    yield f"<figcaption>{escape(chart.caption)}</figcaption>"
+    yield f"<figcaption>{escape(chart.caption)} <code>{escape(chart.name)}</code></figcaption>"
     yield "</figure>"
 
 
@@ -91,7 +91,7 @@ def _svg(prefix: str, chart: Chart) -> str:
 
 def _table(table: Table) -> Iterator[str]:
     yield '<div class="table"><table>'
-    yield f"<caption>{escape(table.title)}</caption>"
+    yield f"<caption>{escape(table.title)} <code>{escape(table.name)}</code></caption>"
     heads = "".join(f'<th scope="col">{escape(column)}</th>' for column in table.columns)
     yield f"<thead><tr>{heads}</tr></thead>"
     yield "<tbody>"

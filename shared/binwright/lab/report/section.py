@@ -38,6 +38,15 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Counterpart:
+    """What a section has of a published figure or table."""
+
+    of: str  # as `publications` calls it
+    ours: Sequence[str]  # names of the section's charts and tables
+    difference: str  # between ours and what was published, in numbers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
     """One experiment: its source, what it should give, what it gave."""
 
@@ -47,3 +56,5 @@ class Section:
     seen: str  # with the differences, in numbers
     tables: Sequence[Table] = ()
     charts: Sequence[Chart] = ()
+    publication: str = ""  # the key of the publication that `counterparts` are of
+    counterparts: Sequence[Counterpart] = ()

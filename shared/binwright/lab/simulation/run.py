@@ -2,9 +2,10 @@
 
 import gc
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import dataclass
 
+from binwright.lab.processes import worker_pool
 from binwright.lab.simulation.clock import Clock
 from binwright.lab.simulation.costs import Costs, Steps
 from binwright.lab.simulation.flow.data_path import DataPath
@@ -68,12 +69,13 @@ def run(job: Run, *, every_second: bool = False) -> Outcome:
     data.begin_counting(0.0)
     end = scenario.load.ends_at
     clock.run_until(end)
+    latencies = data.finish(end)  # also completes the lag
     return Outcome(
         policy=job.label,
         running=costs.running(0.0, end),
         ready=costs.were_ready(0.0, end),
         lag=data.lag.bytes,
-        latencies=data.finish(end),
+        latencies=latencies,
         moves=data.moves,
         changes=tuple(change for change in group.changes if change.at >= 0),
     )
@@ -106,7 +108,7 @@ def run_all(jobs: Sequence[Run], on_done: OnProgress, processes: int) -> list[Ou
             outcomes.append(run(job))
             on_done(job.label)
         return outcomes
-    with ProcessPoolExecutor(min(processes, len(jobs)), initializer=_begin_process) as pool:
+    with worker_pool(min(processes, len(jobs)), _begin_process) as pool:
         futures = {pool.submit(run, job): job for job in jobs}
         try:
             for future in as_completed(futures):

@@ -1,6 +1,8 @@
 """What is simulated: the load, what consumers sustain, and how long their changes take."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
 
 import numpy as np
@@ -27,6 +29,8 @@ TICK_S = 1.0
 """Seconds between the ticks of a controller."""
 ROUNDING = 1e-9
 """Of a quotient of times that should be whole."""
+BLOCK = 2048
+"""Measurements that are computed at once: a few hundred kilobytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,7 @@ class MeasuredRates:
     rates: Floats  # bytes/s, times x partitions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Scenario:
     """One load and its circumstances, the same for every policy.
 
@@ -68,10 +72,23 @@ class Scenario:
             last = np.searchsorted(self.published.times, ticks, side="right") - 1
             known: Floats = self.published.rates[np.maximum(last, 0)]
             return known
-        timing, begin = self.timing, self.begin
-        passes = np.floor((ticks - begin) / timing.interval_s + ROUNDING)
-        sampled_at = begin + passes * timing.interval_s - timing.measured_age_s
+        numbers: Floats = np.floor((ticks - self.begin) / self.timing.interval_s + ROUNDING)
+        return self._known.of(numbers)
+
+    def measured_at(self, time: float) -> list[BytesPerSecond]:
+        """Return the rates that are known at a time, one for each partition."""
+        rates: list[BytesPerSecond] = self.measured(np.array([time]))[0].tolist()
+        return rates
+
+    def sampled(self, numbers: Floats) -> Floats:
+        """Return what measurements of these numbers hold, bytes/s, numbers x partitions."""
+        timing = self.timing
+        sampled_at = self.begin + numbers * timing.interval_s - timing.measured_age_s
         return self.load.measured(sampled_at, timing.window_s)
+
+    @cached_property
+    def _known(self) -> "KnownRates":
+        return KnownRates(self.sampled)
 
     @property
     def largest_capacity(self) -> float:
@@ -82,6 +99,27 @@ class Scenario:
     def begin(self) -> float:
         """Return when the warm-up begins, seconds, <= 0."""
         return self.load.edges[0]
+
+
+class KnownRates:
+    """Measurements by their numbers, computed a block at a time: whoever asks goes forward."""
+
+    def __init__(self, sampled: Callable[[Floats], Floats]) -> None:
+        """Take what `Scenario.sampled` gives."""
+        self._sampled = sampled
+        self._begin = 0
+        self._block: Floats = np.empty((0, 0))
+
+    def of(self, numbers: Floats) -> Floats:
+        """Return the rates of measurements whose numbers ascend, at least one, as `sampled`."""
+        first, last = int(numbers[0]), int(numbers[-1])
+        if not self._begin <= first <= last < self._begin + len(self._block):
+            if last - first >= BLOCK:
+                return self._sampled(numbers)
+            self._begin = first
+            self._block = self._sampled(np.arange(first, first + BLOCK, dtype=np.float64))
+        found: Floats = self._block[numbers.astype(np.intp) - self._begin]
+        return found
 
 
 def warm_up_s(config: ControllerConfig, timing: Timing) -> float:

@@ -37,6 +37,9 @@ GAP = (
     "not a target."
 )
 
+WORKLOADS = {"w1": ("Figure 2", 109_000), "w2": ("Figure 3", 1_350_000)}
+"""The figure of each workload, and about how many events the paper says that it has."""
+
 Row = tuple[str, str]
 """Table and policy."""
 

@@ -1,13 +1,13 @@
 """Runs cases, each with several seeds, on the cores of this machine."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import dataclass
-from multiprocessing import get_context
 
 import numpy as np
 from numpy.typing import NDArray
 
+from binwright.lab.processes import worker_pool
 from binwright.lab.slo.cases import TableCase
 from binwright.lab.slo.contenders import Contender
 from binwright.lab.slo.simulator.latencies import Floats
@@ -92,7 +92,7 @@ def run_all(runs: Sequence[Run], jobs: int, on_progress: Callable[[int], None]) 
     """
     if jobs == 1:
         return [_counted(one, on_progress) for one in runs]
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    with worker_pool(jobs) as pool:
         # The longest first, so that no core is left with one of them at the end.
         order = sorted(range(len(runs)), key=lambda at: -runs[at].workload.duration_s)
         futures = {pool.submit(run, runs[at]): at for at in order}

@@ -1,9 +1,15 @@
 """The lag of a whole group over time: bytes written and not read, once a second."""
 
+from array import array
 from math import ceil, floor
 
 import numpy as np
 from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+PARTS = 50_000
+"""So many parts are summed up at once: some ten megabytes."""
 
 
 class LagSeries:
@@ -12,7 +18,15 @@ class LagSeries:
     def __init__(self, begin: float, end: float, step_s: float = 1.0) -> None:
         """Sample from `begin` to `end`, both included, every `step_s` seconds."""
         self.begin, self.step_s = begin, step_s
-        self.bytes: NDArray[np.float64] = np.zeros(floor((end - begin) / step_s) + 1)
+        self._sum: Floats = np.zeros(floor((end - begin) / step_s) + 1)
+        self._parts = array("d")  # not summed up yet: begin, end, first, last of each
+        self._ranges = array("q")  # the first sample of each, and how many they are at most
+
+    @property
+    def bytes(self) -> Floats:
+        """Return the lag at each step."""
+        self._sum_up()
+        return self._sum
 
     def add(self, begin: float, end: float, first: float, last: float) -> None:
         """Add a backlog that changes evenly from `first` bytes to `last` bytes.
@@ -20,16 +34,31 @@ class LagSeries:
         The sample at `begin` belongs to the time before, the one at `end` to this one.
         """
         low = max(floor((begin - self.begin) / self.step_s) + 1, 0)
-        high = min(ceil((end - self.begin) / self.step_s), len(self.bytes) - 1)
-        if high > low or (high == low and self._time(high) <= end):
-            times = self.begin + np.arange(low, high + 1) * self.step_s
-            times = times[times <= end]
-            slope = (last - first) / (end - begin)
-            self.bytes[low : low + len(times)] += first + slope * (times - begin)
+        high = min(ceil((end - self.begin) / self.step_s), len(self._sum) - 1)
+        if high > low or (high == low and self.begin + high * self.step_s <= end):
+            self._parts.extend((begin, end, first, last))
+            self._ranges.extend((low, high - low + 1))
+            if len(self._ranges) >= 2 * PARTS:
+                self._sum_up()
 
     def clear(self) -> None:
         """Forget all that was added."""
-        self.bytes[:] = 0.0
+        self._forget_parts()
+        self._sum[:] = 0.0
 
-    def _time(self, sample: int) -> float:
-        return self.begin + sample * self.step_s
+    def _sum_up(self) -> None:
+        """Sample all parts at once: most are a few samples long."""
+        begin, end, first, last = np.array(self._parts).reshape(-1, 4).T
+        low, counts = np.array(self._ranges).reshape(-1, 2).T
+        each = np.repeat(np.arange(len(counts)), counts)
+        into = np.arange(len(each)) - np.repeat(np.cumsum(counts) - counts, counts)
+        samples = low[each] + into
+        times = self.begin + samples * self.step_s
+        slope = (last - first) / (end - begin)
+        values = first[each] + slope[each] * (times - begin[each])
+        inside = times <= end[each]
+        np.add.at(self._sum, samples[inside], values[inside])
+        self._forget_parts()
+
+    def _forget_parts(self) -> None:
+        del self._parts[:], self._ranges[:]

@@ -3,8 +3,6 @@
 from collections import Counter
 from math import ceil, floor
 
-import numpy as np
-
 from binwright.core.controller.events import (
     Action,
     Broadcast,
@@ -22,6 +20,7 @@ from binwright.core.controller.events import (
 )
 from binwright.core.controller.machine import begin, transition
 from binwright.core.controller.states import State
+from binwright.core.model import BytesPerSecond
 from binwright.core.packing.catalogue import Packing
 from binwright.core.protocol.measurements import Measurement, PartitionRate
 from binwright.core.protocol.messages import Inbound
@@ -37,6 +36,7 @@ from binwright.lab.simulation.outcome import Change
 from binwright.lab.simulation.scenario import ROUNDING, TICK_S, Scenario
 
 NAME = "simulated"
+NOTHING = BytesPerSecond(0.0)
 
 
 class SimulatedController:
@@ -140,7 +140,7 @@ class SimulatedController:
         timing, load = self._scenario.timing, self._scenario.load
         self._measurement = number
         now = self._origin + number * timing.interval_s
-        rates = self._scenario.measured(np.array([now]))[0].tolist()
+        rates = self._scenario.measured_at(now)
         for topic, indices in load.topics.items():
             count = load.partitions[indices[-1]].partition + 1
             measured = {load.partitions[i].partition: rates[i] for i in indices}
@@ -153,7 +153,7 @@ class SimulatedController:
                 count=count,
                 partitions=tuple(
                     [
-                        PartitionRate(n, measured.get(n, 0.0), timing.window_s, 0, 0, None)
+                        PartitionRate(n, measured.get(n, NOTHING), timing.window_s, 0, 0, None)
                         for n in range(count)
                     ]
                 ),

@@ -9,8 +9,6 @@ partitions. Until all is done there is no further decision.
 from functools import partial
 from math import floor
 
-import numpy as np
-
 from binwright.core.model import Slot
 from binwright.lab.simulation.clock import TICKS, Clock
 from binwright.lab.simulation.costs import Costs
@@ -46,7 +44,7 @@ class PolicyGroup:
 
     def _decide(self) -> None:
         now = self._clock.now
-        rates = self._scenario.measured(np.array([now]))[0].tolist()
+        rates = self._scenario.measured_at(now)
         seen = Seen(
             now=now,
             rates=rates,

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
+from binwright.lab.report.publications import QUEUES
 from binwright.lab.report.section import Cell, Section
 from binwright.lab.slo.contenders import DOWN, TUNED_DOWN, TUNED_UP, UP
 from binwright.lab.slo.paper import GAP, MEAN_SLA_POINTS, MINUTES_SHARE, SLA_POINTS, SOURCE, STEPS
 from binwright.lab.slo.report import tables
 from binwright.lab.slo.report.charts import charts_of
+from binwright.lab.slo.report.counterparts import counterparts
 from binwright.lab.slo.results import BETTER, RIVAL, TableResult
 
 EXPECTED = (
@@ -31,14 +33,17 @@ SETTINGS = (
 
 def section(results: Sequence[TableResult]) -> Section:
     """Return tables and charts of what was run; the paper's values are beside those it has."""
-    own = tables.ours(results)
+    shown = [*map(tables.comparison, results), tables.ours(results)]
+    drawn = charts_of(results)
     return Section(
         title="SLA and cost of scaling policies on simulated consumer groups",
         source=SOURCE,
         expected=EXPECTED,
         seen=_seen(results),
-        tables=[*map(tables.comparison, results), own],
-        charts=charts_of(results),
+        tables=shown,
+        charts=drawn,
+        publication=QUEUES,
+        counterparts=counterparts(results, shown, drawn),
     )
 
 
@@ -46,14 +51,14 @@ def _seen(results: Sequence[TableResult]) -> str:
     found = []
     if errors := tables.sla_errors(results):
         found.append(
-            f"Mean SLA error {tables.mean_sla_error(results):.2f} points over {len(errors)} rows, "
-            f"largest {max(errors):.2f}."
+            f"Mean SLA error {tables.mean_sla_error(results):.2f} points over {len(errors)} rows "
+            f"(expected: {MEAN_SLA_POINTS}), largest {max(errors):.2f}."
         )
         outside = tables.outside(results)
         found.append(f"Rows outside of the tolerance: {'; '.join(outside) or 'none'}.")
     if any(one.case.workload.is_stand_in for one in results):
         found.append(STAND_IN)
-    return " ".join([*found, *_verdicts(tables.ours(results).rows), SETTINGS])
+    return "\n".join([*found, *_verdicts(tables.ours(results).rows), SETTINGS])
 
 
 def _verdicts(rows: Sequence[Sequence[Cell]]) -> Iterator[str]:

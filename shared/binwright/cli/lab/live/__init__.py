@@ -1,0 +1,1 @@
+"""Live systems that `binwright lab timings` times: started and loaded here, or read only."""

@@ -1,0 +1,196 @@
+"""`binwright lab timings`: how fast a live system reacts, beside what the paper published."""
+
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from binwright.cli.lab.live.terminal import show
+from binwright.cli.options import Bootstrap, Json, Seed, settings_at
+from binwright.cli.runner import run_for_result, working_directory
+from binwright.core.errors import SettingsError
+from binwright.lab.timings.outcome import Timings
+from binwright.packings.by_name import packing as by_name
+from binwright.runtime.clock import wall_ms
+
+EVENTS, STEPS, SCALE = 100, 31, 1.0
+MINUTES = 10
+CORES = os.cpu_count() or 1
+EMBEDDED, RUNNING = "Embedded system", "A group that runs (--running)"
+"""Panels of the help."""
+
+
+def timings(  # noqa: PLR0913 - one parameter for each option
+    *,
+    events: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Triggers, starts and changes, at least so many of each; 0: none.",
+            rich_help_panel=EMBEDDED,
+        ),
+    ] = EVENTS,
+    steps: Annotated[
+        int,
+        typer.Option(min=0, help="Steps of the monitor's test; 0: none.", rich_help_panel=EMBEDDED),
+    ] = STEPS,
+    scale: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            help="Size of the backlogs of the capacity test, as a share of the paper's; 0: none.",
+            rich_help_panel=EMBEDDED,
+        ),
+    ] = SCALE,
+    consumers: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=20,
+            help="Of the group that changes, on average; the paper had up to 20.",
+            rich_help_panel=EMBEDDED,
+        ),
+    ] = 8,
+    packing: Annotated[
+        str,
+        typer.Option(help="Of its controller; the paper's was mwf.", rich_help_panel=EMBEDDED),
+    ] = "sticky",
+    window_s: Annotated[
+        float,
+        typer.Option(min=2.0, help="Of the monitor that is tested.", rich_help_panel=EMBEDDED),
+    ] = 30.0,
+    seed: Seed = 0,
+    keep: Annotated[
+        Path | None,
+        typer.Option(help="Keep tables and logs in this directory.", rich_help_panel=EMBEDDED),
+    ] = None,
+    running: Annotated[
+        bool,
+        typer.Option(
+            "--running", help="Read the history of the settings' group.", rich_help_panel=RUNNING
+        ),
+    ] = False,
+    since: Annotated[
+        datetime | None,
+        typer.Option(
+            help="Where the range begins, in local time.",
+            show_default=f"{MINUTES} minutes ago",
+            rich_help_panel=RUNNING,
+        ),
+    ] = None,
+    until: Annotated[
+        datetime | None,
+        typer.Option(
+            help="Where it ends, in local time; what is still to come is waited for.",
+            show_default="now",
+            rich_help_panel=RUNNING,
+        ),
+    ] = None,
+    bootstrap_servers: Bootstrap = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Write tables (CSV), figures (SVG, PNG) and JSON here.")
+    ] = None,
+    json_: Json = False,
+) -> None:
+    """Time a live system: measurement, plan, start of consumers, change of state, capacity."""
+    console = Console(stderr=True, log_path=False, soft_wrap=True)
+    if running:
+        found, about = _of_group(console, since, until, bootstrap_servers)
+    elif since or until or bootstrap_servers:
+        raise SettingsError("--since, --until and --bootstrap-servers go with --running")
+    else:
+        by_name(packing)  # raises for an unknown name before anything runs
+        parts = Parts(events, steps, scale, consumers, packing, window_s, seed)
+        found, about = parts.run(console, keep), parts.about()
+    show(found, about, console, output, json_=json_)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What is run of the embedded system."""
+
+    events: int
+    steps: int
+    scale: float
+    consumers: int
+    packing: str
+    window_s: float
+    seed: int
+
+    def run(self, console: Console, keep: Path | None) -> Timings:
+        """Run it with progress bars; every process is ended at the end."""
+        # Kafka's and the services' modules take a second: not for `--help`.
+        from binwright.cli.lab.live.embedded import Embedded  # noqa: PLC0415
+
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.percentage:.0f} %"),
+        )
+        with (
+            working_directory(keep) as directory,
+            Progress(*columns, TimeElapsedColumn(), console=console) as progress,
+        ):
+            embedded = Embedded(
+                directory=directory,
+                progress=progress,
+                events=self.events,
+                steps=self.steps,
+                scale=self.scale,
+                window_s=self.window_s,
+                consumers=self.consumers,
+                packing=self.packing,
+                seed=self.seed,
+            )
+            return run_for_result(embedded.run)
+
+    def about(self) -> str:
+        """Return what was run, in sentences."""
+        text = [f"Broker, Spark, monitor, controller and consumers share {CORES} cores."]
+        if self.steps:
+            text.append(
+                f"Step test: {self.steps} partitions, window {self.window_s:g} s, beside the "
+                "group that changes."
+                if self.events
+                else f"Step test: {self.steps} partitions, window {self.window_s:g} s."
+            )
+        if self.events:
+            text.append(
+                "As in the paper, a stream of measurements takes the monitor's place for Δt2 to "
+                "Δt4: 32 partitions, delta 25, every sixth row at 60 %, the next row once the "
+                f"group is at rest; {self.consumers} consumers on average (the paper's: up to 20), "
+                f"packing {self.packing}, real records at 5 kB/s a partition."
+            )
+        if self.scale:
+            text.append(f"Backlogs: {self.scale:g} of the paper's bytes, records of 1 kB.")
+        return " ".join(text)
+
+
+def _of_group(
+    console: Console, since: datetime | None, until: datetime | None, servers: str | None
+) -> tuple[Timings, str]:
+    """Return what the settings' group did in a range of time."""
+    from binwright.cli.lab.live.running import RunningGroup  # noqa: PLC0415 - see `Parts.run`
+
+    settings, now_s = settings_at(servers), wall_ms() / 1_000
+    until_s = until.timestamp() if until else now_s
+    since_s = since.timestamp() if since else min(now_s, until_s) - 60 * MINUTES
+    if since_s >= until_s:
+        raise SettingsError("--since must be before --until")
+    with Progress(TextColumn("{task.description}"), BarColumn(), console=console) as progress:
+        task = progress.add_task(f"reading {settings.metadata_topic}", total=until_s - since_s)
+        group = RunningGroup(
+            settings, since_s, until_s, lambda done_s: progress.update(task, completed=done_s)
+        )
+        found = run_for_result(group.run)
+    about = f"Group {settings.group}, {_text(since_s)} to {_text(until_s)}; Δt1 needs a step test."
+    return found, about
+
+
+def _text(at_s: float) -> str:
+    return f"{datetime.fromtimestamp(at_s, UTC):%Y-%m-%d %H:%M:%S} UTC"
