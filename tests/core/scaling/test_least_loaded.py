@@ -9,7 +9,13 @@ from tests.core.scaling.groups import PARTITIONS
 
 from binwright.core.model import TopicPartition
 from binwright.core.scaling.capacity import Bin
-from binwright.core.scaling.least_loaded import Bins, clip, exceeds, least_loaded
+from binwright.core.scaling.least_loaded import (
+    Bins,
+    clip,
+    exceeds,
+    least_loaded,
+    least_loaded_below,
+)
 from binwright.core.scaling.policy import Loads, PartitionLoad
 
 CAPACITY = Bin(180, 90)
@@ -107,6 +113,17 @@ def test_the_bins_are_those_of_trying_one_more_at_a_time(pairs: list[tuple[float
     items = loads(*pairs)
 
     assert len(least_loaded(items, CAPACITY)) == _naive(items)
+
+
+@given(LOADS, st.integers(1, len(PARTITIONS) + 1), st.integers(1, 3))
+def test_bins_below_a_number_are_the_same_bins_or_none(
+    pairs: list[tuple[float, float]], replicas: int, fewest: int
+) -> None:
+    items = loads(*pairs)
+    bins = least_loaded(items, CAPACITY, fewest)
+
+    found = least_loaded_below(replicas, items, CAPACITY, fewest)
+    assert found == (bins if len(bins) < replicas else None)
 
 
 def _naive(items: Loads) -> int:

@@ -187,6 +187,17 @@ def test_the_number_is_bounded() -> None:
     assert rates_of(seen, decision) == [200, 200]
 
 
+def test_a_group_above_its_bound_is_emptied_down_to_it() -> None:
+    """However full the two are then."""
+    decision, after = replace(POLICY, most=2, rebalance_s=0.1).decide(
+        observe([100] * 5, replicas=4)
+    )
+
+    assert decision.assignment is not None
+    assert set(decision.assignment.values()) == {Slot(0), Slot(1)}
+    assert after == replace(POLICY, most=2, rebalance_s=0.1, emptying=(2, 100))
+
+
 def test_a_group_at_its_bound_is_not_assigned_again_and_again() -> None:
     """Both replicas have too much, whoever reads what."""
     full = observe([100, 100, 100, 100, 100], replicas=2, owners=[0, 1, 0, 1, 0])

@@ -11,7 +11,13 @@ from math import floor
 
 from binwright.core.packing.score import ROUNDING
 from binwright.core.scaling.capacity import Bin, ReplicaCapacity
-from binwright.core.scaling.least_loaded import Bins, clip, exceeds, least_loaded
+from binwright.core.scaling.least_loaded import (
+    Bins,
+    clip,
+    exceeds,
+    least_loaded,
+    least_loaded_below,
+)
 from binwright.core.scaling.owners import assign, owned
 from binwright.core.scaling.policy import Decision, Loads, Observation
 
@@ -57,8 +63,9 @@ class Algorithm1:
         bins = least_loaded(observation.loads, larger)
         if len(bins) > observation.replicas:
             return Action.UP, bins
-        fewer = least_loaded(observation.loads, self.capacity.bin(self.down))
-        if len(fewer) < observation.replicas:
+        smaller = self.capacity.bin(self.down)
+        fewer = least_loaded_below(observation.replicas, observation.loads, smaller)
+        if fewer is not None:
             return Action.DOWN, fewer
         known = {p: s for p, s in observation.assignment.items() if p in observation.loads}
         if self.reassigns and exceeds(owned(known), observation.loads, larger):

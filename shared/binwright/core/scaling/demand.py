@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from binwright.core.model import TopicPartition
 from binwright.core.scaling.capacity import Bin, ReplicaCapacity
-from binwright.core.scaling.least_loaded import Bins, exceeds, least_loaded
+from binwright.core.scaling.least_loaded import Bins, exceeds, least_loaded, least_loaded_below
 from binwright.core.scaling.owners import owned
 from binwright.core.scaling.policy import Loads, Observation, PartitionLoad
 
@@ -51,6 +51,15 @@ class Demand:
         # More than there may be: as even as can be, whatever a replica has then.
         every = sum(one.rate for one in shares.values())
         return least_loaded(shares, Bin(every, 1.0), self.most)
+
+    def bins_below(self, replicas: int, loads: Loads, share: float, pause_s: float) -> Bins | None:
+        """Return `bins` if they are fewer than there are replicas, else None."""
+        if self.most is not None and self.most < replicas:
+            bins = self.bins(loads, share, pause_s)
+            return bins if len(bins) < replicas else None
+        return least_loaded_below(
+            replicas, self.shares(loads, pause_s), Bin(share, 1.0), self.least
+        )
 
     def is_uneven(self, observation: Observation, bins: Bins) -> bool:
         """Return whether these bins keep the SLA, and today's owners do not.

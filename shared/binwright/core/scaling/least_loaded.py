@@ -20,6 +20,8 @@ TRIES = 4
 
 def clip(load: PartitionLoad, capacity: Bin) -> PartitionLoad:
     """Return the load, at most a full bin: a partition that exceeds one fills one alone."""
+    if load.rate <= capacity.rate and load.lag <= capacity.lag:
+        return load
     return PartitionLoad(min(load.rate, capacity.rate), min(load.lag, capacity.lag))
 
 
@@ -40,14 +42,38 @@ def least_loaded(loads: Loads, capacity: Bin, fewest: int = 1) -> Bins:
     Returns:
         The bins, none of them empty. As many as partitions suffice.
     """
-    items = {p: clip(load, capacity) for p, load in loads.items()}
-    order = sorted(items, key=lambda p: (-items[p].rate, p))
-    least = max(
-        min(fewest, len(order)),
-        lower_bound_of(sorted(item.rate / capacity.rate for item in items.values())),
-        lower_bound_of(sorted(item.lag / capacity.lag for item in items.values())),
+    items = _clipped(loads, capacity)
+    return _pack(items, capacity, _least(items, capacity, fewest))
+
+
+def least_loaded_below(replicas: int, loads: Loads, capacity: Bin, fewest: int = 1) -> Bins | None:
+    """Return `least_loaded` if it has fewer bins than there are replicas, else None.
+
+    Where the lower bound says that it has not, which is most often, nothing is packed.
+    """
+    items = _clipped(loads, capacity)
+    least = _least(items, capacity, fewest)
+    if least >= replicas:
+        return None
+    bins = _pack(items, capacity, least)
+    return bins if len(bins) < replicas else None
+
+
+def _clipped(loads: Loads, capacity: Bin) -> dict[TopicPartition, PartitionLoad]:
+    return {p: clip(load, capacity) for p, load in loads.items()}
+
+
+def _least(items: Loads, capacity: Bin, fewest: int) -> int:
+    """Return the fewest bins that may do."""
+    return max(
+        min(fewest, len(items)),
+        lower_bound_of(sorted([item.rate / capacity.rate for item in items.values()])),
+        lower_bound_of(sorted([item.lag / capacity.lag for item in items.values()])),
     )
-    ordered = [(p, items[p]) for p in order]
+
+
+def _pack(items: Loads, capacity: Bin, least: int) -> Bins:
+    ordered = sorted(items.items(), key=lambda item: (-item[1].rate, item[0]))
     return _fewest(lambda number: _packed(ordered, capacity, number), least)
 
 

@@ -24,7 +24,8 @@ class OpenBins:
         self._keys += [_NONE] * missing
         self._lags = [-1.0] * leaves + [capacity.lag] * number + [-1.0] * missing
         for node in range(leaves - 1, 0, -1):
-            self._update(node)
+            self._keys[node] = min(self._keys[2 * node], self._keys[2 * node + 1])
+            self._lags[node] = max(self._lags[2 * node], self._lags[2 * node + 1])
 
     def find(self, lag: float) -> tuple[int, float]:
         """Return the bin with the most rate left that has so much lag left, and its rate left.
@@ -47,15 +48,16 @@ class OpenBins:
 
     def fill(self, number: int, rate: float, lag: float) -> None:
         """Put a partition into a bin."""
+        keys, lags = self._keys, self._lags
         node = self._first + number
-        left, partitions, _ = self._keys[node]
-        self._keys[node] = (left + rate, partitions + 1, number)
-        self._lags[node] -= lag
-        while node := node // 2:
-            self._update(node)
-
-    def _update(self, node: int) -> None:
-        one, other = self._keys[2 * node], self._keys[2 * node + 1]
-        self._keys[node] = min(other, one)
-        lag, more = self._lags[2 * node], self._lags[2 * node + 1]
-        self._lags[node] = max(more, lag)
+        left, partitions, _ = keys[node]
+        key = keys[node] = (left + rate, partitions + 1, number)
+        most = lags[node] = lags[node] - lag
+        # Calls of `min` and `max` would double the time of a whole packing.
+        while node > 1:
+            if keys[node ^ 1] < key:  # noqa: PLR1730
+                key = keys[node ^ 1]
+            if lags[node ^ 1] > most:  # noqa: PLR1730
+                most = lags[node ^ 1]
+            node //= 2
+            keys[node], lags[node] = key, most

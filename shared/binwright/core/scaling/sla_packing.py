@@ -62,8 +62,10 @@ class SlaPacking:
             return Decision(observation.replicas, "the last change is too recent"), self
         if grows:
             return self._grow(observation, bins, "rate and lag need more replicas")
-        fewer = self._demand.bins(observation.loads, self.down, self.rebalance_s)
-        if len(fewer) < observation.replicas:
+        fewer = self._demand.bins_below(
+            observation.replicas, observation.loads, self.down, self.rebalance_s
+        )
+        if fewer is not None:
             return self._shrink(observation, fewer)
         if self.steers and self._demand.is_uneven(observation, bins):
             return self._grow(observation, bins, "a replica has more than it serves in time")
