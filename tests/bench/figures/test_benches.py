@@ -20,6 +20,11 @@ DEMO = {
     "pause_s": {"p50": 0.1, "p99": 0.15},
     "row_age_s": {"clicks": {"p50": 3.0, "p99": 6.0}, "orders": {"p50": 3.2, "p99": 8.5}},
 }
+GREEDY = {
+    "bytes, ours / greedy": 0.4,
+    "bytes at its balance, ours / greedy": 0.1,
+    "largest use": {"disk": 1.3},
+}
 PHASE = {
     "disturbed": 31,
     "changed_hands": 32,
@@ -35,7 +40,19 @@ COST = {
     "rss_mb": 83,
     "broker_cores": 0.26,
 }
+PLAYED = {
+    "sent": 43_620,
+    "seconds": 240,
+    "peak": 350.0,
+    "speed": 2.5,
+    "groups": [{"group": "binwright", "within the SLA, %": 99.1, "replica-minutes": 12.5}],
+}
 PRINTED: dict[str, Any] = {
+    "scaling": {
+        "w1": PLAYED,
+        "w2": PLAYED,
+        "skew": {"rows": [{"assignor": "range", "largest load / mean": 2.29}]},
+    },
     "demo": {"cores": 2, "first_run": DEMO, "flood": {**DEMO, "landed_mb_per_s": 5.4}},
     "landing": {
         "live": [{"side": "binwright", "age p99, s": 2.91}],
@@ -57,6 +74,16 @@ PRINTED: dict[str, Any] = {
         "consumer": {"times": 2, "p50": 0.5, "p99": 1.1, "all_s": [0.5, 1.07]},
         "consumer_and_leader": {"times": 0, "all_s": []},
     },
+    "sweep": {
+        "points": 24,
+        "cpu_s_in_one_process": 96.4,
+        "runs": [
+            {"executors": 1, "took_s": 100.2, "others": 0.1},
+            {"executors": 2, "took_s": 60.1, "others": 0.2},
+        ],
+        "of_linear": 0.834,
+        "same_numbers": True,
+    },
     "simulation": {
         "live": {
             "live": {"mean": 4.03, "plans": 9},
@@ -65,6 +92,7 @@ PRINTED: dict[str, Any] = {
         },
         "week": {
             "took_s": 50.2,
+            "cpu_s": 98.1,
             "policies": [
                 {
                     "policy": "optimum",
@@ -79,6 +107,14 @@ PRINTED: dict[str, Any] = {
             ],
         },
     },
+    "timings": {
+        "about": "A machine.",
+        "seen": "Seen.",
+        "tables": {
+            "timings": [{"Δt": 2, "event": "measurement to plan", "p50, s": 0.55}],
+            "timings-capacity": [],
+        },
+    },
     "controller": [
         {
             "group": "1,000 partitions",
@@ -89,6 +125,7 @@ PRINTED: dict[str, Any] = {
         }
     ],
     "groups": [{"groups": 100, "core": 0.09, "MB": 71.0}],
+    "scaled-groups": [{"ends": "monitor", "groups": 500, "core": 0.06, "MB": 63.0}],
     "takeover": {"records written": 348_202, "acts after s": 2.1},
     "packing": {
         "sticky": {"32": {"p50_ms": 0.5, "first_ms": 1.0}, "growth": {}, "bars_ms": {}},
@@ -97,11 +134,43 @@ PRINTED: dict[str, Any] = {
             "price 2.0, delta 5": {"mean_gap_per_cent": 0.5, "most_per_cent": 3.1, "decisions": 20}
         },
     },
+    "brokers": {
+        "large": {
+            "five new brokers": {
+                **dict.fromkeys(("s", "CPU-s", "MB", "bytes moved, %", "moves"), 1.0),
+                "constraints broken": 0,
+                "largest before": {"disk": 1.5},
+                "largest use": {"disk": 1.05},
+            }
+        },
+        "optimum": {"cases": 200, "bytes above the optimum, mean, %": 0.4},
+        "greedy": {
+            "uneven": {
+                "ours": {"largest use": {"disk": 1.05}},
+                "all goals": GREEDY,
+                "goals of loads": GREEDY,
+            }
+        },
+    },
     "monitor": {
         "real_broker": {
             "1000": {"binwright": COST, "java_admin": "left out", "broker_alone_cores": 0.03}
         },
         "frames": {"100000": {**COST, "interval_s": 5.0}},
+    },
+    "moves": {
+        "leaders": {
+            "100": {
+                "10": {
+                    "leaders_moved": 96,
+                    "longest_send_s": 0.3,
+                    "KafkaIntake": {"median_s": 0.1, "p99_s": 0.2, "longest_s": 0.4},
+                    "AIOKafkaConsumer": {"median_s": 0.1, "p99_s": 0.2, "longest_s": 0.4},
+                },
+                "lost": 0,
+            }
+        },
+        "killed": {"kills": 20, "left": 0, "lost": 0},
     },
     "kubernetes": {
         "deployments_50": {"created_s": 0.32, "running_s": 2.7},
@@ -158,11 +227,23 @@ def test_the_distance_from_the_optimum_has_a_row_for_each_setting(tmp_path: Path
     assert "| price 2.0, delta 5 | 0.5 | 3.1 | 20 |" in shown(tmp_path, "packing")
 
 
+def test_a_workload_has_a_row_for_each_group_and_what_was_played(tmp_path: Path) -> None:
+    page = shown(tmp_path, "scaling")
+    assert page.count("| binwright | 99.1 | 12.5 |") == 2
+    assert "43,620 records in 240 s, at most 350 in one; 2.5 times as fast as the workload." in page
+
+
 def test_a_client_that_was_left_out_has_no_row(tmp_path: Path) -> None:
     page = shown(tmp_path, "monitor")
     assert "java" not in page
     assert "| 1,000 | binwright | 1 | 0.17 | 168 | 83 | 0.26 |" in page
     assert "| 100,000 | binwright, brokers of frames |" in page
+
+
+def test_a_part_of_the_timings_that_was_not_run_has_no_section(tmp_path: Path) -> None:
+    page = shown(tmp_path, "timings")
+    assert names(page) == ["timings"]
+    assert "| 2 | measurement to plan | 0.55 |\n\nA machine. Seen." in page
 
 
 def test_the_age_of_a_run_is_that_of_its_oldest_table(tmp_path: Path) -> None:
