@@ -10,7 +10,7 @@ FAULTS ?= 10
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kubernetes test-compose test-images test-node check model chaos bench bench-handover bench-deaths bench-landing bench-controller bench-groups bench-takeover bench-packing bench-simulation bench-monitor bench-kubernetes bench-page page-images clean
+.PHONY: help assignor-jar demo test test-kubernetes test-compose test-images test-node check model chaos bench bench-handover bench-deaths bench-landing bench-controller bench-groups bench-scaled-groups bench-scaling bench-takeover bench-packing bench-brokers bench-simulation bench-timings bench-sweep bench-monitor bench-moves bench-kubernetes bench-page page-images clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -27,6 +27,9 @@ $(VENV)/.dev: $(VENV)/.run
 
 demo: $(VENV)/.run ## Play a recorded load through the real thing, and audit it (MINUTES=3 SPEED=2.5 CHAOS=1)
 	@$(BIN)/binwright demo --minutes $(MINUTES) --speed $(SPEED) $(if $(filter-out 0,$(CHAOS)),--chaos) $(ARGS)
+
+assignor-jar: $(VENV)/.dev ## The assignor for Java consumers, build/binwright-assignor.jar (needs a JDK)
+	@$(BIN)/python -m tests.assignor_jar --output build
 
 check: $(VENV)/.dev ## Lint, types, layers, spelling
 	$(BIN)/ruff check .
@@ -75,17 +78,35 @@ bench-controller: $(VENV)/.dev ## What a controller's machine costs, from 1,000 
 bench-groups: $(VENV)/.dev ## What a controller of many small groups costs, on a real broker (ten minutes)
 	@$(BIN)/python -m tests.bench.groups $(ARGS)
 
+bench-scaled-groups: $(VENV)/.dev ## What passes over 500 ordinary groups cost, and how soon one at zero wakes (five minutes)
+	@$(BIN)/python -m tests.bench.scaled_groups $(ARGS)
+
+bench-scaling: $(VENV)/.dev ## An SLA workload in groups that binwright, KEDA's rule or nobody scales (five minutes; ARGS="--only w2")
+	@$(BIN)/python -m tests.bench.scaling $(ARGS)
+
 bench-takeover: $(VENV)/.dev ## How soon a new controller acts, after a day of 200 consumers' reports (five minutes)
 	@$(BIN)/python -m tests.bench.takeover $(ARGS)
 
 bench-packing: $(VENV)/.dev ## What a decision takes, from 32 to a million partitions (five minutes)
 	@$(BIN)/python -m tests.bench.packing $(ARGS)
 
+bench-brokers: $(VENV)/.dev ## Plans for brokers beside the optimum and a greedy plan; 100,000 replicas (five minutes)
+	@$(BIN)/python -m tests.bench.brokers $(ARGS)
+
 bench-simulation: $(VENV)/.dev ## A live run beside its simulation, and a week under every policy (six minutes)
 	@$(BIN)/python -m tests.bench.simulation $(ARGS)
 
+bench-sweep: $(VENV)/.dev ## The same sweep as a Spark job on one executor, and on two (three minutes)
+	@$(BIN)/python -m tests.bench.sweep $(ARGS)
+
+bench-timings: $(VENV)/.dev ## How fast a live system reacts: binwright lab timings (ten minutes)
+	@$(BIN)/python -m tests.bench.timings $(ARGS)
+
 bench-monitor: $(VENV)/.dev ## What a monitor costs, beside other clients (ten minutes)
 	@$(BIN)/python -m tests.bench.monitor $(ARGS)
+
+bench-moves: $(VENV)/.dev ## Leaders and replicas that move under load, and 20 kills of `brokers apply` (six minutes)
+	@$(BIN)/python -m tests.bench.moves $(ARGS)
 
 bench-kubernetes: $(VENV)/.dev ## Fifty Deployments at once, a slot's way to ready, fifty idle slots (three minutes)
 	@$(BIN)/python -m tests.bench.kubernetes $(ARGS)

@@ -48,6 +48,13 @@ async def test_metrics_hold_those_of_every_service_and_its_own() -> None:
     assert result in page.splitlines()
 
 
+async def test_metrics_of_a_task_end_with_it() -> None:
+    health = Health(120.0)
+    with health.collecting(lambda: [Sample("binwright_scaler_passes_total", 1)]):
+        assert len(list(health.samples())) == 3
+    assert len(list(health.samples())) == 2
+
+
 @pytest.mark.parametrize(
     ("request_line", "status"),
     [

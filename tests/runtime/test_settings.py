@@ -50,7 +50,7 @@ def test_all_faults_are_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
         ("controller", {"slot_limits": {1: 0.0}}, "greater than 0"),
         ("controller", {"capacity_bytes_per_s": -1}, "greater than 0"),
         ("controller", {"capacity_bytes_per_s": "fast"}, "valid number"),
-        ("kubernetes", {"namespaces": ["a"]}, "it needs groups = true"),
+        ("kubernetes", {"namespaces": ["a"]}, "it needs kubernetes.groups = true"),
         ("kubernetes", {"namespaces": ["a", "*"], "groups": True}, "and stands alone"),
         ("kubernetes", {"namespaces": ["a", "a"], "groups": True}, "named twice: a"),
         ("kubernetes", {"namespaces": ["A"], "groups": True}, "should match pattern"),

@@ -25,6 +25,7 @@ class Commands(LazyGroup):
         "top": "binwright.cli.measurements.top:command",
         "record": "binwright.cli.measurements.record:command",
         "replay": "binwright.cli.measurements.replay:command",
+        "brokers": "binwright.cli.brokers.app:app",
         "load": "binwright.cli.load:command",
         "generate": "binwright.cli.generate:command",
         "convert": "binwright.cli.streams.convert:command",
@@ -34,6 +35,8 @@ class Commands(LazyGroup):
         "monitor": "binwright.cli.services:monitor",
         "controller": "binwright.cli.services:controller",
         "consumer": "binwright.cli.services:consumer",
+        "steer": "binwright.cli.services:steer",
+        "scaler": "binwright.cli.services:scaler",
     }
 
 

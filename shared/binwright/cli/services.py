@@ -1,4 +1,4 @@
-"""`binwright monitor`, `controller` and `consumer`: one service alone, as a process."""
+"""`binwright monitor`, `controller`, `consumer`, `scaler`, `steer`: one service, as a process."""
 
 from importlib import import_module
 from typing import Annotated
@@ -21,6 +21,16 @@ def consumer(
 ) -> None:
     """Run one consumer alone, with the settings of the file and the environment."""
     _serve("consumer", "--slot", str(slot))
+
+
+def steer() -> None:
+    """Steer ordinary consumer groups by plans that the assignors in their members follow."""
+    _serve("controller.steering")
+
+
+def scaler() -> None:
+    """Run a scaler of ordinary consumer groups, with the settings of the file and environment."""
+    _serve("controller.scaler")
 
 
 def _serve(service: str, *arguments: str) -> None:

@@ -2,5 +2,6 @@
 
 Imports no asyncio, clock, client or logger: events come in as values, actions go out as values.
 Every package may import `model`, `errors`, `selection` and `ports`; `protocol` holds the messages;
-`rates`, `packing`, `consumer` and `writer` do not import each other; `controller` may import them.
+`balance`, `reassignment`, `rates`, `packing`, `consumer` and `writer` do not import each other;
+`controller` may import them.
 """

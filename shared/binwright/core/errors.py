@@ -38,6 +38,13 @@ class PackingError(UserError):
     """
 
 
+class BalanceError(UserError):
+    """The description of a cluster, or what is asked of a plan for its brokers, contradicts itself.
+
+    Correct what the message lists.
+    """
+
+
 class MalformedMessage(BinwrightError):
     """A record on a control topic is not a message; it is logged and skipped.
 
@@ -63,6 +70,13 @@ class ExternalError(BinwrightError):
     """
 
 
+class PlacementError(UserError):
+    """A placement of replicas is unsafe, cannot be read, or does not fit the cluster.
+
+    Correct the plan or the cluster as the message says; nothing was moved.
+    """
+
+
 class BrokerUnavailable(ExternalError):
     """Kafka does not answer, or refuses a request.
 
@@ -74,6 +88,14 @@ class TopicMissing(ExternalError):
     """A topic that should exist does not.
 
     Create it, or grant the right to describe it: Kafka hides topics from others.
+    """
+
+
+class ReassignmentRefused(ExternalError):
+    """Kafka refuses to describe or move replicas, or to change a configuration, and says why.
+
+    Grant the right that it names (DESCRIBE or ALTER on the cluster, ALTER_CONFIGS on topics and the
+    cluster).
     """
 
 

@@ -38,6 +38,10 @@ class Health:
         """Record that a loop has completed a round."""
         self._beats[loop] = asyncio.get_running_loop().time()
 
+    def end(self, loop: str) -> None:
+        """Expect no more progress of a loop: it has ended in good order."""
+        self._beats.pop(loop, None)
+
     def has_run(self, loop: str) -> bool:
         """Return whether a loop has completed a round."""
         return loop in self._beats
@@ -51,6 +55,15 @@ class Health:
         now = asyncio.get_running_loop().time()
         late = {name: now - at for name, at in self._beats.items() if now - at > self.patience_s}
         return ", ".join(f"{name}: {since_s:.0f} s" for name, since_s in sorted(late.items()))
+
+    @contextlib.contextmanager
+    def collecting(self, collector: Callable[[], Iterable[Sample]]) -> Iterator[None]:
+        """Serve these metrics, too, while the body runs: a process that leads no more has none."""
+        self.collectors.append(collector)
+        try:
+            yield
+        finally:
+            self.collectors.remove(collector)
 
     def samples(self) -> Iterator[Sample]:
         """Yield all metrics of the service."""

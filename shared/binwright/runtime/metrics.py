@@ -6,8 +6,11 @@ from typing import Literal
 
 CONTENT_TYPE = "text/plain"
 
-Where = Literal["service", "fleet", "consumer", "group", "consumer, group"]
-"""Whose `/metrics` has it: every service, the leading controller, a consumer, or the page."""
+Where = Literal[
+    "service", "fleet", "consumer", "group", "consumer, group", "scaler", "brokers", "steering"
+]
+"""Whose `/metrics` has it: every service, a controller, a consumer, the page, the scaler, the watch
+over brokers, or `binwright steer`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +23,26 @@ class Metric:
 
 
 GROUP, SLOT, TABLE = ("group",), ("group", "slot"), ("group", "topic")
+TARGET = ("target", "group")
 
 METRICS: Mapping[str, Metric] = {
     "binwright_up": Metric("1 while the service runs.", (), "service"),
     "binwright_ready": Metric("1 while the service can do its work.", (), "service"),
+    "binwright_brokers_imbalance_ratio": Metric(
+        "Largest use of a resource of a broker, in units of the mean.",
+        ("resource",),
+        "brokers",
+    ),
+    "binwright_brokers_proposed_bytes": Metric(
+        "Bytes that the proposed plan for brokers copies; without a proposal there is none.",
+        (),
+        "brokers",
+    ),
+    "binwright_brokers_left_partitions": Metric(
+        "Partitions that the plan under way has still to move; without one there is none.",
+        (),
+        "brokers",
+    ),
     "binwright_slots_wanted": Metric("Consumers that the group's plan wants.", GROUP, "fleet"),
     "binwright_slot_trouble": Metric(
         "1 for each slot whose consumer cannot run, with the reason.", (*SLOT, "reason"), "fleet"
@@ -90,6 +109,59 @@ METRICS: Mapping[str, Metric] = {
         "1 while the table refuses writes (column, constraint, right).",
         TABLE,
         "consumer, group",
+    ),
+    "binwright_scaler_pass_seconds": Metric(
+        "How long the last pass over all scaled groups took.", (), "scaler"
+    ),
+    "binwright_scaler_passes_total": Metric("Passes over all scaled groups.", (), "scaler"),
+    "binwright_scaled_group_fault": Metric(
+        "1 while the group's offsets or its workload cannot be looked up or changed.",
+        TARGET,
+        "scaler",
+    ),
+    "binwright_scaled_group_replicas": Metric(
+        "Replicas that the group's workload is set to.", TARGET, "scaler"
+    ),
+    "binwright_scaled_group_wanted_replicas": Metric(
+        "Replicas that the group needs, within its bounds.", TARGET, "scaler"
+    ),
+    "binwright_scaled_group_lag_records": Metric(
+        "Records that the group has not committed.", TARGET, "scaler"
+    ),
+    "binwright_scaled_group_records_per_second": Metric(
+        "Records/s that arrive at what the group reads.", TARGET, "scaler"
+    ),
+    "binwright_scaled_group_hot_partitions": Metric(
+        "Partitions that are faster than one replica.", TARGET, "scaler"
+    ),
+    "binwright_scaled_group_blocked": Metric(
+        "1 while the number is left alone: paused, or another owner changes it.",
+        TARGET,
+        "scaler",
+    ),
+    "binwright_scaled_group_proposal_waits": Metric(
+        "1 while a change waits for approval.", TARGET, "scaler"
+    ),
+    "binwright_steered_group_passes_total": Metric(
+        "How often the group was looked at.", GROUP, "steering"
+    ),
+    "binwright_steered_group_fault": Metric(
+        "1 while the group cannot be looked at or steered, or does not rebalance.",
+        GROUP,
+        "steering",
+    ),
+    "binwright_steered_group_members": Metric("Members of the group.", GROUP, "steering"),
+    "binwright_steered_group_imbalance": Metric(
+        "Largest load of a member over the mean, by records/s.", GROUP, "steering"
+    ),
+    "binwright_steered_group_plan_generation": Metric(
+        "Generation of the plan that was published last.", GROUP, "steering"
+    ),
+    "binwright_steered_group_rebalances_total": Metric(
+        "Rebalances that were asked for.", GROUP, "steering"
+    ),
+    "binwright_steered_group_moved_partitions_total": Metric(
+        "Partitions that get another reader by those rebalances.", GROUP, "steering"
     ),
 }
 """Every metric there is."""

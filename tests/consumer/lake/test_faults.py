@@ -1,6 +1,6 @@
 """The translation of Spark's errors; their texts are those of a real server."""
 
-import grpc  # type: ignore[import-untyped]
+import grpc
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.connect import (

@@ -11,7 +11,9 @@ from hypothesis import strategies as some
 from binwright.core.errors import MalformedMessage, UnknownKind
 from binwright.core.model import Slot, TopicPartition
 from binwright.core.protocol import wire
+from binwright.core.protocol.broker_plans import BrokerPlanRecord
 from binwright.core.protocol.commands import Claim, Command, StartReading, StateQuery
+from binwright.core.protocol.group_plans import GroupPlan
 from binwright.core.protocol.measurements import Measurement, Needs, PartitionRate, Quality
 from binwright.core.protocol.messages import Inbound
 from binwright.core.protocol.reports import Hello, Stopped, TableReport
@@ -84,6 +86,10 @@ FIELDS: dict[str, some.SearchStrategy[Any]] = {
     "cut": some_tuple(PARTITIONS),
     "reasons": some_tuple(TEXT),
     "rates": some_map(AMOUNTS),
+    **dict.fromkeys(["generation", "valid_ms"], NUMBERS),
+    **dict.fromkeys(["before", "after"], some_map(some_tuple(NUMBERS))),
+    "done": some.booleans(),
+    "bins": some_tuple(some_map(NUMBERS)),
 }
 SPECIAL: dict[type, dict[str, some.SearchStrategy[Any]]] = {
     Stopped: {"next": some_map(some.none() | NUMBERS)},
@@ -98,8 +104,10 @@ READERS = (
     wire.decode_measurement,
     wire.decode_staged,
     wire.decode_needs,
+    wire.decode_group_plan,
+    wire.decode_broker_plan,
 )
-OTHER_KINDS = (Staged, Measurement, Needs)
+OTHER_KINDS = (Staged, Measurement, Needs, GroupPlan, *get_args(BrokerPlanRecord))
 
 
 def some_message(kinds: tuple[type, ...]) -> some.SearchStrategy[Any]:
@@ -147,6 +155,17 @@ def test_any_announcement_decodes_to_itself(message: Staged) -> None:
 def test_any_needs_decode_to_themselves(message: Needs) -> None:
     assert wire.decode_needs(wire.encode(message)) == message
     assert wire.key(message) == message.group.encode()
+
+
+@given(some_message((GroupPlan,)))
+def test_any_group_plan_decodes_to_itself(message: GroupPlan) -> None:
+    assert wire.decode_group_plan(wire.encode(message)) == message
+    assert wire.key(message) == message.group.encode()
+
+
+@given(some_message(get_args(BrokerPlanRecord)))
+def test_any_record_of_a_plan_for_brokers_decodes_to_itself(message: BrokerPlanRecord) -> None:
+    assert wire.decode_broker_plan(wire.encode(message)) == message
 
 
 @given(some_message((*get_args(Inbound), *get_args(Command), *OTHER_KINDS)))

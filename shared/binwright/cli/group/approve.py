@@ -42,7 +42,7 @@ async def approve(settings: Settings, group: str, number: int, timeout_s: float)
         try:
             async with asyncio.timeout(timeout_s):
                 _check(group, number, await _proposal(reader, end))
-                message = Approved(plan=number, by=_user())
+                message = Approved(plan=number, by=user_name())
                 await publish_message(bus, topic, CONTROLLER_PARTITION, message)
                 await _wait_until_accepted(reader, number)
         except TimeoutError as exc:
@@ -52,7 +52,7 @@ async def approve(settings: Settings, group: str, number: int, timeout_s: float)
             ) from exc
 
 
-def _user() -> str:
+def user_name() -> str:
     """Return the name of the user, to be shown; in a container a user may have none."""
     return f"{os.environ.get('USER') or os.getuid()}@{socket.gethostname()}"
 

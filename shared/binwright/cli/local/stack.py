@@ -196,13 +196,20 @@ class Stack:
 
 
 @contextlib.asynccontextmanager
-async def services(settings: Settings, directory: Path) -> AsyncIterator[Stack]:
-    """Run monitor and controller, which starts consumers; end them all at the end."""
-    environment = {**os.environ, **settings_environment(settings)}
+async def services(
+    settings: Settings, directory: Path, *, monitor: Settings | None = None
+) -> AsyncIterator[Stack]:
+    """Run monitor and controller, which starts consumers; end them all at the end.
+
+    Args:
+        settings: Of the group.
+        directory: Of the services' logs.
+        monitor: Of the monitor, where it measures something else than this group's topics.
+    """
     stack = Stack(
         settings=settings,
-        monitor=Service("monitor", directory, environment),
-        controller=Service("controller", directory, environment),
+        monitor=Service("monitor", directory, _environment(monitor or settings)),
+        controller=Service("controller", directory, _environment(settings)),
         failed=asyncio.get_running_loop().create_future(),
     )
     running = [asyncio.create_task(s.run()) for s in (stack.monitor, stack.controller)]
@@ -217,6 +224,10 @@ async def services(settings: Settings, directory: Path) -> AsyncIterator[Stack]:
         fleet = process_fleet(settings)
         fleet.grace_s = FLEET_END_S
         await fleet.close()
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    return {**os.environ, **settings_environment(settings)}
 
 
 def _report_failure(failed: asyncio.Future[None], task: asyncio.Task[None]) -> None:

@@ -32,6 +32,7 @@ SOURCES = {
     "binwright.monitor": "monitor",
     "binwright.ops": "command line",
     "binwright.packings": "controller",
+    "binwright.placements": "command line",
     "binwright.runtime": "all",
 }
 """Each package that logs, and whose log has it."""

@@ -16,11 +16,35 @@ MEANINGS = {
         "A report contradicts what the controller believes; it claims a new term and asks all "
         "consumers."
     ),
+    "balance.broken": (
+        "The watch over brokers has a fault of its own: please report it. It rests for an hour; "
+        "everything else goes on."
+    ),
+    "balance.failed": (
+        "The brokers could not be looked at, or there is no placement for what they hold; the next "
+        "look follows."
+    ),
+    "balance.finished": "A plan for brokers is carried out.",
+    "balance.started": (
+        "The leader carries out a plan for brokers; `again`: one that had been started before."
+    ),
+    "balance.withdrawn": (
+        "A plan for brokers is out of date or not safe; if one is needed, another takes its place."
+    ),
+    "balance.refused": (
+        "Kafka does not let the controller look at the brokers: it needs DESCRIBE on the cluster. "
+        "It rests for an hour; everything else goes on."
+    ),
+    "balance.proposed": (
+        "Brokers are uneven, or will be full; a plan would copy so many bytes. With a number it is "
+        "carried out when it is approved (`waits`), or at once; without a number nothing is moved."
+    ),
     "batches.unavailable": (
         "The monitor may not read a topic, so it cannot estimate bytes per record from its batches."
     ),
     "broker.late": (
-        "A broker did not answer the monitor in time; its partitions are `stale` until it does."
+        "A broker did not answer the monitor or the scaler in time; its partitions are `stale`, or "
+        "missing, until it does."
     ),
     "client.abandoned": "A Kafka client did not close in time and was left behind.",
     "client.stop_failed": (
@@ -64,6 +88,10 @@ MEANINGS = {
         "No controller moved everything away in time; the consumer stops by itself and sends "
         "`Goodbye`."
     ),
+    "ends.missing": (
+        "The scaler could not look up which brokers lead the topics of scaled groups; no "
+        "replica is taken away."
+    ),
     "event.dropped": "Too many Kubernetes Events wait to be written; this one is lost.",
     "event.unwritten": "A Kubernetes Event could not be written.",
     "events.failed": "The engine's stream of container events broke; it is opened again.",
@@ -94,8 +122,17 @@ MEANINGS = {
     "group.released": (
         "A ConsumerGroup is no longer run: it was deleted, or another object has its group."
     ),
+    "group.scaled": "The scaler set the replicas of a group's workload, with the reasons.",
+    "group.seen": ("An ordinary group was looked at; the reason says what was decided."),
     "group.started": "A ConsumerGroup is run from now on.",
     "group.synchronized": "A new controller knows who reads and writes what.",
+    "group.unscaled": (
+        "The scaler could not set the replicas of a group's workload; the next pass tries again."
+    ),
+    "group.unsteered": (
+        "An ordinary group cannot be steered: it has no members, or they use another assignor."
+    ),
+    "groups.sized": "The scaler has made a pass over all groups.",
     "groups.unlisted": (
         "The ConsumerGroups of a namespace cannot be listed yet; those of the others are run."
     ),
@@ -108,6 +145,7 @@ MEANINGS = {
     "ivy.ended": "Ivy, which downloads jars, has ended.",
     "jars.missing": "Jars are missing in the cache and are downloaded.",
     "java.found": "This Java runs the embedded broker and Spark.",
+    "keda.served": "The external scaler for KEDA is served.",
     "kubernetes.retried": "A request to the API server failed and is sent again.",
     "landing.failed": "Reading the landing topic failed unexpectedly; it is opened again.",
     "landing.recreated": (
@@ -159,6 +197,7 @@ MEANINGS = {
     ),
     "offsets.not_committed": "Offsets could not be committed to Kafka; the table has them.",
     "packing.approximated": "The packing `exact` gave up and used the answer of `sticky`.",
+    "plan.approximated": "No optimum was proved for brokers; the best plan known is used.",
     "packing.overdue": (
         "The packing did not finish within `controller.plan_timeout_s`; the plan is dropped."
     ),
@@ -169,15 +208,34 @@ MEANINGS = {
     "pass.failed": "A pass of the monitor failed; the next one follows after a pause.",
     "pass.recovered": "The monitor measures again.",
     "pattern.refused": "A group's pattern is not a regular expression and is ignored.",
+    "plan.absent": (
+        "An aiokafka member found no valid plan for its group; it assigns as the sticky assignor "
+        "does."
+    ),
     "plan.approved": "A person approved the plan that waits.",
+    "plan.followed": ("An aiokafka member assigns partitions by the controller's plan."),
+    "plan.malformed": ("A record of the plans topic is not a plan; it is skipped."),
     "plan.overdue": (
         "A plan was not carried out within `controller.plan_timeout_s`; a new one is made."
     ),
     "plan.proposed": "A plan is shown, and waits for an approval if `waits` is true.",
+    "plan.published": (
+        "A plan for an ordinary group was published, and the group is made to rebalance."
+    ),
     "plan.rejected": (
         "A packing's answer does not become a plan; the reason has what it would have cost."
     ),
     "plan.withdrawn": "A proposed plan is out of date.",
+    "plans.missing": (
+        "The plans topic does not exist; a member assigns without a plan until it does."
+    ),
+    "plans.unreachable": (
+        "An aiokafka member cannot read the plans topic; the last plan counts until it is too old."
+    ),
+    "probe.left": (
+        "The topic with which `brokers apply` measures how long producers wait could not be "
+        "removed; the next run removes it."
+    ),
     "process.ended": "A consumer process ended by itself and is started again.",
     "process.killed": "A consumer process was killed because it was declared dead.",
     "process.overdue": "A consumer process did not end within its grace period and is killed.",
@@ -190,6 +248,17 @@ MEANINGS = {
         "The controller has lost its connection to Kafka and declares no consumer dead meanwhile."
     ),
     "reader.reconnected": "The controller's connection to Kafka is back.",
+    "reassignment.advanced": "`brokers apply` started copies, or moved leaders.",
+    "reassignment.failed": "Kafka did not answer `brokers apply`; it tries again.",
+    "reassignment.left": (
+        "`brokers apply` ended and could not take back what it had under way: start it again, or "
+        "`brokers cancel`."
+    ),
+    "reassignment.paused": "`brokers apply` starts nothing new; the reasons say why.",
+    "reassignment.resumed": "`brokers apply` goes on.",
+    "reassignment.stopped": (
+        "`brokers apply` ends early: it takes back what is being copied, and its throttles."
+    ),
     "record.undecodable": (
         "A record, or a header key in it, cannot be decoded; `then` is what happens to it."
     ),
@@ -230,6 +299,9 @@ MEANINGS = {
     "staging.unavailable": "The staging directory cannot be written; the consumer is not ready.",
     "state.changed": "The controller's state machine changed its state.",
     "status.unwritten": "The status of a ConsumerGroup could not be written.",
+    "steering.failed": (
+        "A look at an ordinary group, or its rebalance, failed; it is tried again."
+    ),
     "stop.requested": "SIGTERM or SIGINT arrived; the service ends.",
     "table.behind": (
         "Commits take longer than `lake.freshness_s`: Spark cannot keep up with this table."
@@ -248,6 +320,9 @@ MEANINGS = {
     "table.resolved": "The writer knows from the table's stamps what is committed.",
     "table.restarted": "A table's writer starts over: its session or the landing topic failed.",
     "table.vacuumed": "Files that no kept version of a table needs were deleted.",
+    "target.failed": (
+        "An unexpected error in one scaled group; the others go on, and it is tried again."
+    ),
     "term.begun": "The controller read its own Claim and asks all consumers for their state.",
     "topic.created": "A topic was created.",
     "topic.describe_failed": "The configuration of a topic cannot be read; it is not checked.",
@@ -262,6 +337,10 @@ MEANINGS = {
     "topic.unsafe": "The metadata topic is configured so that a failed broker may lose records.",
     "topics.measured": "A pass of the monitor has published its measurements.",
     "topics.none": "The monitor has nothing to measure yet.",
+    "trigger.forgotten": (
+        "A KEDA trigger has not asked for ten minutes; its group is not looked up any more."
+    ),
+    "trigger.started": "A KEDA trigger asked for a group for the first time.",
     "trouble.ended": "What the event in `trouble` reported is over.",
     "vacuum.failed": "Deleting a table's old files failed; it is tried again later.",
     "watch.expired": "Kubernetes ended a watch as too old; it is opened again.",

@@ -13,7 +13,9 @@ from typing import Any, get_args
 from binwright.cli.reference.markdown import code, table
 from binwright.core.protocol import fields as aliases
 from binwright.core.protocol import measurements, wire
+from binwright.core.protocol.broker_plans import BrokerPlanRecord
 from binwright.core.protocol.commands import Command
+from binwright.core.protocol.group_plans import GroupPlan
 from binwright.core.protocol.measurements import Measurement, Needs, PartitionRate
 from binwright.core.protocol.messages import Inbound
 from binwright.core.protocol.parts import Part
@@ -53,6 +55,16 @@ TOPICS: Mapping[str, tuple[str, tuple[Any, ...]]] = {
     "binwright.metrics.needs": (
         "Controllers write, monitors read. The topic is compacted by key.",
         (Needs,),
+    ),
+    "binwright.plans": (
+        """A controller writes, the assignors in the members of ordinary consumer groups read. The
+        topic is compacted by key.""",
+        (GroupPlan,),
+    ),
+    "binwright.brokers": (
+        """Controllers with `brokers.mode` `approve` or `act` and people's commands write and read.
+        Records are kept for 30 days.""",
+        get_args(BrokerPlanRecord),
     ),
 }
 """Each topic, what it is, and the messages in it."""

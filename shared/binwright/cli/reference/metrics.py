@@ -20,8 +20,11 @@ alert rules.
 WHERE: Mapping[str, str] = {
     "service": "every service",
     "fleet": "the leading controller (docker, kubernetes)",
+    "brokers": "the leading controller (`brokers.mode`)",
     "consumer": "the consumer",
     "group": "`binwright page`",
+    "scaler": "the leading scaler",
+    "steering": "the leading `binwright steer`",
     "consumer, group": "the consumer and `binwright page`",
 }
 

@@ -3,14 +3,17 @@
 import ast
 import inspect
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
+from typing import get_args
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
 
 from binwright.cli.reference.markdown import code, table
-from binwright.runtime.settings import Section, Settings
+from binwright.runtime.settings import LocalGroupSettings, ScaledGroupSettings, Section, Settings
+from binwright.runtime.settings.scaler import ScheduleSettings
 
 HEAD = """\
 # Settings
@@ -27,6 +30,12 @@ mirror.
 `binwright reference settings` prints this page.
 """
 
+LISTS: tuple[tuple[str, type[Section], tuple[type[Section], ...]], ...] = (
+    ("scaler.groups", LocalGroupSettings, (ScaledGroupSettings,)),
+    ("scaler.groups.schedules", ScheduleSettings, ()),
+)
+"""Tables that a section may have several of: name, model, and the models that it extends."""
+
 
 def page() -> str:
     """Return the reference, in Markdown."""
@@ -36,6 +45,11 @@ def page() -> str:
         if section := _section(field):
             parts.append(f"## [{name}]\n\n{section.__doc__}\n")
             parts.append(_table(section.model_fields, descriptions(section)))
+            parts += _named_tables(name, section)
+    for name, model, inherited in LISTS:
+        meanings = {n: t for each in (*inherited, model) for n, t in descriptions(each).items()}
+        parts.append(f"## [[{name}]]\n\n{model.__doc__}\n")
+        parts.append(_table(model.model_fields, meanings))
     return "\n".join(parts)
 
 
@@ -60,10 +74,23 @@ def _section(field: FieldInfo) -> type[Section] | None:
     return kind if isinstance(kind, type) and issubclass(kind, Section) else None
 
 
+def _named_tables(name: str, section: type[Section]) -> Iterator[str]:
+    """Yield what stands in the tables `[SECTION.FIELD.NAME]` of a section."""
+    for field, info in section.model_fields.items():
+        kinds = [kind for kind in get_args(info.annotation) if isinstance(kind, type)]
+        for kind in kinds:
+            if issubclass(kind, Section):
+                yield f"### [{name}.{field}.NAME]\n\n{kind.__doc__}\n"
+                yield _table(kind.model_fields, descriptions(kind))
+
+
 def _table(fields: Mapping[str, FieldInfo], meanings: Mapping[str, str]) -> str:
-    rows = ([code(n), _default(f.default), meanings.get(n, "")] for n, f in fields.items())
+    rows = (
+        [code(n), "" if f.is_required() else _default(f.default), meanings.get(n, "")]
+        for n, f in fields.items()
+    )
     return table(["name", "default", "meaning"], rows)
 
 
 def _default(value: object) -> str:
-    return "" if value in (None, (), {}) else f"`{value}`"
+    return "" if value in (None, (), {}, PydanticUndefined) else f"`{value}`"

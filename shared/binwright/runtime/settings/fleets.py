@@ -27,14 +27,12 @@ class KubernetesSettings(Section):
     groups: bool = False
     """Lead the groups of all ConsumerGroup objects instead of the one group of these settings."""
     namespaces: tuple[Literal["*"] | Namespace, ...] = ()
-    """With `groups`: the objects' namespaces; `*`: all; unset: `namespace`."""
+    """With `groups` or `scaler.objects`: the objects' namespaces; `*`: all; unset: `namespace`."""
     request_timeout_s: Seconds = 10.0
     """How long one call to Kubernetes may take."""
 
     @model_validator(mode="after")
-    def _namespaces_are_of_groups(self) -> Self:
-        if self.namespaces and not self.groups:
-            raise ValueError("namespaces is for ConsumerGroup objects: it needs groups = true")
+    def _namespaces_are_distinct(self) -> Self:
         if "*" in self.namespaces and self.namespaces != EVERY_NAMESPACE:
             raise ValueError("namespaces: `*` means all of them, and stands alone")
         if twice := sorted({n for n in self.namespaces if self.namespaces.count(n) > 1}):

@@ -80,6 +80,11 @@ def _as_variable(value: object) -> str:
         case SecretStr():
             return value.get_secret_value()
         case tuple() | dict():
-            return json.dumps(value)
+            return json.dumps(value, default=_as_json)
         case _:
             return str(value)
+
+
+def _as_json(value: object) -> object:
+    assert isinstance(value, Section), value
+    return value.model_dump(mode="json", exclude_none=True)

@@ -3,9 +3,9 @@
 import os
 import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -14,12 +14,15 @@ from pydantic_settings import (
 )
 
 from binwright.core.selection import LANDING_SUFFIX, METADATA_SUFFIX, Selection
+from binwright.runtime.settings.brokers import BrokerSettings
 from binwright.runtime.settings.consumer import ConsumerSettings, LakeSettings, StagingSettings
 from binwright.runtime.settings.controller import ControllerSettings, HealthSettings
 from binwright.runtime.settings.fleets import DockerSettings, KubernetesSettings
 from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.runtime.settings.monitor import MonitorSettings
+from binwright.runtime.settings.scaler import ScalerSettings
 from binwright.runtime.settings.section import TopicPattern
+from binwright.runtime.settings.steering import SteeringSettings
 
 FILE_VARIABLE = "BINWRIGHT_SETTINGS"
 NEEDS_SUFFIX = ".needs"  # behind the name of the metrics topic
@@ -50,14 +53,20 @@ class Settings(BaseSettings):
     """The connection to Kafka."""
     monitor: MonitorSettings = MonitorSettings()
     controller: ControllerSettings = ControllerSettings()
+    brokers: BrokerSettings = BrokerSettings()
+    """When the controller proposes to move replicas between Kafka's brokers."""
     docker: DockerSettings = DockerSettings()
     """Where consumers run, with the fleet `docker`."""
     kubernetes: KubernetesSettings = KubernetesSettings()
     """Where consumers run, with the fleet `kubernetes`."""
+    scaler: ScalerSettings = ScalerSettings()
+    """Groups of ordinary consumers that are scaled."""
     consumer: ConsumerSettings = ConsumerSettings()
     staging: StagingSettings = StagingSettings()
     """Where consumers stage rows for the tables' writers."""
     lake: LakeSettings = LakeSettings()
+    steering: SteeringSettings = SteeringSettings()
+    """Ordinary consumer groups that `binwright steer` steers."""
     health: HealthSettings = HealthSettings()
     """The HTTP server for probes and metrics."""
 
@@ -105,6 +114,15 @@ class Settings(BaseSettings):
         if twice := sorted({topic for topic in value if value.count(topic) > 1}):
             raise ValueError(f"named twice: {', '.join(twice)}")
         return value
+
+    @model_validator(mode="after")
+    def _namespaces_are_of_objects(self) -> Self:
+        if self.kubernetes.namespaces and not (self.kubernetes.groups or self.scaler.objects):
+            raise ValueError(
+                "kubernetes.namespaces is for objects: it needs kubernetes.groups = true or "
+                "scaler.objects = true"
+            )
+        return self
 
     @classmethod
     def settings_customise_sources(
