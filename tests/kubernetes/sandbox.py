@@ -17,7 +17,7 @@ from binwright.controller.fleets.kubernetes.deployment import DeploymentSpec, Ow
 from binwright.controller.fleets.kubernetes.fleet import KubernetesFleet
 from binwright.controller.kubernetes.api import Api, Obj, load_configuration
 from binwright.controller.kubernetes.cluster import Cluster, open_cluster
-from binwright.core.errors import ExternalError
+from binwright.core.errors import ClusterUnavailable, ExternalError
 from binwright.core.model import Slot
 from binwright.runtime.settings import KubernetesSettings
 
@@ -50,13 +50,23 @@ IMAGES = {
 async def until(
     condition: Callable[[], bool | Awaitable[bool]], patience_s: float = PATIENCE_S
 ) -> None:
-    """Wait until a condition holds; raise `TimeoutError` after `patience_s` seconds."""
-    async with asyncio.timeout(patience_s):
-        while True:
-            found = condition()
-            if found if isinstance(found, bool) else await found:
-                return
-            await asyncio.sleep(0.05)
+    """Wait until a condition holds; raise `TimeoutError` after `patience_s` seconds.
+
+    A condition that the API server did not answer in time is asked for again.
+    """
+    unanswered: ClusterUnavailable | None = None
+    try:
+        async with asyncio.timeout(patience_s):
+            while True:
+                try:
+                    found = condition()
+                    if found if isinstance(found, bool) else await found:
+                        return
+                except ClusterUnavailable as exc:
+                    unanswered = exc
+                await asyncio.sleep(0.05)
+    except TimeoutError as exc:
+        raise exc from unanswered
 
 
 def template(image: str = "sleeper", **spec: Any) -> Obj:

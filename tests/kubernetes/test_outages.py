@@ -13,7 +13,8 @@ from binwright.runtime.settings import KubernetesSettings
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.asyncio(loop_scope="session")]
 
-# Clients of an API server that was away retry with growing pauses, some of up to a minute.
+# Clients of an API server that was away retry with growing pauses, some of up to a minute; and the
+# tests before this one took it away.
 LONG_S = 180.0
 UNREACHABLE = ("node.kubernetes.io/unreachable", "NoSchedule")
 
@@ -56,7 +57,7 @@ async def test_a_fleet_recovers_from_a_restart_of_the_api_server(sandbox: Sandbo
     async def runs() -> bool:
         return 0 in await sandbox.running()
 
-    await until(runs)
+    await until(runs, LONG_S)
     await sandbox.plane.kill_api_server()
     with pytest.raises(ExternalError):
         await fleet.reconcile([Slot(0), Slot(1)])
@@ -99,12 +100,12 @@ async def test_a_verb_missing_from_the_role_is_reported_until_it_is_back(
         await fleet.reconcile([Slot(0)])
         return False
 
-    await until(forbidden)
+    await until(forbidden, LONG_S)
 
     async def reported() -> bool:
         return await sandbox.has_event("DeploymentRefused", "forbidden")
 
-    await until(reported)
+    await until(reported, LONG_S)
     assert 0 in await sandbox.slots()
     await sandbox.api.merge(path, {"rules": role["rules"]})
 
@@ -133,7 +134,7 @@ async def test_the_slot_of_a_lost_node_runs_on_another(sandbox: Sandbox) -> None
     async def runs() -> bool:
         return 0 in await sandbox.running()
 
-    await until(runs)
+    await until(runs, LONG_S)
     pod = (await sandbox.pods())[Slot(0)]
     lost = next(n for n in sandbox.nodes if n.node == pod["spec"]["nodeName"])
     await lost.lose()
