@@ -7,7 +7,8 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -66,24 +67,35 @@ async def audited(bootstrap: str, lake: Path, enough: Callable[[Report], bool]) 
                 return found
 
 
-@pytest.mark.parametrize("spark", [(), ("--cluster", "--spark-memory", "1g")])
-async def test_own_records_land_and_pass_the_audit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: tuple[str, ...]
-) -> None:
-    """Also those of a topic that is deleted and made anew, and soon longer than it ever was."""
-    lake, log = tmp_path / "lake", tmp_path / "up.log"
+@asynccontextmanager
+async def system(
+    home: Path, monkeypatch: pytest.MonkeyPatch, *options: str
+) -> AsyncIterator[tuple[str, Path]]:
+    """Run `binwright up` until the block ends; give its Kafka, and the lake."""
+    lake, log = home / "lake", home / "up.log"
     monkeypatch.setenv("PYTHONWARNINGS", "ignore")
     monkeypatch.setenv("BINWRIGHT_LAKE__BATCH_BYTES", "100000000")
-    command = (*BINWRIGHT, "up", "--topics", "mine", "--lake", str(lake), *spark)
+    command = (*BINWRIGHT, "up", "--topics", "mine", "--lake", str(lake), *options)
     with log.open("w") as output:
-        system = subprocess.Popen(  # noqa: ASYNC220 - a moment
+        running = subprocess.Popen(  # noqa: ASYNC220 - a moment
             command, env={**os.environ}, stdout=output, stderr=output, start_new_session=True
         )
     try:
-        await until(lambda: "logs:" in log.read_text() or system.poll() is not None, 300)
+        await until(lambda: "logs:" in log.read_text() or running.poll() is not None, 300)
         found = re.search(r"Kafka: (\S+)", log.read_text())
         assert found, log.read_text()
-        bootstrap = found.group(1)
+        yield found.group(1), lake
+    finally:
+        running.send_signal(signal.SIGINT)
+        await until(lambda: running.poll() is not None, 90)
+    assert running.returncode == 0
+
+
+async def test_own_records_land_and_pass_the_audit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those of a topic that is deleted and made anew, and soon longer than it ever was."""
+    async with system(tmp_path, monkeypatch) as (bootstrap, lake):
         await produce(bootstrap, RECORDS)
         once = await audited(bootstrap, lake, lambda report: bool(report["clean"]))
         assert once["rows"] == RECORDS
@@ -95,7 +107,13 @@ async def test_own_records_land_and_pass_the_audit(
         assert both["clean"]
         (table,) = both["tables"]
         assert [part["earlier"] for part in table["partitions"]] == [RECORDS // 4] * 4
-    finally:
-        system.send_signal(signal.SIGINT)
-        await until(lambda: system.poll() is not None, 90)
-    assert system.returncode == 0
+
+
+async def test_own_records_land_through_a_cluster_of_spark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = ("--cluster", "--spark-memory", "1g")
+    async with system(tmp_path, monkeypatch, *cluster) as (bootstrap, lake):
+        await produce(bootstrap, RECORDS)
+        found = await audited(bootstrap, lake, lambda report: bool(report["clean"]))
+        assert found["rows"] == RECORDS
