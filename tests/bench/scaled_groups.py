@@ -36,7 +36,7 @@ from binwright.kafka.bus import KafkaBus
 from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.kafka.groups.offsets import GroupOffsets
-from binwright.kafka.groups.requests import FindCoordinators, coordinators
+from binwright.kafka.groups.requests import find_coordinator
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import serve
@@ -148,7 +148,7 @@ async def commit(cluster: ClusterClient, group: str, topic: str) -> None:
     request = OffsetCommitRequest(group, -1, "", -1, [(topic, rows)])
     deadline = time.monotonic() + READY_S
     while True:
-        (found,) = coordinators([group], await cluster.ask_any(FindCoordinators([group])))
+        found = await find_coordinator(group, cluster.ask_any)
         if not found.error_code:
             response = await cluster.send_request(found.broker, request)
             if not any(code for _, rows in response.topics for _, code in rows):
