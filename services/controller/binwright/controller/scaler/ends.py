@@ -1,24 +1,23 @@
 """The ends of topics' logs: from monitors' measurements, or looked up where no monitor follows."""
 
 import asyncio
+import contextlib
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 
 import structlog
 
-from binwright.core.errors import BrokerUnavailable, ExternalError, MalformedMessage
-from binwright.core.ports.kafka import Bus, Reader
+from binwright.controller.measurements import new_records
+from binwright.core.errors import BrokerUnavailable, MalformedMessage
+from binwright.core.ports.kafka import Bus
 from binwright.core.protocol import wire
 from binwright.core.protocol.measurements import Measurement
 from binwright.core.scaled_groups.log_ends import EndHistory, LogEnds
 from binwright.kafka.client import LATEST, NO_LEADER, ClusterClient
-from binwright.kafka.control_records import METRICS_PARTITION, read_or_log
-from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s
 
 log = structlog.get_logger()
 
-RETRY_S, LONGEST_RETRY_S = 1.0, 10.0
 FOLLOWED_S = 10.0
 """A topic whose last measurement is older is looked up: no monitor follows it now."""
 
@@ -36,27 +35,12 @@ class MeasuredEnds:
         self._last: dict[str, tuple[float, bytes]] = {}
 
     async def run(self) -> None:
-        """Read, for ever; when the topic cannot be read, log it and try again."""
-        pause = Backoff(LONGEST_RETRY_S, first_s=RETRY_S)
-        while True:
-            try:
-                end = await self._bus.end(self._topic, METRICS_PARTITION)
-                reader = await self._bus.reader(self._topic, METRICS_PARTITION, end)
-                pause.reset()
-                try:
-                    await self._read(reader)
-                finally:
-                    await reader.close()
-            except ExternalError as exc:
-                log.warning("measurements.missing", topic=self._topic, reason=str(exc))
-                await asyncio.sleep(pause.next())
-
-    async def _read(self, reader: Reader) -> None:
-        while True:
-            records = await read_or_log(reader, "measurements.delayed", topic=self._topic)
-            for record in records or ():
-                if record.key is not None and record.value is not None:
-                    self._last[record.key.decode(errors="replace")] = (loop_s(), record.value)
+        """Read, for ever."""
+        async with contextlib.aclosing(new_records(self._bus, self._topic)) as batches:
+            async for records in batches:
+                for record in records:
+                    if record.key is not None and record.value is not None:
+                        self._last[record.key.decode(errors="replace")] = (loop_s(), record.value)
 
     def latest(self, topic: str) -> LogEnds | None:
         """Return the ends of a topic; None: no monitor follows it, or it takes several messages."""
