@@ -42,7 +42,7 @@ def target(bins: PlanBins, members: Members, partitions: Collection[TopicPartiti
     chosen = order[: len(bins)] if bins and are_static(members) else order
     pairs = _pairs(bins, chosen, current)
     # A member has left, and the plan is for more: what the others read does not move for that.
-    settled = frozenset(current.values()) if len(bins) > len(chosen) else frozenset()
+    settled = {current[p] for p in present if p in current} if len(bins) > len(chosen) else set()
     result = {
         partition: name
         for number, name in pairs.items()

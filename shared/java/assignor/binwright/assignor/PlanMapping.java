@@ -110,7 +110,10 @@ final class PlanMapping {
         int chosen = isStatic && !bins.isEmpty() ? Math.min(bins.size(), members.size()) : members.size();
         int[] memberOf = pairs(chosen);
         // A member has left, and the plan is for more: what the others read does not move for that.
-        Set<Integer> settled = bins.size() > chosen ? new HashSet<>(current.values()) : Set.of();
+        Set<Integer> settled = new HashSet<>();
+        if (bins.size() > chosen) {
+            present.stream().filter(current::containsKey).map(current::get).forEach(settled::add);
+        }
         Set<Integer> filled = new HashSet<>();
         for (int bin = 0; bin < bins.size(); bin++) {
             if (memberOf[bin] >= 0) {
