@@ -22,11 +22,10 @@ REFRESH_MS = 200  # how often a reader asks for the topic's metadata; five minut
 GROUP = "orders-billing"
 
 
-@pytest.fixture(scope="module")
-async def creating(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[KafkaSettings]:
+@pytest.fixture
+async def creating(tmp_path: Path) -> AsyncIterator[KafkaSettings]:
     """Run a broker that creates each topic that a client asks for."""
-    directory: Path = tmp_path_factory.mktemp("creating")
-    async with run_broker(directory, settings={"auto.create.topics.enable": "true"}) as running:
+    async with run_broker(tmp_path, settings={"auto.create.topics.enable": "true"}) as running:
         yield KafkaSettings(bootstrap_servers=running.bootstrap_servers)
 
 
