@@ -78,7 +78,7 @@ bench-controller: $(VENV)/.dev ## What a controller's machine costs, from 1,000 
 bench-groups: $(VENV)/.dev ## What a controller of many small groups costs, on a real broker (ten minutes)
 	@$(BIN)/python -m tests.bench.groups $(ARGS)
 
-bench-scaled-groups: $(VENV)/.dev ## What passes over 500 ordinary groups cost, and how soon one at zero wakes (five minutes)
+bench-scaled-groups: $(VENV)/.dev ## What passes over 500 ordinary groups cost, and how soon one at zero wakes (five minutes; ARGS=--api-server)
 	@$(BIN)/python -m tests.bench.scaled_groups $(ARGS)
 
 bench-scaling: $(VENV)/.dev ## An SLA workload in groups that binwright, KEDA's rule or nobody scales (five minutes; ARGS="--only w2")

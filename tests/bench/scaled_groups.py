@@ -2,8 +2,9 @@
 
 500 groups read a topic of ten partitions each, to which records are written meanwhile. The scaler
 is a process of its own, with the product's look-ups and decisions; its workloads are numbers in
-memory. It is measured twice: with a monitor that follows the topics, and without one. Then a group
-at zero gets its first record, again and again: how long until it is ordered to wake. Prints JSON.
+memory, or with `--api-server` ScaledGroup objects and Deployments of a real API server. It is
+measured twice: with a monitor that follows the topics, and without one. Then a group at zero gets
+its first record, again and again: how long until it is ordered to wake. Prints JSON.
 """
 
 import argparse
@@ -15,7 +16,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,11 @@ import psutil
 from aiokafka import AIOKafkaProducer
 from aiokafka.protocol.commit import OffsetCommitRequest
 from tests.bench import figures
+from tests.bench.scaled_objects import ApiServer, run_api_server
 
 from binwright.controller.scaler.ends import MeasuredEnds, TopicEnds
 from binwright.controller.scaler.passes import Scaler
-from binwright.controller.scaler.targets import Target
+from binwright.controller.scaler.targets import Target, Targets
 from binwright.core.scaled_groups.config import ScaledGroup
 from binwright.core.scaled_groups.machine import WorkloadSeen
 from binwright.core.scaled_groups.schedules import Bounds
@@ -36,11 +38,11 @@ from binwright.kafka.bus import KafkaBus
 from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.kafka.groups.offsets import GroupOffsets
-from binwright.kafka.groups.requests import FindCoordinators, coordinators
+from binwright.kafka.groups.requests import find_coordinator
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import serve
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings import KafkaSettings, Settings
 
 PARTITIONS, AT_ONCE, CAPACITY = 10, 50, 100.0
 METRICS = "bench.metrics"
@@ -75,55 +77,82 @@ def connection(servers: str) -> KafkaSettings:
     return KafkaSettings(bootstrap_servers=servers, request_timeout_s=60.0)
 
 
-def targets(groups: int) -> dict[str, Target]:
-    """Return what is scaled: the sleepers are at zero."""
-    found = {}
+def configs(groups: int) -> Iterator[ScaledGroup]:
+    """Yield what is scaled: the sleepers are at zero."""
     for number in range(groups):
-        config = ScaledGroup(
+        yield ScaledGroup(
             group=f"group-{number:04}", bounds=Bounds(1, PARTITIONS), capacity=CAPACITY
         )
-        found[config.group] = Target(config.group, config, NumberWorkload(1))
     for name in SLEEPERS:
-        config = ScaledGroup(
+        yield ScaledGroup(
             group=name, topics=frozenset({name}), bounds=Bounds(0, 5), capacity=CAPACITY
         )
-        found[name] = Target(name, config, NumberWorkload(0))
-    return found
 
 
-async def scale(servers: str, groups: int, period_s: float) -> None:
+@contextlib.asynccontextmanager
+async def open_targets(settings: Settings, groups: int) -> AsyncIterator[Callable[[], Targets]]:
+    """Give what returns the targets: objects if the settings have a kubeconfig."""
+    if settings.kubernetes.kubeconfig is None:
+        found = {
+            config.group: Target(config.group, config, NumberWorkload(config.bounds.least))
+            for config in configs(groups)
+        }
+        yield lambda: found
+        return
+    # Importing its client takes a second and 45 MB, which the other figures are without.
+    from binwright.controller.scaler.objects.setup import scaled_objects  # noqa: PLC0415
+
+    async with (
+        scaled_objects(settings, lambda: None) as objects,
+        background_tasks(must_not_end(objects.follow())),
+    ):
+        yield lambda: objects.targets
+
+
+async def scale(settings: Settings, servers: str, groups: int, period_s: float) -> None:
     """Scale all groups, for ever; write each pass and each wake as a line of JSON."""
 
     def write(**facts: Any) -> None:
         sys.stdout.write(json.dumps(facts) + "\n")
         sys.stdout.flush()
 
-    found, seen = targets(groups), 0
+    seen, watched = 0, set[str]()
 
-    def woken(target: Target, replicas: int | None) -> None:
-        if replicas and target.key in SLEEPERS:
-            write(woken=time.time(), group=target.key)
+    def watch(target: Target) -> None:
+        """Write when it wakes."""
+        before = target.on_change
+
+        def changed(target: Target, replicas: int | None) -> None:
+            before(target, replicas)
+            if replicas:
+                write(woken=time.time(), group=target.config.group)
+
+        target.on_change = changed
+        watched.add(target.key)
 
     def beat() -> None:
         nonlocal seen
         if scaler.passes > seen:
-            seen = scaler.passes
-            faults = sum(bool(target.fault) for target in found.values())
-            unsized = sum(target.verdict is None for target in found.values())
-            lag = sum(t.verdict.work.lag for t in found.values() if t.verdict)
+            seen, every = scaler.passes, found().values()
+            for target in every:
+                if target.config.group in SLEEPERS and target.key not in watched:
+                    watch(target)
+            faults = sum(bool(target.fault) for target in every)
+            sized = sum(target.verdict is not None for target in every)
+            unsized = groups + len(SLEEPERS) - sized
+            lag = sum(t.verdict.work.lag for t in every if t.verdict)
             seen_of = {"pass_s": scaler.pass_s, "faults": faults, "unsized": unsized, "lag": lag}
             write(**seen_of, looked_up=ends.looked_up)
 
-    for target in found.values():
-        target.on_change = woken
     async with (
+        open_targets(settings, groups) as found,
         KafkaBus(connection(servers), read_only=True) as bus,
         ClusterClient(connection(servers)) as cluster,
     ):
         measured = MeasuredEnds(bus, METRICS)
         ends = TopicEnds(cluster, measured)
         scaler = Scaler(
-            lambda: found, GroupOffsets(cluster), ends, period_s=period_s, wake_s=2.0, beat=beat
+            found, GroupOffsets(cluster), ends, period_s=period_s, wake_s=2.0, beat=beat
         )
         async with background_tasks(must_not_end(measured.run())):
             await must_not_end(scaler.run())
@@ -148,7 +177,7 @@ async def commit(cluster: ClusterClient, group: str, topic: str) -> None:
     request = OffsetCommitRequest(group, -1, "", -1, [(topic, rows)])
     deadline = time.monotonic() + READY_S
     while True:
-        (found,) = coordinators([group], await cluster.ask_any(FindCoordinators([group])))
+        found = await find_coordinator(group, cluster.ask_any)
         if not found.error_code:
             response = await cluster.send_request(found.broker, request)
             if not any(code for _, rows in response.topics for _, code in rows):
@@ -208,18 +237,35 @@ async def running(
         await child.kill()
 
 
-async def measured(
-    servers: str, groups: int, period_s: float, seconds: float, place: Path
+async def until_sized(log: Path, child: Child) -> int:
+    """Wait until a pass has sized every group; return how many passes there were."""
+    count = WARM_PASSES
+    async with asyncio.timeout(READY_S):
+        while (found := await until_lines(log, "pass_s", count, child))[-1]["unsized"]:
+            count = len(found) + 1
+    return len(found)
+
+
+async def measured(  # noqa: PLR0913, PLR0917 - what a run is made of
+    servers: str,
+    groups: int,
+    period_s: float,
+    seconds: float,
+    place: Path,
+    api_server: ApiServer | None,
 ) -> dict[str, Any]:
     """Run a scaler, and return what its passes cost and how soon groups wake."""
     arguments = ("-m", __spec__.name, "--scale", servers, str(groups), str(period_s))
-    async with running("scaler", arguments, place, {}) as child:
+    variables = api_server.variables() if api_server else {}
+    async with running("scaler", arguments, place, variables) as child:
         log = place / "scaler.log"
-        warm = len(await until_lines(log, "pass_s", WARM_PASSES, child))
+        warm = await until_sized(log, child)
         process = psutil.Process(child.pid)
         before, at = sum(process.cpu_times()[:2]), time.monotonic()
+        served = await writes_and_cpu(api_server)
         await asyncio.sleep(seconds)
         spent, passed = sum(process.cpu_times()[:2]) - before, time.monotonic() - at
+        since = await writes_and_cpu(api_server)
         passes = lines(log, "pass_s")[warm:]
         memory = process.memory_info().rss
         wakes = await woken(servers, log, child)
@@ -237,6 +283,19 @@ async def measured(
         "not sized": passes[-1]["unsized"],
         "wake s, median": statistics.median(wakes),
         "wake s, longest": max(wakes),
+        **{name: (since[name] - served[name]) / passed for name in since},
+    }
+
+
+async def writes_and_cpu(api_server: ApiServer | None) -> dict[str, float]:
+    """Return what an API server has done up to now."""
+    if api_server is None:
+        return {}
+    cpu_s = api_server.cpu_s()
+    return {
+        "status writes a second": await api_server.status_writes(),
+        "API server, cores": cpu_s["kube-apiserver"],
+        "etcd, cores": cpu_s["etcd"],
     }
 
 
@@ -258,7 +317,9 @@ async def woken(servers: str, log: Path, child: Child) -> list[float]:
     return waits
 
 
-async def bench(groups: int, period_s: float, seconds: float, place: Path) -> list[dict[str, Any]]:
+async def bench(
+    groups: int, period_s: float, seconds: float, place: Path, *, has_objects: bool
+) -> list[dict[str, Any]]:
     """Return the figures with and without a monitor."""
     rows = []
     async with run_broker(place / "broker", settings=BROKER, heap="1g") as broker:
@@ -272,11 +333,18 @@ async def bench(groups: int, period_s: float, seconds: float, place: Path) -> li
                     directory = place / title.replace(" ", "-")
                     directory.mkdir()
                     async with contextlib.AsyncExitStack() as stack:
+                        api_server = None
+                        if has_objects:
+                            (home := directory / "plane").mkdir()
+                            plane = run_api_server(home, configs(groups))
+                            api_server = await stack.enter_async_context(plane)
                         if title == "monitor":
                             command, variables = ("-m", "binwright.monitor"), measuring(servers)
                             monitor = running("monitor", command, directory, variables)
                             await stack.enter_async_context(monitor)
-                        figures_of = await measured(servers, groups, period_s, seconds, directory)
+                        figures_of = await measured(
+                            servers, groups, period_s, seconds, directory, api_server
+                        )
                     rows.append({"ends": title, **figures_of})
                     sys.stderr.write(f"{rows[-1]}\n")
         finally:
@@ -298,15 +366,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--groups", type=int, default=500)
     parser.add_argument("--period", type=float, default=5.0, help="of a pass, s")
     parser.add_argument("--seconds", type=float, default=40.0, help="that are measured")
+    parser.add_argument(
+        "--api-server", action="store_true", help="groups are ScaledGroup objects of a real one"
+    )
     parser.add_argument("--scale", nargs=3, help=argparse.SUPPRESS)
     figures.add_option(parser)
     chosen = parser.parse_args(arguments)
     if chosen.scale:
         servers, groups, period_s = chosen.scale
-        return serve(lambda _: scale(servers, int(groups), float(period_s)))
+        return serve(lambda settings: scale(settings, servers, int(groups), float(period_s)))
     configure_logging("warning", "console")
     with tempfile.TemporaryDirectory(prefix="binwright-bench-") as directory:
-        work = bench(chosen.groups, chosen.period, chosen.seconds, Path(directory))
+        work = bench(
+            *(chosen.groups, chosen.period, chosen.seconds, Path(directory)),
+            has_objects=chosen.api_server,
+        )
         rows = asyncio.run(work)
     figures.progress("scaled-groups", rows, chosen.figures)
     return 0

@@ -7,6 +7,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import psutil
@@ -22,7 +23,7 @@ from binwright.kafka.bus import KafkaBus
 from binwright.kafka.client import ClusterClient
 from binwright.kafka.groups.offsets import GroupOffsets
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import KafkaSettings, load_settings
+from binwright.runtime.settings import KafkaSettings, Settings, load_settings
 
 pytestmark = pytest.mark.integration
 PATIENCE_S = 60.0
@@ -88,6 +89,31 @@ async def read(broker: str, group: str, topic: str, records: int) -> None:
         await consumer.stop()
 
 
+def free_port() -> int:
+    with reserve_port() as port:
+        return port
+
+
+def scaled_workers(
+    file: Path, broker: str, topic: str, group: str, *, pause_s: float
+) -> dict[str, Any]:
+    """Return the settings of a group of workers, and write their program to `file`."""
+    file.write_text(WORKER)
+    command = [sys.executable, str(file), broker, topic, group, str(pause_s), "{replica}"]
+    return {"group": group, "command": command, "logs": str(file.parent), "grace_s": 5}
+
+
+def scaler_settings(broker: str, port: int, group: dict[str, Any], **scaler: float) -> Settings:
+    """Return the settings of a scaler of one group, with its metrics at `port`."""
+    return load_settings(
+        group=group["group"],
+        health={"port": port},
+        kafka={"bootstrap_servers": broker},
+        monitor={"topic": f"{group['group']}.metrics"},
+        scaler={"groups": [group], **scaler},
+    )
+
+
 def processes(file: Path) -> list[psutil.Process]:
     """Return the processes that run a program."""
     lines = ((p, p.info["cmdline"] or []) for p in psutil.process_iter(["cmdline"]))
@@ -120,34 +146,11 @@ async def test_a_group_at_zero_wakes_reads_its_first_record_and_sleeps_again(
     broker: str, tmp_path: Path
 ) -> None:
     topic, group = "scaler-asleep", f"scaler-asleep-{os.getpid()}"
-    file = tmp_path / "worker.py"
-    file.write_text(WORKER)
-    command = [sys.executable, str(file), broker, topic, group, "0", "{replica}"]
-    with reserve_port() as port:
-        pass
-    settings = load_settings(
-        group=group,
-        health={"port": port},
-        kafka={"bootstrap_servers": broker},
-        monitor={"topic": f"{group}.metrics"},
-        scaler={
-            "period_s": 1.0,
-            "wake_s": 0.5,
-            "groups": [
-                {
-                    "group": group,
-                    "topics": [topic],
-                    "min_replicas": 0,
-                    "records_per_s": 1000,
-                    "cooldown_down_s": 0,
-                    "idle_s": 0,
-                    "command": command,
-                    "logs": str(tmp_path),
-                    "grace_s": 5,
-                }
-            ],
-        },
-    )
+    file, port = tmp_path / "worker.py", free_port()
+    asleep = scaled_workers(file, broker, topic, group, pause_s=0)
+    asleep |= {"topics": [topic], "min_replicas": 0, "records_per_s": 1000}
+    asleep |= {"cooldown_down_s": 0, "idle_s": 0}
+    settings = scaler_settings(broker, port, asleep, period_s=1.0, wake_s=0.5)
 
     def workers() -> list[psutil.Process]:
         return processes(file)
@@ -186,18 +189,8 @@ async def test_the_speed_of_a_replica_is_measured_while_its_group_is_behind(
     """One replica reads at most 100 records/s; 16,000 in 60 s need three or more of them."""
     topic, group = "scaler-behind", f"scaler-behind-{os.getpid()}"
     file = tmp_path / "worker.py"
-    file.write_text(WORKER)
-    command = [sys.executable, str(file), broker, topic, group, "0.01", "{replica}"]
-    behind = {"group": group, "command": command, "logs": str(tmp_path), "grace_s": 5}
-    with reserve_port() as port:
-        pass
-    settings = load_settings(
-        group=group,
-        health={"port": port},
-        kafka={"bootstrap_servers": broker},
-        monitor={"topic": f"{group}.metrics"},
-        scaler={"period_s": 2.0, "wake_s": 2.0, "groups": [{**behind, "max_replicas": 4}]},
-    )
+    behind = scaled_workers(file, broker, topic, group, pause_s=0.01) | {"max_replicas": 4}
+    settings = scaler_settings(broker, free_port(), behind, period_s=2.0, wake_s=2.0)
     async with KafkaBus(KafkaSettings(bootstrap_servers=broker)) as bus, producer_to(broker) as out:
         await bus.ensure(topic, 4, {})
         for number in range(16_000):
@@ -230,8 +223,7 @@ async def test_the_documented_rights_are_enough_for_a_scaler(tmp_path: Path) -> 
             for _ in range(5):
                 await out.send_and_wait("orders", b"order")
         await read(servers, "orders-billing", "orders", 3)
-        with reserve_port() as port:
-            pass
+        port = free_port()
         group = {"group": "orders-billing", "mode": "observe", "command": ["none", "{replica}"]}
         settings = load_settings(
             kafka=users["scaler"],

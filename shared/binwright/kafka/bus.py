@@ -23,6 +23,7 @@ from binwright.kafka.client import (
     unreachable_error,
 )
 from binwright.kafka.log_offsets import LogOffsets
+from binwright.kafka.own_topics import keep_to_own_topics
 from binwright.kafka.partition_reader import KafkaReader, check_within
 from binwright.kafka.shared_consumer import SharedConsumer
 from binwright.kafka.topics import describe_topic, ensure_topic
@@ -234,6 +235,7 @@ class KafkaBus:
 
 
 async def _start(client: Any, kafka: KafkaSettings) -> None:
+    keep_to_own_topics(client)
     try:
         async with asyncio.timeout(kafka.request_timeout_s):
             await client.start()

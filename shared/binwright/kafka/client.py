@@ -28,6 +28,7 @@ from aiokafka.protocol.api import Request, Response
 from aiokafka.protocol.metadata import MetadataRequest
 
 from binwright.core.errors import BrokerUnavailable, RecordTooLarge, SettingsError, TopicMissing
+from binwright.kafka.own_topics import inner_client
 from binwright.kafka.requests import ListOffsets, Metadata
 from binwright.kafka.topic_id import TopicId, topic_id
 from binwright.runtime.settings import KafkaSettings
@@ -150,8 +151,7 @@ async def stop_client(client: Any) -> None:
         log.debug("client.stop_failed", reason=repr(stopping))
     else:
         return
-    inner = client.client if hasattr(client, "client") else client._client  # noqa: SLF001
-    await asyncio.wait({asyncio.ensure_future(inner.close())}, timeout=CLOSE_S)
+    await asyncio.wait({asyncio.ensure_future(inner_client(client).close())}, timeout=CLOSE_S)
 
 
 @dataclass(frozen=True, slots=True)

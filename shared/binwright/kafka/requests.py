@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from io import BytesIO
 from typing import Any
 
-from aiokafka.protocol.api import Request, RequestStruct, Response
-from aiokafka.protocol.metadata import MetadataRequest_v4, MetadataResponse_v4
-from aiokafka.protocol.types import Array, Boolean, Int16, Int32, Schema, String
+from aiokafka.protocol.types import Array, Boolean, Int16, Int32, String
+
+from binwright.kafka.versions import VersionedRequest, version
 
 _COUNT = struct.Struct(">i")
 _TEXT = String("utf-8")
@@ -75,35 +75,32 @@ class PartitionMetadata:
         return found
 
 
-class _MetadataResponse(MetadataResponse_v4):  # type: ignore[misc]  # aiokafka has no types
-    SCHEMA = Schema(
-        ("throttle_time_ms", Int32),
-        (
-            "brokers",
-            Array(("node_id", Int32), ("host", _TEXT), ("port", Int32), ("rack", _TEXT)),
-        ),
-        ("cluster_id", _TEXT),
-        ("controller_id", Int32),
-        (
-            "topics",
-            Array(
-                ("error_code", Int16),
-                ("topic", _TEXT),
-                ("is_internal", Boolean),
-                ("partitions", PartitionMetadata()),
-            ),
-        ),
-    )
+_BROKER = ("node_id", Int32), ("host", _TEXT), ("port", Int32), ("rack", _TEXT)
+_TOPIC = (
+    ("error_code", Int16),
+    ("topic", _TEXT),
+    ("is_internal", Boolean),
+    ("partitions", PartitionMetadata()),
+)
 
 
-class _MetadataRequest(MetadataRequest_v4):  # type: ignore[misc]  # aiokafka has no types
-    RESPONSE_TYPE = _MetadataResponse
-
-
-class Metadata(Request[_MetadataRequest]):  # type: ignore[misc]  # aiokafka has no types
+class Metadata(VersionedRequest):
     """Request the leaders of partitions, of topics by name or of all (None); creates no topic."""
 
-    API_KEY = 3
+    VERSIONS = (
+        version(
+            3,
+            4,
+            [("topics", Array(_TEXT)), ("allow_auto_topic_creation", Boolean)],
+            [
+                ("throttle_time_ms", Int32),
+                ("brokers", Array(*_BROKER)),
+                ("cluster_id", _TEXT),
+                ("controller_id", Int32),
+                ("topics", Array(*_TOPIC)),
+            ],
+        ),
+    )
 
     def __init__(self, topics: Sequence[str] | None) -> None:
         self._topics = topics
@@ -113,24 +110,22 @@ class Metadata(Request[_MetadataRequest]):  # type: ignore[misc]  # aiokafka has
         return request_struct_class(topics=self._topics, allow_auto_topic_creation=False)
 
 
-class _OffsetsResponse(Response):  # type: ignore[misc]  # aiokafka has no types
-    API_KEY, API_VERSION = 2, 1
-    # partition, error, timestamp, offset
-    SCHEMA = Schema(("topics", Array(("topic", _TEXT), ("partitions", FixedSizeRows("ihqq")))))
+# Rows are (partition, timestamp), and then (partition, error, timestamp, offset).
+_ASKED = ("topic", _TEXT), ("partitions", FixedSizeRows("iq"))
+_FOUND = ("topic", _TEXT), ("partitions", FixedSizeRows("ihqq"))
 
 
-class _OffsetsRequest(RequestStruct):  # type: ignore[misc]  # aiokafka has no types
-    API_KEY, API_VERSION, RESPONSE_TYPE = 2, 1, _OffsetsResponse
-    SCHEMA = Schema(
-        ("replica_id", Int32),
-        ("topics", Array(("topic", _TEXT), ("partitions", FixedSizeRows("iq")))),
-    )
-
-
-class ListOffsets(Request[_OffsetsRequest]):  # type: ignore[misc]  # aiokafka has no types
+class ListOffsets(VersionedRequest):
     """Request offsets of a leader: (topic, [(partition, timestamp or `LATEST` or `EARLIEST`)])."""
 
-    API_KEY = 2
+    VERSIONS = (
+        version(
+            2,
+            1,
+            [("replica_id", Int32), ("topics", Array(*_ASKED))],
+            [("topics", Array(*_FOUND))],
+        ),
+    )
 
     def __init__(self, topics: Sequence[tuple[str, Sequence[tuple[int, int]]]]) -> None:
         self._topics = topics

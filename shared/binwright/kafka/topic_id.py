@@ -7,7 +7,6 @@ from io import BytesIO
 from typing import Any
 from uuid import UUID
 
-from aiokafka.protocol.api import Request, RequestStruct, Response
 from aiokafka.protocol.types import (
     Array,
     Boolean,
@@ -15,11 +14,12 @@ from aiokafka.protocol.types import (
     CompactString,
     Int16,
     Int32,
-    Schema,
     String,
     TaggedFields,
     UnsignedVarInt32,
 )
+
+from binwright.kafka.versions import Field, VersionedRequest, version
 
 API = 3
 _ID_BYTES = 16
@@ -50,10 +50,10 @@ class Rest:
         return len(data.read())
 
 
-def _response(*, compact: bool) -> Schema:
+def _response(*, compact: bool) -> list[Field]:
     many, text = (CompactArray, CompactString("utf-8")) if compact else (Array, String("utf-8"))
     tags = (_TAGS,) if compact else ()
-    return Schema(
+    return [
         ("throttle_time_ms", Int32),
         (
             "brokers",
@@ -66,52 +66,47 @@ def _response(*, compact: bool) -> Schema:
         ("topic", text),
         *((("topic_id", Uuid()),) if compact else ()),
         ("rest", Rest()),
-    )
+    ]
 
 
-class _Response4(Response):  # type: ignore[misc]  # aiokafka has no types
-    API_KEY, API_VERSION, SCHEMA = API, 4, _response(compact=False)
-
-
-class _Response10(Response):  # type: ignore[misc]  # aiokafka has no types
-    API_KEY, API_VERSION, SCHEMA = API, 10, _response(compact=True)
-
-
-class _Request4(RequestStruct):  # type: ignore[misc]  # aiokafka has no types
-    API_KEY, API_VERSION, RESPONSE_TYPE = API, 4, _Response4
-    SCHEMA = Schema(("topics", Array(String("utf-8"))), ("create", Boolean))
-
-
-class _Request10(RequestStruct):  # type: ignore[misc]  # aiokafka has no types
-    API_KEY, API_VERSION, RESPONSE_TYPE, FLEXIBLE_VERSION = API, 10, _Response10, True
-    SCHEMA = Schema(
-        ("topics", CompactArray(("topic_id", Uuid()), ("topic", CompactString("utf-8")), _TAGS)),
+_TOPIC = ("topic_id", Uuid()), ("topic", CompactString("utf-8")), _TAGS
+_VERSION_4 = version(
+    API, 4, [("topics", Array(String("utf-8"))), ("create", Boolean)], _response(compact=False)
+)
+_VERSION_10 = version(
+    API,
+    10,
+    [
+        ("topics", CompactArray(*_TOPIC)),
         ("create", Boolean),
         ("cluster_operations", Boolean),
         ("topic_operations", Boolean),
         _TAGS,
-    )
+    ],
+    _response(compact=True),
+    is_flexible=True,
+)
 
 
-class TopicId(Request[_Request4 | _Request10]):  # type: ignore[misc]
+class TopicId(VersionedRequest):
     """Request the metadata of one topic, by name, of any broker; creates no topic."""
 
-    API_KEY = API
+    VERSIONS = (_VERSION_4, _VERSION_10)
 
     def __init__(self, topic: str) -> None:
         self._topic = topic
 
     def build(self, request_struct_class: Any) -> Any:
         """Return the request; for brokers before 2.8 in a version without ids."""
-        if request_struct_class is _Request10:
-            return _Request10(
+        if request_struct_class is _VERSION_10:
+            return _VERSION_10(
                 topics=[(_NO_ID, self._topic, {})],
                 create=False,
                 cluster_operations=False,
                 topic_operations=False,
                 tags={},
             )
-        return _Request4(topics=[self._topic], create=False)
+        return _VERSION_4(topics=[self._topic], create=False)
 
 
 def topic_id(response: Any) -> str | None:

@@ -18,13 +18,26 @@ decision's.
 """
 
 
-def parse_arguments(service: str, description: str | None, arguments: Sequence[str] | None) -> None:
-    """Print the help for `--help`; refuse other arguments: services are configured by settings."""
+def run_service(
+    name: str,
+    description: str | None,
+    work: Callable[[Settings], Awaitable[None]],
+    arguments: Sequence[str] | None,
+) -> int:
+    """Run a service that is configured by settings alone; return the exit code.
+
+    Args:
+        name: Of its module within `binwright`.
+        description: For its `--help`.
+        work: What it does, until cancelled.
+        arguments: Of the command line; only `--help` is accepted.
+    """
     epilog = (
         "Settings: BINWRIGHT_SETTINGS names a TOML file, BINWRIGHT_<SECTION>__<NAME> one value."
     )
-    parser = ArgumentParser(f"python -m binwright.{service}", None, description, epilog)
+    parser = ArgumentParser(f"python -m binwright.{name}", None, description, epilog)
     parser.parse_args(arguments)
+    return serve(work)
 
 
 def serve(work: Callable[[Settings], Awaitable[None]]) -> int:

@@ -147,6 +147,10 @@ class FakeBus:
         """Return the partition's records, oldest first."""
         return tuple(self._log(topic, partition).records)
 
+    async def remove(self, topic: str, partition: int, key: bytes) -> None:
+        """Append a record without a value, as another tool does to remove what a key has."""
+        await self._append(self._log(topic, partition), key, None)
+
     def trim(self, topic: str, partition: int, before: int) -> None:
         """Delete the records before an offset, as retention does."""
         log = self._log(topic, partition)
@@ -207,7 +211,7 @@ class FakeBus:
             raise TopicMissing(f"there is no partition {topic}-{partition}")
         return logs[partition]
 
-    async def _append(self, log: _Log, key: bytes, value: bytes) -> int:
+    async def _append(self, log: _Log, key: bytes, value: bytes | None) -> int:
         now_ms = int(asyncio.get_running_loop().time() * 1000)
         log.records.append(Record(log.end, now_ms, key, value))
         log.end += 1

@@ -116,11 +116,14 @@ async def _changes(
         name = f"{group}-{len(running)}"
         running.append(await start_member(programs, name, {**settings, "client.id": name}, group))
 
-    async def settle() -> None:
+    async def settle() -> tuple[int, int]:
+        """Return what members that go on give up by themselves, and then by a new plan."""
         await _settled([member for member, _ in running], len(shares))
+        changed = moved()
         if replan:
             await replan()
             await _settled([member for member, _ in running], len(shares))
+        return changed, moved()
 
     def moved() -> int:
         """Return what members that go on had to give up since the last call."""
@@ -134,14 +137,11 @@ async def _changes(
             await start()
         await settle()
         four = _imbalance([member for member, _ in running], shares)
-        moved()
         await start()
-        await settle()
-        joined = moved()
+        joined, replanned_joined = await settle()
         left.append(running[1][0])
         await running[1][0].stop()
-        await settle()
-        gone = moved()
+        gone, replanned_gone = await settle()
         after = _imbalance([member for member, _ in running if member not in left], shares)
     finally:
         await asyncio.gather(*(member.stop() for member, _ in running))
@@ -150,7 +150,9 @@ async def _changes(
         "assignor": group,
         "largest load / mean": round(four, 2),
         "moved when a member joins": joined,
+        "by the plan after the join": replanned_joined,
         "moved when one leaves": gone,
+        "by the plan after the leave": replanned_gone,
         "largest load / mean after that": round(after, 2),
     }
 

@@ -78,4 +78,5 @@ class FakeEnds:
 
     async def look_up(self, topics: Collection[str]) -> Mapping[str, LogEnds]:
         ends = {partition.partition: 100 for partition in PARTITIONS}
-        return {topic: LogEnds(loop_s(), ends, self.world.rates, len(ends)) for topic in topics}
+        found = LogEnds(loop_s(), ends, self.world.rates, len(ends))
+        return {topic: found for topic in topics if topic == "orders"}

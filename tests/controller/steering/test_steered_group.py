@@ -1,14 +1,17 @@
 """One ordinary group, looked at and steered, without Kafka."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from tests.controller.steering.fakes import TOPIC, World
 
 from binwright.controller.steering.last_plans import last_plans
 from binwright.core.errors import BrokerUnavailable
+from binwright.core.model import TopicPartition
 from binwright.core.steering.members import Member
 from binwright.kafka.groups.descriptions import GroupDescription
+from binwright.kafka.groups.plans import plan_partition
 
 
 async def test_a_plan_that_is_worth_it_is_published_and_the_group_rebalances() -> None:
@@ -108,3 +111,32 @@ async def test_a_failure_is_followed_by_the_next_look() -> None:
     running.cancel()
     await asyncio.wait([running])
     assert (looks, len(world.requests)) == (2, 1)
+
+
+def subscribed(world: World, *owned: TopicPartition) -> None:
+    """Have the second member subscribe to another topic, and read these partitions of it."""
+    members = dict(world.description.members)
+    topics, reads = frozenset({"orders", "gone"}), members["y"].owned | frozenset(owned)
+    members["y"] = replace(members["y"], topics=topics, owned=reads)
+    world.description = replace(world.description, members=members)
+
+
+async def test_a_subscribed_topic_that_does_not_exist_does_not_stop_steering() -> None:
+    world = World()
+    subscribed(world)
+    await world.steered().run_pass(10)
+    assert len(world.requests) == 1
+
+
+async def test_nothing_is_decided_while_the_ends_of_a_topic_that_is_read_are_not_known() -> None:
+    world = World()
+    subscribed(world, TopicPartition("gone", 0))
+    await world.steered().run_pass(10)
+    assert await last_plans(world.bus, TOPIC, {"shop"}) == {}
+
+
+async def test_a_new_controller_does_not_go_on_from_a_plan_that_was_ended() -> None:
+    world = World()
+    await world.steered().run_pass(10)
+    await world.bus.remove(TOPIC, plan_partition("shop", 8), b"shop")
+    assert await last_plans(world.bus, TOPIC, {"shop"}) == {}

@@ -97,3 +97,21 @@ def test_no_member_is_to_read_what_another_one_still_reads(
         for other, member in members.items()
         if other != name
     )
+
+
+@given(groups(), some.data())
+def test_when_members_leave_the_others_give_nothing_up(
+    group: tuple[list[dict[TopicPartition, int]], dict[str, Member]], data: some.DataObject
+) -> None:
+    """As with Kafka's cooperative assignor; only a new plan is worth further moves."""
+    bins, members = group
+    assume(len([one for one in bins if one]) >= len(members))
+    for _ in PARTITIONS:
+        _, members = following(bins, members)
+    while len(members) > 1:
+        gone = data.draw(some.sampled_from(sorted(members)))
+        members = {name: one for name, one in members.items() if name != gone}
+        before = {name: one.owned for name, one in members.items()}
+        assigned, members = following(bins, members)
+        assert set(assigned) == set(PARTITIONS)
+        assert all(members[name].owned >= owned for name, owned in before.items())

@@ -77,6 +77,16 @@ def test_a_plan_is_repeated_under_the_same_generation_before_it_gets_old() -> No
     assert done.plan == replace(first.plan, at_ms=200_000)
 
 
+def test_a_plan_that_is_no_longer_in_force_is_not_brought_back() -> None:
+    """A controller was away for longer than the plan held: the group has changed without it."""
+    old = replace(PUBLISHER, plan=planned([0, 1], [2, 3]))
+    done, after = old.decide(state([[0, 2], [1, 3]], now_s=601), None)
+    assert done.plan is not None
+    assert [sorted(p.partition for p in one) for one in done.plan.bins] == [[0, 2], [1, 3]]
+    assert (done.plan.generation, done.rebalances) == (1, False)
+    assert after.plan == done.plan
+
+
 def test_another_order_of_bins_is_published_without_a_rebalance() -> None:
     done, _ = PUBLISHER.decide(state([[0, 1], [2, 3]]), proposal([2, 3], [0, 1]))
     assert done.plan is not None

@@ -9,7 +9,6 @@ from aiokafka import AIOKafkaConsumer
 from tests.integration.assignor.plans import VALID_MS, names, publish, until
 from tests.integration.topics import create_topic
 
-import binwright.consumer.reading.assigned  # noqa: F401 - its client requests no topics unasked
 from binwright.core.errors import BrokerUnavailable
 from binwright.core.model import TopicPartition
 from binwright.kafka.client import ClusterClient, client_options

@@ -10,6 +10,8 @@ from tests.assignor_jar import build_jar, compile_java
 from tests.core.steering.cases import CASES, by_rule
 from tests.programs import run_program
 
+from binwright.core.errors import MalformedMessage
+from binwright.core.protocol import wire
 from binwright.embedded.kafka.broker import ensure_kafka
 
 pytestmark = pytest.mark.integration
@@ -49,18 +51,59 @@ def drawn(number: int) -> dict[str, Any]:
     return {"bins": bins, "members": members, "partitions": partitions}
 
 
-async def test_every_case_has_the_same_result_in_java(tmp_path: Path) -> None:
+async def printed(main: str, content: bytes, directory: Path) -> list[str]:
+    """Return the lines that a program of `java/` prints about a file with this content."""
     java, jars = await ensure_kafka(print)
-    jar = build_jar(tmp_path, jars)
-    compile_java([HERE / "java" / "RuleCases.java"], tmp_path, [jar, *jars])
-    cases = [*CASES, *map(drawn, range(500))]
-    (tmp_path / "cases.json").write_bytes(orjson.dumps(cases))
-    classpath = ":".join(map(str, [tmp_path, jar, *jars]))
-    file = str(tmp_path / "cases.json")
-    main = "binwright.assignor.RuleCases"
-    result = run_program(str(java.binary), "-cp", classpath, main, file, timeout_s=60)
+    jar = build_jar(directory, jars)
+    compile_java([HERE / "java" / f"{main}.java"], directory, [jar, *jars])
+    file = directory / "content"
+    file.write_bytes(content)
+    classpath = ":".join(map(str, [directory, jar, *jars]))
+    command = (str(java.binary), "-cp", classpath, f"binwright.assignor.{main}", str(file))
+    result = run_program(*command, timeout_s=60)
     assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()
+
+
+async def test_every_case_has_the_same_result_in_java(tmp_path: Path) -> None:
+    cases = [*CASES, *map(drawn, range(500))]
     expected = [by_rule(case) for case in cases]
-    assert result.stdout.splitlines() == [
+    assert await printed("RuleCases", orjson.dumps(cases), tmp_path) == [
         f"{line(one['target'])}|{line(one['assigned'])}" for one in expected
     ]
+
+
+PLAN = {
+    "group": "orders",
+    "generation": 1,
+    "at_ms": 5,
+    "valid_ms": 600,
+    "bins": [{"a-0": 100}],
+    "reason": "a test",
+    "kind": "group-plan/1",
+}
+
+
+async def test_a_record_without_a_load_or_a_group_is_no_plan_in_java_either(tmp_path: Path) -> None:
+    """It is passed over when it is read: a load that is missing would fail each rebalance."""
+    texts = [
+        PLAN,
+        {**PLAN, "bins": [{"a-0": None}]},
+        {**PLAN, "bins": [{"a-0": 1.5}]},
+        {**PLAN, "bins": [{"a": 100}]},
+        {**PLAN, "bins": None},
+        {**PLAN, "group": None},
+        {**PLAN, "kind": "group-plan/2"},
+    ]
+    encoded = [orjson.dumps(text) for text in texts]
+    found = await printed("PlanTexts", b"\n".join(encoded), tmp_path)
+    assert found == ["true", *["false"] * 6]
+    assert found == [str(is_plan(text)).lower() for text in encoded]
+
+
+def is_plan(payload: bytes) -> bool:
+    try:
+        wire.decode_group_plan(payload)
+    except MalformedMessage:
+        return False
+    return True

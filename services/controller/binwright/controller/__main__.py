@@ -9,17 +9,16 @@ from binwright.controller.fleets.fixed import FixedFleet
 from binwright.controller.fleets.process import ProcessFleet
 from binwright.controller.group_context import group_context
 from binwright.controller.leader import Controller, GroupContext
-from binwright.controller.leadership import run_election
+from binwright.controller.leadership import lead_in_turn
 from binwright.controller.measurements import Measurements, run_measurements
 from binwright.core.model import Slot
 from binwright.core.ports.fleet import Fleet
 from binwright.core.ports.kafka import Bus
 from binwright.kafka.bus import KafkaBus
-from binwright.kafka.client import client_options
 from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.runtime.health import Health, serve_health
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.runtime.serve import parse_arguments, serve
+from binwright.runtime.serve import run_service
 from binwright.runtime.settings import Settings
 
 GATHER_MS = 200
@@ -122,23 +121,14 @@ async def control(settings: Settings) -> None:
         run_measurements(bus, settings.monitor.topic) as measurements,
         _leader(settings, context, bus, measurements, health) as lead,
     ):
-        health.ready = lambda: (
-            "" if health.has_run("membership") else "has not joined the controllers' group"
-        )
-        await bus.ensure(settings.monitor.topic, 1, METRICS_CONFIG)
-        await run_election(
-            client_options(settings.kafka),
-            settings.monitor.topic,
-            f"{settings.group}.controllers",
-            lead,
-            health.beat,
-        )
+        topic = settings.monitor.topic
+        await bus.ensure(topic, 1, METRICS_CONFIG)
+        await lead_in_turn(settings.kafka, health, topic, f"{settings.group}.controllers", lead)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the controller with the settings of the file and the environment."""
-    parse_arguments("controller", __doc__, arguments)
-    return serve(control)
+    return run_service("controller", __doc__, control, arguments)
 
 
 if __name__ == "__main__":

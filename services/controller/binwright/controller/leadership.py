@@ -15,9 +15,11 @@ from aiokafka.errors import CommitFailedError, IllegalStateError
 
 from binwright.controller.leader import LeadershipLost
 from binwright.core.errors import ExternalError
-from binwright.kafka.client import stop_client, translate_errors
+from binwright.kafka.client import client_options, stop_client, translate_errors
 from binwright.kafka.groups.generation_sticky import GenerationStickyAssignor
+from binwright.runtime.health import Health
 from binwright.runtime.run import must_not_end, root_cause
+from binwright.runtime.settings import KafkaSettings
 
 log = structlog.get_logger()
 
@@ -51,6 +53,22 @@ class Lease(ConsumerRebalanceListener):  # type: ignore[misc]
         else:
             self.acquired.clear()
             self.lost.set()
+
+
+async def lead_in_turn(
+    kafka: KafkaSettings,
+    health: Health,
+    topic: str,
+    group: str,
+    lead: Callable[[], Awaitable[None]],
+) -> None:
+    """Run `run_election` as all that a service does; it is ready when it is a member of `group`.
+
+    Raises:
+        BrokerUnavailable: Kafka cannot be reached at the start.
+    """
+    health.ready = lambda: "" if health.has_run("membership") else f"has not joined group {group}"
+    await run_election(client_options(kafka), topic, group, lead, health.beat)
 
 
 async def run_election(

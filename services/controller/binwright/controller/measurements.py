@@ -2,12 +2,12 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Sequence
 
 import structlog
 
 from binwright.core.errors import ExternalError
-from binwright.core.ports.kafka import Bus, Reader
+from binwright.core.ports.kafka import Bus, Record
 from binwright.core.protocol import wire
 from binwright.core.protocol.measurements import Measurement
 from binwright.core.protocol.parts import message_key
@@ -21,6 +21,27 @@ log = structlog.get_logger()
 RETRY_S, LONGEST_RETRY_S = 1.0, 10.0
 
 MeasurementQueue = asyncio.Queue[Measurement]
+
+
+async def new_records(bus: Bus, topic: str) -> AsyncGenerator[Sequence[Record], None]:
+    """Yield what is published to a metrics topic from now on, now and then nothing; for ever.
+
+    When the topic cannot be read, that is logged and tried again.
+    """
+    pause = Backoff(LONGEST_RETRY_S, first_s=RETRY_S)
+    while True:
+        try:
+            end = await bus.end(topic, METRICS_PARTITION)
+            reader = await bus.reader(topic, METRICS_PARTITION, end)
+            pause.reset()
+            try:
+                while True:
+                    yield await read_or_log(reader, "measurements.delayed", topic=topic) or ()
+            finally:
+                await reader.close()
+        except ExternalError as exc:
+            log.warning("measurements.missing", topic=topic, reason=str(exc))
+            await asyncio.sleep(pause.next())
 
 
 class Measurements:
@@ -52,31 +73,22 @@ class Measurements:
                 self._subscribed.clear()
 
     async def run(self) -> None:
-        """Read, for ever; when the topic cannot be read, log it and try again."""
-        pause = Backoff(LONGEST_RETRY_S, first_s=RETRY_S)
+        """Read, for ever."""
         while True:
             await self._subscribed.wait()
-            try:
-                end = await self._bus.end(self._topic, METRICS_PARTITION)
-                reader = await self._bus.reader(self._topic, METRICS_PARTITION, end)
-                pause.reset()
-                try:
-                    await self._distribute(reader)
-                finally:
-                    await reader.close()
-            except ExternalError as exc:
-                log.warning("measurements.missing", topic=self._topic, reason=str(exc))
-                await asyncio.sleep(pause.next())
+            decoder = Decoder(wire.decode_measurement)
+            async with contextlib.aclosing(new_records(self._bus, self._topic)) as batches:
+                async for records in batches:
+                    self._distribute(decoder, records)
+                    if not self._subscribed.is_set():
+                        break
 
-    async def _distribute(self, reader: Reader) -> None:
-        decoder = Decoder(wire.decode_measurement)
-        while self._subscribed.is_set():
-            records = await read_or_log(reader, "measurements.delayed", topic=self._topic)
-            # By the record's key: records of topics without a subscriber are not decoded.
-            wanted = (r for r in records or () if self._route(message_key(r.key)))
-            for _, measurement in decoder.decode(wanted):
-                for queue in self._route(measurement.topic.encode()):
-                    queue.put_nowait(measurement)
+    def _distribute(self, decoder: Decoder[Measurement], records: Sequence[Record]) -> None:
+        # By the record's key: records of topics without a subscriber are not decoded.
+        wanted = (record for record in records if self._route(message_key(record.key)))
+        for _, measurement in decoder.decode(wanted):
+            for queue in self._route(measurement.topic.encode()):
+                queue.put_nowait(measurement)
 
     def _route(self, name: bytes | None) -> Collection[MeasurementQueue]:
         """Return the queues of a topic's subscribers; patterns are matched once for each topic.

@@ -12,7 +12,7 @@ from binwright.monitor.kafka_logs import KafkaLogs
 from binwright.monitor.passes import Monitor
 from binwright.runtime.health import serve_health
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.runtime.serve import parse_arguments, serve
+from binwright.runtime.serve import run_service
 from binwright.runtime.settings import Settings
 
 NO_TOPICS = """\
@@ -55,8 +55,7 @@ def selected(settings: Settings) -> Selection:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the monitor with the settings of the file and the environment."""
-    parse_arguments("monitor", __doc__, arguments)
-    return serve(run)
+    return run_service("monitor", __doc__, run, arguments)
 
 
 if __name__ == "__main__":

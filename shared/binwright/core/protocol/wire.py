@@ -1,8 +1,9 @@
 """Encodes messages as JSON, decodes and validates them, and gives their record keys."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated, Any, TypeVar
 
 import orjson
 from pydantic import Field, TypeAdapter, ValidationError
@@ -18,14 +19,11 @@ from binwright.core.protocol.messages import Inbound, Message
 from binwright.core.protocol.reports import Gap, Goodbye, Hello, Report, Started, Stopped
 from binwright.core.protocol.staged import Staged
 
+T = TypeVar("T")
+
 
 def _adapter(union: Any) -> TypeAdapter[Any]:
     return TypeAdapter(Annotated[union, Field(discriminator="kind")])
-
-
-_INBOUND, _COMMAND, _MEASUREMENT = _adapter(Inbound), _adapter(Command), TypeAdapter(Measurement)
-_STAGED, _NEEDS, _GROUP_PLAN = TypeAdapter(Staged), TypeAdapter(Needs), TypeAdapter(GroupPlan)
-_BROKER_PLANS = _adapter(BrokerPlanRecord)
 
 
 def _plain(value: object) -> object:
@@ -90,43 +88,20 @@ def _is_unknown_kind(fault: ErrorDetails) -> bool:
     )
 
 
-def decode_inbound(payload: bytes | None) -> Inbound:
-    """Read a record of metadata partition 0; raise `MalformedMessage` or `UnknownKind`."""
-    message: Inbound = _decode(_INBOUND, payload)
-    return message
+Decode = Callable[[bytes | None], T]
+"""Reads a record; raises `MalformedMessage`, or `UnknownKind` for a kind of a later version."""
 
-
-def decode_command(payload: bytes | None) -> Command:
-    """Read a record of a slot's own partition; raise `MalformedMessage` or `UnknownKind`."""
-    message: Command = _decode(_COMMAND, payload)
-    return message
-
-
-def decode_measurement(payload: bytes | None) -> Measurement:
-    """Read a record of the metrics topic; raise `MalformedMessage` or `UnknownKind`."""
-    message: Measurement = _decode(_MEASUREMENT, payload)
-    return message
-
-
-def decode_needs(payload: bytes | None) -> Needs:
-    """Read a record of the needs topic; raise `MalformedMessage` or `UnknownKind`."""
-    message: Needs = _decode(_NEEDS, payload)
-    return message
-
-
-def decode_staged(payload: bytes | None) -> Staged:
-    """Read a record of the landing topic; raise `MalformedMessage` or `UnknownKind`."""
-    message: Staged = _decode(_STAGED, payload)
-    return message
-
-
-def decode_group_plan(payload: bytes | None) -> GroupPlan:
-    """Read a record of the plans topic; raise `MalformedMessage` or `UnknownKind`."""
-    message: GroupPlan = _decode(_GROUP_PLAN, payload)
-    return message
-
-
-def decode_broker_plan(payload: bytes | None) -> BrokerPlanRecord:
-    """Read a record of the topic of plans for brokers; raise as the others."""
-    message: BrokerPlanRecord = _decode(_BROKER_PLANS, payload)
-    return message
+decode_inbound: Decode[Inbound] = partial(_decode, _adapter(Inbound))
+"""Of metadata partition 0."""
+decode_command: Decode[Command] = partial(_decode, _adapter(Command))
+"""Of a slot's own partition."""
+decode_measurement: Decode[Measurement] = partial(_decode, TypeAdapter(Measurement))
+"""Of the metrics topic."""
+decode_needs: Decode[Needs] = partial(_decode, TypeAdapter(Needs))
+"""Of the needs topic."""
+decode_staged: Decode[Staged] = partial(_decode, TypeAdapter(Staged))
+"""Of the landing topic."""
+decode_group_plan: Decode[GroupPlan] = partial(_decode, TypeAdapter(GroupPlan))
+"""Of the plans topic."""
+decode_broker_plan: Decode[BrokerPlanRecord] = partial(_decode, _adapter(BrokerPlanRecord))
+"""Of the topic of plans for brokers."""

@@ -42,10 +42,7 @@ class Sizer:
             capacity: Records/s that a replica serves; None: not known yet.
         """
         if capacity is None:
-            text = (
-                "what a replica serves is not known yet: it is measured while the group is behind"
-            )
-            return self._bounded(Sizing(current, (text,)), work)
+            return self._bounded(Sizing(current, (UNMEASURED,)), work)
         loads = to_be_sized(work.loads, self.config.commit_interval_s)
         policy = self.config.policy(capacity, self.bounds, len(loads))
         seen = Observation(time_s=self.now_s, loads=loads, replicas=current, scaled_s=self.scaled_s)

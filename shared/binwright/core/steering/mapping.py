@@ -41,11 +41,14 @@ def target(bins: PlanBins, members: Members, partitions: Collection[TopicPartiti
     bins = [each for each in bins if each]
     chosen = order[: len(bins)] if bins and are_static(members) else order
     pairs = _pairs(bins, chosen, current)
+    # A member has left, and the plan is for more: what the others read does not move for that.
+    settled = {current[p] for p in present if p in current} if len(bins) > len(chosen) else set()
     result = {
         partition: name
         for number, name in pairs.items()
         for partition in bins[number]
         if partition.topic in members[name].topics
+        and (name not in settled or current.get(partition, name) == name)
     }
     for partition in present:
         if partition not in result and partition in current:

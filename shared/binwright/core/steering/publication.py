@@ -94,8 +94,11 @@ class Publisher:
     def _kept(
         self, state: GroupState, before: Owners, reason: str
     ) -> "tuple[Publication, Publisher]":
-        """Repeat the last plan when that is due; a group without a plan gets what it has."""
-        if self.plan is None:
+        """Repeat the last plan when that is due; a group without one in force gets what it has.
+
+        A plan that was in force no more was not followed: the group has changed without it.
+        """
+        if self.plan is None or not self.plan.is_valid(state.now_ms):
             bins = tuple(
                 tuple(sorted(p for p, one in before.items() if one == name and p in state.loads))
                 for name in in_order(state.members)

@@ -10,7 +10,6 @@ from io import BytesIO
 from typing import Any
 
 from aiokafka.errors import ClusterAuthorizationFailedError, NoError
-from aiokafka.protocol.api import Request, RequestStruct, Response
 from aiokafka.protocol.types import (
     Array,
     Boolean,
@@ -19,15 +18,18 @@ from aiokafka.protocol.types import (
     Int16,
     Int32,
     Int64,
-    Schema,
     String,
     TaggedFields,
     UnsignedVarInt32,
 )
 
 from binwright.kafka.requests import FixedSizeRows, read_rows
+from binwright.kafka.versions import Field, VersionedRequest, version
 
 API = 35
+COMPACT_SINCE = 2
+"""Since this version arrays and strings are compact, and headers have tags."""
+
 ERROR_CODE_SINCE = 3
 """Since this version a refusal has an error code; before, it shows as no directories."""
 
@@ -72,71 +74,35 @@ class CompactSizes:
         return found
 
 
-def _response_schema(version: int) -> Schema:
-    compact = version >= 2  # noqa: PLR2004
+def _response(number: int) -> list[Field]:
+    compact = number >= COMPACT_SINCE
     many, text = (CompactArray, CompactString("utf-8")) if compact else (Array, String("utf-8"))
     tags = (_TAGS,) if compact else ()
     sizes = CompactSizes() if compact else FixedSizeRows("iqq?")
     topic = ("topic", text), ("partitions", sizes), *tags
-    disk = (("total", Int64), ("usable", Int64)) if version >= DISK_BYTES_SINCE else ()
+    disk = (("total", Int64), ("usable", Int64)) if number >= DISK_BYTES_SINCE else ()
     directory = ("error_code", Int16), ("log_dir", text), ("topics", many(*topic)), *disk, *tags
-    error = (("error_code", Int16),) if version >= ERROR_CODE_SINCE else ()
-    return Schema(("throttle_time_ms", Int32), *error, ("log_dirs", many(*directory)), *tags)
+    error = (("error_code", Int16),) if number >= ERROR_CODE_SINCE else ()
+    return [("throttle_time_ms", Int32), *error, ("log_dirs", many(*directory)), *tags]
 
 
-class _ResponseV1(Response):  # type: ignore[misc]  # aiokafka has no types
-    API_KEY, API_VERSION, SCHEMA = API, 1, _response_schema(1)
+def _request(number: int) -> list[Field]:
+    if number < COMPACT_SINCE:
+        topic = ("topic", String("utf-8")), ("partitions", PartitionNumbers(compact=False))
+        return [("topics", Array(*topic))]
+    topic = ("topic", CompactString("utf-8")), ("partitions", PartitionNumbers(compact=True))
+    return [("topics", CompactArray(*topic, _TAGS)), _TAGS]
 
 
-class _ResponseV2(_ResponseV1):
-    API_VERSION, SCHEMA = 2, _response_schema(2)
-
-
-class _ResponseV3(_ResponseV1):
-    API_VERSION, SCHEMA = 3, _response_schema(3)
-
-
-class _ResponseV4(_ResponseV1):
-    API_VERSION, SCHEMA = 4, _response_schema(4)
-
-
-class _RequestV1(RequestStruct):  # type: ignore[misc]  # aiokafka has no types
-    API_KEY, API_VERSION, RESPONSE_TYPE = API, 1, _ResponseV1
-    SCHEMA = Schema(
-        (
-            "topics",
-            Array(("topic", String("utf-8")), ("partitions", PartitionNumbers(compact=False))),
-        )
-    )
-
-
-class _RequestV2(_RequestV1):
-    API_VERSION, RESPONSE_TYPE, FLEXIBLE_VERSION = 2, _ResponseV2, True
-    SCHEMA = Schema(
-        (
-            "topics",
-            CompactArray(
-                ("topic", CompactString("utf-8")),
-                ("partitions", PartitionNumbers(compact=True)),
-                _TAGS,
-            ),
-        ),
-        _TAGS,
-    )
-
-
-class _RequestV3(_RequestV2):
-    API_VERSION, RESPONSE_TYPE = 3, _ResponseV3
-
-
-class _RequestV4(_RequestV2):
-    API_VERSION, RESPONSE_TYPE = 4, _ResponseV4
-
-
-class DescribeLogDirs(Request[_RequestV1 | _RequestV2 | _RequestV3 | _RequestV4]):  # type: ignore[misc]
+class DescribeLogDirs(VersionedRequest):
     """Queries one broker for its replicas of some partitions, in the newest common version."""
 
-    API_KEY = API
+    VERSIONS = tuple(
+        version(
+            API, number, _request(number), _response(number), is_flexible=number >= COMPACT_SINCE
+        )
+        for number in (1, 2, 3, 4)
+    )
 
     def __init__(self, partitions: Mapping[str, Collection[int]], newest: int = 4) -> None:
         """Query `partitions` of each topic, in version `newest` at most."""
@@ -144,8 +110,8 @@ class DescribeLogDirs(Request[_RequestV1 | _RequestV2 | _RequestV3 | _RequestV4]
 
     def build(self, request_struct_class: Any) -> Any:
         """Build the request in the version that aiokafka agreed on with the broker."""
-        agreed = self._CLASSES.index(request_struct_class)
-        request: Any = self._CLASSES[min(agreed, self._newest - 1)]
+        agreed = self.VERSIONS.index(request_struct_class)
+        request = self.VERSIONS[min(agreed, self._newest - 1)]
         topics = [(topic, list(numbers)) for topic, numbers in self._partitions.items()]
         if request.FLEXIBLE_VERSION:
             return request([(*topic, {}) for topic in topics], {})

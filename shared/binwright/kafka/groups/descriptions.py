@@ -8,57 +8,48 @@ from aiokafka.coordinator.protocol import (
     ConsumerProtocolMemberMetadata,
 )
 from aiokafka.errors import NoError, for_code
-from aiokafka.protocol.api import Request, RequestStruct, Response
-from aiokafka.protocol.coordination import FindCoordinatorRequest
-from aiokafka.protocol.types import Array, Boolean, Bytes, Int16, Int32, Schema, String
+from aiokafka.protocol.types import Array, Boolean, Bytes, Int16, Int32, String
 
 from binwright.core.errors import BrokerUnavailable
 from binwright.core.model import TopicPartition
 from binwright.core.steering.members import Member, Members
 from binwright.kafka.client import ClusterClient
+from binwright.kafka.groups.requests import find_coordinator
+from binwright.kafka.versions import VersionedRequest, version
 
-_GROUP = 0  # the type of key that names a consumer group
 _TEXT = String("utf-8")
 
 
-class _DescribeResponse(Response):  # type: ignore[misc]  # aiokafka has no types
-    API_KEY, API_VERSION = 15, 4
-    SCHEMA = Schema(
-        ("throttle_time_ms", Int32),
-        (
-            "groups",
-            Array(
-                ("error_code", Int16),
-                ("group", _TEXT),
-                ("state", _TEXT),
-                ("protocol_type", _TEXT),
-                ("protocol", _TEXT),
-                (
-                    "members",
-                    Array(
-                        ("member_id", _TEXT),
-                        ("group_instance_id", _TEXT),
-                        ("client_id", _TEXT),
-                        ("client_host", _TEXT),
-                        ("member_metadata", Bytes),
-                        ("member_assignment", Bytes),
-                    ),
-                ),
-                ("authorized_operations", Int32),
-            ),
-        ),
-    )
+_MEMBER = (
+    ("member_id", _TEXT),
+    ("group_instance_id", _TEXT),
+    ("client_id", _TEXT),
+    ("client_host", _TEXT),
+    ("member_metadata", Bytes),
+    ("member_assignment", Bytes),
+)
+_DESCRIBED = (
+    ("error_code", Int16),
+    ("group", _TEXT),
+    ("state", _TEXT),
+    ("protocol_type", _TEXT),
+    ("protocol", _TEXT),
+    ("members", Array(*_MEMBER)),
+    ("authorized_operations", Int32),
+)
 
 
-class _Describe(RequestStruct):  # type: ignore[misc]  # aiokafka has no types
-    API_KEY, API_VERSION, RESPONSE_TYPE = 15, 4, _DescribeResponse
-    SCHEMA = Schema(("groups", Array(_TEXT)), ("include_authorized_operations", Boolean))
-
-
-class DescribeGroup(Request[_Describe]):  # type: ignore[misc]  # aiokafka has no types
+class DescribeGroup(VersionedRequest):
     """Request the members of a group with their `group.instance.id`, which aiokafka's lacks."""
 
-    API_KEY = 15
+    VERSIONS = (
+        version(
+            15,
+            4,
+            [("groups", Array(_TEXT)), ("include_authorized_operations", Boolean)],
+            [("throttle_time_ms", Int32), ("groups", Array(*_DESCRIBED))],
+        ),
+    )
 
     def __init__(self, group: str) -> None:
         self._group = group
@@ -90,20 +81,16 @@ class ConsumerGroups:
         Raises:
             BrokerUnavailable: No broker answers, or it refuses.
         """
-        broker = await self._coordinator(group)
-        response = await self._cluster.send_request(broker, DescribeGroup(group))
+        found = await find_coordinator(group, self._cluster.ask_any)
+        _check(found.error_code, f"find the coordinator of group {group}")
+        response = await self._cluster.send_request(found.broker, DescribeGroup(group))
         ((code, _, state, _, protocol, members, _),) = response.groups
         _check(code, f"describe group {group}")
-        found = {
+        known = {
             name: _member(instance, metadata, assignment)
             for name, instance, _client, _host, metadata, assignment in members
         }
-        return GroupDescription(state, protocol, found)
-
-    async def _coordinator(self, group: str) -> int:
-        response = await self._cluster.ask_any(FindCoordinatorRequest(group, _GROUP))
-        _check(response.error_code, f"find the coordinator of group {group}")
-        return int(response.coordinator_id)
+        return GroupDescription(state, protocol, known)
 
 
 def _check(code: int, doing: str) -> None:

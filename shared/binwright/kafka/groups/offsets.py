@@ -4,8 +4,8 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
-import structlog
 from aiokafka.errors import (
     CoordinatorNotAvailableError,
     GroupLoadInProgressError,
@@ -23,8 +23,7 @@ from binwright.kafka.groups.requests import (
     coordinators,
     group_offsets,
 )
-
-log = structlog.get_logger()
+from binwright.kafka.pending_replies import PendingReplies
 
 GROUPS_PER_REQUEST = 100
 MOVED = (NotCoordinatorForGroupError, CoordinatorNotAvailableError, GroupLoadInProgressError)
@@ -43,23 +42,19 @@ class CommittedOffsets:
 class GroupOffsets:
     """Looks up the committed offsets of groups, again and again.
 
-    A broker that does not reply in time delays one look-up by at most `answer_s`: until it has
-    replied, later ones do not wait for it, and its groups have a fault.
+    The groups of a broker that is late (see `PendingReplies`) have a fault.
     """
 
     def __init__(self, cluster: ClusterClient, *, answer_s: float = 2.0) -> None:
         """Use this client; wait for replies up to `answer_s` seconds."""
         self._cluster, self._answer_s = cluster, answer_s
         self._coordinators: dict[str, int] = {}
-        self._replies: dict[int, asyncio.Task[CommittedOffsets]] = {}  # by broker
+        self._replies = PendingReplies[CommittedOffsets](answer_s)
         self._one_by_one = False  # brokers before Kafka 3.0
 
     async def close(self) -> None:
         """End what is pending."""
-        for task in self._replies.values():
-            task.cancel()
-        await asyncio.gather(*self._replies.values(), return_exceptions=True)
-        self._replies.clear()
+        await self._replies.close()
 
     async def look_up(self, groups: Collection[str]) -> CommittedOffsets:
         """Return what these groups have committed; no error, but a fault of each group."""
@@ -69,28 +64,19 @@ class GroupOffsets:
         for group in sorted(groups):
             if group in self._coordinators:
                 by_broker[self._coordinators[group]].append(group)
-        late = {broker for broker, task in self._replies.items() if not task.done()}
+        await self._replies.round(
+            {broker: partial(self._fetch, broker, named) for broker, named in by_broker.items()}
+        )
+        replies = self._replies.take()
         for broker, named in by_broker.items():
-            # A reply that has come since the last look-up is too old to be of use.
-            if broker not in late:
-                self._replies[broker] = asyncio.create_task(self._fetch(broker, named))
-        asked = [self._replies[broker] for broker in by_broker if broker not in late]
-        if asked:
-            await asyncio.wait(asked, timeout=self._answer_s)
-        for broker, named in by_broker.items():
-            self._collect(broker, named, found)
+            late = f"broker {broker} has not replied within {self._answer_s:g} s"
+            reply = replies.get(broker, CommittedOffsets())
+            for group in named:
+                if group in reply.offsets:
+                    found.offsets[group] = reply.offsets[group]
+                else:
+                    found.faults[group] = reply.faults.get(group, late)
         return found
-
-    def _collect(self, broker: int, named: Sequence[str], found: CommittedOffsets) -> None:
-        late = f"broker {broker} has not replied within {self._answer_s:g} s"
-        reply = CommittedOffsets()
-        if self._replies[broker].done():
-            reply = self._replies.pop(broker).result()
-        for group in named:
-            if group in reply.offsets:
-                found.offsets[group] = reply.offsets[group]
-            else:
-                found.faults[group] = reply.faults.get(group, late)
 
     async def _find_coordinators(self, groups: Collection[str], found: CommittedOffsets) -> None:
         unknown = sorted(group for group in groups if group not in self._coordinators)

@@ -19,6 +19,7 @@ from binwright.core.protocol import wire
 from binwright.core.protocol.group_plans import GroupPlan
 from binwright.kafka.client import stop_client, translate_errors
 from binwright.kafka.groups.plans import PLANS_TOPIC, plan_partition
+from binwright.kafka.own_topics import inner_client, keep_to_own_topics
 from binwright.kafka.requests import Metadata
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import wall_ms
@@ -56,18 +57,22 @@ class PlanReader:
         """Read the topic for ever; while that fails, the last plan counts until it is too old."""
         pause = Backoff(LONGEST_RETRY_S)
         while True:
-            consumer = AIOKafkaConsumer(**options, enable_auto_commit=False)
+            consumer = AIOKafkaConsumer(
+                **options, enable_auto_commit=False, auto_offset_reset="earliest"
+            )
+            keep_to_own_topics(consumer)
             try:
                 with translate_errors(f"read {topic}"):
                     await consumer.start()
-                    await self._read(consumer, topic)
+                    await self._read(consumer, topic, pause)
             except ExternalError as exc:
                 log.warning("plans.unreachable", group=self.group, topic=topic, reason=str(exc))
             finally:
                 await stop_client(consumer)
             await asyncio.sleep(pause.next())
 
-    async def _read(self, consumer: AIOKafkaConsumer, topic: str) -> None:
+    async def _read(self, consumer: AIOKafkaConsumer, topic: str, pause: Backoff) -> None:
+        """Read until the topic has another number of partitions, or is gone."""
         if not (count := await _partition_count(consumer, topic)):
             self.has_read.set()
             log.info("plans.missing", group=self.group, topic=topic)
@@ -76,9 +81,11 @@ class PlanReader:
         consumer.assign([partition])
         await consumer.seek_to_beginning(partition)
         end = (await consumer.end_offsets([partition]))[partition]
-        while True:
-            if await consumer.position(partition) >= end:
+        # The group's plans may be in another partition once there are more.
+        while len(consumer.partitions_for_topic(topic) or ()) == count:
+            if not self.has_read.is_set() and await consumer.position(partition) >= end:
                 self.has_read.set()
+            pause.reset()
             found = await consumer.getmany(partition, timeout_ms=POLL_MS)
             for record in found.get(partition, ()):
                 self.take(record.key, record.value)
@@ -87,10 +94,9 @@ class PlanReader:
 async def _partition_count(consumer: AIOKafkaConsumer, topic: str) -> int:
     """Return how many partitions a topic has; 0: it does not exist, and is not created.
 
-    `AIOKafkaConsumer.topics` finds none where binwright's own consumer runs, which has aiokafka
-    request no topics but those it reads.
+    No public method of a consumer tells that of one topic: `topics` requests those of all.
     """
-    client = consumer._client  # noqa: SLF001 - a public method would create the topic
+    client = inner_client(consumer)
     metadata = await client.send(client.get_random_node(), Metadata([topic]))
     ((code, _, _, partitions),) = metadata.topics
     error = for_code(code)

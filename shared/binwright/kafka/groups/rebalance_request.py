@@ -23,6 +23,7 @@ from aiokafka.errors import InconsistentGroupProtocolError
 
 from binwright.core.errors import BrokerUnavailable
 from binwright.kafka.client import stop_client, translate_errors
+from binwright.kafka.own_topics import keep_to_own_topics
 
 log = structlog.get_logger()
 
@@ -87,6 +88,7 @@ async def request_rebalance(
             type("G", (_Guest,), {"name": protocol, "elected": elected})
         ],
     )
+    keep_to_own_topics(guest)  # or it would create the topic, were it deleted meanwhile
     guest.subscribe([topic])
     with translate_errors(f"ask group {group} to rebalance"):
         joining = asyncio.ensure_future(guest.start())

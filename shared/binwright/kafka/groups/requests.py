@@ -3,11 +3,11 @@
 Brokers before Kafka 3.0 answer for one group at a time.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from aiokafka.errors import IncompatibleBrokerVersion
-from aiokafka.protocol.api import Request, RequestStruct, Response
+from aiokafka.protocol.api import Request, Response
 from aiokafka.protocol.types import (
     Array,
     Boolean,
@@ -17,10 +17,11 @@ from aiokafka.protocol.types import (
     Int16,
     Int32,
     Int64,
-    Schema,
     String,
     TaggedFields,
 )
+
+from binwright.kafka.versions import Field, VersionedRequest, version
 
 _GROUP = 0  # the type of key that names a consumer group
 _TEXT, _SHORT = String("utf-8"), CompactString("utf-8")
@@ -43,61 +44,50 @@ class GroupOffset(NamedTuple):
     offset: int
 
 
-class _FindResponse1(Response):  # type: ignore[misc]  # aiokafka has no types
-    API_KEY, API_VERSION = 10, 1
-    SCHEMA = Schema(
+_FIND_1 = version(
+    10,
+    1,
+    [("key", _TEXT), ("key_type", Int8)],
+    [
         ("throttle_time_ms", Int32),
         ("error_code", Int16),
         ("error_message", _TEXT),
         ("node_id", Int32),
         ("host", _TEXT),
         ("port", Int32),
-    )
+    ],
+)
+_COORDINATOR = (
+    ("key", _SHORT),
+    ("node_id", Int32),
+    ("host", _SHORT),
+    ("port", Int32),
+    ("error_code", Int16),
+    ("error_message", _SHORT),
+    _TAGS,
+)
+_FIND_4 = version(
+    10,
+    4,
+    [("key_type", Int8), ("keys", CompactArray(_SHORT)), _TAGS],
+    [("throttle_time_ms", Int32), ("coordinators", CompactArray(*_COORDINATOR)), _TAGS],
+    is_flexible=True,
+)
 
 
-class _FindResponse4(Response):  # type: ignore[misc]  # aiokafka has no types
-    API_KEY, API_VERSION = 10, 4
-    SCHEMA = Schema(
-        ("throttle_time_ms", Int32),
-        (
-            "coordinators",
-            CompactArray(
-                ("key", _SHORT),
-                ("node_id", Int32),
-                ("host", _SHORT),
-                ("port", Int32),
-                ("error_code", Int16),
-                ("error_message", _SHORT),
-                _TAGS,
-            ),
-        ),
-        _TAGS,
-    )
-
-
-class _Find1(RequestStruct):  # type: ignore[misc]  # aiokafka has no types
-    API_KEY, API_VERSION, RESPONSE_TYPE = 10, 1, _FindResponse1
-    SCHEMA = Schema(("key", _TEXT), ("key_type", Int8))
-
-
-class _Find4(RequestStruct):  # type: ignore[misc]  # aiokafka has no types
-    API_KEY, API_VERSION, RESPONSE_TYPE, FLEXIBLE_VERSION = 10, 4, _FindResponse4, True
-    SCHEMA = Schema(("key_type", Int8), ("keys", CompactArray(_SHORT)), _TAGS)
-
-
-class FindCoordinators(Request[_Find1 | _Find4]):  # type: ignore[misc]
+class FindCoordinators(VersionedRequest):
     """Request the coordinators of groups, of any broker."""
 
-    API_KEY = 10
+    VERSIONS = (_FIND_1, _FIND_4)
 
     def __init__(self, groups: Sequence[str]) -> None:
         self._groups = groups
 
     def build(self, request_struct_class: Any) -> Any:
         """Return the request; raise `IncompatibleBrokerVersion` if one group at a time is due."""
-        if request_struct_class is _Find4:
-            return _Find4(_GROUP, list(self._groups), {})
-        return _Find1(_only(self._groups), _GROUP)
+        if request_struct_class is _FIND_4:
+            return _FIND_4(_GROUP, list(self._groups), {})
+        return _FIND_1(_only(self._groups), _GROUP)
 
 
 def coordinators(groups: Sequence[str], response: Any) -> Iterator[Coordinator]:
@@ -109,7 +99,24 @@ def coordinators(groups: Sequence[str], response: Any) -> Iterator[Coordinator]:
         yield Coordinator(group, broker, code)
 
 
-_ROW = (
+async def find_coordinator(
+    group: str, ask: Callable[[Request[Any]], Awaitable[Response]]
+) -> Coordinator:
+    """Return the coordinator of one group, or the error of the broker that `ask` sends to.
+
+    Raises what `ask` raises.
+    """
+    (found,) = coordinators([group], await ask(FindCoordinators([group])))
+    return found
+
+
+_ROW_3 = (
+    ("partition", Int32),
+    ("offset", Int64),
+    ("metadata", _TEXT),
+    ("error_code", Int16),
+)
+_ROW_8 = (
     ("partition", Int32),
     ("offset", Int64),
     ("leader_epoch", Int32),
@@ -117,84 +124,57 @@ _ROW = (
     ("error_code", Int16),
     _TAGS,
 )
-
-
-class _FetchResponse3(Response):  # type: ignore[misc]  # aiokafka has no types
-    API_KEY, API_VERSION = 9, 3
-    SCHEMA = Schema(
+_FETCH_3 = version(
+    9,
+    3,
+    [("group", _TEXT), ("topics", Array(("topic", _TEXT), ("partitions", Array(Int32))))],
+    [
         ("throttle_time_ms", Int32),
-        (
-            "topics",
-            Array(
-                ("topic", _TEXT),
-                (
-                    "partitions",
-                    Array(
-                        ("partition", Int32),
-                        ("offset", Int64),
-                        ("metadata", _TEXT),
-                        ("error_code", Int16),
-                    ),
-                ),
-            ),
-        ),
+        ("topics", Array(("topic", _TEXT), ("partitions", Array(*_ROW_3)))),
         ("error_code", Int16),
-    )
+    ],
+)
 
 
-class _FetchResponse8(Response):  # type: ignore[misc]  # aiokafka has no types
-    API_KEY, API_VERSION = 9, 8
-    SCHEMA = Schema(
-        ("throttle_time_ms", Int32),
-        (
-            "groups",
-            CompactArray(
-                ("group", _SHORT),
-                ("topics", CompactArray(("topic", _SHORT), ("rows", CompactArray(*_ROW)), _TAGS)),
-                ("error_code", Int16),
-                _TAGS,
-            ),
-        ),
-        _TAGS,
-    )
+def _by_topic(rows: CompactArray) -> Field:
+    return "topics", CompactArray(("topic", _SHORT), ("rows", rows), _TAGS)
 
 
-class _Fetch3(RequestStruct):  # type: ignore[misc]  # aiokafka has no types
-    API_KEY, API_VERSION, RESPONSE_TYPE = 9, 3, _FetchResponse3
-    SCHEMA = Schema(
-        ("group", _TEXT), ("topics", Array(("topic", _TEXT), ("partitions", Array(Int32))))
-    )
-
-
-class _Fetch8(RequestStruct):  # type: ignore[misc]  # aiokafka has no types
-    API_KEY, API_VERSION, RESPONSE_TYPE, FLEXIBLE_VERSION = 9, 8, _FetchResponse8, True
-    SCHEMA = Schema(
-        (
-            "groups",
-            CompactArray(
-                ("group", _SHORT),
-                ("topics", CompactArray(("topic", _SHORT), ("rows", CompactArray(Int32)), _TAGS)),
-                _TAGS,
-            ),
-        ),
+_FETCH_8 = version(
+    9,
+    8,
+    [
+        ("groups", CompactArray(("group", _SHORT), _by_topic(CompactArray(Int32)), _TAGS)),
         ("require_stable", Boolean),
         _TAGS,
-    )
+    ],
+    [
+        ("throttle_time_ms", Int32),
+        (
+            "groups",
+            CompactArray(
+                ("group", _SHORT), _by_topic(CompactArray(*_ROW_8)), ("error_code", Int16), _TAGS
+            ),
+        ),
+        _TAGS,
+    ],
+    is_flexible=True,
+)
 
 
-class FetchGroupOffsets(Request[_Fetch3 | _Fetch8]):  # type: ignore[misc]
+class FetchGroupOffsets(VersionedRequest):
     """Request all committed offsets of groups, of their coordinator."""
 
-    API_KEY = 9
+    VERSIONS = (_FETCH_3, _FETCH_8)
 
     def __init__(self, groups: Sequence[str]) -> None:
         self._groups = groups
 
     def build(self, request_struct_class: Any) -> Any:
         """Return the request; raise `IncompatibleBrokerVersion` if one group at a time is due."""
-        if request_struct_class is _Fetch8:
-            return _Fetch8([(group, None, {}) for group in self._groups], False, {})  # noqa: FBT003
-        return _Fetch3(_only(self._groups), None)
+        if request_struct_class is _FETCH_8:
+            return _FETCH_8([(group, None, {}) for group in self._groups], False, {})  # noqa: FBT003
+        return _FETCH_3(_only(self._groups), None)
 
 
 def group_offsets(

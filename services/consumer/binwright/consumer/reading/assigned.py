@@ -8,15 +8,14 @@ resume, stopping it is a pause.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-import aiokafka.client
 from aiokafka import AIOKafkaConsumer, ConsumerRecord
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import KafkaError
-from aiokafka.protocol.metadata import MetadataRequest
 
 from binwright.consumer.reading import decode
 from binwright.core.model import TopicPartition
 from binwright.kafka.client import client_options, stop_client, unreachable_error
+from binwright.kafka.own_topics import keep_to_own_topics
 from binwright.runtime.settings import KafkaSettings
 
 FETCH_BYTES = 8 << 20  # per response of a broker, compressed: larger ones are no faster
@@ -31,17 +30,6 @@ to the pending fetch: this wait is the longest that it adds to a hand-over.
 """
 
 
-class _Metadata(MetadataRequest):  # type: ignore[misc]  # aiokafka has no types
-    """The metadata request of aiokafka's clients, changed in two ways.
-
-    By default a client without topics requests all of them, and recreates topics that were deleted.
-    """
-
-    def __init__(self, topics: Collection[str] | None = None) -> None:
-        super().__init__(list(topics or ()), allow_auto_topic_creation=False)
-
-
-aiokafka.client.MetadataRequest = _Metadata
 decode.install()
 
 
@@ -71,6 +59,7 @@ class AssignedConsumer:
             fetch_max_wait_ms=FETCH_WAIT_MS,
             fetch_min_bytes=MIN_FETCH_BYTES,
         )
+        keep_to_own_topics(self._consumer)
         try:
             await self._consumer.start()
         except (KafkaError, OSError) as exc:

@@ -7,6 +7,7 @@ in aiokafka's admin client, which ignores that a coordinator has moved.
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -14,15 +15,14 @@ import orjson
 from aiokafka.errors import NoError, for_code
 from aiokafka.protocol.api import Request, Response
 from aiokafka.protocol.commit import OffsetCommitRequest, OffsetFetchRequest
-from aiokafka.protocol.coordination import FindCoordinatorRequest
 
 from binwright.core.errors import BrokerUnavailable
 from binwright.core.model import TopicPartition
 from binwright.core.ports.kafka import GroupOffset
 from binwright.kafka.client import ClusterClient
+from binwright.kafka.groups.requests import find_coordinator
 
 RETRY_S = 0.1
-_GROUP_COORDINATOR = 0  # Kafka's key type: the coordinator of a consumer group
 _NO_GENERATION, _NO_MEMBER, _DEFAULT_RETENTION = -1, "", -1
 
 
@@ -89,11 +89,10 @@ class GroupOffsets:
 
     async def _coordinator_via(self, via: int) -> int:
         if self._coordinator is None:
-            reply = await self._cluster.send_request(
-                via, FindCoordinatorRequest(self._group, _GROUP_COORDINATOR)
-            )
-            self._check([reply.error_code])
-            self._coordinator = reply.coordinator_id
+            ask = partial(self._cluster.send_request, via)
+            found = await find_coordinator(self._group, ask)
+            self._check([found.error_code])
+            self._coordinator = found.broker
         return self._coordinator
 
     def _check(self, codes: Iterable[int]) -> None:

@@ -29,14 +29,12 @@ from binwright.controller.group_objects.status import (
     group_status,
     health_condition,
 )
-from binwright.controller.kubernetes.api import NOT_FOUND, Obj, collection_path
+from binwright.controller.kubernetes.api import Obj, collection_path
 from binwright.controller.kubernetes.cluster import Cluster
 from binwright.controller.kubernetes.informer import Informer, key_of, name_of, namespace_of
 from binwright.controller.leader import Controller, LeadershipLost
 from binwright.controller.measurements import Measurements
 from binwright.core.errors import (
-    BinwrightError,
-    ClusterRefused,
     ClusterUnavailable,
     ExternalError,
     UserError,
@@ -189,7 +187,7 @@ class Groups:
         self._shared.recorder.note(owner, reason, text, warning=True)
         refused = Condition("Accepted", holds=False, reason=reason, message=text)
         unready = Condition("Ready", holds=False, reason=reason, message=text)
-        await _write_status(self._writer(obj), {"state": "Refused"}, refused, unready)
+        await self._writer(obj).write_or_log({"state": "Refused"}, refused, unready)
 
     async def _run_group(self, cluster: Cluster, obj: Obj) -> None:
         """Run one object's group; an unexpected error in it must not end other groups."""
@@ -262,18 +260,8 @@ class Groups:
             writer.approvals.show(state.group.proposal)
             numbers, ready, measured = group_status(state, asyncio.get_running_loop().time())
             health = health_condition(fleet.troubles, fleet.refusals)
-            await _write_status(writer, numbers, accepted, ready, measured, health)
+            await writer.write_or_log(numbers, accepted, ready, measured, health)
             await asyncio.sleep(STATUS_S)
-
-
-async def _write_status(writer: StatusWriter, numbers: Obj, *conditions: Condition) -> None:
-    try:
-        await writer.write(numbers, *conditions)
-    except ClusterRefused as exc:
-        if exc.status != NOT_FOUND:  # else the object was deleted
-            log.warning("status.unwritten", path=writer.path, reason=str(exc))
-    except BinwrightError as exc:
-        log.warning("status.unwritten", path=writer.path, reason=str(exc))
 
 
 def _template_of(obj: Obj) -> Callable[[], Template] | None:

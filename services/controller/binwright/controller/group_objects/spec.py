@@ -64,7 +64,7 @@ def settings_of(obj: Obj, base: Settings) -> Settings:
         SettingsError: They are invalid together with the controller's own; names every fault.
     """
     spec, budgets = obj["spec"], obj["spec"].get("budgets", {})
-    chosen = _renamed(spec, _CONTROLLER) | _renamed(budgets, _BUDGETS)
+    chosen = renamed(spec, _CONTROLLER) | renamed(budgets, _BUDGETS)
     if spec.get("pause", False):
         chosen["mode"] = "observe"
     if "limit_bytes_per_s" in chosen:  # these two of the settings go with the settings' limit
@@ -81,8 +81,8 @@ def settings_of(obj: Obj, base: Settings) -> Settings:
                 "topics": names,
                 "topic_patterns": patterns["topicPatterns"],
                 "controller": _changed(base.controller, chosen),
-                "lake": _changed(base.lake, _renamed(sink, _LAKE)),
-                "staging": _changed(base.staging, _renamed(sink, _STAGING)),
+                "lake": _changed(base.lake, renamed(sink, _LAKE)),
+                "staging": _changed(base.staging, renamed(sink, _STAGING)),
                 "consumer": _changed(base.consumer, start),
             }
         )
@@ -125,7 +125,8 @@ def environment(settings: Settings) -> dict[str, str]:
     return {name: every[name] for name in _PASSED_ON if name in every}
 
 
-def _renamed(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+def renamed(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """Return the given fields of an object under our names; `names` has theirs -> ours."""
     return {ours: given[theirs] for theirs, ours in names.items() if theirs in given}
 
 

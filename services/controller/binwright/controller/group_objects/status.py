@@ -3,11 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import structlog
+
 from binwright.controller.fleets.kubernetes.trouble import Trouble
 from binwright.controller.group_objects.approvals import Approvals
-from binwright.controller.kubernetes.api import Api, Obj, now
+from binwright.controller.kubernetes.api import NOT_FOUND, Api, Obj, now
 from binwright.core.controller.states import State
+from binwright.core.errors import BinwrightError, ClusterRefused
 from binwright.core.model import Slot
+
+log = structlog.get_logger()
 
 SIGNIFICANT = 2  # digits of a rate: fewer changes of the status
 
@@ -108,6 +113,14 @@ class StatusWriter:
         if any(self.was.get(key) != value for key, value in status.items()):
             await self.api.merge(f"{self.path}/status", {"status": status})
             self.was = {**self.was, **status}
+
+    async def write_or_log(self, numbers: Obj, *conditions: Condition) -> None:
+        """Write like `write`; a failure is logged, unless the object was deleted."""
+        try:
+            await self.write(numbers, *conditions)
+        except BinwrightError as exc:
+            if not (isinstance(exc, ClusterRefused) and exc.status == NOT_FOUND):
+                log.warning("status.unwritten", path=self.path, reason=str(exc))
 
     def _dated(self, condition: Condition) -> Obj:
         value = "True" if condition.holds else "False"

@@ -6,18 +6,18 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequenc
 from dataclasses import dataclass, field
 from typing import Any
 
-from binwright.controller.leadership import run_election
+from binwright.controller.leadership import lead_in_turn
 from binwright.controller.scaler.ends import MeasuredEnds, TopicEnds
 from binwright.controller.scaler.passes import Scaler
 from binwright.controller.scaler.targets import Target, Targets
 from binwright.core.errors import SettingsError
 from binwright.kafka.bus import KafkaBus
-from binwright.kafka.client import ClusterClient, client_options
+from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.kafka.groups.offsets import GroupOffsets
 from binwright.runtime.health import Health, serve_health
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.runtime.serve import parse_arguments, serve
+from binwright.runtime.serve import run_service
 from binwright.runtime.settings import Settings
 
 Source = Callable[[], Mapping[str, Target]]
@@ -119,24 +119,15 @@ async def _scale(
             await acting.run()
 
     async with open_sources(settings, sources, acting.hurry, answering.hurry):
-        health.ready = lambda: (
-            "" if health.has_run("membership") else "has not joined the scalers' group"
-        )
         work = [must_not_end(answering.run())] if sources.answering else []
         async with background_tasks(*work):
-            await run_election(
-                client_options(settings.kafka),
-                settings.monitor.topic,
-                f"{settings.group}.scalers",
-                lead,
-                health.beat,
-            )
+            group = f"{settings.group}.scalers"
+            await lead_in_turn(settings.kafka, health, settings.monitor.topic, group, lead)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the scaler with the settings of the file and the environment."""
-    parse_arguments("controller.scaler", __doc__, arguments)
-    return serve(scale)
+    return run_service("controller.scaler", __doc__, scale, arguments)
 
 
 if __name__ == "__main__":

@@ -1,24 +1,25 @@
 """The ends of topics' logs: from monitors' measurements, or looked up where no monitor follows."""
 
 import asyncio
+import contextlib
 from collections import defaultdict
 from collections.abc import Collection, Mapping
+from functools import partial
 
 import structlog
 
-from binwright.core.errors import BrokerUnavailable, ExternalError, MalformedMessage
-from binwright.core.ports.kafka import Bus, Reader
+from binwright.controller.measurements import new_records
+from binwright.core.errors import BrokerUnavailable, MalformedMessage
+from binwright.core.ports.kafka import Bus
 from binwright.core.protocol import wire
 from binwright.core.protocol.measurements import Measurement
 from binwright.core.scaled_groups.log_ends import EndHistory, LogEnds
 from binwright.kafka.client import LATEST, NO_LEADER, ClusterClient
-from binwright.kafka.control_records import METRICS_PARTITION, read_or_log
-from binwright.runtime.backoff import Backoff
+from binwright.kafka.pending_replies import PendingReplies
 from binwright.runtime.clock import loop_s
 
 log = structlog.get_logger()
 
-RETRY_S, LONGEST_RETRY_S = 1.0, 10.0
 FOLLOWED_S = 10.0
 """A topic whose last measurement is older is looked up: no monitor follows it now."""
 
@@ -36,27 +37,12 @@ class MeasuredEnds:
         self._last: dict[str, tuple[float, bytes]] = {}
 
     async def run(self) -> None:
-        """Read, for ever; when the topic cannot be read, log it and try again."""
-        pause = Backoff(LONGEST_RETRY_S, first_s=RETRY_S)
-        while True:
-            try:
-                end = await self._bus.end(self._topic, METRICS_PARTITION)
-                reader = await self._bus.reader(self._topic, METRICS_PARTITION, end)
-                pause.reset()
-                try:
-                    await self._read(reader)
-                finally:
-                    await reader.close()
-            except ExternalError as exc:
-                log.warning("measurements.missing", topic=self._topic, reason=str(exc))
-                await asyncio.sleep(pause.next())
-
-    async def _read(self, reader: Reader) -> None:
-        while True:
-            records = await read_or_log(reader, "measurements.delayed", topic=self._topic)
-            for record in records or ():
-                if record.key is not None and record.value is not None:
-                    self._last[record.key.decode(errors="replace")] = (loop_s(), record.value)
+        """Read, for ever."""
+        async with contextlib.aclosing(new_records(self._bus, self._topic)) as batches:
+            async for records in batches:
+                for record in records:
+                    if record.key is not None and record.value is not None:
+                        self._last[record.key.decode(errors="replace")] = (loop_s(), record.value)
 
     def latest(self, topic: str) -> LogEnds | None:
         """Return the ends of a topic; None: no monitor follows it, or it takes several messages."""
@@ -83,8 +69,7 @@ def _log_ends(found: Measurement, at_s: float) -> LogEnds:
 class TopicEnds:
     """The ends of topics, of every one that is asked for: one request for each broker.
 
-    A broker that does not reply in time delays one look-up by at most `answer_s`; until it
-    has replied later ones do not wait for it, and the ends of its partitions are missing.
+    Of a broker that is late (see `PendingReplies`) the ends of its partitions are missing.
     """
 
     def __init__(
@@ -94,15 +79,12 @@ class TopicEnds:
         self._cluster, self._measured, self._answer_s = cluster, measured, answer_s
         self._histories: dict[str, EndHistory] = {}
         self._known: dict[str, LogEnds] = {}
-        self._replies: dict[int, asyncio.Task[Mapping[tuple[str, int], int]]] = {}
+        self._replies = PendingReplies[Mapping[tuple[str, int], int]](answer_s)
         self.looked_up = 0  # topics that the last pass looked up itself
 
     async def close(self) -> None:
         """End what is pending."""
-        for task in self._replies.values():
-            task.cancel()
-        await asyncio.gather(*self._replies.values(), return_exceptions=True)
-        self._replies.clear()
+        await self._replies.close()
 
     async def look_up(self, topics: Collection[str]) -> Mapping[str, LogEnds]:
         """Return the ends of these topics as far as they are known; each has its time."""
@@ -133,14 +115,9 @@ class TopicEnds:
             for number, broker in partitions.items():
                 if broker != NO_LEADER:
                     by_leader[broker][topic].append(number)
-        late = {broker for broker, task in self._replies.items() if not task.done()}
-        for broker, named in by_leader.items():
-            # A reply that has come since the last look-up is too old to be of use.
-            if broker not in late:
-                self._replies[broker] = asyncio.create_task(self._ask(broker, named))
-        asked = [self._replies[broker] for broker in by_leader if broker not in late]
-        if asked:
-            await asyncio.wait(asked, timeout=self._answer_s)
+        await self._replies.round(
+            {broker: partial(self._ask, broker, named) for broker, named in by_leader.items()}
+        )
         self._keep({topic: len(found) for topic, found in leaders.items()})
 
     async def _ask(
@@ -155,14 +132,13 @@ class TopicEnds:
     def _keep(self, counts: Mapping[str, int]) -> None:
         """Store what has arrived; a broker whose reply is late is logged."""
         found: defaultdict[str, dict[int, int]] = defaultdict(dict)
-        for broker, task in list(self._replies.items()):
-            if not task.done():
-                log.warning("broker.late", about=broker, reason="no reply in time")
-                continue
-            for (topic, number), end in self._replies.pop(broker).result().items():
+        for broker in sorted(self._replies.late()):
+            log.warning("broker.late", about=broker, reason="no reply in time")
+        for ends in self._replies.take().values():
+            for (topic, number), end in ends.items():
                 found[topic][number] = end
         now_s = loop_s()
-        for topic, ends in found.items():
-            history = self._histories.get(topic, EndHistory()).with_ends(now_s, ends)
+        for topic, by_number in found.items():
+            history = self._histories.get(topic, EndHistory()).with_ends(now_s, by_number)
             self._histories[topic] = history
-            self._known[topic] = history.latest(counts.get(topic, len(ends)))
+            self._known[topic] = history.latest(counts.get(topic, len(by_number)))

@@ -4,7 +4,7 @@ import asyncio
 import sys
 from collections.abc import Sequence
 
-from binwright.controller.leadership import run_election
+from binwright.controller.leadership import lead_in_turn
 from binwright.controller.scaler.ends import TopicEnds
 from binwright.controller.steering.last_plans import last_plans
 from binwright.controller.steering.steered_group import SteeredGroup
@@ -21,7 +21,7 @@ from binwright.kafka.groups.offsets import GroupOffsets
 from binwright.kafka.groups.plans import PLANS_CONFIG, PLANS_PARTITIONS
 from binwright.kafka.groups.rebalance_request import request_rebalance
 from binwright.runtime.health import Health, serve_health
-from binwright.runtime.serve import parse_arguments, serve
+from binwright.runtime.serve import run_service
 from binwright.runtime.settings import Settings
 from binwright.runtime.settings.steering import SteeredGroupSettings
 
@@ -98,22 +98,18 @@ async def steer(settings: Settings) -> None:
         KafkaBus(settings.kafka) as bus,
         ClusterClient(settings.kafka) as cluster,
     ):
-        health.ready = lambda: "" if health.has_run("membership") else "has not joined its group"
         topic = settings.steering.topic
         await bus.ensure(topic, PLANS_PARTITIONS, PLANS_CONFIG)
-        await run_election(
-            client_options(settings.kafka),
-            topic,
-            f"{topic}.controllers",
-            lambda: _lead(settings, bus, cluster, health),
-            health.beat,
-        )
+
+        async def lead() -> None:
+            await _lead(settings, bus, cluster, health)
+
+        await lead_in_turn(settings.kafka, health, topic, f"{topic}.controllers", lead)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Steer with the settings of the file and the environment."""
-    parse_arguments("controller.steering", __doc__, arguments)
-    return serve(steer)
+    return run_service("controller.steering", __doc__, steer, arguments)
 
 
 if __name__ == "__main__":

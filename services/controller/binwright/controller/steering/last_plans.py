@@ -30,15 +30,16 @@ async def last_plans(bus: Bus, topic: str, groups: Collection[str]) -> dict[str,
         try:
             while reader.position < end:
                 for record in await reader.read(READ_S):
-                    _take(found, record.value)
+                    if record.value is None:  # the steering of this group has ended
+                        found.pop((record.key or b"").decode(errors="replace"), None)
+                    else:
+                        _take(found, record.value)
         finally:
             await reader.close()
     return {group: plan for group, plan in found.items() if group in groups}
 
 
-def _take(found: dict[str, GroupPlan], value: bytes | None) -> None:
-    if value is None:
-        return
+def _take(found: dict[str, GroupPlan], value: bytes) -> None:
     try:
         plan = wire.decode_group_plan(value)
     except MalformedMessage as exc:  # an unknown kind is one, too

@@ -189,6 +189,9 @@ class SteeredGroup:
             self._fail(fault)
             return None
         ends = await self.ends.look_up(topics)
+        # A subscribed topic that does not exist has no load; one that somebody reads does exist.
+        read = {partition.topic for member in members.values() for partition in member.owned}
+        topics &= ends.keys() | read
         fresh_s = loop_s() - 2 * interval_s
         offsets = committed.offsets.get(self.name, {})
         work, self._baseline = work_of(offsets, topics, ends, self._baseline, fresh_s)

@@ -5,6 +5,7 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.apache.kafka.common.TopicPartition;
 
 /** A plan of the controller: which partitions one member of a group is to read. */
@@ -40,11 +41,12 @@ final class GroupPlan {
             List<Map<TopicPartition, Long>> bins = new ArrayList<>();
             for (Object bin : (List<?>) fields.get("bins")) {
                 Map<TopicPartition, Long> loads = new HashMap<>();
-                ((Map<?, ?>) bin).forEach((name, load) -> loads.put(partition((String) name), (Long) load));
+                ((Map<?, ?>) bin).forEach((name, load) -> loads.put(
+                        partition((String) name), Objects.requireNonNull((Long) load)));
                 bins.add(loads);
             }
             return new GroupPlan(
-                    (String) fields.get("group"),
+                    Objects.requireNonNull((String) fields.get("group")),
                     (Long) fields.get("generation"),
                     (Long) fields.get("at_ms"),
                     (Long) fields.get("valid_ms"),

@@ -109,12 +109,19 @@ final class PlanMapping {
         boolean isStatic = members.stream().allMatch(member -> member.instance != null);
         int chosen = isStatic && !bins.isEmpty() ? Math.min(bins.size(), members.size()) : members.size();
         int[] memberOf = pairs(chosen);
+        // A member has left, and the plan is for more: what the others read does not move for that.
+        Set<Integer> settled = new HashSet<>();
+        if (bins.size() > chosen) {
+            present.stream().filter(current::containsKey).map(current::get).forEach(settled::add);
+        }
         Set<Integer> filled = new HashSet<>();
         for (int bin = 0; bin < bins.size(); bin++) {
             if (memberOf[bin] >= 0) {
                 filled.add(memberOf[bin]);
                 for (TopicPartition partition : bins.get(bin).keySet()) {
-                    if (members.get(memberOf[bin]).topics.contains(partition.topic())) {
+                    Integer owner = current.get(partition);
+                    boolean stays = settled.contains(memberOf[bin]) && owner != null && owner != memberOf[bin];
+                    if (!stays && members.get(memberOf[bin]).topics.contains(partition.topic())) {
                         target.put(partition, memberOf[bin]);
                     }
                 }

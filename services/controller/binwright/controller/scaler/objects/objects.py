@@ -12,7 +12,7 @@ import structlog
 from binwright.controller.fleets.kubernetes.deployment import Owner
 from binwright.controller.group_objects.approvals import APPROVE_ANNOTATION
 from binwright.controller.group_objects.status import Condition, StatusWriter
-from binwright.controller.kubernetes.api import NOT_FOUND, Obj, now
+from binwright.controller.kubernetes.api import Obj, now
 from binwright.controller.kubernetes.informer import key_of
 from binwright.controller.scaler.objects.cluster import ScaledCluster
 from binwright.controller.scaler.objects.spec import (
@@ -30,7 +30,7 @@ from binwright.controller.scaler.objects.status import (
 )
 from binwright.controller.scaler.objects.workload import ObjectWorkload
 from binwright.controller.scaler.targets import Target
-from binwright.core.errors import ClusterRefused, ExternalError, UserError
+from binwright.core.errors import UserError
 from binwright.core.scaled_groups.config import ScaledGroup
 from binwright.core.scaled_groups.machine import approve
 from binwright.runtime.clock import loop_s, wall_ms
@@ -199,7 +199,7 @@ class ScaledObjects:
         if target is None:
             reason, text = found.refused or ("Refused", found.fault)
             refused = Condition("Accepted", holds=False, reason=reason, message=text)
-            await self._send(found, {}, [refused])
+            await found.writer.write_or_log({}, refused)
             return
         if target.verdict is not None:
             approvals = found.writer.approvals
@@ -213,16 +213,7 @@ class ScaledObjects:
         else:
             found.written_s = loop_s()
         accepted = Condition("Accepted", holds=True, reason="SpecHolds")
-        await self._send(found, numbers, [accepted, *conditions_of(target)])
-
-    async def _send(self, found: _Object, numbers: Obj, conditions: list[Condition]) -> None:
-        try:
-            await found.writer.write(numbers, *conditions)
-        except ClusterRefused as exc:
-            if exc.status != NOT_FOUND:  # else the object was deleted
-                log.warning("status.unwritten", path=found.writer.path, reason=str(exc))
-        except ExternalError as exc:
-            log.warning("status.unwritten", path=found.writer.path, reason=str(exc))
+        await found.writer.write_or_log(numbers, accepted, *conditions_of(target))
 
 
 def _notable(target: Target) -> Mapping[str, str]:

@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from pydantic import ValidationError
 
 from binwright.controller.fleets.labels import DOMAIN
+from binwright.controller.group_objects.spec import renamed
 from binwright.controller.kubernetes.api import Obj
 from binwright.core.errors import SettingsError
 from binwright.core.scaled_groups.config import ScaledGroup
@@ -65,8 +66,8 @@ def workload_of(obj: Obj) -> WorkloadRef:
 def config_of(obj: Obj) -> ScaledGroup:
     """Return what an object wants; raise `SettingsError`, which names every fault."""
     spec = obj["spec"]
-    schedules = [_renamed(each, SCHEDULE_FIELDS) for each in spec.get("schedules", ())]
-    return config_from({**_renamed(spec, FIELDS), "schedules": schedules}, "the spec")
+    schedules = [renamed(each, SCHEDULE_FIELDS) for each in spec.get("schedules", ())]
+    return config_from({**renamed(spec, FIELDS), "schedules": schedules}, "the spec")
 
 
 def config_from(values: Mapping[str, Any], origin: str) -> ScaledGroup:
@@ -80,7 +81,3 @@ def config_from(values: Mapping[str, Any], origin: str) -> ScaledGroup:
             for e in exc.errors()
         ]
         raise SettingsError(f"{origin} does not hold: {'; '.join(faults)}") from exc
-
-
-def _renamed(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    return {ours: given[theirs] for theirs, ours in names.items() if theirs in given}
