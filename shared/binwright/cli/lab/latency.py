@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -132,7 +131,7 @@ def run_latencies(
     """Run all experiments with a progress bar; return their outcomes in the same order."""
     with progress_bar(console) as bar:
         task = bar.add_task("packings", total=len(experiments))
-        return run_all(run_latency, experiments, partial(bar.advance, task), jobs)
+        return run_all(run_latency, experiments, lambda _: bar.advance(task), jobs)
 
 
 def _print(
