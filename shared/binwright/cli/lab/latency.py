@@ -1,7 +1,6 @@
 """`binwright lab latency`: how late records are read, beside Kafka's own assignment."""
 
 import json
-import os
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -21,6 +20,7 @@ from binwright.cli.lab.inputs import (
     progress_bar,
     recorded_source,
 )
+from binwright.cli.lab.options import CORES, Jobs, Partitions, Rows
 from binwright.cli.options import Json
 from binwright.lab.latency import paper
 from binwright.lab.latency.comparison import Likeness, likeness, published_text, seconds, values
@@ -31,11 +31,8 @@ from binwright.lab.packing.experiments import Experiment, StreamSource
 from binwright.lab.processes import run_all
 from binwright.ops.console import to_stderr
 
-CORES = os.cpu_count() or 1
 FIGURE_5 = "kd_27,mwf"
 
-Partitions = Annotated[int, typer.Option(min=1, help="Of a generated stream.")]
-Rows = Annotated[int, typer.Option(min=1, help="Measurements of a generated stream.")]
 Delta = Annotated[int, typer.Option(min=0, help="Largest step, per cent of capacity.")]
 
 
@@ -68,10 +65,7 @@ def latency(  # noqa: PLR0913 - one parameter for each option
     spark: Annotated[
         str | None, typer.Option(help="Reads delta://PATH: sc://HOST:PORT; else one is embedded.")
     ] = None,
-    jobs: Annotated[
-        int,
-        typer.Option(min=1, help="Processes on this machine.", show_default="one for each core"),
-    ] = CORES,
+    jobs: Jobs = CORES,
     output: Annotated[
         Path | None, typer.Option(help="Write the tables (CSV, JSON) and Figures 5 to 8 here.")
     ] = None,
