@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil
+from math import ceil, floor
+from typing import TypeVar
 
 import numpy as np
 
@@ -24,6 +25,8 @@ class Timing:
     measured_age_s: float = 0.5  # of the newest sample in a measurement, when it is looked at
     report_s: float = 1.0  # between the reports of a consumer
 
+
+T = TypeVar("T", float, Floats)
 
 TICK_S = 1.0
 """Seconds between the ticks of a controller."""
@@ -72,13 +75,19 @@ class Scenario:
             last = np.searchsorted(self.published.times, ticks, side="right") - 1
             known: Floats = self.published.rates[np.maximum(last, 0)]
             return known
-        numbers: Floats = np.floor((ticks - self.begin) / self.timing.interval_s + ROUNDING)
+        numbers: Floats = np.floor(self._number(ticks))
         return self._known.of(numbers)
 
     def measured_at(self, time: float) -> list[BytesPerSecond]:
         """Return the rates that are known at a time, one for each partition."""
+        if self.published is None:
+            return self._known.at(floor(self._number(time)))
         rates: list[BytesPerSecond] = self.measured(np.array([time]))[0].tolist()
         return rates
+
+    def _number(self, time: T) -> T:
+        """Return the number of the last measurement at a time (or times), not rounded down."""
+        return (time - self.begin) / self.timing.interval_s + ROUNDING
 
     def sampled(self, numbers: Floats) -> Floats:
         """Return what measurements of these numbers hold, bytes/s, numbers x partitions."""
@@ -113,13 +122,23 @@ class KnownRates:
     def of(self, numbers: Floats) -> Floats:
         """Return the rates of measurements whose numbers ascend, at least one, as `sampled`."""
         first, last = int(numbers[0]), int(numbers[-1])
-        if not self._begin <= first <= last < self._begin + len(self._block):
-            if last - first >= BLOCK:
-                return self._sampled(numbers)
-            self._begin = first
-            self._block = self._sampled(np.arange(first, first + BLOCK, dtype=np.float64))
+        if last - first >= BLOCK:
+            return self._sampled(numbers)
+        self._cover(first, last)
         found: Floats = self._block[numbers.astype(np.intp) - self._begin]
         return found
+
+    def at(self, number: int) -> list[BytesPerSecond]:
+        """Return the rates of one measurement."""
+        self._cover(number, number)
+        found: list[BytesPerSecond] = self._block[number - self._begin].tolist()
+        return found
+
+    def _cover(self, first: int, last: int) -> None:
+        """Have the block hold these measurements, fewer than `BLOCK`."""
+        if not self._begin <= first <= last < self._begin + len(self._block):
+            self._begin = first
+            self._block = self._sampled(np.arange(first, first + BLOCK, dtype=np.float64))
 
 
 def warm_up_s(config: ControllerConfig, timing: Timing) -> float:
