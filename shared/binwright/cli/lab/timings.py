@@ -19,7 +19,9 @@ from binwright.lab.timings.outcome import Timings
 from binwright.packings.by_name import packing as by_name
 from binwright.runtime.clock import wall_ms
 
-EVENTS, STEPS, SCALE = 100, 31, 1.0
+EVENTS, SCALE = 100, 1.0
+"""At least so many of each kind stand beside the paper's; of its backlogs all."""
+DEADLINE_S = 1_500.0
 MINUTES = 10
 EMBEDDED, RUNNING = "Embedded system", "A group that runs (--running)"
 """Panels of the help."""
@@ -33,7 +35,11 @@ def timings(  # noqa: PLR0913 - one parameter for each option
         int,
         _embedded(min=0, help="Triggers, starts and changes, at least so many of each; 0: none."),
     ] = EVENTS,
-    steps: Annotated[int, _embedded(min=0, help="Steps of the monitor's test; 0: none.")] = STEPS,
+    deadline_s: Annotated[
+        float,
+        _embedded(min=1.0, help="For these events; then it goes on with fewer, and says so."),
+    ] = DEADLINE_S,
+    steps: Annotated[int, _embedded(min=0, help="Steps of the monitor's test; 0: none.")] = EVENTS,
     scale: Annotated[
         float,
         _embedded(
@@ -83,7 +89,7 @@ def timings(  # noqa: PLR0913 - one parameter for each option
         raise SettingsError("--since, --until and --bootstrap-servers go with --running")
     else:
         by_name(packing)  # raises for an unknown name before anything runs
-        parts = Parts(events, steps, scale, consumers, packing, window_s, seed)
+        parts = Parts(events, deadline_s, steps, scale, consumers, packing, window_s, seed)
         found, about = parts.run(console, keep), parts.about()
     show(found, about, console, output, json_=json_)
 
@@ -93,6 +99,7 @@ class Parts:
     """What is run of the embedded system."""
 
     events: int
+    deadline_s: float
     steps: int
     scale: float
     consumers: int
@@ -118,6 +125,7 @@ class Parts:
                 directory=directory,
                 progress=progress,
                 events=self.events,
+                deadline_s=self.deadline_s,
                 steps=self.steps,
                 scale=self.scale,
                 window_s=self.window_s,

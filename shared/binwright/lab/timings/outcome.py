@@ -1,7 +1,7 @@
 """Everything that was timed, of an embedded run or of a group that runs."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from binwright.lab.timings.capacity import Capacity
 from binwright.lab.timings.distribution import Distribution
@@ -23,6 +23,7 @@ class Timings:
     untriggered: int = 0
     unfinished: int = 0
     missing: int = 0  # records of the range that compaction had removed
+    wanted: Mapping[int, int] = field(default_factory=dict)  # Δ -> events; {}: as many as came
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,4 +96,25 @@ def timed(found: Timings) -> list[Timed]:
             paper=kind.paper,
         )
         for kind in _KINDS
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """A distribution beside the paper's that has fewer events than were wanted."""
+
+    delta: int
+    label: str
+    events: int
+    wanted: int
+
+
+def shortfalls(found: Timings) -> list[Shortfall]:
+    """Return the distributions with too few events, in the paper's order."""
+    return [
+        Shortfall(one.delta, one.label, events, wanted)
+        for one in timed(found)
+        if one.paper is not None
+        and (events := len(one.ours.samples) if one.ours else 0)
+        < (wanted := found.wanted.get(one.delta, 0))
     ]
