@@ -1,6 +1,6 @@
 """What is simulated: the load, what consumers sustain, and how long their changes take."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, floor
@@ -30,6 +30,8 @@ T = TypeVar("T", float, Floats)
 
 TICK_S = 1.0
 """Seconds between the ticks of a controller."""
+NEAR_S = 10.0
+"""A start of the same slot within this time is the one that was measured."""
 ROUNDING = 1e-9
 """Of a quotient of times that should be whole."""
 BLOCK = 2048
@@ -44,6 +46,15 @@ class MeasuredRates:
     rates: Floats  # bytes/s, times x partitions
 
 
+@dataclass(frozen=True, slots=True)
+class StartUp:
+    """How long one consumer took to start, in a run that is simulated afterwards."""
+
+    slot: Slot
+    at: float  # when it was asked for, seconds
+    seconds: float  # until it could read
+
+
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
     """One load and its circumstances, the same for every policy.
@@ -54,6 +65,8 @@ class Scenario:
         sustained: What a consumer really sustains, bytes/s; None: its limit.
         timing: Of consumers and measurements.
         published: Measurements that are taken instead of those of the load.
+        start_ups: What consumers of the product's controller took to start where that was measured;
+            every other one takes what `timing` says.
     """
 
     load: Arrivals
@@ -61,6 +74,17 @@ class Scenario:
     sustained: BytesPerSecond | None = None
     timing: Timing = Timing()
     published: MeasuredRates | None = None
+    start_ups: Sequence[StartUp] = ()
+
+    def start_up_s(self, slot: Slot, now: float) -> float:
+        """Return how long a consumer that is asked for now takes to start, seconds."""
+        known = [one for one in self.start_ups if one.slot == slot]
+        if (
+            known
+            and abs((best := min(known, key=lambda one: abs(one.at - now))).at - now) <= NEAR_S
+        ):
+            return best.seconds
+        return self.timing.start_up_s
 
     def capacity(self, slot: Slot) -> float:
         """Return what the consumer of a slot really sustains, bytes/s."""
