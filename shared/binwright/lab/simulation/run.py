@@ -19,6 +19,20 @@ PRODUCT, OPTIMUM = "binwright", "optimum"
 NAMES: tuple[str, ...] = (PRODUCT, *POLICIES, OPTIMUM)
 """What can be simulated: the product's controller, other policies, and the offline optimum."""
 
+WEEK_CPU_S = {
+    PRODUCT: 18.0,
+    "algorithm-2": 12.0,
+    "algorithm-1": 11.0,
+    "sla-packing": 10.0,
+    "mwf": 9.0,
+    "cpu": 7.0,
+    "linear": 7.0,
+    "lag": 5.0,
+    OPTIMUM: 2.0,
+    "peak": 0.5,
+}
+"""Roughly what each takes for a week of 32 partitions: those that take longest begin first."""
+
 OnProgress = Callable[[str], None]
 
 
@@ -100,4 +114,10 @@ def run_all(jobs: Sequence[Run], on_done: OnProgress, cores: int) -> list[Outcom
     Raises:
         UserError: A job names an unknown packing or policy.
     """
-    return processes.run_all(run, jobs, lambda job: on_done(job.label), cores)
+    return processes.run_all(
+        run,
+        jobs,
+        lambda job: on_done(job.label),
+        cores,
+        cost=lambda job: WEEK_CPU_S.get(job.policy, 0.0),
+    )
