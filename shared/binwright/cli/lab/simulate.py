@@ -14,20 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from binwright.cli.lab.options import (
-    CORES,
-    TIMING,
-    TOPICS,
-    DrawnDelta,
-    DrawnRows,
-    FullRate,
-    HandOver,
-    Jobs,
-    Price,
-    Sla,
-    StartUp,
-    Sustains,
-)
+from binwright.cli.lab import options
 from binwright.cli.lab.scenarios.circumstances import (
     policy_names,
     simulated_config,
@@ -62,8 +49,8 @@ def simulate(  # noqa: PLR0913 - one parameter for each option
             help="Length of a stream's row, seconds (30); between a recording's measurements (all)."
         ),
     ] = None,
-    capacity: FullRate = None,
-    sustains: Sustains = None,
+    capacity: options.FullRate = None,
+    sustains: options.Sustains = None,
     policies: Annotated[
         str, typer.Option(help="Names, separated by commas.", show_default=True)
     ] = ",".join(NAMES),
@@ -75,19 +62,19 @@ def simulate(  # noqa: PLR0913 - one parameter for each option
         list[str] | None,
         typer.Option(help="NAME=VALUE,VALUE of a controller setting to try; may be repeated."),
     ] = None,
-    sla: Sla = 5.0,
-    price: Price = None,
-    start_up: StartUp = TIMING.start_up_s,
-    hand_over: HandOver = TIMING.hand_over_s,
+    sla: options.Sla = 5.0,
+    price: options.Price = None,
+    start_up: options.StartUp = options.TIMING.start_up_s,
+    hand_over: options.HandOver = options.TIMING.hand_over_s,
     rebalance: Annotated[
         float | None,
         typer.Option(min=0, help="The same for changes of other policies; else by policy."),
     ] = None,
     partitions: Annotated[int, typer.Option(min=1, help="Of a drawn load.")] = 32,
-    rows: DrawnRows = 240,
-    delta: DrawnDelta = 5,
+    rows: options.DrawnRows = 240,
+    delta: options.DrawnDelta = 5,
     seed: Annotated[int, typer.Option(help="The same seed draws the same load.")] = 0,
-    jobs: Jobs = CORES,
+    jobs: options.Jobs = options.CORES,
     output: Annotated[
         Path | None, typer.Option(help="Write tables, time series and charts here.")
     ] = None,
@@ -100,8 +87,8 @@ def simulate(  # noqa: PLR0913 - one parameter for each option
     console = Console(stderr=True, log_path=False, soft_wrap=True)
     names, tried = policy_names(policies), variants(config or [], vary or [], capacity)
     first = tried[0].settings
-    walk = streams.Walk(topics=TOPICS, partitions=1, rows=rows, delta=delta, seed=seed)
-    walk = replace(walk, partitions=-(-partitions // len(TOPICS)))
+    walk = streams.Walk(topics=options.TOPICS, partitions=1, rows=rows, delta=delta, seed=seed)
+    walk = replace(walk, partitions=-(-partitions // len(options.TOPICS)))
     comparison = Comparison(
         source=_source(stream, walk, first, interval, console),
         timing=Timing(start_up_s=start_up, hand_over_s=hand_over, rebalance_s=rebalance),

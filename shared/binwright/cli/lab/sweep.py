@@ -14,21 +14,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from binwright.cli.lab import options
 from binwright.cli.lab.inputs import progress_bar
-from binwright.cli.lab.options import (
-    CORES,
-    TIMING,
-    TOPICS,
-    DrawnDelta,
-    DrawnRows,
-    FullRate,
-    HandOver,
-    Jobs,
-    Price,
-    Sla,
-    StartUp,
-    Sustains,
-)
 from binwright.cli.lab.scenarios.circumstances import (
     policy_names,
     simulated_config,
@@ -112,8 +99,8 @@ def sweep(  # noqa: PLR0913 - one parameter for each option
     interval: Annotated[
         float | None, typer.Option(min=0, help="Length of a stream's row, seconds; else 30.")
     ] = None,
-    capacity: FullRate = None,
-    sustains: Sustains = None,
+    capacity: options.FullRate = None,
+    sustains: options.Sustains = None,
     policies: Annotated[str, typer.Option(help="Names, separated by commas.")] = PRODUCT,
     config: Annotated[
         Path | None, typer.Option(help="A settings file to begin with; else the settings.")
@@ -122,18 +109,18 @@ def sweep(  # noqa: PLR0913 - one parameter for each option
         list[str] | None,
         typer.Option(help="NAME=VALUE,VALUE of a controller setting; repeated: all combinations."),
     ] = None,
-    sla: Sla = 5.0,
+    sla: options.Sla = 5.0,
     target: Annotated[
         float, typer.Option(min=0, max=1, help="Share of records to be read within it.")
     ] = 0.99,
-    price: Price = None,
-    start_up: StartUp = TIMING.start_up_s,
-    hand_over: HandOver = TIMING.hand_over_s,
+    price: options.Price = None,
+    start_up: options.StartUp = options.TIMING.start_up_s,
+    hand_over: options.HandOver = options.TIMING.hand_over_s,
     partitions: Annotated[int, typer.Option(min=1, help="Of a drawn load, of each topic.")] = 16,
-    rows: DrawnRows = 240,
-    delta: DrawnDelta = 5,
+    rows: options.DrawnRows = 240,
+    delta: options.DrawnDelta = 5,
     seeds: Annotated[int, typer.Option(min=1, help="Drawn loads.")] = 4,
-    jobs: Jobs = CORES,
+    jobs: options.Jobs = options.CORES,
     spark: Annotated[
         str | None,
         typer.Option(help="Spread over Spark instead: sc://HOST:PORT, embedded, or cluster."),
@@ -153,7 +140,7 @@ def sweep(  # noqa: PLR0913 - one parameter for each option
     loads = _loads(
         stream or [],
         [
-            Walk(topics=TOPICS, partitions=partitions, rows=rows, delta=delta, seed=seed)
+            Walk(topics=options.TOPICS, partitions=partitions, rows=rows, delta=delta, seed=seed)
             for seed in range(seeds)
         ],
         BytesPerSecond(first.controller.capacity),
