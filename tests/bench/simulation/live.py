@@ -84,14 +84,16 @@ class LiveRun:
     def tick_phase(self, zero_s: float) -> float:
         """Return when the controller ticks, as a share of its second after `zero_s`.
 
-        It publishes plans at its ticks: the circular mean of the plans' times.
+        It publishes plans at its ticks: the circular mean of the times of the load's plans. Ticks
+        drift, so that older ones say nothing.
         """
         turns = [2 * pi * ((at - zero_s) % TICK_S) / TICK_S for at in self._planned()]
         mean = atan2(fsum(map(sin, turns)), fsum(map(cos, turns)))
         return mean / (2 * pi) % 1.0
 
     def _planned(self) -> list[float]:
-        return [at for at, _, message in self.messages if isinstance(message, Planned)]
+        plans = [at for at, _, message in self.messages if isinstance(message, Planned)]
+        return [at for at in plans if at >= self.began]
 
     def start_ups(self) -> list[StartUp]:
         """Return how long each consumer took, from the plan that starts it until it is ready."""
@@ -122,9 +124,7 @@ class LiveRun:
         """Return how old the newest measurement was at each plan of the load, seconds."""
         times = [measurement.at_ms / 1000 for measurement in self.measured]
         return [
-            at - times[found - 1]
-            for at in self._planned()
-            if at >= self.began and (found := bisect_right(times, at))
+            at - times[found - 1] for at in self._planned() if (found := bisect_right(times, at))
         ]
 
     def framing(self) -> float:
