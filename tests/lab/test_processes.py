@@ -1,5 +1,6 @@
 """Work on several processes."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import psutil
 
-from binwright.lab.processes import run_all
+from binwright.lab.processes import GC_THRESHOLDS, run_all
 
 DEADLINE_S = 60.0
 _marks: list[str] = []
@@ -31,7 +32,21 @@ def test_several_processes_return_results_in_order() -> None:
     progress: list[int] = []
 
     assert run_all(abs, [-3, 2, -1], progress.append, 2) == [3, 2, 1]
-    assert progress == [1, 1, 1]
+    assert sorted(progress) == [-3, -1, 2]
+
+
+def test_processes_begin_with_the_values_that_take_longest(tmp_path: Path) -> None:
+    """Two processes: the last value of the order can only be begun when another has ended."""
+    (log := tmp_path / "begun").touch()
+    values = [(log, "short"), (log, "longest"), (log, "longer")]
+    costs = {"short": 1.0, "longer": 2.0, "longest": 3.0}
+
+    found = run_all(_begun_before, values, _ignore, 2, cost=lambda value: costs[value[1]])
+    assert found[0] == 2
+
+
+def test_workers_look_for_garbage_less_often() -> None:
+    assert run_all(_garbage_thresholds, [1, 2], _ignore, 2) == [GC_THRESHOLDS] * 2
 
 
 def test_workers_are_no_forks_of_a_process_that_may_have_threads() -> None:
@@ -55,6 +70,26 @@ def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
             for worker in workers:
                 with suppress(ProcessLookupError):
                     os.kill(worker, signal.SIGKILL)
+
+
+def _garbage_thresholds(_: int) -> tuple[int, int, int]:
+    return gc.get_threshold()
+
+
+def _ignore(_: object) -> None: ...
+
+
+def _begun_before(value: tuple[Path, str]) -> int:
+    """Return how many others had begun; end only when two have."""
+    log, name = value
+    with log.open("a") as file:
+        print(name, file=file)
+    before = log.read_text().split().index(name)
+    deadline = time.monotonic() + DEADLINE_S
+    while len(log.read_text().split()) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return before
 
 
 def _marks_here(_: int) -> int:

@@ -88,7 +88,12 @@ PRINTED: dict[str, Any] = {
         "live": {
             "live": {"mean": 4.03, "plans": 9},
             "recording": {"mean": 4.03, "plans": 9, "equal": 0.994},
-            "stream": {"mean": 3.98, "plans": 9, "equal": 0.873},
+            "stream": {
+                "mean": 3.98,
+                "plans": 9,
+                "equal": 0.873,
+                "seconds_by_cause": {"another plan": 22},
+            },
         },
         "week": {
             "took_s": 50.2,

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from math import atan2, cos, fsum, pi, sin
 from pathlib import Path
 
 from rich.console import Console
@@ -27,6 +28,7 @@ from binwright.kafka.control_records import (
 )
 from binwright.lab.load import run_load
 from binwright.lab.load_pacing import Load
+from binwright.lab.simulation.scenario import TICK_S, StartUp
 from binwright.lab.streams import Stream
 from binwright.ops.views.group_view import GroupView
 from binwright.ops.views.group_watcher import watch_group
@@ -72,16 +74,30 @@ class LiveRun:
         yield float("inf"), Slot(0), False
 
     def plans(self) -> list[tuple[float, int, str]]:
-        """Return when each plan of the load went ahead, its consumers and its reasons."""
+        """Return when each plan went ahead, its consumers and its reasons; before the load: < 0."""
         return [
             (round(at - self.began, 2), plan.consumers, "; ".join(plan.reasons))
             for at, _, plan in self.messages
-            if isinstance(plan, Planned) and at >= self.began
+            if isinstance(plan, Planned)
         ]
 
-    def start_ups(self) -> list[float]:
-        """Return the seconds from each plan that starts a consumer until that one is ready."""
-        asked, running, found = dict[Slot, float](), set[Slot](), list[float]()
+    def tick_phase(self, zero_s: float) -> float:
+        """Return when the controller ticks, as a share of its second after `zero_s`.
+
+        It publishes plans at its ticks: the circular mean of the times of the load's plans. Ticks
+        drift, so that older ones say nothing.
+        """
+        turns = [2 * pi * ((at - zero_s) % TICK_S) / TICK_S for at in self._planned()]
+        mean = atan2(fsum(map(sin, turns)), fsum(map(cos, turns)))
+        return mean / (2 * pi) % 1.0
+
+    def _planned(self) -> list[float]:
+        plans = [at for at, _, message in self.messages if isinstance(message, Planned)]
+        return [at for at in plans if at >= self.began]
+
+    def start_ups(self) -> list[StartUp]:
+        """Return how long each consumer took, from the plan that starts it until it is ready."""
+        asked, running, found = dict[Slot, float](), set[Slot](), list[StartUp]()
         for at, _, message in self.messages:
             match message:
                 case Planned(targets=targets):
@@ -89,7 +105,8 @@ class LiveRun:
                 case Report(slot=slot, ready=True) if slot not in running:
                     running.add(slot)
                     if slot in asked:
-                        found.append(at - asked.pop(slot))
+                        begun = asked.pop(slot)
+                        found.append(StartUp(slot, begun, at - begun))
                 case Goodbye(slot=slot) | Dead(slot=slot):
                     running.discard(slot)
                 case _:
@@ -106,11 +123,8 @@ class LiveRun:
     def ages(self) -> list[float]:
         """Return how old the newest measurement was at each plan of the load, seconds."""
         times = [measurement.at_ms / 1000 for measurement in self.measured]
-        plans = [at for at, _, message in self.messages if isinstance(message, Planned)]
         return [
-            at - times[found - 1]
-            for at in plans
-            if at >= self.began and (found := bisect_right(times, at))
+            at - times[found - 1] for at in self._planned() if (found := bisect_right(times, at))
         ]
 
     def framing(self) -> float:

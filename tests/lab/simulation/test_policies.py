@@ -11,6 +11,7 @@ from tests.lab.simulation.builders import TIMING, outcome, scenario
 from binwright.core.errors import PackingError
 from binwright.lab.simulation.policies.by_name import policy
 from binwright.lab.simulation.policies.optimum import fits, optimum
+from binwright.lab.simulation.run import NAMES, WEEK_CPU_S
 
 
 def fewest(sizes: list[int], room: int) -> int:
@@ -91,3 +92,7 @@ def test_a_partition_that_is_faster_than_a_consumer_is_alone_in_a_group_for_the_
 def test_an_unknown_policy_is_refused_with_those_that_exist() -> None:
     with pytest.raises(PackingError, match="no policy is called 'best'; there are: mwf"):
         policy("best", scenario([[1.0]]), 5.0)
+
+
+def test_every_policy_has_its_place_in_the_order_of_starts() -> None:
+    assert WEEK_CPU_S.keys() == set(NAMES)

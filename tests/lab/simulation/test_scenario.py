@@ -1,10 +1,13 @@
 """What a scenario's controllers know of its load."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from tests.lab.simulation.builders import scenario
+from tests.lab.simulation.builders import TIMING, outcome, scenario
 
-from binwright.lab.simulation.scenario import BLOCK, KnownRates, Timing
+from binwright.core.model import Slot
+from binwright.lab.simulation.scenario import BLOCK, KnownRates, StartUp, Timing
 
 RISING = scenario([[10.0 * row, 5.0] for row in range(300)], timing=Timing(interval_s=2.0))
 
@@ -25,3 +28,22 @@ def test_rates_do_not_depend_on_what_was_asked_before(first: int, count: int) ->
     known.of(np.array([float(BLOCK // 2)]))
 
     assert np.array_equal(known.of(numbers), RISING.sampled(numbers))
+
+
+def test_a_start_takes_what_it_took_in_the_run_that_is_simulated() -> None:
+    """The nearest of the same slot; any other start takes the usual time."""
+    starts = [StartUp(Slot(1), 10.0, 7.0), StartUp(Slot(1), 16.0, 2.0), StartUp(Slot(2), 50.0, 9.0)]
+    found = replace(scenario([[60.0]]), start_ups=starts)
+
+    assert found.start_up_s(Slot(1), 12.0) == 7.0
+    assert found.start_up_s(Slot(1), 14.0) == 2.0
+    assert found.start_up_s(Slot(1), 50.0) == found.timing.start_up_s
+    assert found.start_up_s(Slot(3), 12.0) == found.timing.start_up_s
+
+
+def test_the_products_consumers_start_as_they_did_in_the_run_that_is_simulated() -> None:
+    grows = scenario([[30.0, 10.0], *[[30.0, 100.0]] * 3])
+    usual = outcome(grows).ready
+    late = replace(grows, start_ups=[StartUp(Slot(1), usual.times[1] - TIMING.start_up_s, 9.0)])
+
+    assert outcome(late).ready.times[1] == usual.times[1] - TIMING.start_up_s + 9.0

@@ -9,7 +9,7 @@ from binwright.lab.report.files import write_section
 from binwright.lab.report.section import Cell
 from binwright.lab.timings.capacity import StagedFile, capacity
 from binwright.lab.timings.events import Change, Start, Trigger
-from binwright.lab.timings.outcome import Timings
+from binwright.lab.timings.outcome import Timings, shortfalls
 from binwright.lab.timings.remarks import remarks
 from binwright.lab.timings.section import section
 from binwright.lab.timings.steps import Step
@@ -96,3 +96,18 @@ def test_a_part_that_was_not_run_has_neither_table_nor_figure() -> None:
     assert [chart.name for chart in found.charts] == [
         *("timings-delta-2-trigger", "timings-delta-3-ready", "timings-delta-4-change")
     ]
+
+
+def test_a_distribution_with_too_few_events_is_named() -> None:
+    found = replace(FOUND, wanted={1: 1, 2: 3, 3: 2, 4: 1})
+
+    assert [(short.delta, short.events, short.wanted) for short in shortfalls(found)] == [
+        *((2, 2, 3), (3, 1, 2))
+    ]
+    text = " ".join(remarks(found))
+    assert "Δt2, measurement to plan: 2 events of 3 that were wanted" in text
+
+
+def test_a_distribution_without_an_event_is_named_too() -> None:
+    none = Timings(wanted={1: 1})
+    assert [short.label for short in shortfalls(none)] == ["monitor: 90 % of a step"]

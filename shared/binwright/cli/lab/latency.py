@@ -1,12 +1,10 @@
 """`binwright lab latency`: how late records are read, beside Kafka's own assignment."""
 
 import json
-import os
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +20,7 @@ from binwright.cli.lab.inputs import (
     progress_bar,
     recorded_source,
 )
+from binwright.cli.lab.options import CORES, Jobs, Partitions, Rows
 from binwright.cli.options import Json
 from binwright.lab.latency import paper
 from binwright.lab.latency.comparison import Likeness, likeness, published_text, seconds, values
@@ -32,11 +31,8 @@ from binwright.lab.packing.experiments import Experiment, StreamSource
 from binwright.lab.processes import run_all
 from binwright.ops.console import to_stderr
 
-CORES = os.cpu_count() or 1
 FIGURE_5 = "kd_27,mwf"
 
-Partitions = Annotated[int, typer.Option(min=1, help="Of a generated stream.")]
-Rows = Annotated[int, typer.Option(min=1, help="Measurements of a generated stream.")]
 Delta = Annotated[int, typer.Option(min=0, help="Largest step, per cent of capacity.")]
 
 
@@ -69,10 +65,7 @@ def latency(  # noqa: PLR0913 - one parameter for each option
     spark: Annotated[
         str | None, typer.Option(help="Reads delta://PATH: sc://HOST:PORT; else one is embedded.")
     ] = None,
-    jobs: Annotated[
-        int,
-        typer.Option(min=1, help="Processes on this machine.", show_default="one for each core"),
-    ] = CORES,
+    jobs: Jobs = CORES,
     output: Annotated[
         Path | None, typer.Option(help="Write the tables (CSV, JSON) and Figures 5 to 8 here.")
     ] = None,
@@ -132,7 +125,7 @@ def run_latencies(
     """Run all experiments with a progress bar; return their outcomes in the same order."""
     with progress_bar(console) as bar:
         task = bar.add_task("packings", total=len(experiments))
-        return run_all(run_latency, experiments, partial(bar.advance, task), jobs)
+        return run_all(run_latency, experiments, lambda _: bar.advance(task), jobs)
 
 
 def _print(

@@ -12,10 +12,9 @@ from rich.console import Console
 from rich.table import Table
 
 from binwright.cli.lab.inputs import numbers, packing_names, recorded_source
+from binwright.cli.lab.options import CORES, Jobs, Partitions, Rows
 from binwright.cli.lab.packing_runs import (
-    CORES,
     EMBEDDED,
-    Jobs,
     Scores,
     Spark,
     generated_sources,
@@ -49,8 +48,8 @@ def packing(  # noqa: PLR0913 - one parameter for each option
             min=1.0, help="Of a consumer, bytes/s, for a recording; else what it was recorded with."
         ),
     ] = None,
-    partitions: Annotated[int, typer.Option(min=1, help="Of a generated stream.")] = 32,
-    rows: Annotated[int, typer.Option(min=1, help="Measurements of a generated stream.")] = 501,
+    partitions: Partitions = 32,
+    rows: Rows = 501,
     deltas: Annotated[str, typer.Option(help="Largest steps, per cent of capacity.")] = "5,15,25",
     seeds: Annotated[int, typer.Option(min=1, help="Streams for each delta.")] = 1,
     capacities: Annotated[

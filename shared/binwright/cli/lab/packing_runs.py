@@ -1,7 +1,6 @@
 """Packing experiments, run with a progress bar, and the files of their scores."""
 
 import asyncio
-import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -18,13 +17,8 @@ from binwright.lab.packing.parallel import run_parallel
 from binwright.lab.processes import OnProgress
 
 EMBEDDED = "embedded"
-CORES = os.cpu_count() or 1
 
 Scores = Mapping[tuple[int, str], Score]
-Jobs = Annotated[
-    int,
-    typer.Option(min=1, help="Processes on this machine.", show_default="one for each core"),
-]
 Spark = Annotated[
     str | None,
     typer.Option(help="Spread over a Spark Connect server instead: sc://HOST:PORT, or embedded."),

@@ -9,9 +9,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from binwright.cli.lab.options import CORES, Jobs
 from binwright.cli.lab.packing_runs import (
-    CORES,
-    Jobs,
     Scores,
     Spark,
     generated_sources,

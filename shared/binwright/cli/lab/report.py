@@ -1,6 +1,5 @@
 """`binwright lab report`: every experiment that needs no live system, on one page."""
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from rich.console import Console
 
 from binwright.cli.lab.inputs import KAFKA, generated_source, packing_names, recorded_source
 from binwright.cli.lab.latency import FIGURE_5, latency_experiments, run_latencies
+from binwright.cli.lab.options import CORES, Jobs
 from binwright.cli.lab.paper import run_paper
 from binwright.cli.lab.slo import published_section
 from binwright.core.errors import SettingsError
@@ -23,7 +23,6 @@ from binwright.lab.packing import paper as packing_paper
 if TYPE_CHECKING:
     from binwright.lab.report.section import Section
 
-CORES = os.cpu_count() or 1
 TITLE = "The papers' experiments, computed by binwright"
 PAGE = "index.html"
 
@@ -105,10 +104,7 @@ def report(  # noqa: PLR0913 - one parameter for each option
         ),
     ] = None,
     only: Annotated[str, typer.Option(help="Leave out the other ones.")] = NAMES,
-    jobs: Annotated[
-        int,
-        typer.Option(min=1, help="Processes on this machine.", show_default="one for each core"),
-    ] = CORES,
+    jobs: Jobs = CORES,
 ) -> None:
     """Run every experiment of the papers that needs no live system; write one page of all."""
     console = Console(stderr=True, log_path=False, soft_wrap=True)

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from binwright.cli.lab import options
 from binwright.cli.lab.scenarios.circumstances import (
     policy_names,
     simulated_config,
@@ -33,9 +33,6 @@ from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
 from binwright.lab.simulation.tables import changes, series
 from binwright.runtime.settings import Settings
 
-CORES = os.cpu_count() or 1
-TOPICS = ("one", "two")
-TIMING = Timing()
 LEAST_WIDTH = 110  # of a table with long names; cells are not cut in a narrower terminal
 SERIES_S = 30.0  # between the lines of the time series
 
@@ -52,14 +49,8 @@ def simulate(  # noqa: PLR0913 - one parameter for each option
             help="Length of a stream's row, seconds (30); between a recording's measurements (all)."
         ),
     ] = None,
-    capacity: Annotated[
-        float | None,
-        typer.Option(help="100 per cent of a stream, bytes/s; else the settings' capacity."),
-    ] = None,
-    sustains: Annotated[
-        float | None,
-        typer.Option(help="What a consumer really sustains, bytes/s; else the settings' limit."),
-    ] = None,
+    capacity: options.FullRate = None,
+    sustains: options.Sustains = None,
     policies: Annotated[
         str, typer.Option(help="Names, separated by commas.", show_default=True)
     ] = ",".join(NAMES),
@@ -71,29 +62,19 @@ def simulate(  # noqa: PLR0913 - one parameter for each option
         list[str] | None,
         typer.Option(help="NAME=VALUE,VALUE of a controller setting to try; may be repeated."),
     ] = None,
-    sla: Annotated[
-        float, typer.Option(min=0, help="Within which a record is to be read, seconds.")
-    ] = 5.0,
-    price: Annotated[
-        float | None, typer.Option(help="Of one consumer for an hour; adds the cost.")
-    ] = None,
-    start_up: Annotated[
-        float, typer.Option(min=0, help="From the request for a consumer until it reads, seconds.")
-    ] = TIMING.start_up_s,
-    hand_over: Annotated[
-        float, typer.Option(min=0, help="For which a moving partition is not read, seconds.")
-    ] = TIMING.hand_over_s,
+    sla: options.Sla = 5.0,
+    price: options.Price = None,
+    start_up: options.StartUp = options.TIMING.start_up_s,
+    hand_over: options.HandOver = options.TIMING.hand_over_s,
     rebalance: Annotated[
         float | None,
         typer.Option(min=0, help="The same for changes of other policies; else by policy."),
     ] = None,
     partitions: Annotated[int, typer.Option(min=1, help="Of a drawn load.")] = 32,
-    rows: Annotated[int, typer.Option(min=1, help="Of a drawn load.")] = 240,
-    delta: Annotated[int, typer.Option(min=0, help="Its largest step, per cent.")] = 5,
+    rows: options.DrawnRows = 240,
+    delta: options.DrawnDelta = 5,
     seed: Annotated[int, typer.Option(help="The same seed draws the same load.")] = 0,
-    jobs: Annotated[
-        int, typer.Option(min=1, help="Processes.", show_default="one for each core")
-    ] = CORES,
+    jobs: options.Jobs = options.CORES,
     output: Annotated[
         Path | None, typer.Option(help="Write tables, time series and charts here.")
     ] = None,
@@ -106,8 +87,8 @@ def simulate(  # noqa: PLR0913 - one parameter for each option
     console = Console(stderr=True, log_path=False, soft_wrap=True)
     names, tried = policy_names(policies), variants(config or [], vary or [], capacity)
     first = tried[0].settings
-    walk = streams.Walk(topics=TOPICS, partitions=1, rows=rows, delta=delta, seed=seed)
-    walk = replace(walk, partitions=-(-partitions // len(TOPICS)))
+    walk = streams.Walk(topics=options.TOPICS, partitions=1, rows=rows, delta=delta, seed=seed)
+    walk = replace(walk, partitions=-(-partitions // len(options.TOPICS)))
     comparison = Comparison(
         source=_source(stream, walk, first, interval, console),
         timing=Timing(start_up_s=start_up, hand_over_s=hand_over, rebalance_s=rebalance),

@@ -1,7 +1,6 @@
 """`binwright lab slo`: scaling policies on simulated consumer groups, beside published results."""
 
 import json
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table as RichTable
 
+from binwright.cli.lab.options import CORES, Jobs
 from binwright.cli.options import Json
 from binwright.core.errors import SettingsError
 from binwright.lab.slo.cases import (
@@ -34,7 +34,6 @@ from binwright.lab.slo.workloads.workload import PARTITIONS, Workload, first, sk
 if TYPE_CHECKING:
     from binwright.lab.report.section import Cell, Section, Table
 
-CORES = os.cpu_count() or 1
 SHORT_S = 1_800
 """Workloads up to this length get the larger number of seeds by default."""
 SEEDS, SEEDS_OF_LONG = 12, 3
@@ -78,9 +77,7 @@ def slo(  # noqa: PLR0913 - one parameter for each option
             show_default="1000",
         ),
     ] = None,
-    jobs: Annotated[
-        int, typer.Option(min=1, help="Processes.", show_default="one for each core")
-    ] = CORES,
+    jobs: Jobs = CORES,
     output: Annotated[
         Path | None, typer.Option(help="Write tables (CSV) and figures (SVG, PNG) here.")
     ] = None,

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -15,6 +14,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from binwright.cli.lab import options
 from binwright.cli.lab.inputs import progress_bar
 from binwright.cli.lab.scenarios.circumstances import (
     policy_names,
@@ -39,9 +39,6 @@ from binwright.lab.sweep.results import write_table
 from binwright.lab.sweep.run import run_points
 from binwright.ops.console import to_stderr
 
-CORES = os.cpu_count() or 1
-TIMING = Timing()
-TOPICS = ("one", "two")
 EMBEDDED, CLUSTER = "embedded", "cluster"
 EXECUTORS = 2  # of an embedded cluster
 
@@ -102,14 +99,8 @@ def sweep(  # noqa: PLR0913 - one parameter for each option
     interval: Annotated[
         float | None, typer.Option(min=0, help="Length of a stream's row, seconds; else 30.")
     ] = None,
-    capacity: Annotated[
-        float | None,
-        typer.Option(help="100 per cent of a stream, bytes/s; else the settings' capacity."),
-    ] = None,
-    sustains: Annotated[
-        float | None,
-        typer.Option(help="What a consumer really sustains, bytes/s; else the settings' limit."),
-    ] = None,
+    capacity: options.FullRate = None,
+    sustains: options.Sustains = None,
     policies: Annotated[str, typer.Option(help="Names, separated by commas.")] = PRODUCT,
     config: Annotated[
         Path | None, typer.Option(help="A settings file to begin with; else the settings.")
@@ -118,28 +109,18 @@ def sweep(  # noqa: PLR0913 - one parameter for each option
         list[str] | None,
         typer.Option(help="NAME=VALUE,VALUE of a controller setting; repeated: all combinations."),
     ] = None,
-    sla: Annotated[
-        float, typer.Option(min=0, help="Within which a record is to be read, seconds.")
-    ] = 5.0,
+    sla: options.Sla = 5.0,
     target: Annotated[
         float, typer.Option(min=0, max=1, help="Share of records to be read within it.")
     ] = 0.99,
-    price: Annotated[
-        float | None, typer.Option(help="Of one consumer for an hour; adds the cost.")
-    ] = None,
-    start_up: Annotated[
-        float, typer.Option(min=0, help="From the request for a consumer until it reads, seconds.")
-    ] = TIMING.start_up_s,
-    hand_over: Annotated[
-        float, typer.Option(min=0, help="For which a moving partition is not read, seconds.")
-    ] = TIMING.hand_over_s,
+    price: options.Price = None,
+    start_up: options.StartUp = options.TIMING.start_up_s,
+    hand_over: options.HandOver = options.TIMING.hand_over_s,
     partitions: Annotated[int, typer.Option(min=1, help="Of a drawn load, of each topic.")] = 16,
-    rows: Annotated[int, typer.Option(min=1, help="Of a drawn load.")] = 240,
-    delta: Annotated[int, typer.Option(min=0, help="Its largest step, per cent.")] = 5,
+    rows: options.DrawnRows = 240,
+    delta: options.DrawnDelta = 5,
     seeds: Annotated[int, typer.Option(min=1, help="Drawn loads.")] = 4,
-    jobs: Annotated[
-        int, typer.Option(min=1, help="Processes.", show_default="one for each core")
-    ] = CORES,
+    jobs: options.Jobs = options.CORES,
     spark: Annotated[
         str | None,
         typer.Option(help="Spread over Spark instead: sc://HOST:PORT, embedded, or cluster."),
@@ -159,7 +140,7 @@ def sweep(  # noqa: PLR0913 - one parameter for each option
     loads = _loads(
         stream or [],
         [
-            Walk(topics=TOPICS, partitions=partitions, rows=rows, delta=delta, seed=seed)
+            Walk(topics=options.TOPICS, partitions=partitions, rows=rows, delta=delta, seed=seed)
             for seed in range(seeds)
         ],
         BytesPerSecond(first.controller.capacity),

@@ -1,8 +1,8 @@
 """`binwright lab timings`: how fast a live system reacts, beside what the paper published."""
 
-import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from binwright.cli.lab.live.terminal import show
+from binwright.cli.lab.options import CORES
 from binwright.cli.options import Bootstrap, Json, Seed, settings_at
 from binwright.cli.runner import run_for_result, working_directory
 from binwright.core.errors import SettingsError
@@ -18,77 +19,60 @@ from binwright.lab.timings.outcome import Timings
 from binwright.packings.by_name import packing as by_name
 from binwright.runtime.clock import wall_ms
 
-EVENTS, STEPS, SCALE = 100, 31, 1.0
+EVENTS, SCALE = 100, 1.0
+"""At least so many of each kind stand beside the paper's; of its backlogs all."""
+DEADLINE_S = 1_500.0
 MINUTES = 10
-CORES = os.cpu_count() or 1
 EMBEDDED, RUNNING = "Embedded system", "A group that runs (--running)"
 """Panels of the help."""
+_embedded = partial(typer.Option, rich_help_panel=EMBEDDED)
+_running = partial(typer.Option, rich_help_panel=RUNNING)
 
 
 def timings(  # noqa: PLR0913 - one parameter for each option
     *,
     events: Annotated[
         int,
-        typer.Option(
-            min=0,
-            help="Triggers, starts and changes, at least so many of each; 0: none.",
-            rich_help_panel=EMBEDDED,
-        ),
+        _embedded(min=0, help="Triggers, starts and changes, at least so many of each; 0: none."),
     ] = EVENTS,
-    steps: Annotated[
-        int,
-        typer.Option(min=0, help="Steps of the monitor's test; 0: none.", rich_help_panel=EMBEDDED),
-    ] = STEPS,
+    deadline_s: Annotated[
+        float,
+        _embedded(min=1.0, help="For these events; then it goes on with fewer, and says so."),
+    ] = DEADLINE_S,
+    steps: Annotated[int, _embedded(min=0, help="Steps of the monitor's test; 0: none.")] = EVENTS,
     scale: Annotated[
         float,
-        typer.Option(
+        _embedded(
             min=0,
             help="Size of the backlogs of the capacity test, as a share of the paper's; 0: none.",
-            rich_help_panel=EMBEDDED,
         ),
     ] = SCALE,
     consumers: Annotated[
         int,
-        typer.Option(
+        _embedded(
             min=1,
             max=20,
             help="Of the group that changes, on average; the paper had up to 20.",
-            rich_help_panel=EMBEDDED,
         ),
     ] = 8,
-    packing: Annotated[
-        str,
-        typer.Option(help="Of its controller; the paper's was mwf.", rich_help_panel=EMBEDDED),
-    ] = "sticky",
-    window_s: Annotated[
-        float,
-        typer.Option(min=2.0, help="Of the monitor that is tested.", rich_help_panel=EMBEDDED),
-    ] = 30.0,
+    packing: Annotated[str, _embedded(help="Of its controller; the paper's was mwf.")] = "sticky",
+    window_s: Annotated[float, _embedded(min=2.0, help="Of the monitor that is tested.")] = 30.0,
     seed: Seed = 0,
-    keep: Annotated[
-        Path | None,
-        typer.Option(help="Keep tables and logs in this directory.", rich_help_panel=EMBEDDED),
-    ] = None,
+    keep: Annotated[Path | None, _embedded(help="Keep tables and logs in this directory.")] = None,
     running: Annotated[
-        bool,
-        typer.Option(
-            "--running", help="Read the history of the settings' group.", rich_help_panel=RUNNING
-        ),
+        bool, _running("--running", help="Read the history of the settings' group.")
     ] = False,
     since: Annotated[
         datetime | None,
-        typer.Option(
-            help="Where the range begins, in local time.",
-            show_default=f"{MINUTES} minutes ago",
-            rich_help_panel=RUNNING,
+        _running(
+            help="Where the range begins, in local time.", show_default=f"{MINUTES} minutes ago"
         ),
     ] = None,
     until: Annotated[
         datetime | None,
-        typer.Option(
+        _running(
             help="Where it ends, in local time; what is still to come is waited for.",
             show_default="now",
-            rich_help_panel=RUNNING,
         ),
     ] = None,
     bootstrap_servers: Bootstrap = None,
@@ -105,7 +89,7 @@ def timings(  # noqa: PLR0913 - one parameter for each option
         raise SettingsError("--since, --until and --bootstrap-servers go with --running")
     else:
         by_name(packing)  # raises for an unknown name before anything runs
-        parts = Parts(events, steps, scale, consumers, packing, window_s, seed)
+        parts = Parts(events, deadline_s, steps, scale, consumers, packing, window_s, seed)
         found, about = parts.run(console, keep), parts.about()
     show(found, about, console, output, json_=json_)
 
@@ -115,6 +99,7 @@ class Parts:
     """What is run of the embedded system."""
 
     events: int
+    deadline_s: float
     steps: int
     scale: float
     consumers: int
@@ -140,6 +125,7 @@ class Parts:
                 directory=directory,
                 progress=progress,
                 events=self.events,
+                deadline_s=self.deadline_s,
                 steps=self.steps,
                 scale=self.scale,
                 window_s=self.window_s,

@@ -51,7 +51,7 @@ class Member:
     @property
     def usable(self) -> bool:
         """Whether it may be given partitions and tables: alive, ready, and not asked to end."""
-        return self.epoch is not None and self.ready and not self.leaving
+        return self.ready and not self.leaving and self.epoch is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Group:
 
     def usable(self) -> list[Slot]:
         """Return the slots that may be given partitions and tables, sorted."""
-        return sorted(slot for slot, member in self.members.items() if member.usable)
+        return sorted([slot for slot, member in self.members.items() if member.usable])
 
     def living(self) -> frozenset[Slot]:
         """Return the slots that are known to have a living process."""

@@ -89,13 +89,14 @@ def lower_bound(rates: Rates, capacity: BytesPerSecond) -> int:
 
 def lower_bound_of(shares: Sequence[float]) -> int:
     """Return L2 of rates in units of a capacity, sorted ascending. See `lower_bound`."""
+    if not shares or shares[-1] < ROUNDING:
+        return min(len(shares), 1)  # partitions without load need a consumer, too
     whole = bisect_right(shares, 1.0)
     each = chain(islice(shares, whole), repeat(1.0, len(shares) - whole))
     sums = list(accumulate(each, initial=0.0))
     half = _after(shares, 0.5)
     large = len(shares) - half
-    # Partitions without load need a consumer, too.
-    best = max(ceil(sums[-1] - ROUNDING), large, 1 if shares else 0)
+    best = max(ceil(sums[-1] - ROUNDING), large, 1)
     # Only thresholds equal to a rate matter. Within a range of them the first leaves out the least
     # and the last finds the least room: a range is bisected while both together raise the bound.
     begin = bisect_left(shares, ROUNDING)

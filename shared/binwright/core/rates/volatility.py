@@ -22,9 +22,11 @@ class RateVolatility:
         """Return the volatility after rates at `now`; unchanged until the period has ended."""
         if self.since is not None and now - self.since < PERIOD_S:
             return self
-        changes = [(rate - self.rates[p]) ** 2 for p, rate in rates.items() if p in self.rates]
+        before = self.rates.get
+        pairs = ((rate, before(p)) for p, rate in rates.items())
+        changes = [(rate - old) ** 2 for rate, old in pairs if old is not None]
         if not changes:
             return RateVolatility(rates, now, self.mean_square)
         newest = sum(changes) / len(changes)
-        before = newest if self.mean_square is None else self.mean_square
-        return RateVolatility(rates, now, before + WEIGHT * (newest - before))
+        mean = newest if self.mean_square is None else self.mean_square
+        return RateVolatility(rates, now, mean + WEIGHT * (newest - mean))

@@ -59,8 +59,10 @@ def least_loaded_below(replicas: int, loads: Loads, capacity: Bin, fewest: int =
     return bins if len(bins) < replicas else None
 
 
-def _clipped(loads: Loads, capacity: Bin) -> dict[TopicPartition, PartitionLoad]:
-    return {p: clip(load, capacity) for p, load in loads.items()}
+def _clipped(loads: Loads, capacity: Bin) -> Loads:
+    rate, lag = capacity.rate, capacity.lag
+    over = {p: clip(one, capacity) for p, one in loads.items() if one.rate > rate or one.lag > lag}
+    return {**loads, **over} if over else loads
 
 
 def _least(items: Loads, capacity: Bin, fewest: int) -> int:
@@ -113,10 +115,13 @@ def _packed(
 
 def exceeds(bins: Iterable[Iterable[TopicPartition]], loads: Loads, capacity: Bin) -> bool:
     """Return whether some bin has more than its capacity, of clipped loads."""
+    most_rate, most_lag = capacity.rate * (1 + ROUNDING), capacity.lag * (1 + ROUNDING)
     for inside in bins:
-        items = [clip(loads[p], capacity) for p in inside]
-        if sum(item.rate for item in items) > capacity.rate * (1 + ROUNDING):
-            return True
-        if sum(item.lag for item in items) > capacity.lag * (1 + ROUNDING):
+        rate = lag = 0.0
+        for partition in inside:
+            load = clip(loads[partition], capacity)
+            rate += load.rate
+            lag += load.lag
+        if rate > most_rate or lag > most_lag:
             return True
     return False

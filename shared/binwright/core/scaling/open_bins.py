@@ -23,9 +23,13 @@ class OpenBins:
         self._keys = [_NONE] * leaves + [(-capacity.rate, 0, at) for at in range(number)]
         self._keys += [_NONE] * missing
         self._lags = [-1.0] * leaves + [capacity.lag] * number + [-1.0] * missing
-        for node in range(leaves - 1, 0, -1):
-            self._keys[node] = min(self._keys[2 * node], self._keys[2 * node + 1])
-            self._lags[node] = max(self._lags[2 * node], self._lags[2 * node + 1])
+        # Level by level, from the leaves: of equal bins the left one has the least key.
+        level = leaves
+        while level > 1:
+            above = slice(level // 2, level)
+            self._keys[above] = self._keys[level : 2 * level : 2]
+            self._lags[above] = self._lags[level : 2 * level : 2]
+            level //= 2
 
     def find(self, lag: float) -> tuple[int, float]:
         """Return the bin with the most rate left that has so much lag left, and its rate left.

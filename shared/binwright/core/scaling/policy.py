@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
+from math import inf
 from typing import NamedTuple, Protocol
 
 from binwright.core.errors import PackingError
@@ -38,9 +38,10 @@ class Observation:
         """Check the ranges."""
         if self.replicas < 1 or not self.loads:
             raise PackingError("a policy needs at least one replica and one partition")
-        bad = sorted(p for p, load in self.loads.items() if not _in_range(load))
+        every = self.loads.items()
+        bad = [p for p, (rate, lag) in every if not (0 <= rate < inf and 0 <= lag < inf)]
         if bad:
-            faults = ", ".join(f"{p}: {tuple(self.loads[p])}" for p in bad)
+            faults = ", ".join(f"{p}: {tuple(self.loads[p])}" for p in sorted(bad))
             raise PackingError(f"rates and lags must be finite and >= 0, got {faults}")
 
     def cooling(self, period_s: float) -> bool:
@@ -81,7 +82,3 @@ def total(loads: Iterable[PartitionLoad]) -> PartitionLoad:
     """Return the sum of loads."""
     every = list(loads)
     return PartitionLoad(sum(load.rate for load in every), sum(load.lag for load in every))
-
-
-def _in_range(load: PartitionLoad) -> bool:
-    return all(isfinite(value) and value >= 0 for value in load)

@@ -6,6 +6,7 @@ An experiment and its outcome are values that JSON can hold, so it can run on an
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from io import StringIO
 from statistics import fmean
 
@@ -42,22 +43,33 @@ class StreamSource:
     text: str | None = None  # a stream as JSON, instead of the numbers above
     row_s: float = PERIOD_S  # the time from one measurement to the next
 
-    def stream(self) -> Iterator[dict[TopicPartition, streams.PerCent]]:
+    def stream(self) -> Iterator[Mapping[TopicPartition, streams.PerCent]]:
         """Yield the measurements, per cent of capacity; raise `StreamError` if it is no stream."""
         if self.text is not None:
             yield from read_rows(StringIO(self.text))
             return
-        walk = streams.Walk(
-            topics=TOPICS,
-            partitions=-(-self.partitions // 2),
-            rows=self.rows,
-            delta=self.delta,
-            seed=self.seed,
-            start=self.start,
+        yield from _generated(
+            streams.Walk(
+                topics=TOPICS,
+                partitions=-(-self.partitions // 2),
+                rows=self.rows,
+                delta=self.delta,
+                seed=self.seed,
+                start=self.start,
+            ),
+            self.partitions,
         )
-        # Of an odd number the last partition is left out.
-        for row in streams.generate(walk):
-            yield dict(list(row.items())[: self.partitions])
+
+
+@lru_cache(maxsize=1)
+def _generated(
+    walk: streams.Walk, partitions: int
+) -> Sequence[Mapping[TopicPartition, streams.PerCent]]:
+    """Return a stream of so many partitions; of an odd number the last one is left out.
+
+    The last stream is kept: packings are compared on the same one, one after the other.
+    """
+    return [dict(list(row.items())[:partitions]) for row in streams.generate(walk)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,4 +27,4 @@ def run_parallel(
         return [
             Outcome.decode(text) for text in run_on_spark(run_encoded, texts, on_progress, spark)
         ]
-    return run_all(run_experiment, experiments, on_progress, jobs)
+    return run_all(run_experiment, experiments, lambda _: on_progress(1), jobs)

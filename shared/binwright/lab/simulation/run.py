@@ -1,11 +1,9 @@
 """Runs policies over a load, each in a process of its own."""
 
-import gc
 from collections.abc import Callable, Sequence
-from concurrent.futures import as_completed
 from dataclasses import dataclass
 
-from binwright.lab.processes import worker_pool
+from binwright.lab import processes
 from binwright.lab.simulation.clock import Clock
 from binwright.lab.simulation.costs import Costs, Steps
 from binwright.lab.simulation.flow.data_path import DataPath
@@ -20,6 +18,20 @@ from binwright.packings.by_name import packing as packing_by_name
 PRODUCT, OPTIMUM = "binwright", "optimum"
 NAMES: tuple[str, ...] = (PRODUCT, *POLICIES, OPTIMUM)
 """What can be simulated: the product's controller, other policies, and the offline optimum."""
+
+WEEK_CPU_S = {
+    PRODUCT: 18.0,
+    "algorithm-2": 12.0,
+    "algorithm-1": 11.0,
+    "sla-packing": 10.0,
+    "mwf": 9.0,
+    "cpu": 7.0,
+    "linear": 7.0,
+    "lag": 5.0,
+    OPTIMUM: 2.0,
+    "peak": 0.5,
+}
+"""Roughly what each takes for a week of 32 partitions: those that take longest begin first."""
 
 OnProgress = Callable[[str], None]
 
@@ -91,35 +103,21 @@ def _optimum(job: Run) -> Outcome:
     return Outcome(policy=job.label, running=steps, ready=steps, note=note)
 
 
-def run_all(jobs: Sequence[Run], on_done: OnProgress, processes: int) -> list[Outcome]:
+def run_all(jobs: Sequence[Run], on_done: OnProgress, cores: int) -> list[Outcome]:
     """Run all jobs; return their outcomes in the same order.
 
     Args:
         jobs: Each runs independently.
         on_done: Called with the label of each job that ended.
-        processes: On this machine; 1: only this one.
+        cores: Of this machine, a process on each; 1: only this process.
 
     Raises:
         UserError: A job names an unknown packing or policy.
     """
-    if processes == 1 or len(jobs) == 1:
-        outcomes = []
-        for job in jobs:
-            outcomes.append(run(job))
-            on_done(job.label)
-        return outcomes
-    with worker_pool(min(processes, len(jobs)), _begin_process) as pool:
-        futures = {pool.submit(run, job): job for job in jobs}
-        try:
-            for future in as_completed(futures):
-                future.result()
-                on_done(futures[future].label)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-        return [future.result() for future in futures]
-
-
-def _begin_process() -> None:
-    """Look for garbage less often: the states of a controller hold no cycles."""
-    gc.set_threshold(100_000, 50, 50)
+    return processes.run_all(
+        run,
+        jobs,
+        lambda job: on_done(job.label),
+        cores,
+        cost=lambda job: WEEK_CPU_S.get(job.policy, 0.0),
+    )

@@ -1,9 +1,10 @@
 """What is simulated: the load, what consumers sustain, and how long their changes take."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil
+from math import ceil, floor
+from typing import TypeVar
 
 import numpy as np
 
@@ -25,8 +26,12 @@ class Timing:
     report_s: float = 1.0  # between the reports of a consumer
 
 
+T = TypeVar("T", float, Floats)
+
 TICK_S = 1.0
 """Seconds between the ticks of a controller."""
+NEAR_S = 10.0
+"""A start of the same slot within this time is the one that was measured."""
 ROUNDING = 1e-9
 """Of a quotient of times that should be whole."""
 BLOCK = 2048
@@ -41,6 +46,15 @@ class MeasuredRates:
     rates: Floats  # bytes/s, times x partitions
 
 
+@dataclass(frozen=True, slots=True)
+class StartUp:
+    """How long one consumer took to start, in a run that is simulated afterwards."""
+
+    slot: Slot
+    at: float  # when it was asked for, seconds
+    seconds: float  # until it could read
+
+
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
     """One load and its circumstances, the same for every policy.
@@ -51,6 +65,8 @@ class Scenario:
         sustained: What a consumer really sustains, bytes/s; None: its limit.
         timing: Of consumers and measurements.
         published: Measurements that are taken instead of those of the load.
+        start_ups: What consumers of the product's controller took to start where that was measured;
+            every other one takes what `timing` says.
     """
 
     load: Arrivals
@@ -58,6 +74,17 @@ class Scenario:
     sustained: BytesPerSecond | None = None
     timing: Timing = Timing()
     published: MeasuredRates | None = None
+    start_ups: Sequence[StartUp] = ()
+
+    def start_up_s(self, slot: Slot, now: float) -> float:
+        """Return how long a consumer that is asked for now takes to start, seconds."""
+        known = [one for one in self.start_ups if one.slot == slot]
+        if (
+            known
+            and abs((best := min(known, key=lambda one: abs(one.at - now))).at - now) <= NEAR_S
+        ):
+            return best.seconds
+        return self.timing.start_up_s
 
     def capacity(self, slot: Slot) -> float:
         """Return what the consumer of a slot really sustains, bytes/s."""
@@ -72,13 +99,19 @@ class Scenario:
             last = np.searchsorted(self.published.times, ticks, side="right") - 1
             known: Floats = self.published.rates[np.maximum(last, 0)]
             return known
-        numbers: Floats = np.floor((ticks - self.begin) / self.timing.interval_s + ROUNDING)
+        numbers: Floats = np.floor(self._number(ticks))
         return self._known.of(numbers)
 
     def measured_at(self, time: float) -> list[BytesPerSecond]:
         """Return the rates that are known at a time, one for each partition."""
+        if self.published is None:
+            return self._known.at(floor(self._number(time)))
         rates: list[BytesPerSecond] = self.measured(np.array([time]))[0].tolist()
         return rates
+
+    def _number(self, time: T) -> T:
+        """Return the number of the last measurement at a time (or times), not rounded down."""
+        return (time - self.begin) / self.timing.interval_s + ROUNDING
 
     def sampled(self, numbers: Floats) -> Floats:
         """Return what measurements of these numbers hold, bytes/s, numbers x partitions."""
@@ -113,13 +146,23 @@ class KnownRates:
     def of(self, numbers: Floats) -> Floats:
         """Return the rates of measurements whose numbers ascend, at least one, as `sampled`."""
         first, last = int(numbers[0]), int(numbers[-1])
-        if not self._begin <= first <= last < self._begin + len(self._block):
-            if last - first >= BLOCK:
-                return self._sampled(numbers)
-            self._begin = first
-            self._block = self._sampled(np.arange(first, first + BLOCK, dtype=np.float64))
+        if last - first >= BLOCK:
+            return self._sampled(numbers)
+        self._cover(first, last)
         found: Floats = self._block[numbers.astype(np.intp) - self._begin]
         return found
+
+    def at(self, number: int) -> list[BytesPerSecond]:
+        """Return the rates of one measurement."""
+        self._cover(number, number)
+        found: list[BytesPerSecond] = self._block[number - self._begin].tolist()
+        return found
+
+    def _cover(self, first: int, last: int) -> None:
+        """Have the block hold these measurements, fewer than `BLOCK`."""
+        if not self._begin <= first <= last < self._begin + len(self._block):
+            self._begin = first
+            self._block = self._sampled(np.arange(first, first + BLOCK, dtype=np.float64))
 
 
 def warm_up_s(config: ControllerConfig, timing: Timing) -> float:

@@ -17,6 +17,16 @@ RIVAL = "Algorithm 2"
 BETTER = "better in both"
 
 
+class _Mean:
+    """A figure of a `Result`: the mean of its outcomes' values."""
+
+    def __init__(self, value: Callable[[Outcome], float]) -> None:
+        self._value = value
+
+    def __get__(self, result: "Result", owner: type["Result"]) -> float:
+        return fmean(map(self._value, result.outcomes))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Result:
     """What came of one contender in one table: means over its runs."""
@@ -24,10 +34,12 @@ class Result:
     contender: Contender
     outcomes: Sequence[Outcome]
 
-    @property
-    def sla(self) -> float:
-        """Return the records in time, %."""
-        return self._mean(lambda one: one.sla)
+    sla = _Mean(lambda one: one.sla)  # of the records in time, %
+    minutes = _Mean(lambda one: one.minutes)  # of replicas, from each one's order to its end
+    logged_minutes = _Mean(lambda one: one.logged_minutes)  # from first record to last
+    ups = _Mean(lambda one: one.ups)  # replicas that were added
+    downs = _Mean(lambda one: one.downs)  # replicas that were taken away
+    longest_s = _Mean(lambda one: one.longest_s)  # the longest latency of a run
 
     @property
     def sla_deviation(self) -> float:
@@ -35,40 +47,17 @@ class Result:
         return pstdev(one.sla for one in self.outcomes)
 
     @property
-    def minutes(self) -> float:
-        """Return replica-minutes, from each replica's order to its end."""
-        return self._mean(lambda one: one.minutes)
-
-    @property
     def paper_minutes(self) -> float:
         """Return replica-minutes as the paper counts them, by the logs of replicas that scale."""
         if isinstance(self.contender.policy, Fixed):
             return self.minutes
-        return self._mean(lambda one: one.logged_minutes)
-
-    @property
-    def ups(self) -> float:
-        """Return the replicas that were added."""
-        return self._mean(lambda one: one.ups)
-
-    @property
-    def downs(self) -> float:
-        """Return the replicas that were taken away."""
-        return self._mean(lambda one: one.downs)
-
-    @property
-    def longest_s(self) -> float:
-        """Return the longest latency of a run."""
-        return self._mean(lambda one: one.longest_s)
+        return self.logged_minutes
 
     @property
     def distribution(self) -> Floats:
         """Return the % of records at most as late as each latency of the grid."""
         found: Floats = np.mean([one.distribution for one in self.outcomes], axis=0)
         return found
-
-    def _mean(self, value: Callable[[Outcome], float]) -> float:
-        return fmean(value(one) for one in self.outcomes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

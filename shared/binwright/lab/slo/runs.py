@@ -1,13 +1,12 @@
 """Runs cases, each with several seeds, on the cores of this machine."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import as_completed
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from binwright.lab.processes import worker_pool
+from binwright.lab import processes
 from binwright.lab.slo.cases import TableCase
 from binwright.lab.slo.contenders import Contender
 from binwright.lab.slo.simulator.latencies import Floats
@@ -90,24 +89,10 @@ def run_all(runs: Sequence[Run], jobs: int, on_progress: Callable[[int], None]) 
         jobs: Processes; 1: only this one.
         on_progress: Called with the events of each workload that was run to its end.
     """
-    if jobs == 1:
-        return [_counted(one, on_progress) for one in runs]
-    with worker_pool(jobs) as pool:
-        # The longest first, so that no core is left with one of them at the end.
-        order = sorted(range(len(runs)), key=lambda at: -runs[at].workload.duration_s)
-        futures = {pool.submit(run, runs[at]): at for at in order}
-        try:
-            for future in as_completed(futures):
-                future.result()
-                on_progress(runs[futures[future]].workload.duration_s)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-        found = {at: future.result() for future, at in futures.items()}
-        return [found[at] for at in range(len(runs))]
+    return processes.run_all(
+        run, runs, lambda one: on_progress(_duration_s(one)), jobs, cost=_duration_s
+    )
 
 
-def _counted(one: Run, on_progress: Callable[[int], None]) -> Outcome:
-    outcome = run(one)
-    on_progress(one.workload.duration_s)
-    return outcome
+def _duration_s(one: Run) -> int:
+    return one.workload.duration_s

@@ -23,7 +23,7 @@ def run_points(
         LakeUnavailable: Spark failed.
     """
     if spark is None:
-        return run_all(run_point, points, on_progress, jobs)
+        return run_all(run_point, points, lambda _: on_progress(1), jobs)
     files = {point.load.file for point in points if point.load.file is not None}
     texts = [point.encode() for point in points]
     found = run_on_spark(run_encoded, texts, on_progress, spark, sorted(files))

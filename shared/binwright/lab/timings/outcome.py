@@ -1,7 +1,7 @@
 """Everything that was timed, of an embedded run or of a group that runs."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from binwright.lab.timings.capacity import Capacity
 from binwright.lab.timings.distribution import Distribution
@@ -23,6 +23,7 @@ class Timings:
     untriggered: int = 0
     unfinished: int = 0
     missing: int = 0  # records of the range that compaction had removed
+    wanted: Mapping[int, int] = field(default_factory=dict)  # Δ -> events; {}: as many as came
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,73 +37,84 @@ class Timed:
     paper: PublishedTiming | None  # None: the paper has nothing to compare with
 
 
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What is timed, and where its seconds come from."""
+
+    name: str
+    delta: int
+    label: str
+    seconds: Callable[[Timings], Iterable[float]]
+    paper: PublishedTiming | None = None
+
+
+_KINDS = (
+    _Kind(
+        "step-90", 1, "monitor: 90 % of a step", lambda f: (s.ninety_s for s in f.steps), DELTA_1
+    ),
+    _Kind("step-99", 1, "monitor: 99 % of a step", lambda f: (s.whole_s for s in f.steps)),
+    _Kind("trigger", 2, "measurement to plan", lambda f: (t.seconds for t in f.triggers), DELTA_2),
+    _Kind("ready", 3, "plan to ready consumer", lambda f: (s.seconds for s in f.starts), DELTA_3),
+    _Kind(
+        "process",
+        3,
+        "its process: Hello to ready",
+        lambda f: (s.process_s for s in f.starts if s.process_s is not None),
+    ),
+    _Kind(
+        "change-after-ready",
+        4,
+        "ready to all partitions read",
+        lambda f: (c.after_ready_s for c in f.changes),
+        DELTA_4,
+    ),
+    _Kind("change", 4, "plan to all partitions read", lambda f: (c.seconds for c in f.changes)),
+    _Kind(
+        "change-with-start",
+        4,
+        "the same, with a start",
+        lambda f: (c.seconds for c in f.changes if c.started),
+    ),
+    _Kind(
+        "writer-stop",
+        4,
+        "plan to a table's writer stopped",
+        lambda f: (s.seconds for s in f.writer_stops),
+    ),
+)
+"""In the paper's order."""
+
+
 def timed(found: Timings) -> list[Timed]:
     """Return every kind of event, in the paper's order."""
-    steps, starts, changes = found.steps, found.starts, found.changes
-    waiting = [change for change in changes if change.started]
-    processes = [start.process_s for start in starts if start.process_s is not None]
     return [
         Timed(
-            name="step-90",
-            delta=1,
-            label="monitor: 90 % of a step",
-            ours=Distribution.of(step.ninety_s for step in steps),
-            paper=DELTA_1,
-        ),
-        Timed(
-            name="step-99",
-            delta=1,
-            label="monitor: 99 % of a step",
-            ours=Distribution.of(step.whole_s for step in steps),
-            paper=None,
-        ),
-        Timed(
-            name="trigger",
-            delta=2,
-            label="measurement to plan",
-            ours=Distribution.of(trigger.seconds for trigger in found.triggers),
-            paper=DELTA_2,
-        ),
-        Timed(
-            name="ready",
-            delta=3,
-            label="plan to ready consumer",
-            ours=Distribution.of(start.seconds for start in starts),
-            paper=DELTA_3,
-        ),
-        Timed(
-            name="process",
-            delta=3,
-            label="its process: Hello to ready",
-            ours=Distribution.of(processes),
-            paper=None,
-        ),
-        Timed(
-            name="change-after-ready",
-            delta=4,
-            label="ready to all partitions read",
-            ours=Distribution.of(change.after_ready_s for change in changes),
-            paper=DELTA_4,
-        ),
-        Timed(
-            name="change",
-            delta=4,
-            label="plan to all partitions read",
-            ours=Distribution.of(change.seconds for change in changes),
-            paper=None,
-        ),
-        Timed(
-            name="change-with-start",
-            delta=4,
-            label="the same, with a start",
-            ours=Distribution.of(change.seconds for change in waiting),
-            paper=None,
-        ),
-        Timed(
-            name="writer-stop",
-            delta=4,
-            label="plan to a table's writer stopped",
-            ours=Distribution.of(stop.seconds for stop in found.writer_stops),
-            paper=None,
-        ),
+            name=kind.name,
+            delta=kind.delta,
+            label=kind.label,
+            ours=Distribution.of(kind.seconds(found)),
+            paper=kind.paper,
+        )
+        for kind in _KINDS
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """A distribution beside the paper's that has fewer events than were wanted."""
+
+    delta: int
+    label: str
+    events: int
+    wanted: int
+
+
+def shortfalls(found: Timings) -> list[Shortfall]:
+    """Return the distributions with too few events, in the paper's order."""
+    return [
+        Shortfall(one.delta, one.label, events, wanted)
+        for one in timed(found)
+        if one.paper is not None
+        and (events := len(one.ours.samples) if one.ours else 0)
+        < (wanted := found.wanted.get(one.delta, 0))
     ]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from binwright.lab.timings.distribution import Distribution
-from binwright.lab.timings.outcome import Timings, timed
+from binwright.lab.timings.outcome import Timings, shortfalls, timed
 from binwright.lab.timings.paper import CONDITIONS
 from binwright.lab.timings.tables import largest_difference
 
@@ -27,6 +27,11 @@ def remarks(found: Timings) -> Iterator[str]:
         yield (
             f"{len(found.changes)} changes; {found.unfinished} plans were replaced before they "
             f"were complete, {found.untriggered} plans had no overload."
+        )
+    for short in shortfalls(found):
+        yield (
+            f"Δt{short.delta}, {short.label}: {short.events} events of {short.wanted} that were "
+            "wanted; the time was over."
         )
     if found.missing:
         yield (

@@ -31,6 +31,10 @@ def _simulated(title: str, facts: Facts) -> Row:
         "consumers, mean": facts["mean"],
         "plans": facts["plans"],
         "seconds with as many consumers, %": None if equal is None else 100 * equal,
+        "the others, s": "; ".join(
+            f"{cause}: {seconds}" for cause, seconds in facts.get("seconds_by_cause", {}).items()
+        )
+        or None,
     }
 
 

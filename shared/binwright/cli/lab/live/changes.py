@@ -41,8 +41,6 @@ PASS_S = 1.0
 """Between measurements."""
 FIRST_S, ROW_S = 240.0, 60.0
 """Until all partitions are read for the first time, and until a row's change is complete."""
-EVENT_S, LEAST_S = 5.0, 120.0
-"""A run ends after so long for each event that is wanted, and not before `LEAST_S`."""
 WINDOW_S = 30.0
 """Over which the measurements are said to be."""
 PHASE = 0.618
@@ -72,11 +70,14 @@ class Changes:
         """Begin without events."""
         self.timings = GroupTimings(self.settings.controller.limits)
 
-    async def run(self, events: int) -> float:
-        """Play the stream until so many overloads, starts and changes were seen.
+    async def run(self, events: int, deadline_s: float) -> float:
+        """Play the stream until so many triggers, starts and changes were seen, of each.
 
-        The plan that gives every partition its first reader does not count. On a machine that is
-        too busy it ends with fewer.
+        The plan that gives every partition its first reader does not count.
+
+        Args:
+            events: Wanted of each.
+            deadline_s: From then on; the row of that time is the last, also with fewer events.
 
         Returns:
             When they began, seconds since 1970.
@@ -92,7 +93,7 @@ class Changes:
                 await self._answered(next(rows), lambda _: bool(self.timings.changes), FIRST_S)
                 self.timings.forget_events()
                 begun_s = wall_ms() / 1_000
-                last_s = loop_s() + max(LEAST_S, EVENT_S * events)
+                last_s = loop_s() + deadline_s
                 for number, row in enumerate(rows):
                     self.progress(self.events)
                     if self.events >= events or loop_s() > last_s:

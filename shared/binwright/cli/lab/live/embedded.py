@@ -35,6 +35,8 @@ LIMIT = BytesPerSecond(2_400_000.0)
 TRICKLE_BYTES_PER_S = 5_000
 """Real records of each partition, so that there is something to stop and to start."""
 DAY_S = 86_400.0
+WHOLE_CONFIG = {**METADATA_CONFIG, "min.compaction.lag.ms": str(round(1_000 * DAY_S))}
+"""Of the metadata topic: no event of a run of half an hour is compacted away before it is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,7 @@ class Embedded:
         directory: Of the servers' data, tables and logs.
         progress: Shows how far each part is.
         events: Triggers, starts and changes, at least so many of each.
+        deadline_s: For these; then they end, also with fewer.
         steps: Partitions of the step test.
         scale: Share of the bytes of Table VI.
         window_s: The monitor's.
@@ -56,6 +59,7 @@ class Embedded:
     directory: Path
     progress: Progress
     events: int
+    deadline_s: float
     steps: int
     scale: float
     window_s: float
@@ -80,7 +84,7 @@ class Embedded:
         """Run the step test beside a group that changes: they share the broker, not the topics."""
         group, monitor = self._group(found), self._monitor(found)
         async with KafkaBus(group.kafka) as bus:
-            await bus.ensure(group.metadata_topic, 1, METADATA_CONFIG)
+            await bus.ensure(group.metadata_topic, 1, WHOLE_CONFIG)
             for metrics in (group.monitor.topic, monitor.monitor.topic):
                 await bus.ensure(metrics, 1, METRICS_CONFIG)
             for topic in group.topics:
@@ -93,7 +97,8 @@ class Embedded:
             ):
                 steps = tasks.create_task(self._steps(bus, monitor))
                 changes = tasks.create_task(self._changes(bus, group))
-        return replace(changes.result(), steps=steps.result())
+        wanted = {1: self.steps, **dict.fromkeys((2, 3, 4), self.events)}
+        return replace(changes.result(), steps=steps.result(), wanted=wanted)
 
     async def _steps(self, bus: KafkaBus, monitor: Settings) -> list[Step]:
         if not self.steps:
@@ -115,7 +120,7 @@ class Embedded:
             lambda done: self.progress.update(task, completed=min(done, self.events)),
         )
         async with _trickle(group):
-            begun_s = await changes.run(self.events)
+            begun_s = await changes.run(self.events, self.deadline_s)
         ended_s = wall_ms() / 1_000
         return await HistoryRange(group, begun_s, ended_s).timings(bus)
 

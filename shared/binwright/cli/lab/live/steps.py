@@ -78,8 +78,11 @@ class StepTest:
     async def _load(self) -> None:
         partitions = [TopicPartition(TOPIC, number) for number in range(self.count)]
         wait_s = self.settings.monitor.window_s + SETTLE_S
-        rows = [self._row(partitions[: n + 1]) for n in range(self.count)]
-        rows += rows[-1:] * ceil(wait_s / SPACING_S)
+        # A partition's load ends once its step is measured: the load does not grow with the steps.
+        loaded = ceil(wait_s / SPACING_S)
+        rows = [
+            self._row(partitions[max(0, n - loaded) : n + 1]) for n in range(self.count + loaded)
+        ]
         load = Load(row_s=SPACING_S, bytes_per_per_cent=RATE / 100, record_bytes=RECORD_BYTES)
 
         def on_row(number: int, _: Mapping[TopicPartition, PerCent]) -> None:

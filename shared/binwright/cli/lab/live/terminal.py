@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from binwright.lab.report.section import Cell, Table
-from binwright.lab.timings.outcome import Timings
+from binwright.lab.timings.outcome import Timings, shortfalls
 from binwright.lab.timings.remarks import remarks
 from binwright.lab.timings.tables import NAMES, capacities, durations, events
 
@@ -37,6 +38,11 @@ def show(found: Timings, about: str, console: Console, output: Path | None, *, j
         write_section(section(found, about), output)
         write_json(output / "timings.json", value)
         console.print(f"written to {output}")
+    for short in shortfalls(found):
+        console.print(
+            f"too few events: Δt{short.delta}, {short.label}: {short.events} of {short.wanted}",
+            style="bold",
+        )
     if json_:
         sys.stdout.write(json.dumps(value, indent=2) + "\n")
         return
@@ -58,6 +64,7 @@ def as_json(found: Timings, about: str) -> dict[str, Any]:
         "unfinished": found.unfinished,
         "untriggered": found.untriggered,
         "missing": found.missing,
+        "too_few": [asdict(short) for short in shortfalls(found)],
         "tables": {
             table.name: [dict(zip(table.columns, row, strict=True)) for row in table.rows]
             for table in tables

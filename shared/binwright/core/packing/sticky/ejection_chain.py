@@ -79,21 +79,22 @@ class _Search:
         self._draft, self._budget, self._pushed = draft, budget, 0
         # The draft does not change during a search.
         width = WIDE if draft.search_steps < MAX_STEPS else NARROW
-        self._offers = list(islice(draft.offers.descending(), width))
+        offers = islice(draft.offers.descending(), width)
+        self._offers = [(room, slot, draft.held(slot)) for room, slot in offers]
 
     def expand(self, link: Link) -> None:
         """Add a link for each slower partition that could make room."""
         draft, best = self._draft, self._budget
-        rates, held, value = draft.rates, draft.held, draft.costs.value
+        rates, value = draft.rates, draft.costs.value
         rate, spent = rates[link.number], link.cost
         draft.search_steps += len(self._offers)
         most = self._offers[0][0] if self._offers else 0.0
         visited = _owners(draft, link)
-        for room, slot in self._offers:
+        for room, slot, held in self._offers:
             need = rate - room
             if spent + need >= best:
                 return
-            for other in held(slot):
+            for other in held:
                 smaller = rates[other]
                 if need <= smaller < rate and slot not in visited:
                     cost = spent if draft.moved(other) else spent + smaller

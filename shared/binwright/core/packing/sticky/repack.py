@@ -67,29 +67,30 @@ class HomeFirst:
 
     def pack(self, *, lazy: bool) -> dict[int, Slot] | None:
         """Return partition -> consumer; None if they do not fit."""
-        self._room: dict[Slot, float] = {
-            other: self._draft.capacities.for_slot(other) for other in self._group
-        }
-        self._closed = dict.fromkeys(reversed(self._group)) if lazy else {}
+        of = self._draft.capacities.for_slot
+        rooms: dict[Slot, float] = {other: of(other) for other in self._group}
+        self._room = rooms
+        closed = self._closed = dict.fromkeys(reversed(self._group)) if lazy else {}
         # `Effort` keeps groups small, for which a plain list is fastest.
-        open_ = () if lazy else self._room.items()
-        offers = self._offers = sorted((room, slot) for slot, room in open_)
+        open_ = () if lazy else rooms.items()
+        offers = self._offers = sorted([(room, slot) for slot, room in open_])
+        rates, homes = self._draft.rates, self._draft.homes
         target: dict[int, Slot] = {}
         for number in self._draft.biggest_first(self._numbers):
-            rate = self._draft.rates[number]
-            if (slot := self._host(number, rate)) is None:
-                return None
-            room = self._room[slot]
+            rate, slot = rates[number], homes[number]
+            if slot in closed or rooms.get(slot, -1.0) < rate:
+                if (other := self._host(slot, rate)) is None:
+                    return None
+                slot = other
+            room = rooms[slot]
+            left = rooms[slot] = room - rate
             del offers[bisect_left(offers, (room, slot))]
-            self._room[slot] = room - rate
-            insort(offers, (room - rate, slot))
+            insort(offers, (left, slot))
             target[number] = slot
         return target
 
-    def _host(self, number: int, rate: float) -> Slot | None:
-        home = self._draft.homes[number]
-        if home not in self._closed and self._room.get(home, -1.0) >= rate:
-            return home
+    def _host(self, home: Slot, rate: float) -> Slot | None:
+        """Return another consumer than an open home, if there is one with room."""
         if (least := bisect_left(self._offers, (rate, NO_SLOT))) < len(self._offers):
             return self._offers[least][1]
         if not self._closed:

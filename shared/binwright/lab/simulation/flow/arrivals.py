@@ -36,7 +36,8 @@ class Arrivals:
     @cached_property
     def rows(self) -> list[list[float]]:
         """Return the rates as lists, which plain Python reads faster than arrays."""
-        return [list(map(float, row)) for row in self.rates]
+        found: list[list[float]] = self.rates.tolist()
+        return found
 
     @cached_property
     def topics(self) -> dict[str, list[int]]:

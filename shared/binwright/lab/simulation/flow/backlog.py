@@ -26,11 +26,11 @@ class Backlog:
         """Append bytes written from `begin` to `end`, seconds, at `rate` bytes/s."""
         if rate <= 0.0 or end <= begin:
             return
-        last = self._pieces[-1] if self._pieces else None
-        if last is not None and last[1] == begin and last[2] == rate:
+        pieces = self._pieces
+        if pieces and (last := pieces[-1])[1] == begin and last[2] == rate:
             last[1] = end
         else:
-            self._pieces.append([begin, end, rate])
+            pieces.append([begin, end, rate])
         self.size += (end - begin) * rate
 
     def read(self, begin: float, speed: float, amount: float, into: LatencyPieces) -> None:
@@ -39,9 +39,9 @@ class Backlog:
         A byte written at u and read at t waited t - u. Within a piece both times run evenly, so
         the latency runs evenly from that of its first byte to that of its last one.
         """
-        now, left = begin, amount
-        while left > EMPTY and self._pieces:
-            piece = self._pieces[0]
+        now, left, pieces = begin, amount, self._pieces
+        while left > EMPTY and pieces:
+            piece = pieces[0]
             first, last, rate = piece
             whole = (last - first) * rate
             taken = min(left, whole)
@@ -50,10 +50,10 @@ class Backlog:
             into.add(now - first, after - written, taken)
             now, left = after, left - taken
             if written == last:
-                self._pieces.popleft()
+                pieces.popleft()
             else:
                 piece[0] = written
-        self.size = max(0.0, self.size - amount) if self._pieces else 0.0
+        self.size = max(0.0, self.size - amount) if pieces else 0.0
 
     def abandon(self, now: float, into: LatencyPieces) -> None:
         """Count what waits at the end, with the time that it has waited so far."""

@@ -99,7 +99,8 @@ class DataPath:
         """Return what waits in each partition, bytes."""
         found = [0.0] * len(self.load.partitions)
         for reader in self._readers.values():
-            reader.advance(now)
+            if reader.at < now:
+                reader.advance(now)
             for index, backlog in reader.backlogs.items():
                 found[index] = backlog.size
         for index, unread in self._unread.items():

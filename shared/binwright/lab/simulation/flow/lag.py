@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+FIGURES = 6  # of a part
 PARTS = 50_000
 """So many parts are summed up at once: some ten megabytes."""
 
@@ -19,8 +20,9 @@ class LagSeries:
         """Sample from `begin` to `end`, both included, every `step_s` seconds."""
         self.begin, self.step_s = begin, step_s
         self._sum: Floats = np.zeros(floor((end - begin) / step_s) + 1)
-        self._parts = array("d")  # not summed up yet: begin, end, first, last of each
-        self._ranges = array("q")  # the first sample of each, and how many they are at most
+        # Not summed up yet, of each: begin, end, first, last; its first sample, and how many it has
+        # at most.
+        self._parts = array("d")
 
     @property
     def bytes(self) -> Floats:
@@ -36,20 +38,20 @@ class LagSeries:
         low = max(floor((begin - self.begin) / self.step_s) + 1, 0)
         high = min(ceil((end - self.begin) / self.step_s), len(self._sum) - 1)
         if high > low or (high == low and self.begin + high * self.step_s <= end):
-            self._parts.extend((begin, end, first, last))
-            self._ranges.extend((low, high - low + 1))
-            if len(self._ranges) >= 2 * PARTS:
+            self._parts.extend((begin, end, first, last, low, high - low + 1))
+            if len(self._parts) >= FIGURES * PARTS:
                 self._sum_up()
 
     def clear(self) -> None:
         """Forget all that was added."""
-        self._forget_parts()
+        del self._parts[:]
         self._sum[:] = 0.0
 
     def _sum_up(self) -> None:
         """Sample all parts at once: most are a few samples long."""
-        begin, end, first, last = np.array(self._parts).reshape(-1, 4).T
-        low, counts = np.array(self._ranges).reshape(-1, 2).T
+        parts = np.array(self._parts).reshape(-1, FIGURES).T
+        begin, end, first, last = parts[:4]
+        low, counts = parts[4:].astype(np.int64)
         each = np.repeat(np.arange(len(counts)), counts)
         into = np.arange(len(each)) - np.repeat(np.cumsum(counts) - counts, counts)
         samples = low[each] + into
@@ -58,7 +60,4 @@ class LagSeries:
         values = first[each] + slope[each] * (times - begin[each])
         inside = times <= end[each]
         np.add.at(self._sum, samples[inside], values[inside])
-        self._forget_parts()
-
-    def _forget_parts(self) -> None:
-        del self._parts[:], self._ranges[:]
+        del self._parts[:]

@@ -26,7 +26,9 @@ class LatencyPieces:
     def add(self, first: float, last: float, amount: float) -> None:
         """Add `amount` bytes whose latencies run evenly from `first` to `last`, seconds."""
         low, high = (first, last) if first <= last else (last, first)
-        self._pieces.extend((max(low, 0.0), max(high, 0.0), amount))
+        if low < 0.0:
+            low, high = 0.0, max(high, 0.0)
+        self._pieces.extend((low, high, amount))
 
     def clear(self) -> None:
         """Forget all pieces."""

@@ -46,7 +46,19 @@ class Reader:
         backlogs: Partition index -> what waits in it; only those where anything does.
     """
 
-    __slots__ = ("_lag", "_latency", "_load", "at", "backlogs", "capacity", "indices", "read")
+    __slots__ = (
+        "_edges",
+        "_lag",
+        "_latency",
+        "_row",
+        "_rows",
+        "_total",
+        "at",
+        "backlogs",
+        "capacity",
+        "indices",
+        "read",
+    )
 
     def __init__(
         self, capacity: float, now: float, load: Arrivals, latency: LatencyPieces, lag: LagSeries
@@ -54,61 +66,81 @@ class Reader:
         self.capacity, self.at, self.read = capacity, now, 0.0
         self.indices: list[int] = []
         self.backlogs: dict[int, Backlog] = {}
-        self._load, self._latency, self._lag = load, latency, lag
+        self._rows, self._edges = load.rows, load.edges
+        self._latency, self._lag = latency, lag
+        self._row = load.row_at(now)  # that of `at`
+        self._total: float | None = None  # written to the partitions in it, bytes/s
 
     def begin(self, index: int, backlog: Backlog) -> None:
         """Read this partition from now (`at`) on, with what waits in it."""
         self.indices.append(index)
+        self._total = None
         if backlog.size > EMPTY:
             self.backlogs[index] = backlog
 
     def stop(self, index: int) -> Backlog:
         """Read it no more from now (`at`) on; return what waits in it."""
         self.indices.remove(index)
+        self._total = None
         return self.backlogs.pop(index, None) or Backlog()
 
     def advance(self, to: float) -> None:
         """Read until `to`, seconds; an earlier time changes nothing."""
-        load, at = self._load, self.at
-        row = load.row_at(at)
+        at, edges, final = self.at, self._edges, len(self._rows) - 1
         while at < to:
-            rates = load.rows[row]
-            last = row + 2 >= len(load.edges)
-            end = to if last else min(to, load.edges[row + 1])
-            total = sum([rates[index] for index in self.indices])
-            if self.backlogs or total > self.capacity:
+            rates = self._rows[self._row]
+            end = to if self._row == final else min(to, edges[self._row + 1])
+            if self._total is None:
+                self._total = sum([rates[index] for index in self.indices])
+            if self.backlogs or self._total > self.capacity:
                 at = self._share(rates, at, end)
             else:
-                self.read += total * (end - at)
+                self.read += self._total * (end - at)
                 at = end
-            if not last and at >= load.edges[row + 1]:
-                row += 1
-        self.at = max(at, self.at)
+            if self._row < final and at >= edges[self._row + 1]:
+                self._row += 1
+                self._total = None
+            self.at = at
 
     def _share(self, rates: list[float], at: float, end: float) -> float:
         """Read at fair shares until `end` or until a backlog is used up; return when that is."""
         backlogs = self.backlogs
         free = [rates[index] for index in self.indices if index not in backlogs]
         share = fair_share(self.capacity, free, len(backlogs))
-        until = end
+        until, before = end, 0.0
         for index, backlog in backlogs.items():
+            before += backlog.size
             if share > rates[index]:
                 until = min(until, at + backlog.size / (share - rates[index]))
-        before = self.lag
-        for index in self.indices:
-            rate = rates[index]
-            if index not in backlogs and rate <= share:
-                self.read += rate * (until - at)
-                continue
-            backlog = backlogs.setdefault(index, Backlog())
-            backlog.write(at, until, rate)
-            amount = min(share * (until - at), backlog.size)
-            backlog.read(at, share, amount, self._latency)
-            self.read += amount
-        for index in [index for index, backlog in backlogs.items() if backlog.size <= EMPTY]:
+        self._read_until(until, share, rates)
+        used_up, after = list[int](), 0.0
+        for index, backlog in backlogs.items():
+            if backlog.size <= EMPTY:
+                used_up.append(index)
+            else:
+                after += backlog.size
+        for index in used_up:
             del backlogs[index]
-        self._lag.add(at, until, before, self.lag)
+        self._lag.add(at, until, before, after)
         return until if until > at else self._skip_shortest(rates, share, at)
+
+    def _read_until(self, until: float, share: float, rates: list[float]) -> None:
+        """Read from `at` on; what exceeds the share waits."""
+        at, backlogs, latency, read = self.at, self.backlogs, self._latency, self.read
+        passed = until - at
+        most = share * passed
+        for index in self.indices:
+            rate, backlog = rates[index], backlogs.get(index)
+            if backlog is None:
+                if rate <= share:
+                    read += rate * passed
+                    continue
+                backlog = backlogs[index] = Backlog()
+            backlog.write(at, until, rate)
+            amount = min(most, backlog.size)
+            backlog.read(at, share, amount, latency)
+            read += amount
+        self.read = read
 
     def _skip_shortest(self, rates: list[float], share: float, at: float) -> float:
         """Drop the backlog that takes less time than the clock can tell apart."""
@@ -120,8 +152,3 @@ class Reader:
         if self.backlogs:
             del self.backlogs[min(self.backlogs, key=shortest)]
         return at
-
-    @property
-    def lag(self) -> float:
-        """Return what waits at `at`, bytes."""
-        return sum([backlog.size for backlog in self.backlogs.values()])

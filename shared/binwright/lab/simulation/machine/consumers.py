@@ -103,7 +103,7 @@ class Consumers:
         self._started += 1
         process = self._processes[slot] = Process(f"simulated/{self._started}")
         self._costs.started(slot, self._clock.now)
-        ready_at = self._clock.now + self._scenario.timing.start_up_s
+        ready_at = self._clock.now + self._scenario.start_up_s(slot, self._clock.now)
         self._clock.at(ready_at, lambda: self._hello(slot, process))
 
     def _hello(self, slot: Slot, process: Process) -> None:

@@ -29,6 +29,7 @@ from binwright.core.protocol.reports import Report
 from binwright.core.rates.volatility import PERIOD_S
 from binwright.lab.simulation.clock import TICKS, Clock
 from binwright.lab.simulation.costs import Costs
+from binwright.lab.simulation.flow.arrivals import Arrivals
 from binwright.lab.simulation.flow.data_path import DataPath
 from binwright.lab.simulation.machine.consumers import Consumers
 from binwright.lab.simulation.machine.quiet import next_tick
@@ -63,6 +64,7 @@ class SimulatedController:
         self.logs: Counter[str] = Counter()
         self._scenario, self._packing, self._clock = scenario, packing, clock
         self._every_second = every_second
+        self._columns = _columns(scenario.load)
         self._hop_s = scenario.timing.hand_over_s / 2
         self._origin = clock.now
         self._offset = 0
@@ -137,24 +139,22 @@ class SimulatedController:
         return ends - 1 if self._measurement < ends - 1 else ends
 
     def _apply_measurement(self, number: int) -> None:
-        timing, load = self._scenario.timing, self._scenario.load
+        timing, window_s = self._scenario.timing, self._scenario.timing.window_s
         self._measurement = number
         now = self._origin + number * timing.interval_s
         rates = self._scenario.measured_at(now)
-        for topic, indices in load.topics.items():
-            count = load.partitions[indices[-1]].partition + 1
-            measured = {load.partitions[i].partition: rates[i] for i in indices}
+        for topic, columns in self._columns.items():
             measurement = Measurement(
                 topic=topic,
                 at_ms=max(round(now * 1000), 0),
                 monitor=NAME,
                 number=number,
                 interval_s=timing.interval_s,
-                count=count,
+                count=len(columns),
                 partitions=tuple(
                     [
-                        PartitionRate(n, measured.get(n, NOTHING), timing.window_s, 0, 0, None)
-                        for n in range(count)
+                        PartitionRate(n, NOTHING if i is None else rates[i], window_s, 0, 0, None)
+                        for n, i in enumerate(columns)
                     ]
                 ),
             )
@@ -224,3 +224,12 @@ class SimulatedController:
         else:
             command = action.message
             self._clock.at(arrives, lambda: self._consumers.broadcast(command))
+
+
+def _columns(load: Arrivals) -> dict[str, list[int | None]]:
+    """Return topic -> the index of each partition by its number, None where the load lacks it."""
+    found: dict[str, list[int | None]] = {}
+    for topic, indices in load.topics.items():
+        known = {load.partitions[index].partition: index for index in indices}
+        found[topic] = [known.get(number) for number in range(max(known) + 1)]
+    return found

@@ -6,6 +6,7 @@ one. Rules that only count consumers leave the assignment to the group: as many 
 which few move (the sticky assignor's rule).
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -61,12 +62,12 @@ class ScalingPolicy:
         """Return what the rule decides."""
         partitions, late_s = self.scenario.load.partitions, self.commit_s / 2
         lags = seen.lags()
+        if late_s:
+            lags = [lag + rate * late_s for rate, lag in zip(seen.rates, lags, strict=True)]
+        loads = map(core.PartitionLoad, seen.rates, lags)
         observation = core.Observation(
             time_s=seen.now,
-            loads={
-                p: core.PartitionLoad(rate, lag + rate * late_s)
-                for p, rate, lag in zip(partitions, seen.rates, lags, strict=True)
-            },
+            loads=dict(zip(partitions, loads, strict=True)),
             replicas=max(1, len(seen.slots)),
             assignment={partitions[index]: slot for index, slot in seen.owners.items()},
             scaled_s=seen.changed_at,
@@ -97,6 +98,8 @@ def assigned(
         most: Partitions that an owner keeps; None: as many as any other, or one more.
     """
     least, more = divmod(partitions, len(slots))
+    if len(owners) == partitions and _is_even(owners, slots):
+        return dict(sorted(owners.items()))  # which is what the rest would find
     kept: dict[int, Slot] = {}
     count = dict.fromkeys(slots, 0)
     for index in sorted(owners):
@@ -112,6 +115,12 @@ def assigned(
             kept[index] = slot
             count[slot] += 1
     return dict(sorted(kept.items()))
+
+
+def _is_even(owners: Mapping[int, Slot], slots: Sequence[Slot]) -> bool:
+    """Return whether these slots, and no other ones, have equal numbers to within one."""
+    shares = Counter(owners.values())
+    return shares.keys() == set(slots) and max(shares.values()) - min(shares.values()) <= 1
 
 
 def _capacity(scenario: Scenario, sla_s: float) -> ReplicaCapacity:
