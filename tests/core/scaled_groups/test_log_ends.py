@@ -80,3 +80,10 @@ def test_a_falling_rate_is_that_of_the_later_half() -> None:
     found = history.latest(1)
 
     assert found.rates[0] * found.trend.factor(5) == pytest.approx(10)
+
+
+def test_a_rate_is_never_negative() -> None:
+    """Nothing arrives any more, and no look-up lies in the very middle."""
+    history = EndHistory().with_ends(0, {0: 0}).with_ends(9, {0: 300}).with_ends(20, {0: 300})
+
+    assert history.latest(1).trend.factor(5) == 0

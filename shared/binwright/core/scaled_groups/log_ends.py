@@ -25,7 +25,7 @@ class Trend:
         A falling rate is the mean of the later half of the time: it may have stopped to fall.
         """
         ahead_s = self.age_s + lead_s if self.growth > 0 else self.age_s / 2
-        return min(2.0, 1.0 + self.growth * ahead_s)
+        return min(2.0, max(0.0, 1.0 + self.growth * ahead_s))
 
 
 @dataclass(frozen=True, slots=True)
