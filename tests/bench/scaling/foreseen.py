@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 import numpy as np
-from tests.bench.scaling.contenders import Contender, lag_rule, ours
+from tests.bench.scaling.contenders import REBALANCE_S, Contender, lag_rule, ours
 
 from binwright.lab.slo.simulator.run import simulate
 from binwright.lab.slo.simulator.settings import GroupSettings
@@ -43,7 +43,7 @@ def foresee(contender: Contender, workload: Workload) -> Foreseen:
         heartbeat_s=0.5,
         start_s=1.8,
         start_spread_s=0.6,
-        sync_s=0.1,
+        sync_s=REBALANCE_S,
         warm_up_s=4.0,
         scaling_s=0.0,
         interval_s=contender.interval_s,
