@@ -77,6 +77,14 @@ def test_a_group_that_takes_an_assignment_gets_one_where_more_than_the_share_is_
     assert steered.decide(even)[0].assignment is None
 
 
+def test_owners_of_whom_no_more_than_the_share_is_late_are_what_an_assignment_is_for() -> None:
+    """However they are assigned, one replica has 132 records in a burst, and 32 of them late."""
+    steered = replace(SOME, steers=True)
+
+    assert steered.decide(observe([44] * 5, replicas=2, owners=[0, 0, 0, 0, 1]))[0].assignment
+    assert not steered.decide(observe([44] * 5, replicas=2, owners=[0, 0, 0, 1, 1]))[0].assignment
+
+
 def test_a_group_without_records_has_none_late() -> None:
     assert DEMAND.late_share([PARTITIONS[:2]], observe([0, 0]).loads) == 0
     assert replicas(SOME, observe([0] * 5)) == 1

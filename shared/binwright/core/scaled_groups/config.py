@@ -74,9 +74,7 @@ class ScaledGroup:
         """
         sla_s = self.sla_s or self.catch_up_s
         return SlaPacking(
-            capacity=ReplicaCapacity(
-                rate=capacity, sla_s=sla_s, burst_s=self.burst_s if self.sla_s else 0.0
-            ),
+            capacity=ReplicaCapacity(rate=capacity, sla_s=sla_s, burst_s=self.burst_s),
             up=self.up,
             down=self.down,
             # Lag that is gone before a new replica reads needs none.
@@ -86,7 +84,7 @@ class ScaledGroup:
             cooldown_down_s=self.cooldown_down_s,
             least=min(max(1, bounds.least), partitions),
             most=min(max(1, bounds.most), partitions),
-            late=1 - self.sla_share if self.sla_s else 0.0,
+            late=1 - self.sla_share,
             steers=False,
         )
 

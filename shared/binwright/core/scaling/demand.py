@@ -101,12 +101,10 @@ class Demand:
             for p, one in loads.items()
         }
         few, many = len(least_loaded(kept_up, Bin(share, 1.0), self.least)), len(bins)
-        every = sum(one.rate for one in kept_up.values())
         while few < many:
             number = (few + many) // 2
-            tried = least_loaded(kept_up, Bin(max(every, share), 1.0), number)
-            fits = not exceeds(tried, kept_up, Bin(share, 1.0))
-            if fits and self.late_share(tried, loads, share, pause_s) <= self.late + ROUNDING:
+            tried = least_loaded(kept_up, Bin(share, 1.0), number)
+            if self.late_share(tried, loads, share, pause_s) <= self.late + ROUNDING:
                 bins, many = tried, number
             else:
                 few = number + 1
