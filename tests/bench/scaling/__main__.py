@@ -44,7 +44,7 @@ READY_S = 60.0
 DRAIN_S = 15.0
 WORKLOADS = {
     "w1": (workload.first, 2.5),
-    "w2": (taxi.second, 30.0),
+    "w2": (taxi.second, 20.0),
 }
 """Each workload, and how many times as fast it is played."""
 

@@ -63,7 +63,7 @@ def made(scaler: list[tuple[float, float]], rule: list[tuple[float, float]]) -> 
 SCALER = [(99.9, 32.0), (99.0, 30.0), (95.0, 24.0), (90.0, 20.0), (85.0, 19.0)]
 
 
-def test_the_report_says_where_the_scaler_needs_more_than_it_should() -> None:
+def test_the_settings_at_which_the_scaler_needs_too_much_are_named() -> None:
     rule = [(99.0, 50.0), (97.0, 40.0), (95.0, 30.0), (90.0, 22.0), (80.0, 20.0)]
     table = equal_sla(made(SCALER, rule))
     assert table is not None
@@ -75,7 +75,7 @@ def test_the_report_says_where_the_scaler_needs_more_than_it_should() -> None:
     assert text.endswith("; w1 KEDA, lag 90: 0.909, and 0.898 is the least possible.")
 
 
-def test_the_report_says_nothing_more_where_the_scaler_is_better_everywhere() -> None:
+def test_no_setting_is_named_where_the_scaler_is_better_everywhere() -> None:
     rule = [(99.0, 50.0), (97.0, 40.0), (95.0, 35.0), (90.0, 30.0), (80.0, 29.0)]
     table = equal_sla(made(SCALER, rule))
 
