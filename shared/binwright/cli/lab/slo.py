@@ -218,6 +218,13 @@ SHOWN = {
     "paper's up / down": "paper's",
     "within tolerance": "within tolerance",
     "verdict": "verdict",
+    "workload": "workload",
+    "setting": "setting",
+    "scaler's replica-minutes": "scaler's min",
+    "lag rule's": "lag rule's min",
+    "ratio": "ratio",
+    "least possible": "least possible",
+    "least / lag rule's": "least ratio",
 }
 """Columns on the terminal and their short names; JSON and CSV have all."""
 
