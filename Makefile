@@ -81,7 +81,7 @@ bench-groups: $(VENV)/.dev ## What a controller of many small groups costs, on a
 bench-scaled-groups: $(VENV)/.dev ## What passes over 500 ordinary groups cost, and how soon one at zero wakes (five minutes; ARGS=--api-server)
 	@$(BIN)/python -m tests.bench.scaled_groups $(ARGS)
 
-bench-scaling: $(VENV)/.dev ## An SLA workload in groups that binwright, KEDA's rule or nobody scales (five minutes; ARGS="--only w2")
+bench-scaling: $(VENV)/.dev ## An SLA workload in groups that binwright, KEDA's rule or nobody scales (seven minutes; ARGS="--only w2 --speed 1")
 	@$(BIN)/python -m tests.bench.scaling $(ARGS)
 
 bench-takeover: $(VENV)/.dev ## How soon a new controller acts, after a day of 200 consumers' reports (five minutes)

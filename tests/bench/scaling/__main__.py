@@ -1,21 +1,25 @@
 """`make bench-scaling`: an SLA workload played to ordinary groups of consumers, as JSON.
 
-Three groups of Java consumers read one topic at a time, each record takes them 5 ms: one is scaled
-and steered by binwright, one is scaled by KEDA's lag rule, one has a fixed size. A workload is
-played so fast that it takes some minutes: its rates are what they are, its changes are quicker, and
-every time of the policies is shorter by the same factor. Starting a process and a rebalance take
-what they take, so all that scale have it harder than at the workload's own pace.
+Groups of Java consumers read one topic at the same time, each record takes them 5 ms. binwright
+and KEDA's lag rule each scale two of them, in pairs of about equal SLA (see `foreseen`), and one
+has a fixed size. A workload that is played faster has its own rates and quicker changes. Starting
+a process and a rebalance take what they take, so all that scale have it harder than at the
+workload's own pace, `--speed 1`.
 """
 
 import argparse
 import asyncio
 import tempfile
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import structlog
 from tests.bench import figures
-from tests.bench.scaling.contenders import SERVICE_US, SLA_S, Contender, contenders
+from tests.bench.scaling.contenders import SERVICE_US, SLA_S, USUAL, Contender, fixed, steered
+from tests.bench.scaling.foreseen import Foreseen, chosen
 from tests.bench.scaling.live_group import LiveGroup
 from tests.bench.scaling.load import Load, faster
 from tests.bench.scaling.skew import skew
@@ -32,19 +36,27 @@ from binwright.runtime.clock import loop_s
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.settings import KafkaSettings
 
+log = structlog.get_logger()
+
+Facts = dict[str, Any]
+MINUTES = "replica-minutes"
 READY_S = 60.0
 DRAIN_S = 15.0
 WORKLOADS = {
     "w1": (workload.first, 2.5),
-    "w2": (taxi.second, 30.0),
+    "w2": (taxi.second, 20.0),
 }
 """Each workload, and how many times as fast it is played."""
 
 
-async def measure(name: str, speed: float, only: int | None) -> dict[str, Any]:
-    """Play one workload to all groups at once; of its first `only` real seconds if given."""
+async def measure(name: str, speed: float, options: argparse.Namespace) -> Facts:
+    """Play one workload to all groups at once; of its first `--seconds` if given."""
     found = WORKLOADS[name][0]()
-    seconds = faster(found, speed)[:only]
+    seconds = faster(found, speed)[: options.seconds]
+    played = replace(found, events=tuple(map(round, seconds)))
+    foreseen = await asyncio.to_thread(chosen, played, speed, USUAL, options.share)
+    for each in foreseen:
+        log.info("group.foreseen", group=each.contender.name, sla=each.sla, minutes=each.minutes)
     async with AsyncExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="binwright-")))
         broker = await stack.enter_async_context(run_broker(directory / "broker"))
@@ -72,7 +84,9 @@ async def measure(name: str, speed: float, only: int | None) -> dict[str, Any]:
                 publisher=one.publisher,
             )
 
-        contending = contenders(found.shares, max(seconds), speed)
+        contending = [one.contender for one in foreseen] + [fixed(found.shares, max(seconds))]
+        if options.steered:
+            contending.append(steered(speed))
         groups = [group(one) for one in contending]
         for one, live in zip(contending, groups, strict=True):
             await live.scale(one.first)
@@ -90,8 +104,25 @@ async def measure(name: str, speed: float, only: int | None) -> dict[str, Any]:
         "seconds": len(seconds),
         "sent": load.sent,
         "peak": round(max(seconds), 1),
-        "groups": [live.result() for live in groups],
+        "groups": compared([live.result() for live in groups], foreseen),
     }
+
+
+def compared(results: list[Facts], foreseen: Sequence[Foreseen]) -> list[Facts]:
+    """Return the results beside what was foreseen, and beside the minutes of both lag rules."""
+    expected = {one.contender.name: one for one in foreseen}
+    lag = {one["group"]: one[MINUTES] for one in results if one["group"].startswith("lag-")}
+    for one in results:
+        if known := expected.get(one["group"]):
+            one["foreseen, %"], one["foreseen minutes"] = (
+                round(known.sla, 1),
+                round(known.minutes, 2),
+            )
+        else:
+            one["foreseen, %"] = one["foreseen minutes"] = None
+        for name, minutes in lag.items():
+            one[f"minutes / {name}"] = round(one[MINUTES] / minutes, 2)
+    return results
 
 
 async def _until_assigned(groups: list[LiveGroup], partitions: int) -> None:
@@ -135,17 +166,21 @@ async def main() -> None:
     parser.add_argument("--only", choices=[*WORKLOADS, "skew"], nargs="*", default=["w1", "skew"])
     parser.add_argument("--speed", type=float, help="instead of the workload's own")
     parser.add_argument("--seconds", type=int, help="play only so many real seconds")
+    parser.add_argument(
+        "--share", type=float, default=0.95, help="of the records that binwright keeps in time"
+    )
+    parser.add_argument("--steered", action="store_true", help="add a group that binwright assigns")
     parser.add_argument("--log", default="warning")
     figures.add_option(parser)
-    chosen = parser.parse_args()
-    configure_logging(chosen.log, "console")
-    facts: dict[str, Any] = {}
-    for name in chosen.only:
+    options = parser.parse_args()
+    configure_logging(options.log, "console")
+    facts: Facts = {}
+    for name in options.only:
         if name == "skew":
             facts[name] = await skew()
         else:
-            facts[name] = await measure(name, chosen.speed or WORKLOADS[name][1], chosen.seconds)
-    figures.progress("scaling", facts, chosen.figures)
+            facts[name] = await measure(name, options.speed or WORKLOADS[name][1], options)
+    figures.progress("scaling", facts, options.figures)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,9 @@
-"""The policies that scale the groups, with every time of theirs as much shorter as the workload."""
+"""The policies that scale the groups.
+
+What a workload's own changes ask of a policy's times, cooldowns and windows of minutes, is shorter
+by the factor by which it is played faster. Looks at the group, and what a process takes to start,
+are not.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,6 +11,9 @@ from dataclasses import dataclass
 from tests.integration.assignor.java_members import ASSIGNOR, COOPERATIVE
 
 from binwright.core.model import TopicPartition
+from binwright.core.scaled_groups.config import ScaledGroup
+from binwright.core.scaled_groups.log_ends import EndHistory
+from binwright.core.scaled_groups.schedules import Bounds
 from binwright.core.scaling.capacity import Bin, ReplicaCapacity
 from binwright.core.scaling.lag_rule import LagRule
 from binwright.core.scaling.least_loaded import least_loaded
@@ -13,16 +21,24 @@ from binwright.core.scaling.policy import Fixed, PartitionLoad, Policy
 from binwright.core.scaling.sla_packing import SlaPacking
 from binwright.core.scaling.stabilised import Stabilised
 from binwright.core.steering.publication import Publisher, Rebalance
+from binwright.lab.slo.scaled_group import ScaledGroupPolicy
 
 SERVICE_US = 5000
 SLA_S = 0.5
 BURST_S = 1.0
 REBALANCE_S = 0.5
 """What a rebalance of a cooperative group takes with heartbeats of 0.5 s."""
+START_S = 2.0
+"""About what a Java process takes until it reads."""
+WINDOW_S = 5.0
+"""Of rates."""
 CATCH_UP_S = 5.0
 CAPACITY = ReplicaCapacity(rate=1e6 / SERVICE_US, sla_s=SLA_S, burst_s=BURST_S)
 PAPER = ReplicaCapacity(rate=1e6 / SERVICE_US, sla_s=SLA_S)
 UP = 0.9
+USUAL = PAPER.bin(UP).lag
+"""The lag that a replica works off within the SLA, with headroom. KEDA's own default, 10, has all
+replicas run at these rates: it is the fixed group again."""
 SHORTEST_S = 1.0
 """Groups are looked at once a second."""
 
@@ -34,20 +50,61 @@ class Contender:
     name: str
     policy: Policy
     interval_s: float
-    assignor: str
+    assignor: str = COOPERATIVE
     first: int = 1  # replicas before the load begins
     publisher: Publisher | None = None
 
 
-def contenders(shares: Sequence[float], peak: float, speed: float) -> list[Contender]:
-    """Return ours, KEDA's lag rule, and as many replicas as the peak needs.
+def ours(share: float, partitions: int, speed: float) -> Contender:
+    """Return a scaled group as the scaler runs it, for a group that Kafka assigns.
 
     Args:
-        shares: Of each partition.
-        peak: Records of the largest second.
+        share: Of the records that are to be in time at any moment.
+        partitions: Of the topic.
         speed: How many times as fast as the workload is it is played.
     """
-    ours = SlaPacking(
+    name = f"binwright-{100 * share:g}"
+    config = ScaledGroup(
+        group=name,
+        bounds=Bounds(1, partitions),
+        capacity=CAPACITY.rate,
+        sla_s=SLA_S,
+        sla_share=share,
+        burst_s=BURST_S,
+        start_s=START_S,
+        rebalance_s=REBALANCE_S,
+        commit_interval_s=0.0,  # after each batch
+        cooldown_up_s=10 / speed,
+        cooldown_down_s=10 / speed,
+    )
+    policy = ScaledGroupPolicy(config=config, history=EndHistory(window_s=WINDOW_S))
+    return Contender(name, policy, SHORTEST_S)
+
+
+def lag_rule(threshold: float, partitions: int, speed: float) -> Contender:
+    """Return KEDA's lag rule at a threshold, behind the HorizontalPodAutoscaler."""
+    policy = Stabilised(
+        rule=LagRule(threshold=threshold),
+        most=partitions,
+        down_window_s=300 / speed,
+        period_s=15 / speed,
+    )
+    return Contender(f"lag-{threshold:g}", policy, max(15 / speed, SHORTEST_S))
+
+
+def fixed(shares: Sequence[float], peak: float) -> Contender:
+    """Return as many replicas as the largest second needs."""
+    loads = {
+        TopicPartition("load", number): PartitionLoad(peak * share)
+        for number, share in enumerate(shares)
+    }
+    replicas = len(least_loaded(loads, Bin(CAPACITY.bin(UP).lag, 1.0)))
+    return Contender("fixed", Fixed(replicas), SHORTEST_S, first=replicas)
+
+
+def steered(speed: float) -> Contender:
+    """Return our policy on a group that binwright also assigns."""
+    policy = SlaPacking(
         capacity=CAPACITY,
         catch_up_s=CATCH_UP_S,
         rebalance_s=REBALANCE_S,
@@ -55,21 +112,5 @@ def contenders(shares: Sequence[float], peak: float, speed: float) -> list[Conte
         cooldown_down_s=10 / speed,
         empty_within_s=max(30 / speed, 10.0),
     )
-    keda = Stabilised(
-        rule=LagRule(threshold=PAPER.bin(UP).lag),
-        most=len(shares),
-        down_window_s=300 / speed,
-        period_s=15 / speed,
-    )
     publisher = Publisher(capacity=CAPACITY, rebalance=Rebalance(pause_s=REBALANCE_S))
-    loads = {
-        TopicPartition("load", number): PartitionLoad(peak * share)
-        for number, share in enumerate(shares)
-    }
-    fixed = len(least_loaded(loads, Bin(CAPACITY.bin(UP).lag, 1.0)))
-    sync_s = max(15 / speed, SHORTEST_S)
-    return [
-        Contender("binwright", ours, SHORTEST_S, ASSIGNOR, publisher=publisher),
-        Contender("keda-lag", keda, sync_s, COOPERATIVE),
-        Contender("fixed", Fixed(fixed), sync_s, COOPERATIVE, first=fixed),
-    ]
+    return Contender("steered", policy, SHORTEST_S, ASSIGNOR, publisher=publisher)

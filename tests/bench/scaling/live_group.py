@@ -4,19 +4,25 @@ import asyncio
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import structlog
 from tests.bench.scaling.steering import Steering
 from tests.integration.assignor.java_members import JavaMember, Programs, start_member
 
+from binwright.controller.scaler.ends import TopicEnds
+from binwright.controller.scaler.passes import Scaler
+from binwright.controller.scaler.targets import Target
 from binwright.core.errors import BrokerUnavailable
 from binwright.core.model import Slot, TopicPartition
+from binwright.core.scaled_groups.machine import WorkloadSeen
 from binwright.core.scaling.policy import Decision, Loads, Observation, PartitionLoad, Policy
 from binwright.core.steering.policies import Proposal
 from binwright.core.steering.publication import GroupState, Publisher
 from binwright.kafka.client import LATEST, ClusterClient
 from binwright.kafka.groups.descriptions import ConsumerGroups, GroupDescription
 from binwright.kafka.groups.offsets import GroupOffsets
+from binwright.lab.slo.scaled_group import ScaledGroupPolicy
 from binwright.runtime.clock import loop_s, wall_ms
 
 log = structlog.get_logger()
@@ -96,8 +102,29 @@ class LiveGroup:
             self.ending.add(ending)
             ending.add_done_callback(self.ending.discard)
 
+    def seen(self) -> WorkloadSeen:
+        """Fit the scaler's `Workload`, as `scale` does."""
+        ready = sum(bool(one.member.owned) for one in self.replicas)
+        return WorkloadSeen(replicas=len(self.replicas), ready=ready)
+
     async def run(self) -> None:
-        """Look at the group and decide, for ever."""
+        """Look at the group and decide, for ever: by the scaler itself where it is its group."""
+        if isinstance(self.policy, ScaledGroupPolicy):
+            await self._run_scaler(self.policy)
+        else:
+            await self._run_policy()
+
+    async def _run_scaler(self, policy: ScaledGroupPolicy) -> None:
+        target = Target(self.name, policy.config, self)
+        ends = TopicEnds(self.cluster, None, window_s=policy.history.window_s)
+        offsets = GroupOffsets(self.cluster)
+        every = {self.name: target}
+        try:
+            await Scaler(lambda: every, offsets, ends, self.interval_s, self.interval_s).run()
+        finally:
+            await asyncio.gather(ends.close(), offsets.close())
+
+    async def _run_policy(self) -> None:
         groups, offsets = ConsumerGroups(self.cluster), GroupOffsets(self.cluster)
         next_s, decided_s = loop_s(), loop_s()
         while True:
@@ -190,7 +217,7 @@ class LiveGroup:
         self.gone += self.replicas
         await asyncio.gather(*(_end(one) for one in self.replicas), *self.ending)
 
-    def result(self) -> dict[str, float | int | str]:
+    def result(self) -> dict[str, Any]:
         """Return what came of it."""
         served = sum(one.member.served for one in self.gone)
         late = sum(one.member.late for one in self.gone)

@@ -83,6 +83,16 @@ async def test_two_look_ups_give_ends_and_rates() -> None:
     assert second.rates == {0: 10, 1: 10}
 
 
+async def test_a_rate_is_that_of_the_window() -> None:
+    cluster = FakeCluster({"orders": 1})
+    made = TopicEnds(cluster, None, answer_s=ANSWER_S, window_s=15)  # type: ignore[arg-type]
+    for rate in (10, 10, 20):
+        cluster.rate = rate
+        await made.look_up(["orders"])
+        await asyncio.sleep(10)
+    assert (await made.look_up(["orders"]))["orders"].rates == {0: 25}
+
+
 async def test_a_late_broker_delays_one_look_up_and_its_partitions_are_missing() -> None:
     made = ends_of(FakeCluster({"orders": 2}, late={1: 100}))
     loop = asyncio.get_running_loop()

@@ -132,7 +132,7 @@ async def test_a_scaler_that_makes_no_pass_is_unavailable() -> None:
     ("metadata", "message"),
     [
         ({"group": "orders"}, "missing metadata: recordsPerSecond"),
-        ({**METADATA, "lagThreshold": "5"}, "unknown metadata: lagThreshold; there is catchUp"),
+        ({**METADATA, "lagThreshold": "5"}, "unknown metadata: lagThreshold; there is burst"),
         ({**METADATA, "slaSeconds": "soon"}, "slaSeconds: Input should be a valid number"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from binwright.core.model import TopicPartition
 from binwright.core.scaled_groups.lags import Baseline, Work, to_be_sized, work_of
-from binwright.core.scaled_groups.log_ends import LogEnds
+from binwright.core.scaled_groups.log_ends import LogEnds, Trend
 from binwright.core.scaling.policy import PartitionLoad
 
 P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -61,3 +61,12 @@ def test_lag_that_waits_for_a_commit_is_nothing_to_catch_up() -> None:
 
 def test_no_work_is_known_at_first() -> None:
     assert (Work().lag, Work().rate, Work().missing) == (0, 0, 0)
+
+
+def test_rates_are_those_to_be_expected_when_a_replica_reads() -> None:
+    known = {"orders": LogEnds(100.0, {0: 500, 1: 70}, {0: 10.0, 1: 1.0}, 2, Trend(10, 0.02))}
+    work, _ = work_of(BOTH, ["orders"], known, Baseline(), 90)
+
+    assert work.expected(0) == work.loads
+    assert work.expected(15) == {P0: PartitionLoad(15, 300), P1: PartitionLoad(1.5, 0)}
+    assert Work(loads=work.loads).expected(15) == work.loads

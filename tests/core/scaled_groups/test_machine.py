@@ -10,6 +10,7 @@ from binwright.core.errors import SettingsError
 from binwright.core.model import TopicPartition
 from binwright.core.scaled_groups.config import ScaledGroup
 from binwright.core.scaled_groups.lags import Work
+from binwright.core.scaled_groups.log_ends import Trend
 from binwright.core.scaled_groups.machine import LEFT_ALONE_S, Proposal, State, approve, ordered
 from binwright.core.scaled_groups.schedules import Bounds, Schedule
 from binwright.core.scaled_groups.sizing import rounded
@@ -32,6 +33,45 @@ def test_lag_that_waits_for_a_commit_counts_for_nothing() -> None:
     config = replace(CONFIG, sla_s=1.0, commit_interval_s=5.0)
 
     assert verdict(config, work([10] * 4, [50] * 4), 1).wanted == 1
+
+
+BURSTY = replace(CONFIG, sla_s=0.5, burst_s=1.0)
+"""A replica has 50 records of a burst in time, and is filled to 45."""
+
+
+def test_bursts_count_with_an_sla() -> None:
+    assert verdict(replace(BURSTY, sla_s=None), work([10] * 5), 1).wanted == 1
+    assert verdict(replace(BURSTY, burst_s=0.0), work([10] * 5), 1).wanted == 1
+    assert verdict(BURSTY, work([10] * 5), 1).wanted == 2
+
+
+def test_a_share_that_may_be_late_needs_fewer_replicas() -> None:
+    """Of 50 records in a burst 5 are late; the packing that is shown has them too."""
+    found = verdict(replace(BURSTY, sla_share=0.9), work([10] * 5), 1)
+
+    assert (found.wanted, len(found.packing)) == (1, 1)
+    assert verdict(replace(BURSTY, sla_share=0.95), work([10] * 5), 1).wanted == 2
+
+
+def test_a_rising_rate_is_met_before_it_is_there() -> None:
+    rising = replace(work([11] * 4), trends={"t": Trend(age_s=10, growth=0.05)})
+
+    assert verdict(CONFIG, rising, 1).wanted == 1
+    found = verdict(replace(CONFIG, start_s=20.0), rising, 1)
+    assert found.wanted == 2
+    assert "sized for 88 records/s, as the rate is changing" in found.reasons
+    assert verdict(replace(CONFIG, start_s=20.0), work([10] * 4), 1).reasons == (
+        "40 records/s and a lag of 0 need 1 replica of 100/s",
+        "rate and lag fit",
+    )
+
+
+def test_lag_that_is_gone_before_a_replica_reads_needs_none() -> None:
+    """40 records more than a burst: 80/s for half a second, or 8/s for five."""
+    lagging = work([6] * 5, [14] * 5)
+
+    assert verdict(BURSTY, lagging, 1).wanted == 2
+    assert verdict(replace(BURSTY, start_s=5.0), lagging, 1).wanted == 1
 
 
 def test_there_are_never_more_replicas_than_partitions() -> None:
@@ -246,6 +286,9 @@ def test_another_manager_that_sets_the_same_number_is_no_conflict() -> None:
     [
         ({"capacity": 0.0}, "capacity must be > 0"),
         ({"catch_up_s": float("inf")}, "catch_up_s must be > 0"),
+        ({"burst_s": -1.0}, "burst_s must be >= 0"),
+        ({"start_s": float("nan")}, "start_s must be >= 0"),
+        ({"sla_share": 0.0}, "sla_share must be > 0 and <= 1"),
         ({"up": 0.5, "down": 0.6}, "0 < down < up <= 1"),
     ],
 )

@@ -75,6 +75,8 @@ def test_the_first_workload_has_the_papers_values_and_figures(tmp_path: Path) ->
 
     assert "w1: Table 2: workload 1" in printed
     assert "Mean SLA error" in printed
+    assert "scaler's min" in printed
+    assert "Scaler beside lag rule at the same SLA" in printed
     for number, name in (
         *((4, "latencies-w1"), (5, "consumers"), (9, "heartbeat"), (10, "algorithm-1")),
         *((11, "rebalance-500ms"), (12, "rebalance-2s")),

@@ -19,6 +19,7 @@ from binwright.cli.options import Json
 from binwright.core.errors import SettingsError
 from binwright.lab.slo.cases import (
     TableCase,
+    frontier_table,
     other_tables,
     skewed_table,
     table_of_file,
@@ -128,11 +129,11 @@ def _tables(
 
 
 def _of_1() -> list[TableCase]:
-    return [*tables_of(first(), 1), *other_tables(first())]
+    return [*tables_of(first(), 1), frontier_table(first(), 1), *other_tables(first())]
 
 
 def _of_2() -> list[TableCase]:
-    return tables_of(second(), 2)
+    return [*tables_of(second(), 2), frontier_table(second(), 2)]
 
 
 def _skew() -> list[TableCase]:
@@ -140,7 +141,7 @@ def _skew() -> list[TableCase]:
 
 
 def _all() -> list[TableCase]:
-    return [*tables_of(first(), 1), *_of_2(), *_skew(), *other_tables(first())]
+    return [*_of_1(), *_of_2(), *_skew()]
 
 
 PUBLISHED: Mapping[str, Callable[[], list[TableCase]]] = {
@@ -214,6 +215,13 @@ SHOWN = {
     "paper's up / down": "paper's",
     "within tolerance": "within tolerance",
     "verdict": "verdict",
+    "workload": "workload",
+    "setting": "setting",
+    "scaler's replica-minutes": "scaler's min",
+    "lag rule's": "lag rule's min",
+    "ratio": "ratio",
+    "least possible": "least possible",
+    "least / lag rule's": "least ratio",
 }
 """Columns on the terminal and their short names; JSON and CSV have all."""
 

@@ -29,6 +29,9 @@ class ScaledGroup:
     capacity: float | None = None  # records/s that one replica serves; None: it is measured
     catch_up_s: float = 60.0  # within which lag is to be worked off, > 0
     sla_s: float | None = None  # from a record's arrival to its commit; takes `catch_up_s`'s place
+    sla_share: float = 1.0  # of the records that are to keep it at any time, > 0 and <= 1
+    burst_s: float = 0.0  # between two arrivals of records in a batch; counts with an SLA
+    start_s: float = 0.0  # from the order of a replica until it reads; 0: not known
     rebalance_s: float = 0.0  # how long a rebalance leaves partitions unread; counts with an SLA
     commit_interval_s: float = 5.0  # the group commits so often: its lag is never below that much
     cooldown_up_s: float = 30.0  # from the last change until replicas are added
@@ -45,6 +48,13 @@ class ScaledGroup:
         for name, value in positive.items():
             if value is not None and not (isfinite(value) and value > 0):
                 raise SettingsError(f"group {self.group}: {name} must be > 0, got {value}")
+        for name, value in {"burst_s": self.burst_s, "start_s": self.start_s}.items():
+            if not (isfinite(value) and value >= 0):
+                raise SettingsError(f"group {self.group}: {name} must be >= 0, got {value}")
+        if not 0 < self.sla_share <= 1:
+            raise SettingsError(
+                f"group {self.group}: sla_share must be > 0 and <= 1, got {self.sla_share}"
+            )
         if not 0 < self.down < self.up <= 1:
             raise SettingsError(
                 f"group {self.group}: 0 < down < up <= 1 must hold, got {self.down} and {self.up}"
@@ -62,16 +72,19 @@ class ScaledGroup:
             bounds: That hold now.
             partitions: That the group has; more replicas would have nothing to read.
         """
+        sla_s = self.sla_s or self.catch_up_s
         return SlaPacking(
-            capacity=ReplicaCapacity(rate=capacity, sla_s=self.sla_s or self.catch_up_s),
+            capacity=ReplicaCapacity(rate=capacity, sla_s=sla_s, burst_s=self.burst_s),
             up=self.up,
             down=self.down,
-            catch_up_s=self.sla_s or self.catch_up_s,
+            # Lag that is gone before a new replica reads needs none.
+            catch_up_s=max(sla_s, self.start_s),
             rebalance_s=self.rebalance_s if self.sla_s else 0.0,
             cooldown_up_s=self.cooldown_up_s,
             cooldown_down_s=self.cooldown_down_s,
             least=min(max(1, bounds.least), partitions),
             most=min(max(1, bounds.most), partitions),
+            late=1 - self.sla_share,
             steers=False,
         )
 
@@ -84,4 +97,5 @@ class ScaledGroup:
             busy=policy.busy,
             least=1,
             most=most,
+            late=policy.late,
         )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from binwright.core.model import TopicPartition
-from binwright.core.scaled_groups.log_ends import LogEnds
+from binwright.core.scaled_groups.log_ends import LogEnds, Trend
 from binwright.core.scaling.policy import Loads, PartitionLoad
 
 Committed = Mapping[TopicPartition, int]
@@ -20,6 +20,7 @@ class Work:
     committed: Committed = field(default_factory=dict)
     missing: int = 0  # partitions whose end or rate is not known, or is out of date
     oldest_s: float = inf  # when the oldest of the ends was looked up, monotonic
+    trends: Mapping[str, Trend] = field(default_factory=dict)  # of topics
 
     @property
     def lag(self) -> float:
@@ -30,6 +31,20 @@ class Work:
     def rate(self) -> float:
         """Return what arrives at all partitions, records/s."""
         return sum(load.rate for load in self.loads.values())
+
+    def expected(self, lead_s: float) -> Loads:
+        """Return the loads with the rates to be expected; see `Trend.factor`.
+
+        Args:
+            lead_s: From the order of a replica until it reads; 0: the rates are means as they are.
+        """
+        if not lead_s:
+            return self.loads
+        factors = {topic: trend.factor(lead_s) for topic, trend in self.trends.items()}
+        return {
+            p: load._replace(rate=load.rate * factors.get(p.topic, 1.0))
+            for p, load in self.loads.items()
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +74,7 @@ def work_of(
         fresh_since_s: Ends from before are out of date: they are used, and counted as missing.
     """
     loads: dict[TopicPartition, PartitionLoad] = {}
+    trends: dict[str, Trend] = {}
     first: dict[TopicPartition, int] = {}
     missing, oldest_s = 0, inf
     for topic in sorted(topics):
@@ -66,6 +82,7 @@ def work_of(
             missing += sum(partition.topic == topic for partition in committed) or 1
             continue
         oldest_s = min(oldest_s, found.at_s)
+        trends[topic] = found.trend
         stale = found.at_s < fresh_since_s
         for number in range(found.count):
             partition = TopicPartition(topic, number)
@@ -77,9 +94,8 @@ def work_of(
             if done is None:
                 done = first[partition] = baseline.ends.get(partition, end)
             loads[partition] = PartitionLoad(rate or 0.0, max(0, end - done))
-    return Work(loads=loads, committed=committed, missing=missing, oldest_s=oldest_s), Baseline(
-        first
-    )
+    work = Work(loads=loads, committed=committed, missing=missing, oldest_s=oldest_s, trends=trends)
+    return work, Baseline(first)
 
 
 def to_be_sized(loads: Loads, commit_interval_s: float) -> Loads:

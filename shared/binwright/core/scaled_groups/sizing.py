@@ -43,12 +43,15 @@ class Sizer:
         """
         if capacity is None:
             return self._bounded(Sizing(current, (UNMEASURED,)), work)
-        loads = to_be_sized(work.loads, self.config.commit_interval_s)
+        expected = work.expected(self.config.start_s)
+        loads = to_be_sized(expected, self.config.commit_interval_s)
         policy = self.config.policy(capacity, self.bounds, len(loads))
         seen = Observation(time_s=self.now_s, loads=loads, replicas=current, scaled_s=self.scaled_s)
         decision, _ = policy.decide(seen)
         packing = self.config.demand(capacity, len(loads)).bins(loads, self.config.up)
         words = [_load(work, capacity, len(packing)), decision.reason.partition("; faster")[0]]
+        if (coming := rounded(sum(one.rate for one in expected.values()))) != rounded(work.rate):
+            words.append(f"sized for {coming} records/s, as the rate is changing")
         if decision.hot:
             words.append(_hot(decision.hot))
         found = Sizing(decision.replicas, tuple(words), packing, decision.hot)

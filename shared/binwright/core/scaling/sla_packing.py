@@ -30,6 +30,7 @@ class SlaPacking:
     empty_within_s: float = 30.0  # a replica that is not empty by then is taken away all the same
     least: int = 1
     most: int | None = None  # None: as many as partitions
+    late: float = 0.0  # share of the records that may miss the SLA at any time, >= 0 and < 1
     steers: bool = True  # whether the group takes an assignment
     emptying: tuple[int, float] | None = None  # replicas that are to stay, and since when
     assigned_s: float | None = None  # when partitions last changed their owners
@@ -51,6 +52,7 @@ class SlaPacking:
             busy=self.busy,
             least=self.least,
             most=self.most,
+            late=self.late,
         )
 
     def _decided(self, observation: Observation) -> "tuple[Decision, SlaPacking]":

@@ -26,6 +26,13 @@ ALL: Sequence[Make] = (
 LONG: Sequence[Make] = (Contenders.algorithm_1, *BOTH)
 
 
+FRONTIER = "-frontier"
+"""How the names of tables end in which two policies are compared at several settings."""
+SHARES = (1.0, 0.95, 0.85, 0.75, 0.65)
+THRESHOLDS = (10, 50, 70, 90, 120)
+"""Of the lag rule: KEDA's default is 10; 90 is the lag that a replica works off within the SLA."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableCase:
     """A table: one workload, one kind of group, several policies."""
@@ -72,6 +79,24 @@ def skewed_table(workload: Workload, number: int) -> TableCase:
     """Return the comparison on a skewed workload."""
     title = f"Workload {number}, skewed: half of the events in two of nine partitions"
     return _table(workload.name, title, workload, ALL, is_traced=True)
+
+
+def frontier_table(workload: Workload, number: int) -> TableCase:
+    """Return the scaler and KEDA's lag rule, each at several settings, on ordinary groups."""
+    rebalance_s = 0.5
+    made = Contenders(
+        workload=workload,
+        settings=replace(
+            settings_for(0.05, heartbeat_s=0.5), protocol="incremental", sync_s=rebalance_s
+        ),
+        rebalance_s=rebalance_s,
+    )
+    return TableCase(
+        name=f"{workload.name}{FRONTIER}",
+        title=f"Workload {number}, cooperative groups: share in time for replica-minutes",
+        workload=workload,
+        contenders=(*map(made.scaled_group, SHARES), *map(made.lag_rule, THRESHOLDS)),
+    )
 
 
 def other_tables(workload: Workload) -> list[TableCase]:

@@ -3,6 +3,9 @@
 from dataclasses import dataclass, replace
 
 from binwright.core.model import TopicPartition
+from binwright.core.scaled_groups.config import ScaledGroup
+from binwright.core.scaled_groups.log_ends import EndHistory
+from binwright.core.scaled_groups.schedules import Bounds
 from binwright.core.scaling.bin_pack import Algorithm1, Algorithm2
 from binwright.core.scaling.capacity import Bin, ReplicaCapacity
 from binwright.core.scaling.cpu_rule import CpuRule
@@ -12,6 +15,7 @@ from binwright.core.scaling.linear import Linear
 from binwright.core.scaling.policy import Fixed, PartitionLoad, Policy
 from binwright.core.scaling.sla_packing import SlaPacking
 from binwright.core.scaling.stabilised import Stabilised
+from binwright.lab.slo.scaled_group import ScaledGroupPolicy
 from binwright.lab.slo.simulator.settings import GroupSettings
 from binwright.lab.slo.workloads.workload import Workload
 
@@ -21,6 +25,8 @@ TUNED_UP, TUNED_DOWN = 0.97, 0.90
 """Ours, chosen on seeds from 100 on; the tables use seeds from 0 on."""
 CATCH_UP_S = 5.0
 """About what a new replica takes to start: lag that is gone by then needs none."""
+WINDOW_S = 5.0
+"""Of the scaler's rates: an SLA of half a second asks for looks each second."""
 SYNC_PERIOD_S = 15.0
 """The HorizontalPodAutoscaler's."""
 
@@ -78,6 +84,34 @@ class Contenders:
         """Return KEDA's lag rule at as much lag a replica as fits into the SLA."""
         rule = LagRule(threshold=self._capacity.bin(UP).lag)
         return self._autoscaler("KEDA, lag", rule)
+
+    def lag_rule(self, threshold: float) -> Contender:
+        """Return KEDA's lag rule at another threshold, on an ordinary cooperative group."""
+        return self._autoscaler(f"KEDA, lag {threshold:g}", LagRule(threshold=threshold))
+
+    def scaled_group(self, share: float) -> Contender:
+        """Return what the scaler does with a group that it does not assign.
+
+        Args:
+            share: Of the records that are to be in time at any moment.
+        """
+        settings, partitions = self.settings, len(self.workload.shares)
+        config = ScaledGroup(
+            group="simulated",
+            bounds=Bounds(1, partitions),
+            capacity=self.rate,
+            sla_s=settings.sla_s,
+            sla_share=share,
+            burst_s=settings.burst_s,
+            start_s=settings.start_s,
+            rebalance_s=self.rebalance_s,
+            commit_interval_s=0.0,  # after each batch
+            cooldown_up_s=10.0,
+            cooldown_down_s=10.0,
+        )
+        policy = ScaledGroupPolicy(config=config, history=EndHistory(window_s=WINDOW_S))
+        name = f"scaled group, {share:.0%}"
+        return Contender(name=name, policy=policy, settings=self.settings, is_ours=True)
 
     def cpu(self) -> Contender:
         """Return the HorizontalPodAutoscaler on CPU, where bursts take `UP` of the SLA."""

@@ -88,6 +88,12 @@ class ScaledGroupSettings(Section):
     """Time within which lag is to be worked off."""
     sla_s: Seconds | None = None
     """Time from a record's arrival to its commit; takes the place of `catch_up_s`."""
+    sla_share: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Share of the records that are to keep `sla_s` at any time; fewer replicas do for less."""
+    burst_s: NotNegative = 0.0
+    """Time between two arrivals of records in a batch; 0: they come one by one. With `sla_s`."""
+    start_s: NotNegative = 0.0
+    """Time from a replica's order until it reads: rates are extrapolated so far; 0: not at all."""
     rebalance_s: NotNegative = 0.0
     """How long a rebalance leaves partitions unread; counts with `sla_s`."""
     commit_interval_s: NotNegative = 5.0
@@ -123,6 +129,9 @@ class ScaledGroupSettings(Section):
             capacity=self.records_per_s,
             catch_up_s=self.catch_up_s,
             sla_s=self.sla_s,
+            sla_share=self.sla_share,
+            burst_s=self.burst_s,
+            start_s=self.start_s,
             rebalance_s=self.rebalance_s,
             commit_interval_s=self.commit_interval_s,
             cooldown_up_s=self.cooldown_up_s,
@@ -164,6 +173,8 @@ class ScalerSettings(Section):
 
     period_s: Seconds = 10.0
     """Interval between passes over all groups."""
+    rate_window_s: Seconds = 60.0
+    """Time over which rates are taken, of topics that no monitor follows."""
     wake_s: Seconds = 2.0
     """Interval between looks at the topics of groups at zero."""
     answer_s: Seconds = 2.0

@@ -102,7 +102,7 @@ async def _scale(
         made = Scaler(
             lambda: Sources.merged(of()),
             GroupOffsets(cluster, answer_s=chosen.answer_s),
-            TopicEnds(cluster, measured, answer_s=chosen.answer_s),
+            TopicEnds(cluster, measured, answer_s=chosen.answer_s, window_s=chosen.rate_window_s),
             chosen.period_s,
             chosen.wake_s,
             lambda: health.beat(loop),

@@ -13,7 +13,7 @@ from binwright.core.errors import BrokerUnavailable, MalformedMessage
 from binwright.core.ports.kafka import Bus
 from binwright.core.protocol import wire
 from binwright.core.protocol.measurements import Measurement
-from binwright.core.scaled_groups.log_ends import EndHistory, LogEnds
+from binwright.core.scaled_groups.log_ends import WINDOW_S, EndHistory, LogEnds
 from binwright.kafka.client import LATEST, NO_LEADER, ClusterClient
 from binwright.kafka.pending_replies import PendingReplies
 from binwright.runtime.clock import loop_s
@@ -73,10 +73,16 @@ class TopicEnds:
     """
 
     def __init__(
-        self, cluster: ClusterClient, measured: MeasuredEnds | None, *, answer_s: float = 2.0
+        self,
+        cluster: ClusterClient,
+        measured: MeasuredEnds | None,
+        *,
+        answer_s: float = 2.0,
+        window_s: float = WINDOW_S,
     ) -> None:
-        """Look up through `cluster` what is not in `measured`."""
+        """Look up through `cluster` what is not in `measured`; rates are those of `window_s`."""
         self._cluster, self._measured, self._answer_s = cluster, measured, answer_s
+        self._new = EndHistory(window_s=window_s)
         self._histories: dict[str, EndHistory] = {}
         self._known: dict[str, LogEnds] = {}
         self._replies = PendingReplies[Mapping[tuple[str, int], int]](answer_s)
@@ -139,6 +145,6 @@ class TopicEnds:
                 found[topic][number] = end
         now_s = loop_s()
         for topic, by_number in found.items():
-            history = self._histories.get(topic, EndHistory()).with_ends(now_s, by_number)
+            history = self._histories.get(topic, self._new).with_ends(now_s, by_number)
             self._histories[topic] = history
             self._known[topic] = history.latest(counts.get(topic, len(by_number)))
