@@ -37,7 +37,6 @@ BATCH = 1_000
 """Topics or partitions in one request; Kafka appends at most 10,000 metadata records at once."""
 PREFERRED_LEADER_NOT_AVAILABLE, ELECTION_NOT_NEEDED, NO_REASSIGNMENT = 80, 84, 85
 """Error codes that aiokafka has no names for."""
-_OF_ALL_BROKERS = 3  # the source of a value that a broker has from their common default
 _TYPES: Mapping[ConfigKind, int] = {"topic": 2, "broker": 4}
 _KINDS: Mapping[int, ConfigKind] = {number: kind for kind, number in _TYPES.items()}
 
