@@ -68,11 +68,13 @@ class AdminClient(ClusterClient):
     async def disks(self) -> Mapping[int, Disk]:
         """See `Brokers`."""
         answer = await self._metadata(None)
-        wanted: dict[str, list[int]] = defaultdict(list)
-        for partition, _ in _partitions(answer.topics):
-            wanted[partition.topic].append(partition.partition)
+        # Each broker is asked for what it holds: for all, it is megabytes for each of many brokers.
+        held: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+        for partition, each in _partitions(answer.topics):
+            for broker in each.replicas:
+                held[broker][partition.topic].append(partition.partition)
         brokers = [broker for broker, *_ in sorted(answer.brokers)]
-        found = await asyncio.gather(*(self._disk(broker, wanted) for broker in brokers))
+        found = await asyncio.gather(*(self._disk(broker, held[broker]) for broker in brokers))
         return {broker: disk for broker, disk in zip(brokers, found, strict=True) if disk}
 
     async def _disk(self, broker: int, wanted: Mapping[str, Collection[int]]) -> Disk | None:
