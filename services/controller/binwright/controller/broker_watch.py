@@ -33,7 +33,11 @@ def broker_watch(settings: Settings, bus: Bus) -> BrokerWatch:
         read=lambda: read_cluster(settings, None, MEASURE_S),
         plan=plan,
         wanted=description.read(wanted.describe),
-        lines=Lines(imbalance=wanted.imbalance, within_days=wanted.within_days),
+        lines=Lines(
+            imbalance=wanted.imbalance,
+            within_days=wanted.within_days,
+            least_network=wanted.least_network_bytes_per_s,
+        ),
         interval_s=wanted.interval_s,
         reaction=_reaction(settings, bus),
         first_s=min(FIRST_S, wanted.interval_s) if wanted.mode == "observe" else 0.0,

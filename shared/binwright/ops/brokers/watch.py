@@ -9,8 +9,8 @@ from typing import Protocol
 import structlog
 
 from binwright.core.balance.cluster import Cluster
-from binwright.core.balance.lines import Crossing, Lines, crossings
-from binwright.core.balance.loads import Imbalance, imbalance
+from binwright.core.balance.lines import Crossing, Lines, crossings, imbalances
+from binwright.core.balance.loads import Imbalance
 from binwright.core.balance.plans import Balance, Goal, Infeasible, Outcome, Plan
 from binwright.core.errors import (
     BalanceError,
@@ -143,7 +143,7 @@ class BrokerWatch:
     ) -> tuple[Cluster, tuple[Crossing, ...]]:
         """Return the model of a cluster, and the lines that it crosses."""
         cluster = cluster_model(seen, self._wanted)
-        self._imbalance = imbalance(cluster)
+        self._imbalance = imbalances(cluster, self._lines)
         limits = known_limits(cluster, seen, self._wanted)
         crossed = crossings(cluster, topic_trends(hours, HOUR_S), self._lines, limits)
         return cluster, tuple(crossed)
