@@ -90,11 +90,11 @@ async def started_bytes(bus: KafkaBus) -> int:
 
 async def logged(log: Path, text: str) -> None:
     async with asyncio.timeout(DEADLINE_S):
-        while not _says(log, text):  # noqa: ASYNC110 - a file tells nobody
+        while not _contains(log, text):  # noqa: ASYNC110 - a file tells nobody
             await asyncio.sleep(0.1)
 
 
-def _says(log: Path, text: str) -> bool:
+def _contains(log: Path, text: str) -> bool:
     return text in log.read_text()
 
 
@@ -125,7 +125,7 @@ async def test_a_controller_that_is_killed_while_it_moves_finishes_its_plan_with
             assert (state.reassignments, in_sync(state)) == ({}, True)
             assert (left.ours, left.foreign) == ({}, {})
 
-            await uneven(kafka, "later", (3,), 5 * MB)
+            await uneven(kafka, "later", (3,), 2 * MB)
             await logged(tmp_path / "controller.log", "started within the last hour")
         assert plan.plan.bytes <= await started_bytes(bus) <= hourly
     assert (await throttles(admin)).ours == {}
@@ -137,7 +137,7 @@ async def test_a_controller_that_is_killed_while_it_moves_finishes_its_plan_with
 async def test_a_controller_moves_nothing_until_a_person_approves_its_plan(
     kafka: KafkaSettings, admin: AdminClient, tmp_path: Path
 ) -> None:
-    await uneven(kafka, "asked", (2,), 15 * MB)
+    await uneven(kafka, "asked", (2,), 5 * MB)
     before = placement(await admin.state(), "asked")
     async with KafkaBus(kafka) as bus:
         async with controller(settings(kafka, "asking", mode="approve"), tmp_path):
