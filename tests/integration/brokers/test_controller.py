@@ -137,7 +137,7 @@ async def test_a_controller_that_is_killed_while_it_moves_finishes_its_plan_with
 async def test_a_controller_moves_nothing_until_a_person_approves_its_plan(
     kafka: KafkaSettings, admin: AdminClient, tmp_path: Path
 ) -> None:
-    await uneven(kafka, "asked", (2,), 5 * MB)
+    await uneven(kafka, "asked", (2,), 15 * MB)
     before = placement(await admin.state(), "asked")
     async with KafkaBus(kafka) as bus:
         async with controller(settings(kafka, "asking", mode="approve"), tmp_path):
