@@ -1,4 +1,6 @@
-"""`make bench-moves`: leaders and replicas that move under load, on three real brokers.
+"""`make bench-moves`: leaders and replicas that move under load, on real brokers.
+
+Three of them, or more with `--brokers`; every partition is on three.
 
 What is measured:
 
@@ -53,7 +55,7 @@ COPIED, COPIED_PARTITIONS, COPIED_BYTES = "copied", 4, 2_000_000
 KILLS = 20
 KILL_STEP_S = 0.15
 RATE = 2_000_000
-RING: tuple[Replicas, ...] = ((1, 2, 3), (2, 3, 1), (3, 1, 2))
+REPLICAS = 3
 
 
 @dataclass(slots=True)
@@ -165,9 +167,14 @@ async def make_topic(
         await admin.close()
 
 
-def rotated(turn: int) -> dict[TopicPartition, Replicas]:
+def rotated(turn: int, brokers: int) -> dict[TopicPartition, Replicas]:
     """Return a placement in which every partition has another leader than in the last turn."""
-    return {TopicPartition(TOPIC, n): RING[(n + turn) % len(RING)] for n in range(PARTITIONS)}
+    return {TopicPartition(TOPIC, n): _ring(n, turn, brokers) for n in range(PARTITIONS)}
+
+
+def _ring(number: int, turn: int, brokers: int) -> Replicas:
+    """Return brokers that follow each other; the turn says which of them leads."""
+    return tuple(1 + (number + (turn + k) % REPLICAS) % brokers for k in range(REPLICAS))
 
 
 async def carry_out(admin: AdminClient, targets: Targets, limits: Limits) -> None:
@@ -175,12 +182,15 @@ async def carry_out(admin: AdminClient, targets: Targets, limits: Limits) -> Non
         await Executor(admin, targets, limits).run()
 
 
-async def leader_moves(kafka: KafkaSettings, batches: Sequence[int]) -> dict[str, Any]:
+async def leader_moves(
+    kafka: KafkaSettings, batches: Sequence[int], brokers: int
+) -> dict[str, Any]:
     """Move all leaders again and again; return the longest pauses for each size of a batch."""
-    await make_topic(kafka, TOPIC, {p.partition: r for p, r in rotated(0).items()}, "2")
+    placed = rotated(0, brokers)
+    await make_topic(kafka, TOPIC, {p.partition: r for p, r in placed.items()}, "2")
     found: dict[str, Any] = {}
     turn = 0
-    async with AdminClient(kafka) as admin, Traffic(kafka, [*rotated(0)]).running() as traffic:
+    async with AdminClient(kafka) as admin, Traffic(kafka, [*placed]).running() as traffic:
         await asyncio.sleep(2 * SETTLE_S)
         for batch in (0, *batches):
             pauses: dict[str, list[float]] = defaultdict(list)
@@ -190,7 +200,7 @@ async def leader_moves(kafka: KafkaSettings, batches: Sequence[int]) -> dict[str
             for _ in range(ROUNDS):
                 if batch:
                     turn += 1
-                    await carry_out(admin, rotated(turn), Limits(leaders=batch))
+                    await carry_out(admin, rotated(turn, brokers), Limits(leaders=batch))
                 await asyncio.sleep(SETTLE_S)
                 for name, arrivals in traffic.consumers.items():
                     pauses[name] += arrivals.pauses()
@@ -214,12 +224,12 @@ def _summary(pauses: list[float]) -> dict[str, float]:
     }
 
 
-async def kills(kafka: KafkaSettings, directory: Path, count: int) -> dict[str, Any]:
+async def kills(kafka: KafkaSettings, directory: Path, count: int, brokers: int) -> dict[str, Any]:
     """Kill `apply` at points of its run, and continue it; return what was left at each end."""
     partitions = [TopicPartition(COPIED, n) for n in range(COPIED_PARTITIONS)]
     places: list[Targets] = [
         dict.fromkeys(partitions, (1, 2)),
-        dict.fromkeys(partitions, (3, 1)),
+        {p: (REPLICAS + p.partition % (brokers - 2), 1) for p in partitions},
     ]
     await make_topic(kafka, COPIED, dict.fromkeys(range(COPIED_PARTITIONS), (1, 2)), "1")
     async with AIOKafkaProducer(**client_options(kafka), acks="all") as producer:
@@ -229,7 +239,10 @@ async def kills(kafka: KafkaSettings, directory: Path, count: int) -> dict[str, 
         await producer.flush()
     found: dict[str, Any] = {"left": 0, "killed_with_throttles": 0, "killed_while_copying": 0}
     limits = Limits(rate=RATE, copies=1)
-    async with AdminClient(kafka) as admin, Traffic(kafka, [*rotated(0)]).running() as traffic:
+    async with (
+        AdminClient(kafka) as admin,
+        Traffic(kafka, [*rotated(0, brokers)]).running() as traffic,
+    ):
         for number in range(count):
             targets = places[(number + 1) % 2]
             file = directory / f"plan-{number}.json"
@@ -274,27 +287,34 @@ async def _begun(admin: AdminClient, *, copying: bool) -> bool:
 
 
 async def measure(options: argparse.Namespace) -> dict[str, Any]:
-    found: dict[str, Any] = {"leaders": {}}
+    found: dict[str, Any] = {"brokers": options.brokers, "leaders": {}}
     with tempfile.TemporaryDirectory(prefix="binwright-bench-") as name:
         for backoff_ms in options.backoff:
             settings = {"replica.fetch.backoff.ms": str(backoff_ms)}
             home = Path(name) / f"backoff-{backoff_ms}"
-            async with run_brokers(home, settings=settings, racks=("a", "b", "c")) as brokers:
+            count = options.brokers
+            racks = [f"rack-{number % REPLICAS}" for number in range(count)]
+            async with run_brokers(home, count=count, settings=settings, racks=racks) as brokers:
                 servers = ",".join(broker.bootstrap_servers for broker in brokers)
                 kafka = KafkaSettings(bootstrap_servers=servers)
-                found["leaders"][str(backoff_ms)] = await leader_moves(kafka, options.batches)
+                found["leaders"][str(backoff_ms)] = await leader_moves(
+                    kafka, options.batches, count
+                )
                 if backoff_ms == options.backoff[-1] and options.kills:
-                    found["killed"] = await kills(kafka, Path(name), options.kills)
+                    found["killed"] = await kills(kafka, Path(name), options.kills, count)
     return found
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench-moves", description=__doc__)
+    parser.add_argument("--brokers", type=int, default=REPLICAS, help="three or more")
     parser.add_argument("--backoff", type=int, nargs="+", default=[1000, 100], help="ms")
     parser.add_argument("--batches", type=int, nargs="*", default=[24, 10, 3])
     parser.add_argument("--kills", type=int, default=KILLS)
     add_option(parser)
     options = parser.parse_args()
+    if options.brokers < REPLICAS:
+        parser.error(f"--brokers: at least {REPLICAS}")
     configure_logging("error", "console")
     progress("moves", asyncio.run(measure(options)), options.figures)
     return 0

@@ -8,7 +8,7 @@ import pytest
 from tests.core.builders import measurement
 from typer.testing import CliRunner
 
-from binwright.cli.main import Commands, app
+from binwright.cli.main import COMMANDS, app
 from binwright.core.model import BytesPerSecond
 from binwright.core.protocol import wire
 from binwright.core.protocol.measurements import PartitionRate
@@ -24,7 +24,7 @@ def binwright(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
 
-@pytest.mark.parametrize("name", Commands.COMMANDS)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_each_command_has_a_help_text(name: str) -> None:
     result = CliRunner().invoke(app, [name, "--help"])
     assert result.exit_code == 0
@@ -34,7 +34,7 @@ def test_each_command_has_a_help_text(name: str) -> None:
 def test_the_help_lists_all_commands() -> None:
     result = CliRunner().invoke(app, ["--help"])
     assert result.exit_code == 0
-    assert all(f" {name} " in result.output for name in Commands.COMMANDS)
+    assert all(f" {name} " in result.output for name in COMMANDS)
 
 
 def test_the_version_is_printed() -> None:

@@ -42,6 +42,30 @@ def test_the_fewest_brokers_are_proved() -> None:
     assert (len(outcome.closed), outcome.bytes, outcome.proved) == (2, 60, True)
 
 
+@pytest.mark.parametrize("goal", [Balance(), FewestBrokers()])
+def test_beside_large_partitions_no_leader_and_no_small_replica_moves_needlessly(
+    goal: Balance | FewestBrokers,
+) -> None:
+    """What they cost is then below the solver's tolerance."""
+    gigabyte = 1_000_000_000
+    sizes = [6 * gigabyte, 4 * gigabyte, 3 * gigabyte, 2 * gigabyte, 2 * gigabyte, gigabyte]
+    partitions = [
+        *(partition(f"large-{n}", [3], size=size, rate=0.0) for n, size in enumerate(sizes)),
+        *(partition(f"pairs-{n}", [1 + n % 3, 1 + (n + 1) % 3], size=80) for n in range(9)),
+        *(partition(f"small-{n}", [1 + n % 3], size=80, rate=0.0) for n in range(24)),
+    ]
+    brokers = [broker(b, disk=1e12, network=1e9) for b in (1, 2, 3)]
+    outcome = planner.plan(cluster(brokers, partitions), goal)
+    assert isinstance(outcome, Plan)
+    assert outcome.proved
+    held = {b for replicas in outcome.placement.values() for b in replicas}
+    needless = [
+        move for move in outcome.moves
+        if {*move.before} <= held and move.partition.topic != "large"
+    ]  # fmt: skip
+    assert needless == []
+
+
 def test_that_there_is_no_placement_is_proved() -> None:
     partitions = [partition(f"orders-{n}", [1], size=60) for n in range(3)]
     found = cluster([broker(1, disk=100.0), broker(2, disk=100.0)], partitions)

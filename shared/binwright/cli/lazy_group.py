@@ -1,6 +1,6 @@
 """A group of commands, each imported when it is used."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -31,3 +31,26 @@ class LazyGroup(TyperGroup):
         command = typer.main.get_command(found)
         command.name = cmd_name
         return command
+
+
+def no_options() -> None:
+    """Define the options of all commands: none."""
+
+
+def lazy_app(
+    commands: Mapping[str, str], about: str, options: Callable[..., None] = no_options
+) -> typer.Typer:
+    """Return an application whose commands are imported when they are used.
+
+    Args:
+        commands: Module and function of each; see `LazyGroup.COMMANDS`.
+        about: Its help.
+        options: Defines the options of all commands.
+    """
+
+    class Commands(LazyGroup):
+        COMMANDS = commands
+
+    app = typer.Typer(cls=Commands, add_completion=False, no_args_is_help=True, help=about)
+    app.callback()(options)
+    return app

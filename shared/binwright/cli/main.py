@@ -3,49 +3,38 @@
 import sys
 from collections.abc import Mapping
 from importlib.metadata import version
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import typer
 
-from binwright.cli.lazy_group import LazyGroup
+from binwright.cli.lazy_group import lazy_app
 from binwright.core.errors import ExternalError, SettingsError, UserError
 from binwright.runtime.run import EXIT_FAILED, print_error, print_usage_error
 
-
-class Commands(LazyGroup):
-    """The commands, in the order in which a new user needs them."""
-
-    COMMANDS: ClassVar[Mapping[str, str]] = {
-        "demo": "binwright.cli.local.commands:demo",
-        "up": "binwright.cli.local.commands:up",
-        "status": "binwright.cli.group.status:command",
-        "approve": "binwright.cli.group.approve:command",
-        "audit": "binwright.cli.audit:command",
-        "page": "binwright.cli.group.page:command",
-        "top": "binwright.cli.measurements.top:command",
-        "record": "binwright.cli.measurements.record:command",
-        "replay": "binwright.cli.measurements.replay:command",
-        "brokers": "binwright.cli.brokers.app:app",
-        "load": "binwright.cli.load:command",
-        "generate": "binwright.cli.generate:command",
-        "convert": "binwright.cli.streams.convert:command",
-        "lab": "binwright.cli.lab.app:app",
-        "settings": "binwright.cli.reference.command:settings",
-        "reference": "binwright.cli.reference.command:reference",
-        "monitor": "binwright.cli.services:monitor",
-        "controller": "binwright.cli.services:controller",
-        "consumer": "binwright.cli.services:consumer",
-        "steer": "binwright.cli.services:steer",
-        "scaler": "binwright.cli.services:scaler",
-    }
-
-
-app = typer.Typer(
-    cls=Commands,
-    no_args_is_help=True,
-    add_completion=False,
-    help="Scale a Kafka consumer group by load, and land its topics in Delta tables exactly once.",
-)
+COMMANDS: Mapping[str, str] = {
+    "demo": "binwright.cli.local.commands:demo",
+    "up": "binwright.cli.local.commands:up",
+    "status": "binwright.cli.group.status:command",
+    "approve": "binwright.cli.group.approve:command",
+    "audit": "binwright.cli.audit:command",
+    "page": "binwright.cli.group.page:command",
+    "top": "binwright.cli.measurements.top:command",
+    "record": "binwright.cli.measurements.record:command",
+    "replay": "binwright.cli.measurements.replay:command",
+    "brokers": "binwright.cli.brokers.app:app",
+    "load": "binwright.cli.load:command",
+    "generate": "binwright.cli.generate:command",
+    "convert": "binwright.cli.streams.convert:command",
+    "lab": "binwright.cli.lab.app:app",
+    "settings": "binwright.cli.reference.command:settings",
+    "reference": "binwright.cli.reference.command:reference",
+    "monitor": "binwright.cli.services:monitor",
+    "controller": "binwright.cli.services:controller",
+    "consumer": "binwright.cli.services:consumer",
+    "steer": "binwright.cli.services:steer",
+    "scaler": "binwright.cli.services:scaler",
+}
+"""In the order in which a new user needs them."""
 
 
 def _version(wanted: bool) -> None:
@@ -54,7 +43,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def common(
     *,
     version_: Annotated[
@@ -63,6 +51,13 @@ def common(
     ] = False,
 ) -> None:
     """Define the options of all commands."""
+
+
+app = lazy_app(
+    COMMANDS,
+    "Scale a Kafka consumer group by load, and land its topics in Delta tables exactly once.",
+    common,
+)
 
 
 def main() -> None:

@@ -21,6 +21,11 @@ Bootstrap = Annotated[
     str | None, typer.Option(help="Kafka's address, HOST:PORT; else the settings'.")
 ]
 
+ControllerSeconds = Annotated[
+    float, typer.Option("--timeout", min=1, help="Seconds to wait for a controller.")
+]
+CONTROLLER_S = 60.0
+
 
 def settings_at(
     bootstrap_servers: str | None,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 import structlog
 
@@ -9,6 +10,7 @@ from binwright.core.balance.search.draft import Draft
 from binwright.core.balance.search.heuristic import Heuristic
 from binwright.core.balance.search.problem import Problem
 from binwright.core.balance.search.solution import Solution
+from binwright.core.balance.search.undo import undo
 from binwright.placements.program import Program, Solved
 
 log = structlog.get_logger()
@@ -46,14 +48,14 @@ class Exact:
         first = program.fewest_brokers(self.limit_s)
         second = first if first.at is None else program.fewest_bytes(self.limit_s, _used(first.at))
         if first.proved and second.proved:
-            return self._proved(problem, second)
+            return self._proved(problem, second, fewest=True)
         near = self._search.fewest(problem)
         return self._approximated([near, *_found(first), *_found(second)], problem, fewest=True)
 
-    def _proved(self, problem: Problem, solved: Solved) -> Solution:
+    def _proved(self, problem: Problem, solved: Solved, *, fewest: bool = False) -> Solution:
         """Return the optimum; where there is no placement, the search's best."""
         if solved.at is not None:
-            return Solution(solved.at, feasible=True, proved=True)
+            return Solution(_undone(problem, solved.at, fewest), feasible=True, proved=True)
         return Solution(self._search.place(problem).at, feasible=False, proved=True)
 
     def _approximated(
@@ -62,6 +64,22 @@ class Exact:
         """Return the best of several placements, none of which is proved."""
         log.info("plan.approximated", reason=f"no proof within {self.limit_s:g} s")
         return min(found, key=lambda one: (not one.feasible, _rank(problem, one.at, fewest)))
+
+
+def _undone(problem: Problem, at: Sequence[Sequence[int]], fewest: bool) -> Sequence[Sequence[int]]:
+    """Return an optimum without the moves that no constraint needs.
+
+    Beside large partitions, what moves of small ones and of leaders cost is below the tolerance of
+    the program's solver.
+    """
+    draft = Draft(problem, at)
+    if fewest:  # nothing returns to a broker that is closed
+        draft.limits = [
+            limit if held else (-inf, -inf, -inf, -inf)
+            for limit, held in zip(draft.limits, draft.held, strict=True)
+        ]
+    undo(draft)
+    return draft.at
 
 
 def _found(solved: Solved) -> Iterator[Solution]:

@@ -47,6 +47,13 @@ def test_an_uneven_cluster_crosses_a_line_for_each_resource() -> None:
     ]
 
 
+def test_the_network_of_an_idle_cluster_counts_as_even() -> None:
+    """Two bytes/s on one of two brokers are one a broker; the disk counts all the same."""
+    for least, count in ((1.0, 3), (1.1, 1)):
+        lines = replace(LINES, least_network=least)
+        assert len([*crossings(cluster(ONE, ONE), {}, lines, KNOWN)]) == count
+
+
 def test_a_broker_that_will_be_full_crosses_a_line() -> None:
     """700 of 800 bytes are free for a partition of 0.002 bytes/s that nothing deletes."""
     trends = {"orders": Trend(0.004, 0.0)}

@@ -183,3 +183,13 @@ def test_a_plan_that_makes_it_worse_is_outdated() -> None:
 @pytest.mark.parametrize("seen", [EVEN, cluster(TWO, ONE)])
 def test_a_plan_that_has_started_goes_on_although_no_line_is_crossed(seen: Cluster) -> None:
     assert reason(replace(WAITING, started=True), seen) is None
+
+
+def test_a_resource_that_crosses_no_line_does_not_outdate_a_plan() -> None:
+    """The plan moves a partition that nobody writes to: the network stays as uneven as it is."""
+    idle = replace(UNEVEN.partitions[0], rate=BytesPerSecond(0.0), read=BytesPerSecond(0.0))
+    seen = replace(UNEVEN, partitions=(idle, *UNEVEN.partitions[1:]))
+    lines = Lines(imbalance=1.3, within_days=7.0, least_network=100.0)
+    crossed = tuple(crossings(seen, {}, lines, dict.fromkeys((ONE, TWO), UNLIMITED)))
+    assert [each.resource for each in crossed] == ["disk"]
+    assert outdated_reason(WAITING, "approve", state_of(seen), seen, crossed) is None

@@ -15,13 +15,18 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from binwright.core.model import TopicPartition
 from binwright.core.ports.brokers import Brokers, ClusterState, Replicas
+from binwright.core.protocol import wire
+from binwright.core.protocol.broker_plans import BrokerPlanRecord
 from binwright.core.reassignment.throttles import Throttles
+from binwright.embedded.process.child import Child, Command
+from binwright.kafka.bus import KafkaBus
 from binwright.kafka.client import client_options
 from binwright.ops.brokers import plan_file
 from binwright.ops.brokers.executor import read_throttles
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings import KafkaSettings, Settings, settings_environment
 
 DEADLINE_S = 120.0
+STOP_S = 30.0
 RECORD_BYTES = 10_000
 
 
@@ -127,6 +132,32 @@ async def finished(process: Process) -> tuple[int, str, str]:
 async def run(kafka: KafkaSettings, *arguments: str) -> tuple[int, str, str]:
     """Run `binwright brokers ...` to its end."""
     return await finished(await command(kafka, *arguments))
+
+
+@asynccontextmanager
+async def controller(settings: Settings, directory: Path) -> AsyncIterator[Child]:
+    """Run a whole controller as a process, and stop it at the end as an operator would."""
+    line = (sys.executable, "-m", "binwright.controller")
+    environment = {**os.environ, **settings_environment(settings)}
+    child = Child(
+        Command("the controller", line, directory, directory / "controller.log", environment)
+    )
+    try:
+        yield child
+    finally:
+        await child.stop(grace_s=STOP_S)
+
+
+async def plan_records(bus: KafkaBus, topic: str) -> list[tuple[int, BrokerPlanRecord]]:
+    """Return what the topic of plans for brokers says, with offsets."""
+    if not await bus.partitions(topic):
+        return []
+    reader = await bus.reader(topic, 0, 0)
+    end, found = await bus.end(topic, 0), []
+    while reader.position < end:
+        found += [(r.offset, wire.decode_broker_plan(r.value)) for r in await reader.read(1.0)]
+    await reader.close()
+    return found
 
 
 async def until(brokers: Brokers, condition: Callable[[ClusterState], bool]) -> ClusterState:

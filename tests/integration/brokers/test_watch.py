@@ -11,7 +11,6 @@ from structlog.testing import capture_logs
 from binwright.cli.brokers.approve import approve_plan, withdraw_plan
 from binwright.controller.broker_watch import broker_watch
 from binwright.core.model import TopicPartition
-from binwright.core.protocol import wire
 from binwright.core.protocol.broker_plans import CopiesStarted
 from binwright.kafka.admin.client import AdminClient
 from binwright.kafka.bus import KafkaBus
@@ -19,7 +18,7 @@ from binwright.runtime.settings import Settings
 from binwright.runtime.settings.brokers import BrokerSettings
 from binwright.runtime.settings.kafka import KafkaSettings
 
-from .helpers import DEADLINE_S, fill, make_topic, placement, throttles
+from .helpers import DEADLINE_S, fill, make_topic, placement, plan_records, throttles
 
 pytestmark = pytest.mark.integration
 
@@ -67,15 +66,8 @@ async def settled(admin: AdminClient) -> None:
 
 async def copied(bus: KafkaBus) -> list[int]:
     """Return the bytes of each start of copies, by the topic of plans."""
-    reader = await bus.reader(PLANS, 0, 0)
-    end, sizes = await bus.end(PLANS, 0), []
-    while reader.position < end:
-        for record in await reader.read(1.0):
-            message = wire.decode_broker_plan(record.value)
-            if isinstance(message, CopiesStarted):
-                sizes.append(message.bytes)
-    await reader.close()
-    return sizes
+    records = await plan_records(bus, PLANS)
+    return [message.bytes for _, message in records if isinstance(message, CopiesStarted)]
 
 
 async def test_observe_proposes_an_approval_moves_and_the_budget_holds(

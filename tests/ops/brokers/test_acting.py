@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from copy import deepcopy
 from itertools import pairwise
 
 import pytest
@@ -11,7 +12,7 @@ from structlog.testing import capture_logs
 from binwright.core.balance.lines import Lines
 from binwright.core.balance.planner import plan
 from binwright.core.broker_plans.proposals import Mode, Proposal
-from binwright.core.errors import ReassignmentRefused
+from binwright.core.errors import BrokerUnavailable, ReassignmentRefused
 from binwright.core.model import BytesPerSecond, TopicPartition
 from binwright.core.ports.brokers import Probe
 from binwright.core.protocol import wire
@@ -235,6 +236,39 @@ async def test_a_plan_of_another_mode_is_withdrawn_and_another_proposed() -> Non
     assert isinstance(second, BrokersProposed)
     assert (first.waits, second.waits) == (True, False)
     assert isinstance(ended, BrokersEnded)
+
+
+async def test_what_a_killed_leader_has_under_way_is_taken_back_when_its_plan_is_withdrawn() -> (
+    None
+):
+    fake, bus = uneven(), FakeBus()
+    async with running(watch(fake, bus, "act", Limits(rate=10, paused_rate=10))):
+        await until(lambda: "reassign" in fake.calls)
+        killed = deepcopy(fake)  # as if this leader did nothing any more
+    assert killed.throttled()
+    async with running(watch(killed, bus, "approve")):
+        await until(lambda: of_kind(bus, BrokersProposed) == 2)
+    assert killed.throttled() == []
+    assert (await killed.state()).reassignments == {}
+
+
+async def test_a_plan_that_cannot_be_taken_back_is_not_over_and_the_next_look_tries_again() -> None:
+    fake, bus = uneven(), FakeBus()
+    async with running(watch(fake, bus, "act", Limits(rate=10, paused_rate=10))):
+        await until(lambda: "reassign" in fake.calls)
+        killed = deepcopy(fake)
+
+    async def refuse(_: object) -> None:
+        raise BrokerUnavailable("no controller")
+
+    allowed, killed.set_configs = killed.set_configs, refuse  # type: ignore[method-assign, assignment]
+    with capture_logs() as logs:
+        async with running(watch(killed, bus, "approve")):
+            await until(lambda: "balance.failed" in [each["event"] for each in logs])
+            assert of_kind(bus, BrokersEnded) == 0
+            killed.set_configs = allowed  # type: ignore[method-assign]
+            await until(lambda: of_kind(bus, BrokersEnded) == 1)
+    assert killed.throttled() == []
 
 
 async def test_a_refusal_of_kafka_is_logged_and_the_plan_is_continued_after_a_rest() -> None:

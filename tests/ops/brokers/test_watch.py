@@ -1,8 +1,10 @@
 """The watch that proposes plans for brokers."""
 
 import asyncio
+import threading
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -12,7 +14,7 @@ from binwright.core.balance.lines import Lines
 from binwright.core.balance.planner import plan
 from binwright.core.balance.plans import Conflict, Goal, Infeasible, Outcome, Plan
 from binwright.core.errors import BrokerUnavailable, ReassignmentRefused
-from binwright.core.model import BytesPerSecond, TopicPartition
+from binwright.core.model import BytesPerSecond, Rates, TopicPartition
 from binwright.core.ports.brokers import ClusterState, Disk, PartitionState
 from binwright.ops.brokers.cluster_model import Snapshot
 from binwright.ops.brokers.description import Description
@@ -149,3 +151,36 @@ async def test_a_fault_of_its_own_does_not_end_it() -> None:
 
     logs = await proposals(watch(read, plan), 4_000)
     assert [each["event"] for each in logs] == ["balance.broken", "balance.proposed"]
+
+
+class ThreadsOfReaders(dict[TopicPartition, BytesPerSecond]):
+    """Rates that know which threads asked for one."""
+
+    def __init__(self, rates: Rates) -> None:
+        super().__init__(rates)
+        self.threads: set[threading.Thread] = set()
+
+    def get(self, *arguments: Any) -> Any:
+        self.threads.add(threading.current_thread())
+        return super().get(*arguments)
+
+
+@pytest.mark.looptime
+async def test_the_model_of_a_cluster_is_made_beside_the_loop() -> None:
+    """It takes a second for 100,000 replicas, and the group's controller is on the loop."""
+    rates = ThreadsOfReaders(snapshot(EVEN).rates)
+    await proposals(watch(lambda: replace(snapshot(EVEN), rates=rates), plan), 10)
+    assert rates.threads
+    assert threading.main_thread() not in rates.threads
+
+
+@pytest.mark.looptime
+async def test_the_first_look_waits_until_a_new_leader_has_taken_over() -> None:
+    looked: list[float] = []
+
+    async def read() -> Snapshot:
+        looked.append(asyncio.get_running_loop().time())
+        return snapshot(EVEN)
+
+    await proposals(BrokerWatch(read, plan, Description(), LINES, 60.0, Observing(), 45.0), 110)
+    assert looked == pytest.approx([45, 105])

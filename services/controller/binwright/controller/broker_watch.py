@@ -18,6 +18,9 @@ from binwright.placements.planner import plan
 from binwright.runtime.run import background_tasks, must_not_end, root_cause
 from binwright.runtime.settings import Settings
 
+FIRST_S = 60.0
+"""Before a new leader that only observes looks: a plan costs a core, and it has a group to take."""
+
 
 def broker_watch(settings: Settings, bus: Bus) -> BrokerWatch:
     """Return the watch; `bus` has the topic of plans.
@@ -30,9 +33,14 @@ def broker_watch(settings: Settings, bus: Bus) -> BrokerWatch:
         read=lambda: read_cluster(settings, None, MEASURE_S),
         plan=plan,
         wanted=description.read(wanted.describe),
-        lines=Lines(imbalance=wanted.imbalance, within_days=wanted.within_days),
+        lines=Lines(
+            imbalance=wanted.imbalance,
+            within_days=wanted.within_days,
+            least_network=wanted.least_network_bytes_per_s,
+        ),
         interval_s=wanted.interval_s,
         reaction=_reaction(settings, bus),
+        first_s=min(FIRST_S, wanted.interval_s) if wanted.mode == "observe" else 0.0,
     )
 
 

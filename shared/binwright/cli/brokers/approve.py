@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from binwright.cli.group.approve import user_name
-from binwright.cli.options import Bootstrap, settings_at
+from binwright.cli.options import CONTROLLER_S, Bootstrap, ControllerSeconds, settings_at
 from binwright.cli.runner import run_for_result
 from binwright.core.broker_plans.proposals import Proposal
 from binwright.core.errors import ExternalError, UserError
@@ -69,9 +69,7 @@ def approve(
     plan: PlanNumber,
     *,
     bootstrap_servers: Bootstrap = None,
-    timeout: Annotated[
-        float, typer.Option(min=1, help="Seconds to wait for a controller to begin.")
-    ] = 60.0,
+    timeout: ControllerSeconds = CONTROLLER_S,
 ) -> None:
     """Approve a plan for brokers (brokers.mode "approve"): exactly this one, as shown."""
     settings = settings_at(bootstrap_servers)

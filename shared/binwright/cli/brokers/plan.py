@@ -1,6 +1,5 @@
 """`binwright brokers plan` and `drain`: where replicas should be, as a file for `apply`."""
 
-import asyncio
 import json
 import sys
 from math import inf
@@ -11,25 +10,13 @@ import typer
 from rich.console import Console
 
 from binwright.cli.brokers.pages import infeasible_text, plan_page
-from binwright.cli.brokers.planning import find_plan
-from binwright.cli.brokers.reading import (
-    MEASURE,
-    DescriptionFile,
-    MeasureSeconds,
-    RatesFile,
-    described,
-    unmeasured_text,
-)
-from binwright.cli.options import Bootstrap, Json, settings_at
-from binwright.cli.runner import run_for_result
+from binwright.cli.brokers.planning import Planning, with_planning
+from binwright.cli.brokers.reading import unmeasured_text
 from binwright.core.balance.cluster import Cluster
 from binwright.core.balance.plans import BOUND, Balance, Goal, Infeasible, Outcome, Plan
 from binwright.core.errors import PlacementError
 from binwright.ops.brokers import plan_file
 from binwright.ops.brokers.cluster_model import Changes, cluster_model
-from binwright.ops.brokers.live import read_cluster
-
-LIMIT_S = 20.0
 
 Output = Annotated[
     Path | None, typer.Option(help="Write the plan here; and the way back, `NAME.rollback.json`.")
@@ -37,49 +24,38 @@ Output = Annotated[
 Chart = Annotated[
     Path | None, typer.Option(help="Draw brokers before and after: a file .svg or .png.")
 ]
-Limit = Annotated[float, typer.Option(min=0, help="Seconds for one integer program.")]
 
 
-def plan(  # noqa: PLR0913 - one parameter for each option
+@with_planning
+def plan(
+    planning: Planning,
     *,
     bound: Annotated[
         float, typer.Option(min=1, help="Largest use of a resource, in units of its mean.")
     ] = BOUND,
-    describe: DescriptionFile = None,
-    rates: RatesFile = None,
-    measure: MeasureSeconds = MEASURE,
     output: Output = None,
     chart: Chart = None,
-    limit: Limit = LIMIT_S,
-    bootstrap_servers: Bootstrap = None,
-    json_: Json = False,
 ) -> None:
     """Find the placement that balances the brokers and copies the fewest bytes. Nothing moves."""
-    planning = _Planning(describe, rates, measure, limit, bootstrap_servers)
-    cluster, outcome = planning.find(Balance(bound), Changes())
-    _show(cluster, outcome, output, chart, json_=json_)
+    cluster, outcome = _planned(planning, Balance(bound), Changes())
+    _show(cluster, outcome, output, chart, json_=planning.json_)
 
 
-def drain(  # noqa: PLR0913 - as above
+@with_planning
+def drain(
+    planning: Planning,
     brokers: Annotated[str, typer.Argument(help="Their numbers, separated by commas.")],
     *,
     balance: Annotated[
         bool, typer.Option("--balance", help="Balance the others, too; else move only what must.")
     ] = False,
-    describe: DescriptionFile = None,
-    rates: RatesFile = None,
-    measure: MeasureSeconds = MEASURE,
     output: Output = None,
     chart: Chart = None,
-    limit: Limit = LIMIT_S,
-    bootstrap_servers: Bootstrap = None,
-    json_: Json = False,
 ) -> None:
     """Find a placement that leaves brokers empty, so that they can be taken away. Nothing moves."""
-    planning = _Planning(describe, rates, measure, limit, bootstrap_servers)
     goal = Balance() if balance else Balance(inf)
-    cluster, outcome = planning.find(goal, Changes(drained=numbers(brokers)))
-    _show(cluster, outcome, output, chart, json_=json_)
+    cluster, outcome = _planned(planning, goal, Changes(drained=numbers(brokers)))
+    _show(cluster, outcome, output, chart, json_=planning.json_)
 
 
 def numbers(text: str) -> tuple[int, ...]:
@@ -90,30 +66,13 @@ def numbers(text: str) -> tuple[int, ...]:
         raise PlacementError(f"not numbers of brokers, separated by commas: {text!r}") from exc
 
 
-class _Planning:
-    """Reads the cluster and finds a plan for it."""
-
-    def __init__(
-        self,
-        describe: Path | None,
-        rates: Path | None,
-        measure_s: float,
-        limit_s: float,
-        bootstrap_servers: str | None,
-    ) -> None:
-        self._described, self._rates, self._measure_s = described(describe), rates, measure_s
-        self._limit_s, self._settings = limit_s, settings_at(bootstrap_servers)
-
-    def find(self, goal: Goal, changes: Changes) -> tuple[Cluster, Outcome]:
-        """Return the cluster and the plan; warn of what is not measured."""
-        return run_for_result(lambda: self._find(goal, changes))
-
-    async def _find(self, goal: Goal, changes: Changes) -> tuple[Cluster, Outcome]:
-        seen = await read_cluster(self._settings, self._rates, self._measure_s)
-        cluster = cluster_model(seen, self._described, changes)
-        if warning := unmeasured_text(seen, cluster):
-            Console(stderr=True, soft_wrap=True).print(warning)
-        return cluster, await asyncio.to_thread(find_plan, cluster, goal, self._limit_s)
+def _planned(planning: Planning, goal: Goal, changes: Changes) -> tuple[Cluster, Outcome]:
+    """Return the cluster and the plan; warn of what is not measured."""
+    seen, wanted = planning.read()
+    cluster = cluster_model(seen, wanted, changes)
+    if warning := unmeasured_text(seen, cluster):
+        Console(stderr=True, soft_wrap=True).print(warning)
+    return cluster, planning.find(cluster, goal)
 
 
 def _show(

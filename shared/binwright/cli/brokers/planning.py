@@ -1,12 +1,75 @@
-"""Finds plans without a word of the solver on standard output, where JSON goes."""
+"""How commands plan for a cluster, and the options that they share for it."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any
+
+import typer
+
+from binwright.cli.brokers.reading import (
+    MEASURE,
+    DescriptionFile,
+    MeasureSeconds,
+    RatesFile,
+    described,
+)
+from binwright.cli.options import Bootstrap, Json, settings_at
+from binwright.cli.runner import run_for_result
 from binwright.core.balance.cluster import Cluster
 from binwright.core.balance.plans import Goal, Outcome
+from binwright.ops.brokers.cluster_model import Snapshot
+from binwright.ops.brokers.description import Description
+from binwright.ops.brokers.live import read_cluster
 from binwright.ops.console import to_stderr
 from binwright.placements.planner import plan
 
+LIMIT_S = 20.0
 
-def find_plan(cluster: Cluster, goal: Goal, limit_s: float) -> Outcome:
-    """Return the plan of least bytes; see `placements.planner.plan`."""
-    with to_stderr():  # HiGHS prints some lines whatever it is told
-        return plan(cluster, goal, limit_s)
+Limit = Annotated[float, typer.Option(min=0, help="Seconds for one integer program.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Planning:
+    """Reads a cluster and plans for it; each field is an option."""
+
+    describe: DescriptionFile = None
+    rates: RatesFile = None
+    measure: MeasureSeconds = MEASURE
+    limit: Limit = LIMIT_S
+    bootstrap_servers: Bootstrap = None
+    json_: Json = False
+
+    def read(self) -> tuple[Snapshot, Description]:
+        """Return the cluster as it is, and what is wanted of it; see `read_cluster`."""
+        settings, wanted = settings_at(self.bootstrap_servers), described(self.describe)
+        return run_for_result(lambda: read_cluster(settings, self.rates, self.measure)), wanted
+
+    def find(self, cluster: Cluster, goal: Goal) -> Outcome:
+        """Return the plan of least bytes; see `placements.planner.plan`.
+
+        Without a word of the solver on standard output, where JSON goes.
+        """
+        with to_stderr():  # HiGHS prints some lines whatever it is told
+            return plan(cluster, goal, self.limit)
+
+
+def with_planning(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `Planning`, made one as its first argument."""
+    _, *own = signature(command).parameters.values()
+    options = signature(Planning).parameters
+    together = [
+        *own,
+        *(each.replace(kind=Parameter.KEYWORD_ONLY) for each in options.values()),
+    ]
+
+    @wraps(command)
+    def decorated(**values: Any) -> None:
+        chosen = {name: values.pop(name) for name in options}
+        command(Planning(**chosen), **values)
+
+    # What Typer makes options of.
+    decorated.__signature__ = Signature(together)  # type: ignore[attr-defined]
+    decorated.__annotations__ = {each.name: each.annotation for each in together}
+    return decorated

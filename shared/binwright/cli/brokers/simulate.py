@@ -12,18 +12,9 @@ from rich.console import Console
 from rich.table import Table
 
 from binwright.cli.brokers.pages import GB
-from binwright.cli.brokers.plan import LIMIT_S, Limit, numbers
-from binwright.cli.brokers.planning import find_plan
-from binwright.cli.brokers.reading import (
-    MEASURE,
-    DescriptionFile,
-    MeasureSeconds,
-    RatesFile,
-    described,
-    unmeasured_text,
-)
-from binwright.cli.options import Bootstrap, Json, settings_at
-from binwright.cli.runner import run_for_result
+from binwright.cli.brokers.plan import numbers
+from binwright.cli.brokers.planning import Planning, with_planning
+from binwright.cli.brokers.reading import unmeasured_text
 from binwright.core.balance.amounts import RESOURCES
 from binwright.core.balance.cluster import Cluster
 from binwright.core.balance.forecast import Trend, future
@@ -32,7 +23,6 @@ from binwright.core.balance.plans import Balance, FewestBrokers, Infeasible, Pla
 from binwright.core.errors import PlacementError
 from binwright.ops.brokers.cluster_model import Changes, Snapshot, cluster_model
 from binwright.ops.brokers.description import Description
-from binwright.ops.brokers.live import read_cluster
 from binwright.ops.brokers.snapshot import recorded_trends
 from binwright.ops.brokers.trend import MONTH_DAYS
 
@@ -58,7 +48,9 @@ class Answer:
     why: str = ""
 
 
-def command(  # noqa: PLR0913 - one parameter for each option
+@with_planning
+def command(
+    planning: Planning,
     *,
     add: Annotated[int, typer.Option(min=0, help="Brokers to add, over the racks in turn.")] = 0,
     remove: Annotated[str, typer.Option(help="Brokers to take away, separated by commas.")] = "",
@@ -68,26 +60,19 @@ def command(  # noqa: PLR0913 - one parameter for each option
     retention: Annotated[
         list[str] | None, typer.Option(help="TOPIC=SECONDS that it keeps; may be repeated.")
     ] = None,
-    describe: DescriptionFile = None,
-    rates: RatesFile = None,
-    measure: MeasureSeconds = MEASURE,
-    limit: Limit = LIMIT_S,
-    bootstrap_servers: Bootstrap = None,
-    json_: Json = False,
 ) -> None:
     """Say how many brokers the load needs: now, with changes, and in a month by its trend.
 
     The trend is that of a recording (--rates) of three days or more. Nothing moves.
     """
-    settings, wanted = settings_at(bootstrap_servers), described(describe)
     kept = dict(_retention(retention or []))
-    seen = run_for_result(lambda: read_cluster(settings, rates, measure))
-    lines = {} if rates is None else recorded_trends(rates)
+    seen, wanted = planning.read()
+    lines = {} if planning.rates is None else recorded_trends(planning.rates)
     changes = Changes(
         drained=numbers(remove), added=_racks(seen, add), growth=growth or 1.0, retention_s=kept
     )
-    answers = list(_answers(seen, wanted, changes, lines, limit))
-    if json_:
+    answers = list(_answers(planning, seen, wanted, changes, lines))
+    if planning.json_:
         sys.stdout.write(json.dumps([asdict(each) for each in answers], indent=2) + "\n")
         return
     console = Console(soft_wrap=True)
@@ -95,7 +80,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     for each in answers:
         if each.why:
             console.print(f"{each.case}: {each.why}", markup=False, highlight=False)
-    if rates is not None and not lines:
+    if planning.rates is not None and not lines:
         console.print("no trend: the recording has fewer than three whole days")
     if warning := unmeasured_text(seen, cluster_model(seen, wanted)):
         console.print(warning)
@@ -119,26 +104,26 @@ def _racks(seen: Snapshot, count: int) -> tuple[str | None, ...]:
 
 
 def _answers(
+    planning: Planning,
     seen: Snapshot,
     wanted: Description,
     changes: Changes,
     lines: Mapping[str, Trend],
-    limit_s: float,
 ) -> Iterator[Answer]:
-    yield _answer("now", cluster_model(seen, wanted), limit_s)
+    yield _answer("now", cluster_model(seen, wanted), planning)
     changed = cluster_model(seen, wanted, changes)
     if changes != Changes():
-        yield _answer("changed", changed, limit_s)
+        yield _answer("changed", changed, planning)
     if lines:
-        yield _answer(f"in {MONTH_DAYS} days", future(changed, lines, MONTH_DAYS), limit_s)
+        yield _answer(f"in {MONTH_DAYS} days", future(changed, lines, MONTH_DAYS), planning)
 
 
-def _answer(case: str, cluster: Cluster, limit_s: float) -> Answer:
+def _answer(case: str, cluster: Cluster, planning: Planning) -> Answer:
     usable = [broker for broker in cluster.brokers if broker.usable]
     spare = usable[0] if usable else None
-    fewest = find_plan(cluster, FewestBrokers(spare=spare), limit_s)
+    fewest = planning.find(cluster, FewestBrokers(spare=spare))
     needed = _needed(fewest, len(usable)) if isinstance(fewest, Plan) else None
-    outcome = find_plan(cluster, Balance(), limit_s)
+    outcome = planning.find(cluster, Balance())
     if isinstance(outcome, Infeasible):
         return Answer(case, len(usable), needed, None, {}, "; ".join(map(str, outcome.conflicts)))
     return Answer(case, len(usable), needed, outcome.bytes / GB, _largest(cluster, outcome))

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from binwright.cli.options import Bootstrap, settings_at
+from binwright.cli.options import CONTROLLER_S, Bootstrap, ControllerSeconds, settings_at
 from binwright.cli.runner import run
 from binwright.core.errors import ExternalError, TopicMissing, UserError
 from binwright.core.ports.kafka import Reader
@@ -98,9 +98,7 @@ def command(
         str | None, typer.Option(help="Group of the plan; unset: the settings' group.")
     ] = None,
     bootstrap_servers: Bootstrap = None,
-    timeout: Annotated[
-        float, typer.Option(min=1, help="Seconds to wait for a controller to accept it.")
-    ] = 60.0,
+    timeout: ControllerSeconds = CONTROLLER_S,
 ) -> None:
     """Approve a plan that waits (controller.mode "approve"): exactly this one, as shown."""
     settings = settings_at(bootstrap_servers)

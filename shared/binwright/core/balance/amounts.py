@@ -11,6 +11,8 @@ Resource = Literal["disk", "network in", "network out", "cpu"]
 RESOURCES: Final[tuple[Resource, ...]] = ("disk", "network in", "network out", "cpu")
 """In the order of the fields of `Amounts`."""
 
+NETWORK: Final[tuple[Resource, ...]] = ("network in", "network out")
+
 
 class Amounts(NamedTuple):
     """One number for each resource: a capacity, a load, or a share, as the name of it tells.

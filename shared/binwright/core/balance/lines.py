@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from binwright.core.balance.amounts import BrokerId, Resource
+from binwright.core.balance.amounts import NETWORK, BrokerId, Resource
 from binwright.core.balance.bounds import Limits
 from binwright.core.balance.cluster import Cluster
 from binwright.core.balance.forecast import Trend, forecast
-from binwright.core.balance.loads import imbalance
+from binwright.core.balance.loads import Imbalance, imbalance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,10 +17,13 @@ class Lines:
     Attributes:
         imbalance: Largest use of a resource, in units of its mean.
         within_days: Within which a broker will be full.
+        least_network: Bytes/s of a broker, on average, below which the imbalance of a network does
+            not count: that of an idle cluster is another one with every look.
     """
 
     imbalance: float
     within_days: float
+    least_network: float = 0.0
 
 
 Line = tuple[BrokerId, Resource, bool]
@@ -49,6 +52,15 @@ class Crossing:
         return self.broker, self.resource, self.full
 
 
+def imbalances(cluster: Cluster, lines: Lines) -> tuple[Imbalance, ...]:
+    """Return how uneven each resource is that carries enough to count."""
+    return tuple(
+        each
+        for each in imbalance(cluster)
+        if each.resource not in NETWORK or each.load >= lines.least_network
+    )
+
+
 def crossings(
     cluster: Cluster, trends: Mapping[str, Trend], lines: Lines, limits: Limits
 ) -> Iterator[Crossing]:
@@ -64,7 +76,7 @@ def crossings(
     """
     if any(broker.state == "down" for broker in cluster.brokers):
         return
-    for each in imbalance(cluster):
+    for each in imbalances(cluster, lines):
         if each.factor > lines.imbalance:
             text = f"{each.resource} of broker {each.broker} is {each.factor:.2f} of the mean"
             yield Crossing(each.broker, each.resource, full=False, text=text)

@@ -106,12 +106,14 @@ class Imbalance:
         broker: The one with the largest use, of several the lowest id.
         largest: Its use, a share of its capacity.
         mean: The load of all over the capacity of all.
+        load: The mean load of a broker, in the resource's own unit.
     """
 
     resource: Resource
     broker: BrokerId
     largest: float
     mean: float
+    load: float
 
     @property
     def factor(self) -> float:
@@ -131,6 +133,6 @@ def _imbalances(cluster: Cluster, loads: Mapping[BrokerId, BrokerLoad]) -> Itera
         shares = {b: _share(loads[b].amounts[place], room) for b, room in sorted(rooms.items())}
         total = sum(rooms.values())
         if shares and 0 < total < inf:
-            mean = sum(loads[b].amounts[place] for b in rooms) / total
+            load = sum(loads[b].amounts[place] for b in rooms)
             broker = max(shares, key=shares.__getitem__)
-            yield Imbalance(resource, broker, shares[broker], mean)
+            yield Imbalance(resource, broker, shares[broker], load / total, load / len(rooms))

@@ -3,10 +3,11 @@
 All of it is in the topic, so a number stays valid and the budget is kept under another leader.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from binwright.core.balance.amounts import Resource
 from binwright.core.balance.cluster import Cluster, current
 from binwright.core.balance.lines import Crossing
 from binwright.core.balance.loads import imbalance
@@ -132,7 +133,8 @@ def outdated_reason(
         return f"broker {down[0]} is down"
     if not crossed:
         return "no line is crossed by now"
-    return None if _helps(plan, cluster) else "it evens out nothing by the present load"
+    resources = {each.resource for each in crossed}
+    return None if _helps(plan, cluster, resources) else "it evens out nothing by the present load"
 
 
 def _elsewhere(plan: BrokersProposed, state: ClusterState) -> Iterator[str]:
@@ -149,8 +151,8 @@ def _placed(partition: TopicPartition, state: ClusterState) -> Replicas:
     return state.partitions[partition].replicas if under_way is None else under_way.target
 
 
-def _helps(plan: BrokersProposed, cluster: Cluster) -> bool:
-    """Whether the largest use of any resource, in units of its mean, is smaller with the plan."""
+def _helps(plan: BrokersProposed, cluster: Cluster, resources: Collection[Resource]) -> bool:
+    """Whether the largest use of any of these resources, in units of its mean, gets smaller."""
     now = current(cluster)
     by_number = {int(broker.id): broker.id for broker in cluster.brokers}
     planned = {
@@ -158,7 +160,10 @@ def _helps(plan: BrokersProposed, cluster: Cluster) -> bool:
         for partition, replicas in plan.after.items()
     }
     before, after = (
-        max((each.factor for each in imbalance(cluster, placement)), default=1.0)
+        max(
+            (each.factor for each in imbalance(cluster, placement) if each.resource in resources),
+            default=1.0,
+        )
         for placement in (now, {**now, **planned})
     )
     return after < before

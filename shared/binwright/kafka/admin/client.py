@@ -37,7 +37,6 @@ BATCH = 1_000
 """Topics or partitions in one request; Kafka appends at most 10,000 metadata records at once."""
 PREFERRED_LEADER_NOT_AVAILABLE, ELECTION_NOT_NEEDED, NO_REASSIGNMENT = 80, 84, 85
 """Error codes that aiokafka has no names for."""
-_OF_ALL_BROKERS = 3  # the source of a value that a broker has from their common default
 _TYPES: Mapping[ConfigKind, int] = {"topic": 2, "broker": 4}
 _KINDS: Mapping[int, ConfigKind] = {number: kind for kind, number in _TYPES.items()}
 
@@ -69,11 +68,13 @@ class AdminClient(ClusterClient):
     async def disks(self) -> Mapping[int, Disk]:
         """See `Brokers`."""
         answer = await self._metadata(None)
-        wanted: dict[str, list[int]] = defaultdict(list)
-        for partition, _ in _partitions(answer.topics):
-            wanted[partition.topic].append(partition.partition)
+        # Each broker is asked for what it holds: for all, it is megabytes for each of many brokers.
+        held: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+        for partition, each in _partitions(answer.topics):
+            for broker in each.replicas:
+                held[broker][partition.topic].append(partition.partition)
         brokers = [broker for broker, *_ in sorted(answer.brokers)]
-        found = await asyncio.gather(*(self._disk(broker, wanted) for broker in brokers))
+        found = await asyncio.gather(*(self._disk(broker, held[broker]) for broker in brokers))
         return {broker: disk for broker, disk in zip(brokers, found, strict=True) if disk}
 
     async def _disk(self, broker: int, wanted: Mapping[str, Collection[int]]) -> Disk | None:

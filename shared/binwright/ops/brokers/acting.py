@@ -11,11 +11,11 @@ from contextlib import AbstractAsyncContextManager
 import structlog
 
 from binwright.core.broker_plans.proposals import Mode, Proposal, outdated_reason, proposal_of
-from binwright.core.errors import ExternalError, PlacementError
+from binwright.core.errors import BrokerUnavailable, ExternalError, PlacementError
 from binwright.core.ports.brokers import Brokers, Probe
 from binwright.core.reassignment.machine import Decision, Limits, Observation
 from binwright.core.reassignment.steps import Targets
-from binwright.ops.brokers.executor import POLL_S, Executor, check
+from binwright.ops.brokers.executor import POLL_S, TAKE_BACK_S, Executor, check, take_back
 from binwright.ops.brokers.observing import PlanPace
 from binwright.ops.brokers.plan_topic import RETRY_S, PlanTopic, TopicLedger
 from binwright.ops.brokers.watch import Look
@@ -68,6 +68,7 @@ class Acting:
         if proposal is not None:
             reason = outdated_reason(proposal, self._mode, look.state, look.cluster, look.crossed)
             if reason is not None:
+                await self._take_back(proposal)
                 await self._topic.end(proposal, done=False, reason=reason)
                 self._pace = PlanPace()
                 proposal = None
@@ -119,6 +120,22 @@ class Acting:
             waits=message.waits,
         )
         return self._proposal()
+
+    async def _take_back(self, proposal: Proposal) -> None:
+        """Take back what a leader that was killed has under way of a plan; it took back nothing.
+
+        Raises:
+            BrokerUnavailable: It is not done in time; the next look tries again.
+        """
+        if not proposal.started:
+            return
+        try:
+            async with asyncio.timeout(TAKE_BACK_S), self._connect() as brokers:
+                await take_back(brokers, proposal.plan.after, poll_s=self._poll_s)
+        except TimeoutError as exc:
+            raise BrokerUnavailable(
+                f"plan {proposal.number} is not taken back within {TAKE_BACK_S:g} s"
+            ) from exc
 
     async def _carry_out(self, proposal: Proposal) -> None:
         """Move what a plan moves, until all is in place or a person withdraws it."""

@@ -2,15 +2,15 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import structlog
 
 from binwright.core.balance.cluster import Cluster
-from binwright.core.balance.lines import Crossing, Lines, crossings
-from binwright.core.balance.loads import Imbalance, imbalance
+from binwright.core.balance.lines import Crossing, Lines, crossings, imbalances
+from binwright.core.balance.loads import Imbalance
 from binwright.core.balance.plans import Balance, Goal, Infeasible, Outcome, Plan
 from binwright.core.errors import (
     BalanceError,
@@ -78,6 +78,7 @@ class BrokerWatch:
         lines: Lines,
         interval_s: float,
         reaction: Reaction,
+        first_s: float = 0.0,
     ) -> None:
         """Prepare a watch.
 
@@ -88,9 +89,11 @@ class BrokerWatch:
             lines: When a plan is proposed.
             interval_s: Between looks, s.
             reaction: What follows from a look.
+            first_s: Before the first look, s.
         """
         self._read, self._plan, self._wanted = read, plan, wanted
         self._lines, self._interval_s, self._reaction = lines, interval_s, reaction
+        self._first_s = first_s
         self._hours: deque[Mapping[TopicPartition, BytesPerSecond]] = deque(maxlen=HOURS)
         self._next_hour = 0.0
         self._imbalance: tuple[Imbalance, ...] = ()
@@ -98,6 +101,7 @@ class BrokerWatch:
 
     async def run(self) -> None:
         """Look until cancelled; a cluster that cannot be read is read again later."""
+        await asyncio.sleep(self._first_s)
         while True:
             pause_s = self._interval_s
             try:
@@ -122,13 +126,9 @@ class BrokerWatch:
 
     async def _look(self) -> Look:
         seen = await self._read()
-        cluster = cluster_model(seen, self._wanted)
         self._remember(seen)
-        self._imbalance = imbalance(cluster)
-        trends, limits = (
-            topic_trends(self._hours, HOUR_S),
-            known_limits(cluster, seen, self._wanted),
-        )
+        # Seconds of CPU for 100,000 replicas, in which the group's controller must go on.
+        cluster, crossed = await asyncio.to_thread(self._evaluated, seen, tuple(self._hours))
 
         async def find_plan() -> Plan:
             found = await asyncio.to_thread(self._plan, cluster, Balance())
@@ -136,8 +136,17 @@ class BrokerWatch:
                 raise PlacementError("; ".join(map(str, found.conflicts)))
             return found
 
-        crossed = tuple(crossings(cluster, trends, self._lines, limits))
         return Look(seen.state, cluster, crossed, find_plan)
+
+    def _evaluated(
+        self, seen: Snapshot, hours: Sequence[Mapping[TopicPartition, BytesPerSecond]]
+    ) -> tuple[Cluster, tuple[Crossing, ...]]:
+        """Return the model of a cluster, and the lines that it crosses."""
+        cluster = cluster_model(seen, self._wanted)
+        self._imbalance = imbalances(cluster, self._lines)
+        limits = known_limits(cluster, seen, self._wanted)
+        crossed = crossings(cluster, topic_trends(hours, HOUR_S), self._lines, limits)
+        return cluster, tuple(crossed)
 
     def _remember(self, seen: Snapshot) -> None:
         """Keep the rates of each topic once an hour."""

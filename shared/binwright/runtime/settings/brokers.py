@@ -25,6 +25,8 @@ class BrokerSettings(Section):
     """Interval at which brokers are looked at."""
     imbalance: Annotated[float, Field(ge=1)] = 1.3
     """Largest use of a resource, in units of its mean, above which a plan is proposed."""
+    least_network_bytes_per_s: Bytes = 100_000
+    """Network load of a broker, on average, below which its imbalance is no reason for a plan."""
     within_days: Positive = 7.0
     """A plan is proposed if a broker will be full within this time, by the trend of three days."""
     describe: Path | None = None

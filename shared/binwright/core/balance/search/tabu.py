@@ -135,20 +135,13 @@ class _Search:
 
     def _priced(self, b: int, needs: Vector, sign: int) -> float:
         """Return what a broker's excess costs with needs added or taken away."""
-        load, limit, price = self._draft.loads[b], self._draft.limits[b], self._prices[b]
         total = 0.0
-        x = load[0] + sign * needs[0] - limit[0]
-        if x > 0:
-            total += price[0] * x
-        x = load[1] + sign * needs[1] - limit[1]
-        if x > 0:
-            total += price[1] * x
-        x = load[2] + sign * needs[2] - limit[2]
-        if x > 0:
-            total += price[2] * x
-        x = load[3] + sign * needs[3] - limit[3]
-        if x > 0:
-            total += price[3] * x
+        draft = self._draft
+        rows = zip(draft.loads[b], needs, draft.limits[b], self._prices[b], strict=True)
+        for load, need, limit, price in rows:
+            exceeded = load + sign * need - limit
+            if exceeded > 0:
+                total += price * exceeded
         return total
 
 

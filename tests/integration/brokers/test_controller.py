@@ -1,0 +1,161 @@
+"""The whole controller as a process, on three real brokers under load: it moves by itself."""
+
+import asyncio
+import json
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from binwright.core.broker_plans.proposals import Proposal
+from binwright.core.model import TopicPartition
+from binwright.core.ports.brokers import ClusterState, Replicas
+from binwright.core.protocol.broker_plans import BrokersEnded, CopiesStarted
+from binwright.kafka.admin.client import AdminClient
+from binwright.kafka.admin.probe import TOPIC as PROBE_TOPIC
+from binwright.kafka.bus import KafkaBus
+from binwright.ops.brokers.plan_topic import PlanTopic
+from binwright.runtime.settings import KafkaSettings, Settings
+from binwright.runtime.settings.brokers import BrokerSettings
+from binwright.runtime.settings.controller import ControllerSettings
+
+from .helpers import (
+    DEADLINE_S,
+    Load,
+    controller,
+    fill,
+    loaded_values,
+    make_topic,
+    placement,
+    plan_records,
+    run,
+    throttles,
+    until,
+    write_plan,
+)
+from .kafka_tool import verify
+
+pytestmark = pytest.mark.integration
+
+MB = 1_000_000
+PLANS = BrokerSettings().topic
+SIZES = (6, 4, 3, 2, 2, 1)
+SLOW = 2 * MB
+"""Small enough that copies take seconds, so that a kill meets some of them."""
+
+
+def settings(kafka: KafkaSettings, group: str, **brokers: Any) -> Settings:
+    return Settings(
+        kafka=kafka,
+        group=group,
+        controller=ControllerSettings(fleet="fixed", max_slots=1),
+        brokers=BrokerSettings(interval_s=1, **brokers),
+    )
+
+
+async def uneven(
+    kafka: KafkaSettings, topic: str, replicas: Replicas, unit: int = MB
+) -> list[TopicPartition]:
+    """Make a topic of uneven partitions on these brokers that will hold what it holds today."""
+    numbers = range(len(SIZES))
+    await make_topic(kafka, topic, dict.fromkeys(numbers, replicas), {"retention.ms": "-1"})
+    sizes = {TopicPartition(topic, n): SIZES[n] * unit for n in numbers}
+    await fill(kafka, sizes)
+    return [*sizes]
+
+
+async def proposed(bus: KafkaBus, group: str) -> Proposal:
+    """Return the plan of a group, as soon as there is one."""
+    async with aclosing(PlanTopic(bus, PLANS)) as plans, asyncio.timeout(DEADLINE_S):
+        while (found := plans.proposals.by_group.get(group)) is None:
+            await plans.follow()
+        return found
+
+
+async def finished_well(bus: KafkaBus, plan: Proposal) -> None:
+    """Wait until a plan is over; it must be carried out."""
+    async with aclosing(PlanTopic(bus, PLANS)) as plans, asyncio.timeout(DEADLINE_S):
+        await plans.read()
+        await plans.until_over(plan.number)
+    records = [each for _, each in await plan_records(bus, PLANS)]
+    reason = "all is in place"
+    assert BrokersEnded(plan=plan.number, done=True, reason=reason) in records
+
+
+async def started_bytes(bus: KafkaBus) -> int:
+    records = await plan_records(bus, PLANS)
+    return sum(each.bytes for _, each in records if isinstance(each, CopiesStarted))
+
+
+async def logged(log: Path, text: str) -> None:
+    async with asyncio.timeout(DEADLINE_S):
+        while not _contains(log, text):  # noqa: ASYNC110 - a file tells nobody
+            await asyncio.sleep(0.1)
+
+
+def _contains(log: Path, text: str) -> bool:
+    return text in log.read_text()
+
+
+def in_sync(state: ClusterState) -> bool:
+    return all({*each.replicas} == each.in_sync for each in state.partitions.values())
+
+
+async def test_a_controller_that_is_killed_while_it_moves_finishes_its_plan_within_the_budget(
+    kafka: KafkaSettings, admin: AdminClient, tmp_path: Path
+) -> None:
+    loaded = await uneven(kafka, "killed", (1, 2))
+    await uneven(kafka, "alone", (1,))
+    act: dict[str, Any] = {"mode": "act", "probe": False, "throttle_bytes_per_s": SLOW}
+    async with KafkaBus(kafka) as bus, Load(kafka, loaded).running(0.02) as load:
+        async with controller(settings(kafka, "acting", **act), tmp_path) as first:
+            plan = await proposed(bus, "acting")
+            await until(admin, lambda state: bool(state.reassignments))
+            await first.kill()
+        assert (await throttles(admin)).ours
+
+        # Enough for the plan if nothing counts twice; of that the first controller started a part.
+        hourly = plan.plan.bytes + MB
+        async with controller(settings(kafka, "acting", **act, bytes_per_hour=hourly), tmp_path):
+            await finished_well(bus, plan)
+            state, left = await admin.state(), await throttles(admin)
+            file = write_plan(tmp_path / "plan.json", plan.plan.after)
+            assert await verify(kafka.bootstrap_servers, file) == []
+            assert (state.reassignments, in_sync(state)) == ({}, True)
+            assert (left.ours, left.foreign) == ({}, {})
+
+            await uneven(kafka, "later", (3,), 2 * MB)
+            await logged(tmp_path / "controller.log", "started within the last hour")
+        assert plan.plan.bytes <= await started_bytes(bus) <= hourly
+    assert (await throttles(admin)).ours == {}
+    for partition, confirmed in load.confirmed.items():
+        values = await loaded_values(kafka, partition)
+        assert values[:confirmed] == list(range(confirmed))
+
+
+async def test_a_controller_moves_nothing_until_a_person_approves_its_plan(
+    kafka: KafkaSettings, admin: AdminClient, tmp_path: Path
+) -> None:
+    await uneven(kafka, "asked", (2,), 15 * MB)
+    before = placement(await admin.state(), "asked")
+    async with KafkaBus(kafka) as bus:
+        async with controller(settings(kafka, "asking", mode="approve"), tmp_path):
+            plan = await proposed(bus, "asking")
+            assert plan.plan.waits
+            spent = await started_bytes(bus)
+            code, out, errors = await run(kafka, "status", "--json")
+            assert code == 0, errors
+            stages = {each["number"]: each["stage"] for each in json.loads(out)["plans"]}
+            assert stages[plan.number] == "waits"
+            assert placement(await admin.state(), "asked") == before
+
+            code, out, errors = await run(kafka, "approve", str(plan.number))
+            assert (code, out) == (0, f"plan {plan.number} goes ahead\n"), errors
+            await finished_well(bus, plan)
+        assert await started_bytes(bus) - spent >= plan.plan.bytes
+    state = await admin.state()
+    assert {p: state.partitions[p].replicas for p in plan.plan.after} == plan.plan.after
+    assert placement(state, "asked") != before
+    assert PROBE_TOPIC not in {partition.topic for partition in state.partitions}
+    assert (await throttles(admin)).ours == {}

@@ -1,0 +1,90 @@
+"""Five real brokers: one that has joined is filled, and one is drained, under load."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.integration.conftest import BackgroundLoop
+
+from binwright.core.model import TopicPartition
+from binwright.core.ports.brokers import ClusterState, Replicas
+from binwright.embedded.kafka.broker import Broker
+from binwright.embedded.kafka.cluster import run_brokers
+from binwright.kafka.admin.client import AdminClient
+from binwright.ops.brokers import plan_file
+from binwright.runtime.settings import KafkaSettings
+
+from .conftest import SETTINGS
+from .helpers import (
+    Load,
+    command,
+    fill,
+    finished,
+    loaded_values,
+    make_topic,
+    run,
+    throttles,
+    until,
+)
+from .kafka_tool import verify
+
+pytestmark = pytest.mark.integration
+
+MB = 1_000_000
+RACKS = ("a", "b", "c", "a", "b")
+PLACED: dict[int, Replicas] = {n: (1, 2 + n % 2, 4) for n in range(6)}
+"""Broker 1 leads all, 4 holds all, and 5 has just joined."""
+SIZES = (5, 3, 2, 2, 1, 1)
+
+
+@pytest.fixture(scope="module")
+def rack_brokers(
+    background_loop: BackgroundLoop, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Broker, ...]]:
+    """Brokers 1 to 5 in three racks."""
+    home = tmp_path_factory.mktemp("five")
+    with background_loop.entered(
+        run_brokers(home, count=len(RACKS), racks=RACKS, settings=SETTINGS)
+    ) as running:
+        yield running
+
+
+def holders(state: ClusterState) -> set[int]:
+    return {broker for each in state.partitions.values() for broker in each.replicas}
+
+
+async def test_a_broker_that_joined_is_filled_and_one_is_drained_over_a_kill_under_load(
+    kafka: KafkaSettings, admin: AdminClient, tmp_path: Path
+) -> None:
+    await make_topic(kafka, "orders", PLACED, {"retention.ms": "-1"})
+    partitions = [TopicPartition("orders", n) for n in PLACED]
+    sizes = dict(zip(partitions, (size * MB for size in SIZES), strict=True))
+    await fill(kafka, sizes)
+    assert 5 not in holders(await admin.state())
+
+    balance, drain = tmp_path / "balance.json", tmp_path / "drain.json"
+    options = ("--throttle", str(4 * MB), "--no-probe")
+    async with Load(kafka, partitions).running(0.02) as load:
+        code, out, errors = await run(kafka, "plan", "--measure", "2", "--output", str(balance))
+        assert code == 0, out + errors
+        moving = await command(kafka, "apply", str(balance), *options)
+        await until(admin, lambda state: bool(state.reassignments))
+        moving.kill()
+        await finished(moving)
+        code, out, errors = await run(kafka, "apply", str(balance), *options)
+        assert code == 0, out + errors
+        assert 5 in holders(await admin.state())
+
+        code, out, errors = await run(kafka, "drain", "4", "--measure", "2", "--output", str(drain))
+        assert code == 0, out + errors
+        code, out, errors = await run(kafka, "apply", str(drain), "--no-probe")
+        assert code == 0, out + errors
+    assert await verify(kafka.bootstrap_servers, drain) == []
+    assert plan_file.read(drain)
+    state, left = await admin.state(), await throttles(admin)
+    assert holders(state) == {1, 2, 3, 5}
+    assert all({*each.replicas} == each.in_sync for each in state.partitions.values())
+    assert (left.ours, left.foreign) == ({}, {})
+    for partition, confirmed in load.confirmed.items():
+        values = await loaded_values(kafka, partition)
+        assert values[:confirmed] == list(range(confirmed))
