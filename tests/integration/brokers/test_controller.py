@@ -125,7 +125,8 @@ async def test_a_controller_that_is_killed_while_it_moves_finishes_its_plan_with
             assert (state.reassignments, in_sync(state)) == ({}, True)
             assert (left.ours, left.foreign) == ({}, {})
 
-            await uneven(kafka, "later", (3,), 2 * MB)
+        await uneven(kafka, "later", (3,), 2 * MB)  # no plan may meet a half of it
+        async with controller(settings(kafka, "acting", **act, bytes_per_hour=hourly), tmp_path):
             await logged(tmp_path / "controller.log", "started within the last hour")
         assert plan.plan.bytes <= await started_bytes(bus) <= hourly
     assert (await throttles(admin)).ours == {}
