@@ -49,6 +49,7 @@ class Site:
             controller={"fleet": "fixed", "max_slots": 2, "min_slots": 2},
             consumer={"drain_timeout_s": 10},
             lake={"path": str(self._directory / "lake"), "spark": self._spark},
+            brokers={"interval_s": 1},  # a leader that only observes waits so long before it looks
         )
         return {**os.environ, **settings_environment(settings)}
 
@@ -146,9 +147,10 @@ async def test_services_land_records_and_people_look_with_these_acls_and_no_othe
             approved = Approved(plan=1, by="an operator")
             await publish_message(bus, "binwright.metadata", CONTROLLER_PARTITION, approved)
 
-        async def is_read() -> bool:
-            return "approval.refused" in logs[1].read_text()
+        async def is_refused() -> bool:
+            log = logs[1].read_text()
+            return "approval.refused" in log and "balance.refused" in log
 
-        await until(is_read)
+        await until(is_refused)
         assert list(refusals(logs)) == []
         assert logs[1].read_text().count("balance.refused") == 1
