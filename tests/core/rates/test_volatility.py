@@ -37,3 +37,13 @@ def test_partitions_that_are_added_or_removed_do_not_count() -> None:
 
     assert before.observe({C: BytesPerSecond(90)}, PERIOD_S).mean_square is None
     assert before.observe({A: BytesPerSecond(12), C: BytesPerSecond(90)}, PERIOD_S).mean_square == 4
+
+
+def test_the_order_of_the_partitions_does_not_matter() -> None:
+    """Else another order of topics, as after a restart, gives other plans in close cases."""
+    begun = {p: BytesPerSecond(0) for p in (A, B, C)}
+    changed = {A: BytesPerSecond(1e8), B: BytesPerSecond(1), C: BytesPerSecond(1)}
+    turned = dict(reversed(changed.items()))
+    before = RateVolatility().observe(begun, 0.0)
+
+    assert before.observe(changed, PERIOD_S) == before.observe(turned, PERIOD_S)

@@ -1,6 +1,7 @@
 """Measures how much rates change: the more they do, the more room consumers should keep."""
 
 from dataclasses import dataclass, field
+from math import fsum
 
 from binwright.core.model import Rates
 
@@ -27,6 +28,6 @@ class RateVolatility:
         changes = [(rate - old) ** 2 for rate, old in pairs if old is not None]
         if not changes:
             return RateVolatility(rates, now, self.mean_square)
-        newest = sum(changes) / len(changes)
+        newest = fsum(changes) / len(changes)  # exact: topics come in another order elsewhere
         mean = newest if self.mean_square is None else self.mean_square
         return RateVolatility(rates, now, mean + WEIGHT * (newest - mean))
