@@ -99,7 +99,7 @@ bench-simulation: $(VENV)/.dev ## A live run beside its simulation, and a week u
 bench-sweep: $(VENV)/.dev ## The same sweep as a Spark job on one executor, and on two (three minutes)
 	@$(BIN)/python -m tests.bench.sweep $(ARGS)
 
-bench-timings: $(VENV)/.dev ## How fast a live system reacts: binwright lab timings (ten minutes or more)
+bench-timings: $(VENV)/.dev ## How fast a live system reacts: binwright lab timings (seven minutes or more)
 	@$(BIN)/python -m tests.bench.timings $(ARGS)
 
 bench-monitor: $(VENV)/.dev ## What a monitor costs, beside other clients (ten minutes)
