@@ -135,7 +135,7 @@ async def test_the_slot_of_a_lost_node_runs_on_another(sandbox: Sandbox) -> None
         # Kubernetes' own controllers must know the pod, too: after a restart of the API server they
         # see none for half a minute, and replace one that they never saw only after five.
         status = (await sandbox.deployments())[Slot(0)].get("status", {})
-        return status.get("readyReplicas") == 1
+        return bool(status.get("readyReplicas") == 1)
 
     await until(known, LONG_S)
     pod = (await sandbox.pods())[Slot(0)]
