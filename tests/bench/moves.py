@@ -19,7 +19,7 @@ import sys
 import tempfile
 from asyncio.subprocess import DEVNULL
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,8 +27,8 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka import TopicPartition as KafkaPartition
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from tests.bench.figures import add_option, progress
+from tests.integration.brokers.helpers import make_topic
 
 from binwright.consumer.reading.intake import KafkaIntake
 from binwright.core.errors import BrokerUnavailable
@@ -149,24 +149,6 @@ class Traffic:
         )
 
 
-async def make_topic(
-    kafka: KafkaSettings, topic: str, placement: Mapping[int, Replicas], retained: str
-) -> None:
-    admin = AIOKafkaAdminClient(**client_options(kafka))
-    await admin.start()
-    try:
-        wanted = NewTopic(
-            topic,
-            num_partitions=-1,
-            replication_factor=-1,
-            replica_assignments={n: list(replicas) for n, replicas in placement.items()},
-            topic_configs={"min.insync.replicas": retained},
-        )
-        await admin.create_topics([wanted])
-    finally:
-        await admin.close()
-
-
 def rotated(turn: int, brokers: int) -> dict[TopicPartition, Replicas]:
     """Return a placement in which every partition has another leader than in the last turn."""
     return {TopicPartition(TOPIC, n): _ring(n, turn, brokers) for n in range(PARTITIONS)}
@@ -187,7 +169,8 @@ async def leader_moves(
 ) -> dict[str, Any]:
     """Move all leaders again and again; return the longest pauses for each size of a batch."""
     placed = rotated(0, brokers)
-    await make_topic(kafka, TOPIC, {p.partition: r for p, r in placed.items()}, "2")
+    placement = {p.partition: replicas for p, replicas in placed.items()}
+    await make_topic(kafka, TOPIC, placement, {"min.insync.replicas": "2"})
     found: dict[str, Any] = {}
     turn = 0
     async with AdminClient(kafka) as admin, Traffic(kafka, [*placed]).running() as traffic:
@@ -231,7 +214,8 @@ async def kills(kafka: KafkaSettings, directory: Path, count: int, brokers: int)
         dict.fromkeys(partitions, (1, 2)),
         {p: (REPLICAS + p.partition % (brokers - 2), 1) for p in partitions},
     ]
-    await make_topic(kafka, COPIED, dict.fromkeys(range(COPIED_PARTITIONS), (1, 2)), "1")
+    one = {"min.insync.replicas": "1"}
+    await make_topic(kafka, COPIED, dict.fromkeys(range(COPIED_PARTITIONS), (1, 2)), one)
     async with AIOKafkaProducer(**client_options(kafka), acks="all") as producer:
         for partition in partitions:
             for _ in range(COPIED_BYTES // 100_000):

@@ -15,13 +15,21 @@ SETTINGS = {"replica.fetch.backoff.ms": "100", "log.segment.bytes": "10485760"}
 
 
 @pytest.fixture(scope="module")
+def racks() -> tuple[str, ...]:
+    """The rack of each broker, from broker 1 on."""
+    return "a", "b", "c"
+
+
+@pytest.fixture(scope="module")
 def rack_brokers(
-    background_loop: BackgroundLoop, tmp_path_factory: pytest.TempPathFactory
+    background_loop: BackgroundLoop,
+    tmp_path_factory: pytest.TempPathFactory,
+    racks: tuple[str, ...],
 ) -> Iterator[tuple[Broker, ...]]:
-    """Brokers 1, 2 and 3, in racks a, b and c, with the topics of one module only."""
+    """Brokers in these racks, with the topics of one module only."""
     home = tmp_path_factory.mktemp("racks")
     with background_loop.entered(
-        run_brokers(home, count=3, racks=("a", "b", "c"), settings=SETTINGS)
+        run_brokers(home, count=len(racks), racks=racks, settings=SETTINGS)
     ) as running:
         yield running
 

@@ -114,6 +114,13 @@ async def loaded_values(kafka: KafkaSettings, partition: TopicPartition) -> list
     return values
 
 
+async def check_nothing_is_lost(kafka: KafkaSettings, load: Load) -> None:
+    """Assert that each partition begins with all that was confirmed, in order."""
+    for partition, confirmed in load.confirmed.items():
+        values = await loaded_values(kafka, partition)
+        assert values[:confirmed] == list(range(confirmed))
+
+
 def command(kafka: KafkaSettings, *arguments: str) -> Coroutine[Any, Any, Process]:
     """Start `binwright brokers ...` against this cluster."""
     line = (sys.executable, "-m", "binwright.cli", "brokers", *arguments)

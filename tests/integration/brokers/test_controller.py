@@ -23,9 +23,9 @@ from binwright.runtime.settings.controller import ControllerSettings
 from .helpers import (
     DEADLINE_S,
     Load,
+    check_nothing_is_lost,
     controller,
     fill,
-    loaded_values,
     make_topic,
     placement,
     plan_records,
@@ -130,9 +130,7 @@ async def test_a_controller_that_is_killed_while_it_moves_finishes_its_plan_with
             await logged(tmp_path / "controller.log", "started within the last hour")
         assert plan.plan.bytes <= await started_bytes(bus) <= hourly
     assert (await throttles(admin)).ours == {}
-    for partition, confirmed in load.confirmed.items():
-        values = await loaded_values(kafka, partition)
-        assert values[:confirmed] == list(range(confirmed))
+    await check_nothing_is_lost(kafka, load)
 
 
 async def test_a_controller_moves_nothing_until_a_person_approves_its_plan(

@@ -1,26 +1,21 @@
 """Five real brokers: one that has joined is filled, and one is drained, under load."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.integration.conftest import BackgroundLoop
 
 from binwright.core.model import TopicPartition
 from binwright.core.ports.brokers import ClusterState, Replicas
-from binwright.embedded.kafka.broker import Broker
-from binwright.embedded.kafka.cluster import run_brokers
 from binwright.kafka.admin.client import AdminClient
 from binwright.ops.brokers import plan_file
 from binwright.runtime.settings import KafkaSettings
 
-from .conftest import SETTINGS
 from .helpers import (
     Load,
+    check_nothing_is_lost,
     command,
     fill,
     finished,
-    loaded_values,
     make_topic,
     run,
     throttles,
@@ -31,22 +26,14 @@ from .kafka_tool import verify
 pytestmark = pytest.mark.integration
 
 MB = 1_000_000
-RACKS = ("a", "b", "c", "a", "b")
 PLACED: dict[int, Replicas] = {n: (1, 2 + n % 2, 4) for n in range(6)}
 """Broker 1 leads all, 4 holds all, and 5 has just joined."""
 SIZES = (5, 3, 2, 2, 1, 1)
 
 
 @pytest.fixture(scope="module")
-def rack_brokers(
-    background_loop: BackgroundLoop, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Broker, ...]]:
-    """Brokers 1 to 5 in three racks."""
-    home = tmp_path_factory.mktemp("five")
-    with background_loop.entered(
-        run_brokers(home, count=len(RACKS), racks=RACKS, settings=SETTINGS)
-    ) as running:
-        yield running
+def racks() -> tuple[str, ...]:
+    return "a", "b", "c", "a", "b"
 
 
 def holders(state: ClusterState) -> set[int]:
@@ -85,6 +72,4 @@ async def test_a_broker_that_joined_is_filled_and_one_is_drained_over_a_kill_und
     assert holders(state) == {1, 2, 3, 5}
     assert all({*each.replicas} == each.in_sync for each in state.partitions.values())
     assert (left.ours, left.foreign) == ({}, {})
-    for partition, confirmed in load.confirmed.items():
-        values = await loaded_values(kafka, partition)
-        assert values[:confirmed] == list(range(confirmed))
+    await check_nothing_is_lost(kafka, load)

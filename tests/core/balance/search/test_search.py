@@ -268,15 +268,17 @@ def test_a_cluster_without_partitions_is_solved() -> None:
 # --- fewest --------------------------------------------------------------------------------------
 
 
+UNEQUAL = (
+    partition("small-0", [1], size=1),
+    partition("orders-0", [2], size=90),
+    partition("bills-0", [3], size=95),
+)
+
+
 def test_small_brokers_are_closed_first_where_that_leaves_fewer() -> None:
     """Broker 1 holds least, and is the only one that could hold everything."""
     brokers = [broker(1, disk=300.0), broker(2, disk=120.0), broker(3, disk=100.0)]
-    partitions = [
-        partition("small-0", [1], size=1),
-        partition("orders-0", [2], size=90),
-        partition("bills-0", [3], size=95),
-    ]
-    outcome = plan(cluster(brokers, partitions), FewestBrokers())
+    outcome = plan(cluster(brokers, UNEQUAL), FewestBrokers())
     assert isinstance(outcome, Plan)
     assert outcome.closed == ids(2, 3)
 
@@ -284,12 +286,7 @@ def test_small_brokers_are_closed_first_where_that_leaves_fewer() -> None:
 def test_brokers_are_closed_one_by_one_after_as_many_as_possible() -> None:
     """All three in one rack; 186 bytes fit broker 2 and not broker 3, which holds more."""
     brokers = [broker(b, disk, rack="a") for b, disk in ((1, 100.0), (2, 200.0), (3, 185.0))]
-    partitions = [
-        partition("small-0", [1], size=1),
-        partition("orders-0", [2], size=90),
-        partition("bills-0", [3], size=95),
-    ]
-    outcome = plan(cluster(brokers, partitions), FewestBrokers())
+    outcome = plan(cluster(brokers, UNEQUAL), FewestBrokers())
     assert isinstance(outcome, Plan)
     assert outcome.closed == ids(1, 3)
 
