@@ -29,7 +29,7 @@ demo: $(VENV)/.run ## Play a recorded load through the real thing, and audit it 
 	@$(BIN)/binwright demo --minutes $(MINUTES) --speed $(SPEED) $(if $(filter-out 0,$(CHAOS)),--chaos) $(ARGS)
 
 assignor-jar: $(VENV)/.dev ## The assignor for Java consumers, build/binwright-assignor.jar (needs a JDK)
-	@$(BIN)/python -m tests.assignor_jar --output build
+	@$(BIN)/python -m tools.assignor_jar --output build
 
 check: $(VENV)/.dev ## Lint, types, layers, spelling
 	$(BIN)/ruff check .
@@ -40,82 +40,82 @@ check: $(VENV)/.dev ## Lint, types, layers, spelling
 
 test: $(VENV)/.dev ## Core (every branch), simulation (virtual time), then the real broker and Spark
 	$(BIN)/python -m pytest tests/core --cov --cov-report=term --cov-fail-under=100
-	$(BIN)/python -m pytest tests --ignore=tests/core --ignore=tests/kubernetes --ignore=tests/compose --ignore=tests/images --ignore=tests/node
+	$(BIN)/python -m pytest tests --ignore=tests/core --ignore=tests/deploy/kubernetes --ignore=tests/deploy/compose --ignore=tests/deploy/images --ignore=tests/deploy/node
 
 model: $(VENV)/.dev ## Explore the protocol state by state (ARGS="holds breaks --states N"; a quarter of an hour)
 	$(BIN)/python -m tests.model $(ARGS)
 
 test-kubernetes: $(VENV)/.dev ## The Kubernetes half on a real control plane, pods as processes
-	$(BIN)/python -m pytest tests/kubernetes
+	$(BIN)/python -m pytest tests/deploy/kubernetes
 
 test-images: $(VENV)/.dev ## The images from their Dockerfiles, looked into; needs a container engine (five minutes)
-	$(BIN)/python -m pytest tests/images
+	$(BIN)/python -m pytest tests/deploy/images
 
 test-node: $(VENV)/.dev ## The images and manifests on a real kubelet with containerd; needs root and an engine
-	$(BIN)/python -m pytest tests/node
+	$(BIN)/python -m pytest tests/deploy/node
 
 test-compose: $(VENV)/.dev ## The compose file as it is under load, and the docker fleet (needs a container engine)
-	$(BIN)/python -m pytest $(or $(ARGS),tests/compose)
+	$(BIN)/python -m pytest $(or $(ARGS),tests/deploy/compose)
 
 chaos: $(VENV)/.dev ## Break the real thing on purpose under load, and audit it (SEED=1 FAULTS=10)
 	@$(BIN)/python -m tests.chaos --seed $(SEED) --faults $(FAULTS) $(ARGS)
 
 bench: $(VENV)/.dev ## Run every bench and refresh docs/figures.md (three hours; ARGS="--only packing groups")
-	$(BIN)/python -m tests.bench $(ARGS)
+	$(BIN)/python -m bench $(ARGS)
 
 bench-handover: $(VENV)/.dev ## A rolling bounce and a growth, beside today's consumer groups (ten minutes)
-	@$(BIN)/python -m tests.bench.handover $(ARGS)
+	@$(BIN)/python -m bench.handover $(ARGS)
 
 bench-deaths: $(VENV)/.dev ## From kill -9 of a consumer, or of it and the leader, until others read (six minutes)
-	@$(BIN)/python -m tests.bench.handover.deaths $(ARGS)
+	@$(BIN)/python -m bench.handover.deaths $(ARGS)
 
 bench-landing: $(VENV)/.dev ## A backlog, a live load, many and old tables beside Structured Streaming (an hour)
-	@$(BIN)/python -m tests.bench.landing $(ARGS)
+	@$(BIN)/python -m bench.landing $(ARGS)
 
 bench-controller: $(VENV)/.dev ## What a controller's machine costs, from 1,000 to 100,000 partitions (a minute)
-	@$(BIN)/python -m tests.bench.controller $(ARGS)
+	@$(BIN)/python -m bench.controller $(ARGS)
 
 bench-groups: $(VENV)/.dev ## What a controller of many small groups costs, on a real broker (ten minutes)
-	@$(BIN)/python -m tests.bench.groups $(ARGS)
+	@$(BIN)/python -m bench.groups $(ARGS)
 
 bench-scaled-groups: $(VENV)/.dev ## What passes over 500 ordinary groups cost, and how soon one at zero wakes (five minutes; ARGS=--api-server)
-	@$(BIN)/python -m tests.bench.scaled_groups $(ARGS)
+	@$(BIN)/python -m bench.scaled_groups $(ARGS)
 
 bench-scaling: $(VENV)/.dev ## An SLA workload in groups that binwright, KEDA's rule or nobody scales (seven minutes; ARGS="--only w2 --speed 1")
-	@$(BIN)/python -m tests.bench.scaling $(ARGS)
+	@$(BIN)/python -m bench.scaling $(ARGS)
 
 bench-takeover: $(VENV)/.dev ## How soon a new controller acts, after a day of 200 consumers' reports (five minutes)
-	@$(BIN)/python -m tests.bench.takeover $(ARGS)
+	@$(BIN)/python -m bench.takeover $(ARGS)
 
 bench-packing: $(VENV)/.dev ## What a decision takes, from 32 to a million partitions (five minutes)
-	@$(BIN)/python -m tests.bench.packing $(ARGS)
+	@$(BIN)/python -m bench.packing $(ARGS)
 
 bench-brokers: $(VENV)/.dev ## Plans for brokers beside the optimum and a greedy plan; 100,000 replicas (five minutes)
-	@$(BIN)/python -m tests.bench.brokers $(ARGS)
+	@$(BIN)/python -m bench.brokers $(ARGS)
 
 bench-simulation: $(VENV)/.dev ## A live run beside its simulation, and a week under every policy (six minutes)
-	@$(BIN)/python -m tests.bench.simulation $(ARGS)
+	@$(BIN)/python -m bench.simulation $(ARGS)
 
 bench-sweep: $(VENV)/.dev ## The same sweep as a Spark job on one executor, and on two (three minutes)
-	@$(BIN)/python -m tests.bench.sweep $(ARGS)
+	@$(BIN)/python -m bench.sweep $(ARGS)
 
 bench-timings: $(VENV)/.dev ## How fast a live system reacts: binwright lab timings (seven minutes or more)
-	@$(BIN)/python -m tests.bench.timings $(ARGS)
+	@$(BIN)/python -m bench.timings $(ARGS)
 
 bench-monitor: $(VENV)/.dev ## What a monitor costs, beside other clients (ten minutes)
-	@$(BIN)/python -m tests.bench.monitor $(ARGS)
+	@$(BIN)/python -m bench.monitor $(ARGS)
 
 bench-moves: $(VENV)/.dev ## Leaders and replicas that move under load, and 20 kills of `brokers apply` (six minutes)
-	@$(BIN)/python -m tests.bench.moves $(ARGS)
+	@$(BIN)/python -m bench.moves $(ARGS)
 
 bench-kubernetes: $(VENV)/.dev ## Fifty Deployments at once, a slot's way to ready, fifty idle slots (three minutes)
-	@$(BIN)/python -m tests.bench.kubernetes $(ARGS)
+	@$(BIN)/python -m bench.kubernetes $(ARGS)
 
 bench-page: $(VENV)/.dev ## What the live page costs its server and a browser, up to 100,000 partitions (two minutes)
-	@$(BIN)/python -m tests.bench.page
+	@$(BIN)/python -m bench.page
 
 page-images: $(VENV)/.dev ## The pictures of the page in the README anew, in Chromium (seconds)
-	@$(BIN)/python -m tests.page_images
+	@$(BIN)/python -m tools.page_images
 
 clean: ## Remove what was made here (not the cache of jars and Java)
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage

@@ -34,9 +34,9 @@ from tests.chaos.staged_file_faults import (
 )
 from tests.chaos.system import LAKE_SIZE, System
 
-from binwright.core.errors import EmbeddedError
-from binwright.core.model import Slot
-from binwright.embedded.process.server import Server
+from binwright.local.process.server import Server
+from binwright.protocol.errors import EmbeddedError
+from binwright.protocol.model import Slot
 
 LEADS_S = 30.0
 FILLS = 10

@@ -13,9 +13,9 @@ from tests.chaos.fault_schedule import Fault
 from tests.chaos.health import Condition
 from tests.chaos.system import TOPICS, LoggedService, System
 
-from binwright.core.errors import ExternalError
-from binwright.core.model import Slot
-from binwright.embedded.process.child import Child
+from binwright.local.process.child import Child
+from binwright.protocol.errors import ExternalError
+from binwright.protocol.model import Slot
 
 VICTIM_TIMEOUT_S = 40.0  # a victim must be there by then
 POLL_S = 0.05

@@ -21,12 +21,12 @@ from tests.chaos.fault_schedule import (
 from tests.chaos.health import health_problems, wait_until_recovered
 from tests.chaos.system import CAPACITY, System, may_mount, run_system
 
-from binwright.core.errors import ExternalError
-from binwright.core.model import TopicPartition
-from binwright.lab.load import LoadResult, run_load
-from binwright.lab.load_pacing import Load
-from binwright.lab.streams import Measurement, PerCent
-from binwright.ops.audit.audit import AuditResult, audit
+from binwright.audit.audit import AuditResult, audit
+from binwright.protocol.errors import ExternalError
+from binwright.protocol.model import TopicPartition
+from binwright.recordings.generated import Measurement, PerCent
+from binwright.recordings.load import LoadResult, run_load
+from binwright.recordings.load_pacing import Load
 from binwright.runtime.run import root_cause
 
 READY_S = 240.0

@@ -14,20 +14,20 @@ from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from tests.chaos.aimed_points import AimedPoints, aimed_points
 from tests.chaos.proxy import Proxy, proxy
 
-from binwright.cli.local.stack import Service
 from binwright.controller.__main__ import consumer_command, process_fleet
-from binwright.core.model import Slot, TopicPartition
-from binwright.embedded.kafka.broker import Broker, run_broker
-from binwright.embedded.process.child import Child, Command
-from binwright.embedded.process.ports import HOST, reserve_port
-from binwright.embedded.spark.connect import SparkServer, run_spark
-from binwright.kafka.bus import KafkaBus
 from binwright.kafka.client import client_options
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
-from binwright.ops.views.group_view import GroupView
-from binwright.ops.views.group_watcher import watch_group
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.local.kafka.broker import Broker, run_broker
+from binwright.local.process.child import Child, Command
+from binwright.local.process.ports import HOST, reserve_port
+from binwright.local.spark.connect import SparkServer, run_spark
+from binwright.local.stack import Service
+from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import Settings, load_settings, settings_environment
+from binwright.views.group_view import GroupView
+from binwright.views.group_watcher import watch_group
 
 TOPICS = ("orders", "clicks")
 PARTITIONS = 4
@@ -66,7 +66,7 @@ class System:
     kafka_proxy: Proxy
     spark_proxy: Proxy
     aimed_points: AimedPoints
-    bus: KafkaBus
+    bus: KafkaControlTopics
     controllers: tuple[LoggedService, ...]
     monitor: LoggedService
     lake_mount: Path | None
@@ -223,7 +223,7 @@ async def run_system(directory: Path, progress: Callable[[str], None]) -> AsyncI
             directory, lake, f"{HOST}:{kafka_proxy.port}", f"sc://{HOST}:{spark_proxy.port}"
         )
         applied = aimed_points(directory / "aims")
-        bus = await held.enter_async_context(KafkaBus(direct_settings.kafka))
+        bus = await held.enter_async_context(KafkaControlTopics(direct_settings.kafka))
         await _make_topics(bus, direct_settings)
         services = _services(directory, environment(settings, applied))
         held.push_async_callback(_end_consumers, settings)
@@ -284,7 +284,7 @@ def _settings(directory: Path, lake: Path, kafka: str, spark: str) -> Settings:
     )
 
 
-async def _make_topics(bus: KafkaBus, settings: Settings) -> None:
+async def _make_topics(bus: KafkaControlTopics, settings: Settings) -> None:
     await bus.ensure(settings.metadata_topic, 1, METADATA_CONFIG)
     await bus.ensure(settings.monitor.topic, 1, METRICS_CONFIG)
     for topic in TOPICS:

@@ -2,9 +2,9 @@
 
 from tests.chaos.health import health_problems
 
-from binwright.core.model import Slot, TopicPartition
-from binwright.core.protocol.reports import Hello, Report, TableReport
-from binwright.ops.views.group_view import GroupView
+from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.reports import Hello, Report, TableReport
+from binwright.views.group_view import GroupView
 
 P = TopicPartition("orders", 0)
 A = Slot(0)

@@ -5,14 +5,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.core.builders import measurement
+from tests.builders import measurement
 from typer.testing import CliRunner
 
 from binwright.cli.main import COMMANDS, app
-from binwright.core.model import BytesPerSecond
-from binwright.core.protocol import wire
-from binwright.core.protocol.measurements import PartitionRate
-from binwright.ops.recording.recording import header_line
+from binwright.protocol import wire
+from binwright.protocol.measurements import PartitionRate
+from binwright.protocol.model import BytesPerSecond
+from binwright.recordings.recording import header_line
 from binwright.runtime.settings import FILE_VARIABLE
 
 HEAVY = {"pyspark", "pyarrow", "scipy", "numpy", "kubernetes_asyncio", "matplotlib"}
@@ -129,6 +129,6 @@ def test_a_small_command_imports_no_library_that_it_does_not_use(command: list[s
 def test_status_imports_messages_and_views_only_once_kafka_answers() -> None:
     """These take a quarter of the CPU that `status` needs to say that Kafka is away."""
     imported = imported_by("status", *AWAY)
-    assert "binwright.kafka.bus" in imported
-    late = ("binwright.core.protocol", "binwright.core.controller", "binwright.ops")
+    assert "binwright.kafka.control_topics" in imported
+    late = ("binwright.protocol", "binwright.controller.decide", "binwright.ops")
     assert [module for module in sorted(imported) if module.startswith(late)] == []

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from binwright.cli.options import named_kafka, named_spark, settings_at
-from binwright.core.errors import SettingsError
+from binwright.protocol.errors import SettingsError
 from binwright.runtime.settings import FILE_VARIABLE
 
 

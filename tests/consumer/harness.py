@@ -5,15 +5,15 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
+from binwright.consumer.decide.batch import BatchConfig
 from binwright.consumer.ingest import Ingest, IngestConfig
 from binwright.consumer.mailbox import open_mailbox
-from binwright.core.consumer.batch import BatchConfig
-from binwright.core.model import Slot, TopicPartition
-from binwright.core.protocol import wire
-from binwright.core.protocol.commands import Command, StartReading, StopReading
-from binwright.core.protocol.reports import Gap, Goodbye, Report, Started, Stopped, TableReport
-from binwright.core.protocol.staged import Staged
-from binwright.testing.bus import FakeBus
+from binwright.protocol import wire
+from binwright.protocol.commands import Command, StartReading, StopReading
+from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.reports import Gap, Goodbye, Report, Started, Stopped, TableReport
+from binwright.protocol.staged import Staged
+from binwright.testing.control_topics import FakeControlTopics
 from binwright.testing.intake import FakeIntake, FakeTopics
 from binwright.testing.staging import FakeStaging
 
@@ -57,7 +57,7 @@ class ConsumerHarness:
 
     def __init__(self, topics: Mapping[str, int], config: IngestConfig) -> None:
         self.topics = FakeTopics(topics)
-        self.bus = FakeBus({METADATA: 3, LANDING: 8})
+        self.bus = FakeControlTopics({METADATA: 3, LANDING: 8})
         self.staging = FakeStaging()
         self.intake = FakeIntake(self.topics, "g")
         self.tables = FakeTables()

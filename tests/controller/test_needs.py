@@ -6,12 +6,12 @@ import re
 import pytest
 
 from binwright.controller.needs import publish_needs
-from binwright.core.protocol import wire
-from binwright.core.protocol.measurements import Needs
-from binwright.core.rates.needs import REPEAT_S
-from binwright.core.selection import Selection
+from binwright.protocol import wire
+from binwright.protocol.measurements import Needs
+from binwright.protocol.needs import REPEAT_S
+from binwright.protocol.selection import Selection
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.testing.bus import FakeBus
+from binwright.testing.control_topics import FakeControlTopics
 
 pytestmark = pytest.mark.looptime
 
@@ -19,12 +19,12 @@ TOPIC = "metrics.needs"
 TOPICS = Selection(frozenset({"tea", "orders"}), (re.compile("cl.*"),))
 
 
-def published(bus: FakeBus) -> list[Needs]:
+def published(bus: FakeControlTopics) -> list[Needs]:
     return [wire.decode_needs(record.value) for record in bus.records(TOPIC)]
 
 
 async def test_names_and_patterns_are_published_at_once_and_every_minute() -> None:
-    bus = FakeBus()
+    bus = FakeControlTopics()
     async with background_tasks(must_not_end(publish_needs(bus, TOPIC, "g", TOPICS))):
         await asyncio.sleep(1)
         (first,) = published(bus)
@@ -35,7 +35,7 @@ async def test_names_and_patterns_are_published_at_once_and_every_minute() -> No
 
 
 async def test_needs_are_published_after_an_outage() -> None:
-    bus = FakeBus(patience_s=5)
+    bus = FakeControlTopics(patience_s=5)
     await bus.go_down()
     async with background_tasks(must_not_end(publish_needs(bus, TOPIC, "g", TOPICS))):
         await asyncio.sleep(5 * REPEAT_S)

@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator
 import pytest
 
 from binwright.controller.sender import Sender
-from binwright.core.model import BytesPerSecond, Slot, TopicPartition
-from binwright.core.protocol import wire
-from binwright.core.protocol.commands import Dead, Leave, StateQuery
-from binwright.core.protocol.plans import Planned
 from binwright.kafka.control_records import SMALLEST_RECORD_BYTES, Decoder
-from binwright.testing.bus import FakeBus
+from binwright.protocol import wire
+from binwright.protocol.commands import Dead, Leave, StateQuery
+from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
+from binwright.protocol.plans import Planned
+from binwright.testing.control_topics import FakeControlTopics
 
 pytestmark = pytest.mark.looptime
 
@@ -21,7 +21,7 @@ DEAD = Dead(slot=Slot(3), epoch=7, term=1)
 
 
 @contextlib.asynccontextmanager
-async def running_sender(bus: FakeBus) -> AsyncIterator[Sender]:
+async def running_sender(bus: FakeControlTopics) -> AsyncIterator[Sender]:
     sender = Sender(bus, TOPIC)
     running = asyncio.create_task(sender.run())
     try:
@@ -31,12 +31,12 @@ async def running_sender(bus: FakeBus) -> AsyncIterator[Sender]:
         await asyncio.gather(running, return_exceptions=True)
 
 
-def sent(bus: FakeBus, partition: int) -> list[object]:
+def sent(bus: FakeControlTopics, partition: int) -> list[object]:
     return [wire.decode_command(r.value) for r in bus.records(TOPIC, partition)]
 
 
 async def test_sending_to_a_hundred_slots_takes_no_longer_than_to_one() -> None:
-    bus = FakeBus({TOPIC: 101}, latency_s=1.0)
+    bus = FakeControlTopics({TOPIC: 101}, latency_s=1.0)
     async with running_sender(bus) as sender:
         for partition in range(1, 101):
             sender.send(partition, StateQuery(term=1))
@@ -45,7 +45,7 @@ async def test_sending_to_a_hundred_slots_takes_no_longer_than_to_one() -> None:
 
 
 async def test_messages_keep_their_order_within_a_partition_when_the_broker_fails() -> None:
-    bus = FakeBus({TOPIC: 3}, latency_s=0.1)
+    bus = FakeControlTopics({TOPIC: 3}, latency_s=0.1)
     messages = [Leave(term=1, epoch=epoch) for epoch in range(20)]
     async with running_sender(bus) as sender:
         bus.fail_next(3)
@@ -56,7 +56,7 @@ async def test_messages_keep_their_order_within_a_partition_when_the_broker_fail
 
 
 async def test_a_broadcast_reaches_all_slots_and_a_slot_without_a_partition_none() -> None:
-    bus = FakeBus({TOPIC: 3})
+    bus = FakeControlTopics({TOPIC: 3})
     async with running_sender(bus) as sender:
         await bus.go_down()
         sending = asyncio.create_task(sender.send_to_all(StateQuery(term=1)))
@@ -84,7 +84,7 @@ def plan(partitions: int) -> Planned:
 
 async def test_a_plan_of_a_hundred_thousand_partitions_is_sent_in_parts() -> None:
     """C3: one record of 9 MB was refused and retried for ever, so no `Dead` was sent after it."""
-    bus, large = FakeBus({TOPIC: 1}), plan(100_000)
+    bus, large = FakeControlTopics({TOPIC: 1}), plan(100_000)
     async with running_sender(bus) as sender:
         sender.send(0, large)
         sender.send(0, DEAD)
@@ -99,7 +99,7 @@ async def test_a_plan_of_a_hundred_thousand_partitions_is_sent_in_parts() -> Non
 
 
 async def test_a_message_that_the_topic_refuses_in_any_size_delays_no_other() -> None:
-    bus = FakeBus({TOPIC: 1})
+    bus = FakeControlTopics({TOPIC: 1})
     bus.largest_record = SMALLEST_RECORD_BYTES // 2
     async with running_sender(bus) as sender:
         sender.send(0, plan(1_000))
@@ -109,7 +109,7 @@ async def test_a_message_that_the_topic_refuses_in_any_size_delays_no_other() ->
 
 
 async def test_a_topic_with_a_smaller_record_limit_than_the_default_gets_smaller_parts() -> None:
-    bus, large = FakeBus({TOPIC: 1}), plan(5_000)
+    bus, large = FakeControlTopics({TOPIC: 1}), plan(5_000)
     bus.largest_record = 3 * SMALLEST_RECORD_BYTES
     async with running_sender(bus) as sender:
         sender.send(0, large)

@@ -5,24 +5,24 @@ import asyncio
 import pytest
 from structlog.testing import capture_logs
 
+from binwright.controller.decide.config import ControllerConfig
 from binwright.controller.fleets.fixed import FixedFleet
 from binwright.controller.leader import Controller, GroupContext
-from binwright.controller.measurements import Measurements
 from binwright.controller.topic_check import check_metadata_topic
-from binwright.core.controller.config import ControllerConfig
-from binwright.core.errors import UserError
-from binwright.core.model import BytesPerSecond, PerSlot
-from binwright.core.packing.catalogue import algorithm
 from binwright.kafka.control_records import LANDING_PARTITIONS, METADATA_CONFIG
-from binwright.testing.bus import FakeBus
+from binwright.kafka.metrics_topic import Measurements
+from binwright.packing.catalogue import algorithm
+from binwright.protocol.errors import UserError
+from binwright.protocol.model import BytesPerSecond, PerSlot
+from binwright.testing.control_topics import FakeControlTopics
 
 pytestmark = pytest.mark.looptime
 
 TOPIC = "g.metadata"
 
 
-def bus(**config: str) -> FakeBus:
-    found = FakeBus({TOPIC: 1})
+def bus(**config: str) -> FakeControlTopics:
+    found = FakeControlTopics({TOPIC: 1})
     found.configs[TOPIC] = {name.replace("_", "."): value for name, value in config.items()}
     return found
 
@@ -61,7 +61,7 @@ async def test_fewer_replicas_than_possible_are_warned_about(
 
 
 async def test_a_leadership_with_a_topic_that_deletes_by_age_ends_at_once() -> None:
-    kafka = FakeBus({TOPIC: 1, "metrics": 1})
+    kafka = FakeControlTopics({TOPIC: 1, "metrics": 1})
     kafka.configs[TOPIC] = {"cleanup.policy": "delete"}
     config = ControllerConfig(limits=PerSlot(BytesPerSecond(2.0)), capacity=BytesPerSecond(1.0))
     context = GroupContext(

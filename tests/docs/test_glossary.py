@@ -9,12 +9,12 @@ from typing import get_args
 
 from tests.docs.words import DOCS, unknown
 
-from binwright.core.controller.config import Mode
-from binwright.core.controller.ownership import State as PartitionState
-from binwright.core.controller.plans import approval, drain, evaluation, triggers
-from binwright.core.controller.states import State
-from binwright.core.controller.transitions import reassign
-from binwright.core.protocol.messages import Message
+from binwright.controller.decide.config import Mode
+from binwright.controller.decide.ownership import State as PartitionState
+from binwright.controller.decide.plans import approval, drain, evaluation, triggers
+from binwright.controller.decide.states import State
+from binwright.controller.decide.transitions import reassign
+from binwright.protocol.messages import Message
 
 PAGE = DOCS / "glossary.md"
 

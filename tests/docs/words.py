@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 from pydantic import BaseModel
+from tools.reference.log_calls import EVENT
+from tools.reference.log_events import found
 
-from binwright.cli.reference.log_calls import EVENT
-from binwright.cli.reference.log_events import found
 from binwright.runtime.settings import Section, Settings
 
 ROOT = Path(__file__).parents[2]

@@ -10,9 +10,9 @@ from aiokafka.protocol.api import Request, RequestStruct, Response
 from aiokafka.protocol.types import Array, Int8, Int16, Int32, Schema, String
 from pydantic import SecretStr
 
-from binwright.embedded.kafka.broker import run_broker
-from binwright.embedded.process.ports import HOST, reserve_port
 from binwright.kafka.client import ClusterClient
+from binwright.local.kafka.broker import run_broker
+from binwright.local.process.ports import HOST, reserve_port
 from binwright.runtime.settings import KafkaSettings
 
 PASSWORD = "xyzzy"  # noqa: S105 - of users that live as long as a test

@@ -11,10 +11,10 @@ from typing import Any
 
 from aiokafka import AIOKafkaProducer
 
-from binwright.core.protocol.measurements import PartitionRate
-from binwright.core.rates.estimator import TopicRates
-from binwright.core.selection import Selection
+from binwright.monitor.decide.estimator import TopicRates
 from binwright.monitor.kafka_logs import KafkaLogs
+from binwright.protocol.measurements import PartitionRate
+from binwright.protocol.selection import Selection
 
 PASS_S = 0.1
 WINDOW_S = 2.0

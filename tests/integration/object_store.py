@@ -8,9 +8,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from binwright.embedded.process.child import Child, Command, clean_environment
-from binwright.embedded.process.ports import HOST, accepts_connections, reserve_port
-from binwright.embedded.process.server import Server
+from binwright.local.process.child import Child, Command, clean_environment
+from binwright.local.process.ports import HOST, accepts_connections, reserve_port
+from binwright.local.process.server import Server
 
 NEEDED = ("moto", "flask", "flask_cors", "boto3")
 BUCKET, REGION, KEY = "lake", "us-east-1", "testing"  # moto takes any key

@@ -14,12 +14,12 @@ from aiokafka import AIOKafkaProducer
 from tests.integration.topics import create_topic
 
 from binwright.consumer.reading.group_offsets import GroupOffsets
-from binwright.core.model import TopicPartition
-from binwright.core.protocol.plans import Approved
-from binwright.embedded.process.child import Child, Command
-from binwright.kafka.bus import KafkaBus
 from binwright.kafka.client import ClusterClient, client_options
 from binwright.kafka.control_records import CONTROLLER_PARTITION, publish_message
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.local.process.child import Child, Command
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.plans import Approved
 from binwright.runtime.settings import KafkaSettings, load_settings, settings_environment
 
 from .authorization import guarded_broker, parse_command
@@ -143,7 +143,7 @@ async def test_services_land_records_and_people_look_with_these_acls_and_no_othe
 
         await until(is_shown)
 
-        async with KafkaBus(users["operator"]) as bus:
+        async with KafkaControlTopics(users["operator"]) as bus:
             approved = Approved(plan=1, by="an operator")
             await publish_message(bus, "binwright.metadata", CONTROLLER_PARTITION, approved)
 

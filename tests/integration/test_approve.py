@@ -6,18 +6,18 @@ import sys
 from typing import Any
 
 import pytest
-from tests.core.builders import measurement
+from tests.builders import measurement
 
+from binwright.controller.decide.states import Manage
 from binwright.controller.fleets.fixed import FixedFleet
 from binwright.controller.group_context import group_context
 from binwright.controller.leader import Controller
-from binwright.controller.measurements import Measurements
-from binwright.core.controller.states import Manage
-from binwright.core.model import BytesPerSecond
-from binwright.core.protocol import wire
-from binwright.core.protocol.measurements import PartitionRate
-from binwright.kafka.bus import KafkaBus
 from binwright.kafka.control_records import METRICS_CONFIG
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.kafka.metrics_topic import Measurements
+from binwright.protocol import wire
+from binwright.protocol.measurements import PartitionRate
+from binwright.protocol.model import BytesPerSecond
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import Settings, load_settings
 
@@ -50,7 +50,7 @@ async def asked(broker: str, *arguments: str) -> tuple[int | None, str, str]:
     return process.returncode, out.decode(), err.decode()
 
 
-async def measure(bus: KafkaBus) -> None:
+async def measure(bus: KafkaControlTopics) -> None:
     """Say of two partitions, again and again, that they are too much for one consumer."""
     passes = 0
     while True:
@@ -76,7 +76,7 @@ async def proposal(broker: str) -> dict[str, Any]:
 
 async def test_a_plan_goes_ahead_when_a_person_approves_exactly_it(broker: str) -> None:
     chosen = settings(broker)
-    async with KafkaBus(chosen.kafka) as bus:
+    async with KafkaControlTopics(chosen.kafka) as bus:
         await bus.ensure(METRICS, 1, METRICS_CONFIG)
         measurements = Measurements(bus, METRICS)
         controller = Controller(bus, FixedFleet(4), group_context(chosen), measurements)

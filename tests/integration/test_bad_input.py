@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.integration.topics import create_topic
 
-from binwright.kafka.bus import KafkaBus
+from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.runtime.settings import KafkaSettings, load_settings
 
 pytestmark = pytest.mark.integration
@@ -106,7 +106,7 @@ def test_a_stream_that_is_none_is_reported(tmp_path: Path) -> None:
 async def prepared(broker: str, group: str) -> dict[str, str]:
     """Make what a consumer of slot 0 needs; return its settings as variables."""
     kafka = load_settings(kafka={"bootstrap_servers": broker}).kafka
-    async with KafkaBus(kafka) as bus:
+    async with KafkaControlTopics(kafka) as bus:
         await bus.ensure(f"{group}.metadata", 2, {})
         await bus.ensure(f"{group}-data", 1, {})
     return {

@@ -8,8 +8,8 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from structlog.testing import capture_logs
 
-from binwright.kafka.bus import KafkaBus
 from binwright.kafka.client import client_options
+from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.monitor.kafka_logs import KafkaLogs
 from binwright.runtime.settings import KafkaSettings
 
@@ -46,7 +46,7 @@ async def measured(
     owner: KafkaSettings, reader: KafkaSettings
 ) -> tuple[Meter, dict[str, BatchProducer]]:
     async with (
-        KafkaBus(owner) as bus,
+        KafkaControlTopics(owner) as bus,
         KafkaLogs(reader) as logs,
         AIOKafkaProducer(**client_options(owner)) as plain,
         AIOKafkaProducer(**client_options(owner), compression_type="lz4") as lz4,

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from binwright.core.protocol.commands import Claim
-from binwright.embedded.process.child import Child, Command
-from binwright.kafka.bus import KafkaBus
 from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_CONFIG, inbound
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.local.process.child import Child, Command
+from binwright.protocol.commands import Claim
 from binwright.runtime.settings import load_settings, settings_environment
 
 pytestmark = pytest.mark.integration
@@ -53,7 +53,7 @@ class Pair:
     """Two controllers of one group, and what stands in its metadata partition 0."""
 
     def __init__(self, broker: str, group: str, directory: Path) -> None:
-        self.bus = KafkaBus(load_settings(kafka={"bootstrap_servers": broker}).kafka)
+        self.bus = KafkaControlTopics(load_settings(kafka={"bootstrap_servers": broker}).kafka)
         self.topic, self.claims = f"{group}.metadata", 0
         self.both = [Controller(broker, group, directory / name) for name in ("one", "two")]
         self.listening: asyncio.Task[None] | None = None

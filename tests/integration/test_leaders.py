@@ -10,13 +10,13 @@ from aiokafka import AIOKafkaProducer
 from tests.integration.topics import create_topic
 
 from binwright.consumer.reading.intake import KafkaIntake
-from binwright.core.errors import BrokerUnavailable
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import Reader
-from binwright.embedded.kafka.broker import Broker
-from binwright.kafka.bus import KafkaBus
 from binwright.kafka.client import ClusterClient, client_options
 from binwright.kafka.control_records import METADATA_CONFIG
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.local.kafka.broker import Broker
+from binwright.protocol.errors import BrokerUnavailable
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Reader
 from binwright.runtime.settings import KafkaSettings
 
 from .conftest import BackgroundLoop
@@ -93,7 +93,7 @@ async def test_a_control_topic_is_written_and_read_while_its_leader_dies_and_it_
     background_loop: BackgroundLoop, brokers: tuple[Broker, ...], kafka: KafkaSettings
 ) -> None:
     topic = "group.metadata"
-    async with asyncio.timeout(DEADLINE_S), KafkaBus(kafka) as bus:
+    async with asyncio.timeout(DEADLINE_S), KafkaControlTopics(kafka) as bus:
         await bus.ensure(topic, 2, METADATA_CONFIG)
         publish = partial(bus.publish, topic, 0, b"k")
         reader = await bus.reader(topic, 0, 0)

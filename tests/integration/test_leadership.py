@@ -7,10 +7,10 @@ import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 
 from binwright.controller.leader import LeadershipLost
-from binwright.controller.leadership import run_election
-from binwright.core.errors import BrokerUnavailable
-from binwright.kafka.bus import KafkaBus
 from binwright.kafka.client import client_options
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.kafka.election import run_election
+from binwright.protocol.errors import BrokerUnavailable
 from binwright.runtime.settings import load_settings
 
 pytestmark = pytest.mark.integration
@@ -49,7 +49,7 @@ async def until(condition: Callable[[], bool], patience_s: float = 40.0) -> None
 
 
 async def made(broker: str, topic: str) -> None:
-    async with KafkaBus(load_settings(kafka={"bootstrap_servers": broker}).kafka) as bus:
+    async with KafkaControlTopics(load_settings(kafka={"bootstrap_servers": broker}).kafka) as bus:
         await bus.ensure(topic, 1, {})
 
 

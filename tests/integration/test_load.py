@@ -9,12 +9,12 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as KafkaPartition
 from tests.integration.topics import create_topic
 
-from binwright.core.errors import BrokerUnavailable, TopicMissing
-from binwright.core.model import TopicPartition
-from binwright.embedded.kafka.broker import run_broker
-from binwright.lab.load import LoadResult, run_load
-from binwright.lab.load_pacing import Load
-from binwright.lab.streams import Measurement, PerCent
+from binwright.local.kafka.broker import run_broker
+from binwright.protocol.errors import BrokerUnavailable, TopicMissing
+from binwright.protocol.model import TopicPartition
+from binwright.recordings.generated import Measurement, PerCent
+from binwright.recordings.load import LoadResult, run_load
+from binwright.recordings.load_pacing import Load
 from binwright.runtime.settings import KafkaSettings
 
 pytestmark = pytest.mark.integration

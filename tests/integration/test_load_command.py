@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from binwright.kafka.bus import KafkaBus
+from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.runtime.settings import KafkaSettings
 
 pytestmark = pytest.mark.integration
@@ -23,7 +23,7 @@ async def test_topics_are_made_and_written(broker: str) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "records in" in done.stdout
-    async with KafkaBus(KafkaSettings(bootstrap_servers=broker)) as bus:
+    async with KafkaControlTopics(KafkaSettings(bootstrap_servers=broker)) as bus:
         assert await bus.partitions("made") == 4
         assert sum([await bus.end("made", number) for number in range(4)]) > 0
 

@@ -11,18 +11,18 @@ import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 
-from binwright.core.errors import BrokerUnavailable
-from binwright.core.ports.kafka import LogSample
-from binwright.core.protocol.measurements import Measurement, PartitionRate
-from binwright.core.protocol.wire import decode_measurement
-from binwright.core.rates.estimator import TopicRates
-from binwright.core.selection import Selection
-from binwright.embedded.kafka.broker import run_broker
-from binwright.kafka.admin.log_dirs import DescribeLogDirs, sizes
-from binwright.kafka.bus import KafkaBus
 from binwright.kafka.client import ClusterClient, client_options
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.kafka.log_dirs import DescribeLogDirs, sizes
+from binwright.local.kafka.broker import run_broker
 from binwright.monitor.__main__ import run
+from binwright.monitor.decide.estimator import TopicRates
 from binwright.monitor.kafka_logs import KafkaLogs
+from binwright.protocol.errors import BrokerUnavailable
+from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.ports.kafka import LogSample
+from binwright.protocol.selection import Selection
+from binwright.protocol.wire import decode_measurement
 from binwright.runtime.settings import KafkaSettings, Settings
 from binwright.testing.log_sampler import sample_topics
 
@@ -37,7 +37,7 @@ class World:
 
     def __init__(self, bootstrap: str) -> None:
         self.kafka = KafkaSettings(bootstrap_servers=bootstrap)
-        self.bus = KafkaBus(self.kafka)
+        self.bus = KafkaControlTopics(self.kafka)
         self.logs = KafkaLogs(self.kafka)
         self.producer = AIOKafkaProducer(**client_options(self.kafka), acks="all")
         self.admin = AIOKafkaAdminClient(**client_options(self.kafka))
@@ -260,7 +260,7 @@ async def true_rate(world: World, topic: str) -> float:
 async def test_a_broker_restart_leaves_a_gap_in_measurements(tmp_path: Path, topic: str) -> None:
     async with asyncio.timeout(DEADLINE_S), run_broker(tmp_path) as running:
         kafka = KafkaSettings(bootstrap_servers=running.bootstrap_servers)
-        async with KafkaBus(kafka) as bus, KafkaLogs(kafka, answer_s=2) as logs:
+        async with KafkaControlTopics(kafka) as bus, KafkaLogs(kafka, answer_s=2) as logs:
             await bus.ensure(topic, 1, {})
             await bus.publish(topic, 0, b"k", RECORD)
             before = await sample_topics(logs, topic)

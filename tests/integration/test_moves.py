@@ -10,8 +10,8 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
-from binwright.embedded.kafka.broker import Broker
 from binwright.kafka.client import client_options
+from binwright.local.kafka.broker import Broker
 from binwright.monitor.kafka_logs import KafkaLogs
 from binwright.runtime.settings import KafkaSettings
 

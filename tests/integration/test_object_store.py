@@ -15,20 +15,20 @@ from tests.consumer.writer.scene import CLUSTER, GROUP, LANDING, Scene
 from tests.integration.conftest import BackgroundLoop
 from tests.integration.object_store import BUCKET, ObjectStore, missing_packages, run_object_store
 
+from binwright.consumer.decide.writer.commit_version import app_id, txn_version
+from binwright.consumer.decide.writer.requests import WriterConfig
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
 from binwright.consumer.writer.maintenance import MaintenanceConfig
 from binwright.consumer.writer.writers import Writers
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import Record
-from binwright.core.ports.lake import Batch, FileSlice, Lake, Table
-from binwright.core.ports.staging import Staging
-from binwright.core.writer.commit_version import app_id, txn_version
-from binwright.core.writer.requests import WriterConfig
-from binwright.embedded.java.installation import find_java
-from binwright.embedded.process.server import no_progress
-from binwright.embedded.spark.connect import SparkServer, run_spark
-from binwright.embedded.spark.jvm import s3_jars
+from binwright.local.java.installation import find_java
+from binwright.local.process.server import no_progress
+from binwright.local.spark.connect import SparkServer, run_spark
+from binwright.local.spark.jvm import s3_jars
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Record
+from binwright.protocol.ports.lake import Batch, FileSlice, Lake, Table
+from binwright.protocol.ports.staging import Staging
 from binwright.runtime.settings import LakeSettings
 from binwright.testing.intake import FakeIntake
 

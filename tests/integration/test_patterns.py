@@ -13,12 +13,6 @@ from tests.integration.topics import create_topic
 
 from binwright.consumer.__main__ import consume
 from binwright.controller.__main__ import control
-from binwright.core.errors import SettingsError
-from binwright.core.model import Slot
-from binwright.core.protocol import wire
-from binwright.core.protocol.reports import Report
-from binwright.core.selection import Selection
-from binwright.kafka.bus import KafkaBus
 from binwright.kafka.client import client_options
 from binwright.kafka.control_records import (
     CONTROLLER_PARTITION,
@@ -26,8 +20,14 @@ from binwright.kafka.control_records import (
     METADATA_CONFIG,
     inbound,
 )
+from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.topics import selected_topics
 from binwright.monitor.__main__ import run
+from binwright.protocol import wire
+from binwright.protocol.errors import SettingsError
+from binwright.protocol.model import Slot
+from binwright.protocol.reports import Report
+from binwright.protocol.selection import Selection
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import KafkaSettings, Settings, load_settings
 
@@ -43,7 +43,7 @@ class System:
     """A monitor, a controller and a consumer."""
 
     settings: Settings
-    bus: KafkaBus
+    bus: KafkaControlTopics
     reading: set[str] = field(default_factory=set)  # topics, as last reported
 
     async def listen(self) -> None:
@@ -90,7 +90,7 @@ async def system(broker: str, tmp_path: Path) -> AsyncIterator[System]:
         lake={"path": str(tmp_path), "spark": "sc://127.0.0.1:1"},  # nothing needs to land
         **common,
     )
-    async with asyncio.timeout(DEADLINE_S), KafkaBus(settings.kafka) as bus:
+    async with asyncio.timeout(DEADLINE_S), KafkaControlTopics(settings.kafka) as bus:
         await bus.ensure(settings.metadata_topic, 2, METADATA_CONFIG)
         made = System(settings, bus)
         services = (run(load_settings(**common)), control(settings), consume(settings, Slot(0)))

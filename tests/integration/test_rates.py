@@ -13,9 +13,9 @@ import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 
-from binwright.embedded.kafka.broker import run_broker
-from binwright.kafka.bus import KafkaBus
 from binwright.kafka.client import client_options
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.local.kafka.broker import run_broker
 from binwright.monitor.kafka_logs import KafkaLogs
 from binwright.runtime.settings import KafkaSettings
 
@@ -100,7 +100,7 @@ async def transact(kafka: KafkaSettings, topic: str) -> None:
 async def play(directory: Path) -> Play:
     async with asyncio.timeout(DEADLINE_S), run_broker(directory, settings=BROKER) as broker:
         kafka = KafkaSettings(bootstrap_servers=broker.bootstrap_servers)
-        async with KafkaBus(kafka) as bus, KafkaLogs(kafka) as logs:
+        async with KafkaControlTopics(kafka) as bus, KafkaLogs(kafka) as logs:
             for topic, config in LOADS.items():
                 await bus.ensure(topic, 1, config)
             meter = Meter(logs, frozenset(LOADS))

@@ -10,20 +10,20 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from binwright.cli.measurements.record import Recorder
-from binwright.cli.measurements.replay import Replayer
-from binwright.cli.streams.destination import write_table
-from binwright.cli.streams.location import StreamLocation
-from binwright.core.errors import SettingsError, StreamError
-from binwright.core.model import BytesPerSecond, TopicPartition
-from binwright.core.protocol import wire
-from binwright.core.protocol.measurements import Measurement, PartitionRate
-from binwright.kafka.bus import KafkaBus
 from binwright.kafka.control_records import METRICS_CONFIG
-from binwright.lab import streams
-from binwright.lab.stream_files.json_rows import PerCent
-from binwright.ops.recording import recording
-from binwright.ops.recording.table import copy_table
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.protocol import wire
+from binwright.protocol.errors import SettingsError, StreamError
+from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.model import BytesPerSecond, TopicPartition
+from binwright.recordings import generated as streams
+from binwright.recordings import recording
+from binwright.recordings.commands.destination import write_table
+from binwright.recordings.commands.record import Recorder
+from binwright.recordings.commands.replay import Replayer
+from binwright.recordings.location import StreamLocation
+from binwright.recordings.stream_files.json_rows import PerCent
+from binwright.recordings.table import copy_table
 from binwright.runtime.settings import Settings
 
 pytestmark = pytest.mark.integration
@@ -51,7 +51,7 @@ def at(broker: str, topic: str) -> Settings:
 
 
 async def publish(settings: Settings, count: int) -> None:
-    async with KafkaBus(settings.kafka) as bus:
+    async with KafkaControlTopics(settings.kafka) as bus:
         await bus.ensure(settings.monitor.topic, 1, METRICS_CONFIG)
         for number in range(count):
             message = sent(number)
@@ -59,7 +59,7 @@ async def publish(settings: Settings, count: int) -> None:
 
 
 async def received(settings: Settings, count: int) -> list[Measurement]:
-    async with KafkaBus(settings.kafka) as bus:
+    async with KafkaControlTopics(settings.kafka) as bus:
         reader = await bus.reader(settings.monitor.topic, 0, 0)
         found: list[Measurement] = []
         while len(found) < count:

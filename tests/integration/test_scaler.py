@@ -15,15 +15,15 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from tests.integration.authorization import guarded_broker, parse_command
 
-from binwright.controller.scaler.__main__ import scale
-from binwright.controller.scaler.ends import TopicEnds
-from binwright.core.model import TopicPartition
-from binwright.embedded.process.ports import HOST, reserve_port
-from binwright.kafka.bus import KafkaBus
 from binwright.kafka.client import ClusterClient
-from binwright.kafka.groups.offsets import GroupOffsets
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.local.process.ports import HOST, reserve_port
+from binwright.protocol.model import TopicPartition
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import KafkaSettings, Settings, load_settings
+from binwright.scaler.__main__ import scale
+from binwright.scaler.ends import TopicEnds
+from binwright.scaler.groups.offsets import GroupOffsets
 
 pytestmark = pytest.mark.integration
 PATIENCE_S = 60.0
@@ -122,7 +122,11 @@ def processes(file: Path) -> list[psutil.Process]:
 
 async def test_offsets_and_ends_of_groups_are_looked_up(broker: str) -> None:
     kafka = KafkaSettings(bootstrap_servers=broker)
-    async with KafkaBus(kafka) as bus, ClusterClient(kafka) as cluster, producer_to(broker) as out:
+    async with (
+        KafkaControlTopics(kafka) as bus,
+        ClusterClient(kafka) as cluster,
+        producer_to(broker) as out,
+    ):
         await bus.ensure("scaler-orders", 2, {})
         for _ in range(5):
             await out.send_and_wait("scaler-orders", b"order", partition=1)
@@ -156,7 +160,11 @@ async def test_a_group_at_zero_wakes_reads_its_first_record_and_sleeps_again(
         return processes(file)
 
     kafka = KafkaSettings(bootstrap_servers=broker)
-    async with KafkaBus(kafka) as bus, ClusterClient(kafka) as cluster, producer_to(broker) as out:
+    async with (
+        KafkaControlTopics(kafka) as bus,
+        ClusterClient(kafka) as cluster,
+        producer_to(broker) as out,
+    ):
         await bus.ensure(topic, 2, {})
         offsets = GroupOffsets(cluster)
 
@@ -191,7 +199,10 @@ async def test_the_speed_of_a_replica_is_measured_while_its_group_is_behind(
     file = tmp_path / "worker.py"
     behind = scaled_workers(file, broker, topic, group, pause_s=0.01) | {"max_replicas": 4}
     settings = scaler_settings(broker, free_port(), behind, period_s=2.0, wake_s=2.0)
-    async with KafkaBus(KafkaSettings(bootstrap_servers=broker)) as bus, producer_to(broker) as out:
+    async with (
+        KafkaControlTopics(KafkaSettings(bootstrap_servers=broker)) as bus,
+        producer_to(broker) as out,
+    ):
         await bus.ensure(topic, 4, {})
         for number in range(16_000):
             await out.send(topic, b"record", partition=number % 4)
@@ -217,7 +228,7 @@ async def test_the_documented_rights_are_enough_for_a_scaler(tmp_path: Path) -> 
         users,
     ):
         servers = owner.bootstrap_servers
-        async with KafkaBus(owner) as bus, producer_to(servers) as out:
+        async with KafkaControlTopics(owner) as bus, producer_to(servers) as out:
             await bus.ensure("orders", 1, {})
             await bus.ensure("clicks", 1, {})
             for _ in range(5):

@@ -5,9 +5,9 @@ import socket
 
 import pytest
 
-from binwright.core.errors import LakeUnavailable
 from binwright.lab.packing.experiments import Experiment, StreamSource
 from binwright.lab.packing.parallel import run_parallel
+from binwright.protocol.errors import LakeUnavailable
 
 pytestmark = pytest.mark.integration
 

@@ -9,18 +9,18 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from tests.core.builders import measurement
+from tests.builders import measurement
 
-from binwright.core.model import BytesPerSecond, Slot, TopicPartition
-from binwright.core.protocol import wire
-from binwright.core.protocol.commands import Claim
-from binwright.core.protocol.measurements import PartitionRate
-from binwright.core.protocol.messages import Inbound
-from binwright.core.protocol.plans import Planned
-from binwright.core.protocol.reports import Hello, TableReport
-from binwright.core.protocol.reports import Report as Told
-from binwright.kafka.bus import KafkaBus
 from binwright.kafka.control_records import CONTROLLER_PARTITION, METADATA_CONFIG, METRICS_CONFIG
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.protocol import wire
+from binwright.protocol.commands import Claim
+from binwright.protocol.measurements import PartitionRate
+from binwright.protocol.messages import Inbound
+from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
+from binwright.protocol.plans import Planned
+from binwright.protocol.reports import Hello, TableReport
+from binwright.protocol.reports import Report as Told
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import KafkaSettings
 
@@ -32,14 +32,14 @@ P, Q = TopicPartition("status-orders", 0), TopicPartition("status-orders", 1)
 A, B = Slot(0), Slot(1)
 
 
-async def sent(bus: KafkaBus, group: str, message: Inbound) -> int:
+async def sent(bus: KafkaControlTopics, group: str, message: Inbound) -> int:
     topic = f"{group}.metadata"
     return await bus.publish(topic, CONTROLLER_PARTITION, wire.key(message), wire.encode(message))
 
 
 @asynccontextmanager
 async def playing(
-    bus: KafkaBus, group: str, targets: dict[TopicPartition, Slot]
+    bus: KafkaControlTopics, group: str, targets: dict[TopicPartition, Slot]
 ) -> AsyncIterator[None]:
     """Say what a group says whose consumer 0 reads and writes everything, every second."""
     await bus.ensure(f"{group}.metadata", 3, METADATA_CONFIG)
@@ -90,7 +90,7 @@ async def facts(broker: str, *arguments: str) -> dict[str, Any]:
     return {each["group"]: each for each in json.loads(done.stdout)}
 
 
-async def measure(bus: KafkaBus) -> None:
+async def measure(bus: KafkaControlTopics) -> None:
     await bus.ensure("binwright.metrics", 1, METRICS_CONFIG)
     parts = tuple(PartitionRate(n, BytesPerSecond(1e6), 30, 10, 0, 10.0) for n in range(2))
     rates = measurement("status-orders", parts)
@@ -99,7 +99,7 @@ async def measure(bus: KafkaBus) -> None:
 
 async def test_every_group_is_found_and_shown(broker: str) -> None:
     async with (
-        KafkaBus(KafkaSettings(bootstrap_servers=broker)) as bus,
+        KafkaControlTopics(KafkaSettings(bootstrap_servers=broker)) as bus,
         playing(bus, "status-moving", {P: A, Q: B}),
         playing(bus, "status-steady", {P: A, Q: A}),
     ):
@@ -122,7 +122,7 @@ async def test_every_group_is_found_and_shown(broker: str) -> None:
 
 async def test_watching_shows_changes(broker: str) -> None:
     async with (
-        KafkaBus(KafkaSettings(bootstrap_servers=broker)) as bus,
+        KafkaControlTopics(KafkaSettings(bootstrap_servers=broker)) as bus,
         playing(bus, "status-watched", {P: A, Q: A}),
     ):
         command = (*STATUS, "--bootstrap-servers", broker, "--json", "--watch")

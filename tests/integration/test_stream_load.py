@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from tests.integration.topics import create_topic
 
-from binwright.core.model import TopicPartition
-from binwright.core.selection import Selection
-from binwright.kafka.bus import KafkaBus
-from binwright.lab import streams
-from binwright.lab.stream_files.json_rows import PerCent
+from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.monitor.kafka_logs import KafkaLogs
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.selection import Selection
+from binwright.recordings import generated as streams
+from binwright.recordings.stream_files.json_rows import PerCent
 from binwright.runtime.settings import KafkaSettings
 
 pytestmark = pytest.mark.integration
@@ -97,7 +97,7 @@ async def test_topics_that_hold_records_are_left_alone(broker: str, tmp_path: Pa
     file = str(tmp_path / "stream.json")
     streams.write(tmp_path / "stream.json", rows("mine"))
     await create_topic(kafka, "mine", 4)
-    async with KafkaBus(kafka) as bus:
+    async with KafkaControlTopics(kafka) as bus:
         await bus.publish("mine", 2, b"k", b"v")
         short = ("--stream", file, "--minutes", "0.02")
         refused = load(broker, *short)

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from tests.lab.sweep.points import WALK, point
 
-from binwright.core.errors import LakeUnavailable
-from binwright.lab import streams
+from binwright.audit.lake_reader import lake_reader
 from binwright.lab.sweep.results import rows, write_table
 from binwright.lab.sweep.run import run_points
-from binwright.ops.lake_reader import lake_reader
+from binwright.protocol.errors import LakeUnavailable
+from binwright.recordings import generated as streams
 
 pytestmark = pytest.mark.integration
 

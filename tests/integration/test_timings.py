@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from binwright.core.model import Slot, TopicPartition
-from binwright.core.protocol import wire
-from binwright.core.protocol.commands import Claim
-from binwright.core.protocol.messages import Inbound
-from binwright.core.protocol.plans import Planned
-from binwright.core.protocol.reports import Hello, Report, Started
-from binwright.kafka.bus import KafkaBus
 from binwright.kafka.control_records import CONTROLLER_PARTITION, METADATA_CONFIG, METRICS_CONFIG
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.protocol import wire
+from binwright.protocol.commands import Claim
+from binwright.protocol.messages import Inbound
+from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.plans import Planned
+from binwright.protocol.reports import Hello, Report, Started
 from binwright.runtime.settings import KafkaSettings
 
 pytestmark = pytest.mark.integration
@@ -73,7 +73,7 @@ def test_an_embedded_run_times_every_part_and_leaves_nothing(tmp_path: Path) -> 
 
 async def test_the_history_of_a_running_group_is_read(broker: str) -> None:
     kafka = KafkaSettings(bootstrap_servers=broker)
-    async with KafkaBus(kafka) as bus:
+    async with KafkaControlTopics(kafka) as bus:
         await bus.ensure("timed.metadata", 2, METADATA_CONFIG)
         await bus.ensure("timed.metrics", 1, METRICS_CONFIG)
 

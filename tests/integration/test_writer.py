@@ -13,13 +13,13 @@ from pyspark.sql.connect.client import DefaultChannelBuilder
 from pyspark.sql.connect.session import SparkSession
 from tests.consumer.writer.scene import CLUSTER, GROUP, LANDING, P, Q, Scene, once
 
+from binwright.consumer.decide.writer.requests import WriterConfig
 from binwright.consumer.lake.opening import lake_opener
 from binwright.consumer.staging.file_staging import FileStaging
 from binwright.consumer.writer.maintenance import MaintenanceConfig
 from binwright.consumer.writer.writers import Writers
-from binwright.core.model import TopicPartition
-from binwright.core.ports.lake import Table
-from binwright.core.writer.requests import WriterConfig
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.lake import Table
 from binwright.runtime.settings import LakeSettings
 from binwright.testing.intake import FakeIntake
 

@@ -7,8 +7,8 @@ import pytest
 from aiokafka.errors import KafkaConnectionError, KafkaError, UnknownTopicOrPartitionError
 from pydantic import SecretStr
 
-from binwright.core.errors import BrokerUnavailable, SettingsError, TopicMissing
 from binwright.kafka.client import client_options, translate_errors
+from binwright.protocol.errors import BrokerUnavailable, SettingsError, TopicMissing
 from binwright.runtime.settings import KafkaSettings
 
 SASL = {"sasl_username": "ann", "sasl_password": SecretStr("xyzzy")}

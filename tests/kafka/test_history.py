@@ -6,8 +6,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as some
 
-from binwright.core.ports.kafka import Record
 from binwright.kafka.history import HistoryReader
+from binwright.protocol.ports.kafka import Record
 
 KEYS = some.sampled_from([b"report/0", b"report/1", b"hello/0", b"dead/1", b"claim", None])
 

@@ -9,9 +9,9 @@ import pytest
 from aiokafka import TopicPartition
 from aiokafka.errors import OffsetOutOfRangeError, TopicAuthorizationFailedError
 
-from binwright.core.errors import BrokerUnavailable
 from binwright.kafka import shared_consumer
 from binwright.kafka.shared_consumer import PartitionBuffer, SharedConsumer
+from binwright.protocol.errors import BrokerUnavailable
 
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)
 

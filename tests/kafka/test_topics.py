@@ -15,8 +15,6 @@ from aiokafka.errors import (
 )
 from aiokafka.protocol.admin import CreatePartitionsRequest, CreateTopicsRequest
 
-from binwright.core.errors import BrokerUnavailable, TopicMissing
-from binwright.core.ports.kafka import TopicDescription
 from binwright.kafka.client import NO_LEADER, ClusterClient
 from binwright.kafka.topics import (
     PARTITIONS_PER_REQUEST,
@@ -24,6 +22,8 @@ from binwright.kafka.topics import (
     ensure_topic,
     replication_factor,
 )
+from binwright.protocol.errors import BrokerUnavailable, TopicMissing
+from binwright.protocol.ports.kafka import TopicDescription
 from binwright.runtime.settings import KafkaSettings
 
 pytestmark = pytest.mark.looptime

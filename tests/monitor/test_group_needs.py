@@ -8,16 +8,16 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from binwright.core.protocol import wire
-from binwright.core.protocol.measurements import Needs
-from binwright.core.selection import Selection
 from binwright.kafka.control_records import publish_message
 from binwright.monitor.group_needs import GroupNeeds
 from binwright.monitor.passes import GONE_PASSES, Monitor
+from binwright.protocol import wire
+from binwright.protocol.measurements import Needs
+from binwright.protocol.selection import Selection
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import MonitorSettings
-from binwright.testing.bus import FakeBus
+from binwright.testing.control_topics import FakeControlTopics
 from binwright.testing.intake import FakeTopics
 from binwright.testing.log_sampler import FakeLogSampler
 
@@ -32,7 +32,7 @@ class FollowingMonitor:
     """A monitor that follows groups, on fakes."""
 
     def __init__(self) -> None:
-        self.bus = FakeBus({METRICS: 1}, patience_s=5)
+        self.bus = FakeControlTopics({METRICS: 1}, patience_s=5)
         self.topics = FakeTopics({"own": 1, "orders": 2, "clicks": 1})
         self.monitor = Monitor(FakeLogSampler(self.topics), self.bus, OWN, CONFIG)
         self.wanted: list[Selection] = []

@@ -2,8 +2,8 @@
 
 import pytest
 
-from binwright.core.errors import SettingsError
 from binwright.monitor.__main__ import main, run
+from binwright.protocol.errors import SettingsError
 from binwright.runtime.settings import MonitorSettings, Settings
 
 

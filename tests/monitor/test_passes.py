@@ -7,14 +7,14 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from binwright.core.model import BytesPerSecond, TopicPartition
-from binwright.core.protocol.measurements import Measurement, PartitionRate
-from binwright.core.protocol.wire import decode_measurement, encode
-from binwright.core.selection import Selection
 from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.monitor.passes import GONE_REPORTED_S, MESSAGE_PARTITIONS, Monitor
+from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.model import BytesPerSecond, TopicPartition
+from binwright.protocol.selection import Selection
+from binwright.protocol.wire import decode_measurement, encode
 from binwright.runtime.settings import MonitorSettings
-from binwright.testing.bus import FakeBus
+from binwright.testing.control_topics import FakeControlTopics
 from binwright.testing.intake import FakeTopics
 from binwright.testing.log_sampler import FakeLogSampler
 
@@ -31,7 +31,7 @@ class MonitorScene:
     def __init__(self, **latency: float) -> None:
         self.topics = FakeTopics({"orders": 1})
         self.logs = FakeLogSampler(self.topics, **latency)
-        self.bus = FakeBus(patience_s=5)
+        self.bus = FakeControlTopics(patience_s=5)
         self.topics.grow(ORDERS, RATE, record_bytes=100)
 
     def measurements(self, topic: str = "orders") -> list[Measurement]:

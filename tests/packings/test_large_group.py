@@ -2,9 +2,9 @@
 
 from random import Random
 
-from binwright.core.model import BytesPerSecond, Slot, TopicPartition
-from binwright.core.packing.score import rscore
-from binwright.core.packing.sticky.policy import Sticky
+from binwright.packing.score import rscore
+from binwright.packing.sticky.policy import Sticky
+from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 
 CAPACITY = BytesPerSecond(100)
 PARTITIONS = 100_000

@@ -6,8 +6,8 @@ from contextlib import suppress
 import aiohttp
 import pytest
 
-from binwright.core.errors import SettingsError
-from binwright.embedded.process.ports import reserve_port
+from binwright.local.process.ports import reserve_port
+from binwright.protocol.errors import SettingsError
 from binwright.runtime.health import Health, serve_health
 from binwright.runtime.metrics import CONTENT_TYPE, Sample
 from binwright.runtime.settings import HealthSettings

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from binwright.core.errors import BrokerUnavailable, SettingsError
+from binwright.protocol.errors import BrokerUnavailable, SettingsError
 from binwright.runtime.run import must_not_end, root_cause, run
 
 SERVICE = """

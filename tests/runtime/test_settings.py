@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from binwright.core.errors import SettingsError
+from binwright.protocol.errors import SettingsError
 from binwright.runtime.settings import load_settings, settings_environment
 
 

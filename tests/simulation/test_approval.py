@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from tests.simulation.world import CONFIG, P, World, until, world
 
-from binwright.core.controller.states import Sentinel
-from binwright.core.model import Slot, TopicPartition
-from binwright.core.protocol.plans import Accepted, Planned, Withdrawn
+from binwright.controller.decide.states import Sentinel
+from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.plans import Accepted, Planned, Withdrawn
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 

@@ -7,10 +7,10 @@ import pytest
 from tests.simulation.world import CONFIG, LANDING, METADATA, METRICS, NEEDS, P, World, until, world
 
 from binwright.controller.leader import Controller, GroupContext, LeadershipLost
-from binwright.controller.measurements import run_measurements
-from binwright.core.model import Slot
-from binwright.core.packing.catalogue import algorithm
-from binwright.core.protocol.commands import Dead
+from binwright.kafka.metrics_topic import run_measurements
+from binwright.packing.catalogue import algorithm
+from binwright.protocol.commands import Dead
+from binwright.protocol.model import Slot
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 from tests.simulation.world import P, World, until, world
 
-from binwright.core.controller.ownership import Owned
-from binwright.core.model import Slot
-from binwright.core.protocol.commands import Dead
+from binwright.controller.decide.ownership import Owned
+from binwright.protocol.commands import Dead
+from binwright.protocol.model import Slot
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 

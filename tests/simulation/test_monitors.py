@@ -6,10 +6,10 @@ import re
 import pytest
 from tests.simulation.world import CONFIG, METRICS, P, World, until, world
 
-from binwright.core.model import TopicPartition
-from binwright.core.protocol.plans import Planned
-from binwright.core.selection import Selection
 from binwright.monitor.passes import Monitor
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.plans import Planned
+from binwright.protocol.selection import Selection
 from binwright.runtime.settings import MonitorSettings
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)

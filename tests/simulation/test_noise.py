@@ -5,10 +5,10 @@ import asyncio
 import pytest
 from tests.simulation.world import LANDING, METADATA, METRICS, P, until, world
 
-from binwright.core.model import Slot
-from binwright.core.protocol import wire
-from binwright.core.protocol.commands import StartReading, StartWriting, StopReading
-from binwright.core.protocol.plans import Planned
+from binwright.protocol import wire
+from binwright.protocol.commands import StartReading, StartWriting, StopReading
+from binwright.protocol.model import Slot
+from binwright.protocol.plans import Planned
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from tests.simulation.world import INGEST, P, World, until, world
 
-from binwright.core.consumer.batch import BatchConfig
-from binwright.core.model import Slot
-from binwright.core.protocol.reports import Report
+from binwright.consumer.decide.batch import BatchConfig
+from binwright.protocol.model import Slot
+from binwright.protocol.reports import Report
 from binwright.testing.lake import Failure
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 from tests.simulation.world import P, World, until, world
 
-from binwright.core.controller.ownership import Owned
-from binwright.core.model import Slot, TopicPartition
-from binwright.core.protocol.commands import Dead
-from binwright.core.protocol.reports import Hello
+from binwright.controller.decide.ownership import Owned
+from binwright.protocol.commands import Dead
+from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.reports import Hello
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 

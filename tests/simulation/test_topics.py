@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from tests.simulation.world import P, World, until, world
 
-from binwright.core.model import Slot, TopicPartition
+from binwright.protocol.model import Slot, TopicPartition
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from tests.simulation.world import LANDING, TABLE, P, World, until, world
 
-from binwright.core.model import Slot, TopicPartition
-from binwright.core.protocol.reports import Gap
-from binwright.core.writer.commit_version import app_id, txn_version
+from binwright.consumer.decide.writer.commit_version import app_id, txn_version
+from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.reports import Gap
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 

@@ -10,34 +10,34 @@ from typing import Any, TypeVar
 
 from tests.simulation.gate import Gate, gated
 
+from binwright.consumer.decide.batch import BatchConfig
+from binwright.consumer.decide.writer.requests import WriterConfig
 from binwright.consumer.ingest import Ingest, IngestConfig
 from binwright.consumer.mailbox import open_mailbox
 from binwright.consumer.writer.maintenance import MaintenanceConfig
 from binwright.consumer.writer.writers import Writers
+from binwright.controller.decide.config import ControllerConfig
+from binwright.controller.decide.group import Group
+from binwright.controller.decide.ownership import Owned
+from binwright.controller.decide.states import Sentinel
 from binwright.controller.leader import Controller, GroupContext, LeadershipLost
-from binwright.controller.measurements import Measurements
-from binwright.core.consumer.batch import BatchConfig
-from binwright.core.controller.config import ControllerConfig
-from binwright.core.controller.group import Group
-from binwright.core.controller.ownership import Owned
-from binwright.core.controller.states import Sentinel
-from binwright.core.errors import MalformedMessage
-from binwright.core.model import BytesPerSecond, PerSlot, Slot, TopicPartition
-from binwright.core.packing.catalogue import algorithm
-from binwright.core.ports.kafka import Bus
-from binwright.core.ports.lake import Table
-from binwright.core.protocol import wire
-from binwright.core.protocol.measurements import Measurement
-from binwright.core.protocol.messages import Inbound
-from binwright.core.protocol.reports import Report
-from binwright.core.protocol.staged import Staged
-from binwright.core.selection import Selection
-from binwright.core.writer.requests import WriterConfig
+from binwright.kafka.metrics_topic import Measurements
 from binwright.monitor.group_needs import GroupNeeds
 from binwright.monitor.passes import Monitor
+from binwright.packing.catalogue import algorithm
+from binwright.protocol import wire
+from binwright.protocol.errors import MalformedMessage
+from binwright.protocol.measurements import Measurement
+from binwright.protocol.messages import Inbound
+from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
+from binwright.protocol.ports.kafka import ControlTopics
+from binwright.protocol.ports.lake import Table
+from binwright.protocol.reports import Report
+from binwright.protocol.selection import Selection
+from binwright.protocol.staged import Staged
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import MonitorSettings
-from binwright.testing.bus import FakeBus
+from binwright.testing.control_topics import FakeControlTopics
 from binwright.testing.fleet import FakeFleet
 from binwright.testing.intake import FakeIntake, FakeTopics
 from binwright.testing.lake import FakeLake, FakeStorage
@@ -75,10 +75,10 @@ def loop_ms() -> int:
     return int(asyncio.get_running_loop().time() * 1000)
 
 
-class MortalBus:
+class MortalControlTopics:
     """A controller's bus that kills it after it has published `dies_after` records."""
 
-    def __init__(self, bus: FakeBus, dies_after: int) -> None:
+    def __init__(self, bus: FakeControlTopics, dies_after: int) -> None:
         self.bus, self.dies_after = bus, dies_after
 
     def __getattr__(self, name: str) -> Any:
@@ -162,7 +162,9 @@ class World:
     topics: FakeTopics
     names: tuple[str, ...]
     patterns: tuple[re.Pattern[str], ...] = ()
-    bus: FakeBus = field(default_factory=lambda: FakeBus({METRICS: 1}, latency_s=0.002))
+    bus: FakeControlTopics = field(
+        default_factory=lambda: FakeControlTopics({METRICS: 1}, latency_s=0.002)
+    )
     storage: FakeStorage = field(default_factory=FakeStorage)
     staging: FakeStaging = field(default_factory=FakeStaging)
     write_s: float = 0.5
@@ -180,7 +182,9 @@ class World:
         """Start another controller; it dies after `dies_after` records unless that is None."""
         config = replace(self.config, topics=Selection(frozenset(self.names), self.patterns))
         group_context = GroupContext(METADATA, LANDING, NEEDS, config, algorithm("sticky"))
-        bus: Bus = self.bus if dies_after is None else MortalBus(self.bus, dies_after)
+        bus: ControlTopics = (
+            self.bus if dies_after is None else MortalControlTopics(self.bus, dies_after)
+        )
         measurements = Measurements(bus, METRICS)
         controller = Controller(bus, self.fleet, group_context, measurements)
         self.controllers.append(controller)

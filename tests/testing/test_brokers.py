@@ -3,12 +3,12 @@
 import asyncio
 
 import pytest
+from tests.balancer.fake_brokers import FakeBrokers
 
-from binwright.core.errors import BrokerUnavailable
-from binwright.core.model import TopicPartition
-from binwright.core.ports.brokers import ConfigResource, PartitionState
-from binwright.core.reassignment.throttles import FOLLOWER_LIST, LEADER_RATE
-from binwright.testing.brokers import FakeBrokers
+from binwright.balancer.decide.reassignment.throttles import FOLLOWER_LIST, LEADER_RATE
+from binwright.balancer.ports import ConfigResource, PartitionState
+from binwright.protocol.errors import BrokerUnavailable
+from binwright.protocol.model import TopicPartition
 
 pytestmark = pytest.mark.looptime
 

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from binwright.core.errors import BrokerUnavailable, TopicMissing
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import GroupOffset, Intake, LogSample, LogSampler
+from binwright.protocol.errors import BrokerUnavailable, TopicMissing
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import GroupOffset, Intake, LogSample, LogSampler
 from binwright.testing.intake import FakeIntake, FakeTopics
 from binwright.testing.log_sampler import sample_topics
 

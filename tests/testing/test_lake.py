@@ -6,16 +6,24 @@ from typing import cast
 
 import pytest
 
-from binwright.core.errors import (
+from binwright.protocol.errors import (
     LakeUnavailable,
     StagedUnreadable,
     TableRefused,
     WriteConflict,
     WriteUnclear,
 )
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import Record
-from binwright.core.ports.lake import Batch, Commit, Compaction, FileSlice, Lake, Table, TableFiles
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Record
+from binwright.protocol.ports.lake import (
+    Batch,
+    Commit,
+    Compaction,
+    FileSlice,
+    Lake,
+    Table,
+    TableFiles,
+)
 from binwright.testing.lake import Failure, FakeLake, FakeStorage
 from binwright.testing.staging import FakeStaging
 

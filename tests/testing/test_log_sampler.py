@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from binwright.core.errors import BrokerUnavailable
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import LogSample, LogSampler
+from binwright.protocol.errors import BrokerUnavailable
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import LogSample, LogSampler
 from binwright.testing.intake import FakeTopics
 from binwright.testing.log_sampler import FakeLogSampler, sample_topics
 

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from binwright.core.errors import StagingUnavailable
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import Record
-from binwright.core.ports.staging import Staging
+from binwright.protocol.errors import StagingUnavailable
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Record
+from binwright.protocol.ports.staging import Staging
 from binwright.testing.staging import FakeStaging
 
 P = TopicPartition("orders", 0)

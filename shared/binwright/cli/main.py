@@ -8,26 +8,26 @@ from typing import Annotated
 import typer
 
 from binwright.cli.lazy_group import lazy_app
-from binwright.core.errors import ExternalError, SettingsError, UserError
+from binwright.protocol.errors import ExternalError, SettingsError, UserError
 from binwright.runtime.run import EXIT_FAILED, print_error, print_usage_error
 
 COMMANDS: Mapping[str, str] = {
-    "demo": "binwright.cli.local.commands:demo",
-    "up": "binwright.cli.local.commands:up",
-    "status": "binwright.cli.group.status:command",
-    "approve": "binwright.cli.group.approve:command",
-    "audit": "binwright.cli.audit:command",
-    "page": "binwright.cli.group.page:command",
-    "top": "binwright.cli.measurements.top:command",
-    "record": "binwright.cli.measurements.record:command",
-    "replay": "binwright.cli.measurements.replay:command",
-    "brokers": "binwright.cli.brokers.app:app",
-    "load": "binwright.cli.load:command",
-    "generate": "binwright.cli.generate:command",
-    "convert": "binwright.cli.streams.convert:command",
-    "lab": "binwright.cli.lab.app:app",
-    "settings": "binwright.cli.reference.command:settings",
-    "reference": "binwright.cli.reference.command:reference",
+    "demo": "binwright.local.commands:demo",
+    "up": "binwright.local.commands:up",
+    "status": "binwright.views.commands.status:command",
+    "approve": "binwright.views.commands.approve:command",
+    "audit": "binwright.audit.command:command",
+    "page": "binwright.views.commands.page:command",
+    "top": "binwright.views.commands.top:command",
+    "record": "binwright.recordings.commands.record:command",
+    "replay": "binwright.recordings.commands.replay:command",
+    "brokers": "binwright.balancer.commands.app:app",
+    "load": "binwright.recordings.commands.load:command",
+    "generate": "binwright.recordings.commands.generate:command",
+    "convert": "binwright.recordings.commands.convert:command",
+    "lab": "binwright.lab.commands.app:app",
+    "settings": "tools.reference.command:settings",
+    "reference": "tools.reference.command:reference",
     "monitor": "binwright.cli.services:monitor",
     "controller": "binwright.cli.services:controller",
     "consumer": "binwright.cli.services:consumer",

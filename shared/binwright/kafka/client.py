@@ -27,10 +27,10 @@ from aiokafka.errors import (
 from aiokafka.protocol.api import Request, Response
 from aiokafka.protocol.metadata import MetadataRequest
 
-from binwright.core.errors import BrokerUnavailable, RecordTooLarge, SettingsError, TopicMissing
 from binwright.kafka.own_topics import inner_client
 from binwright.kafka.requests import ListOffsets, Metadata
 from binwright.kafka.topic_id import TopicId, topic_id
+from binwright.protocol.errors import BrokerUnavailable, RecordTooLarge, SettingsError, TopicMissing
 from binwright.runtime.settings import KafkaSettings
 
 log = structlog.get_logger()

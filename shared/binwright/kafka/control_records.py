@@ -6,13 +6,18 @@ from typing import Generic, TypeVar
 
 import structlog
 
-from binwright.core.errors import BrokerUnavailable, MalformedMessage, RecordTooLarge, UnknownKind
-from binwright.core.ports.kafka import Bus, Reader, Record
-from binwright.core.protocol import wire
-from binwright.core.protocol.commands import Command
-from binwright.core.protocol.measurements import Measurement
-from binwright.core.protocol.messages import Inbound, Message
-from binwright.core.protocol.parts import RECORD_BYTES, PartialMessages, is_part, split_message
+from binwright.protocol import wire
+from binwright.protocol.commands import Command
+from binwright.protocol.errors import (
+    BrokerUnavailable,
+    MalformedMessage,
+    RecordTooLarge,
+    UnknownKind,
+)
+from binwright.protocol.measurements import Measurement
+from binwright.protocol.messages import Inbound, Message
+from binwright.protocol.parts import RECORD_BYTES, PartialMessages, is_part, split_message
+from binwright.protocol.ports.kafka import ControlTopics, Reader, Record
 
 log = structlog.get_logger()
 
@@ -93,7 +98,7 @@ class Decoder(Generic[T]):
                 yield record, message
 
 
-async def publish_message(bus: Bus, topic: str, partition: int, message: Message) -> int:
+async def publish_message(bus: ControlTopics, topic: str, partition: int, message: Message) -> int:
     """Append a message durably, in parts if necessary; return the offset of its last record.
 
     Raises:

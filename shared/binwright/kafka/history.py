@@ -6,8 +6,8 @@ last one counts; the others are not even decoded. A report in parts is passed on
 
 from collections.abc import Sequence
 
-from binwright.core.ports.kafka import Reader, Record
-from binwright.core.protocol.parts import is_part, message_key
+from binwright.protocol.parts import is_part, message_key
+from binwright.protocol.ports.kafka import Reader, Record
 
 _REPORT = b"report"
 

@@ -5,8 +5,8 @@ import contextlib
 from collections import defaultdict
 from collections.abc import Mapping
 
-from binwright.core.errors import BrokerUnavailable, ExternalError, TopicMissing
 from binwright.kafka.client import NO_LEADER, ClusterClient
+from binwright.protocol.errors import BrokerUnavailable, ExternalError, TopicMissing
 
 GATHER_S = 0.005
 RETRY_S = 0.1

@@ -7,10 +7,10 @@ import structlog
 from aiokafka import TopicPartition
 from aiokafka.errors import OffsetOutOfRangeError
 
-from binwright.core.errors import BrokerUnavailable, TopicMissing
-from binwright.core.ports.kafka import Record
 from binwright.kafka.client import translate_errors
 from binwright.kafka.shared_consumer import PartitionBuffer, SharedConsumer
+from binwright.protocol.errors import BrokerUnavailable, TopicMissing
+from binwright.protocol.ports.kafka import Record
 
 log = structlog.get_logger()
 

@@ -19,9 +19,9 @@ from aiokafka.errors import (
     TopicAuthorizationFailedError,
 )
 
-from binwright.core.errors import ExternalError
-from binwright.core.ports.kafka import Record
 from binwright.kafka.client import stop_client
+from binwright.protocol.errors import ExternalError
+from binwright.protocol.ports.kafka import Record
 from binwright.runtime.backoff import until_set
 
 log = structlog.get_logger()

@@ -13,10 +13,10 @@ from aiokafka.protocol.admin import (
 )
 from aiokafka.protocol.api import Request
 
-from binwright.core.errors import BrokerUnavailable, SettingsError
-from binwright.core.ports.kafka import TopicDescription
-from binwright.core.selection import Selection
 from binwright.kafka.client import NO_LEADER, ClusterClient
+from binwright.protocol.errors import BrokerUnavailable, SettingsError
+from binwright.protocol.ports.kafka import TopicDescription
+from binwright.protocol.selection import Selection
 from binwright.runtime.settings import KafkaSettings
 
 log = structlog.get_logger()

@@ -11,7 +11,7 @@ from http import HTTPStatus
 
 import structlog
 
-from binwright.core.errors import SettingsError
+from binwright.protocol.errors import SettingsError
 
 log = structlog.get_logger()
 

@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 import uvloop
 
-from binwright.core.errors import BinwrightError, UserError
+from binwright.protocol.errors import BinwrightError, UserError
 
 log = structlog.get_logger()
 

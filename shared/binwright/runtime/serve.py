@@ -4,7 +4,7 @@ import gc
 from argparse import ArgumentParser
 from collections.abc import Awaitable, Callable, Sequence
 
-from binwright.core.errors import UserError
+from binwright.protocol.errors import UserError
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import print_usage_error, run
 from binwright.runtime.settings import Settings, load_settings

@@ -5,9 +5,9 @@ import contextlib
 from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
-from binwright.core.errors import ExternalError
-from binwright.core.model import Slot
-from binwright.core.ports.fleet import Process
+from binwright.protocol.errors import ExternalError
+from binwright.protocol.model import Slot
+from binwright.protocol.ports.fleet import Process
 
 
 class Worker(Protocol):

@@ -5,10 +5,10 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from math import inf
 
-from binwright.core.errors import BrokerUnavailable, TopicMissing
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import GroupOffset, LogSample, Record
-from binwright.core.selection import Selection
+from binwright.protocol.errors import BrokerUnavailable, TopicMissing
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import GroupOffset, LogSample, Record
+from binwright.protocol.selection import Selection
 from binwright.runtime.clock import loop_s
 from binwright.testing.partition_log import FakePartitionLog, size_of
 

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
-from binwright.core.errors import (
+from binwright.protocol.errors import (
     LakeUnavailable,
     StagedUnreadable,
     TableRefused,
     WriteConflict,
     WriteUnclear,
 )
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import Record
-from binwright.core.ports.lake import Batch, Commit, Compaction, History, Table, TableFiles
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Record
+from binwright.protocol.ports.lake import Batch, Commit, Compaction, History, Table, TableFiles
 
 Rows = Mapping[TopicPartition, Sequence[Record]]
 FILE_BYTES = 1_000  # of every data file

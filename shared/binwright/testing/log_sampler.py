@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from binwright.core.errors import BrokerUnavailable
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import LogSample, LogSampler
-from binwright.core.selection import Selection
+from binwright.protocol.errors import BrokerUnavailable
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import LogSample, LogSampler
+from binwright.protocol.selection import Selection
 from binwright.testing.intake import FakeTopics
 
 

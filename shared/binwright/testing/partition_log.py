@@ -7,7 +7,7 @@ from functools import cache
 from math import floor, inf
 from operator import attrgetter
 
-from binwright.core.ports.kafka import Record
+from binwright.protocol.ports.kafka import Record
 
 
 def size_of(record: Record) -> int:

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from binwright.core.errors import StagingUnavailable
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import Record
+from binwright.protocol.errors import StagingUnavailable
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Record
 
 Rows = Mapping[TopicPartition, Sequence[Record]]
 ROW_OVERHEAD = 16  # bytes of each row in a file besides its key and value

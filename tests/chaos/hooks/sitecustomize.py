@@ -97,7 +97,7 @@ def _calls(owner: str, names: Sequence[str], prefix: str) -> ModulePatch:
 
 
 def _bus(service: str) -> ModulePatch:
-    return lambda module: wrap(module.KafkaBus, "publish", service, kind_of)
+    return lambda module: wrap(module.KafkaControlTopics, "publish", service, kind_of)
 
 
 CONSUMER: dict[str, ModulePatch] = {
@@ -117,13 +117,15 @@ CONSUMER: dict[str, ModulePatch] = {
 
 def install_aimed_faults(service: str) -> None:
     """Wrap what this service publishes and asks."""
-    changes = {"binwright.kafka.bus": _bus(service)} | (CONSUMER if service == "consumer" else {})
+    changes = {"binwright.kafka.control_topics": _bus(service)} | (
+        CONSUMER if service == "consumer" else {}
+    )
     sys.meta_path.insert(0, PatchOnImport(changes))
 
 
 def lose_sight() -> None:
     """Keep the fleet from what is out of its reach, as on a node that is cut off."""
-    from binwright.controller.fleets.process import ProcessFleet  # noqa: PLC0415
+    from binwright.fleets.process import ProcessFleet  # noqa: PLC0415
 
     original = ProcessFleet.running
     forgotten: list[Any] = []  # kept: what is collected would be killed

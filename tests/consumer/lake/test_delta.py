@@ -4,7 +4,7 @@ import pytest
 
 from binwright.consumer.lake.delta import quoted
 from binwright.consumer.lake.frames import condition, spark_path, tasks_for
-from binwright.core.ports.lake import FileSlice
+from binwright.protocol.ports.lake import FileSlice
 
 
 def test_a_path_may_have_any_character() -> None:

@@ -12,7 +12,7 @@ from pyspark.errors.exceptions.connect import (
 )
 
 from binwright.consumer.lake.faults import LakeErrors, reported_by_server
-from binwright.core.errors import (
+from binwright.protocol.errors import (
     BinwrightError,
     LakeUnavailable,
     StagedUnreadable,

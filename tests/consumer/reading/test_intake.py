@@ -10,8 +10,8 @@ from aiokafka.errors import CorruptRecordException, KafkaError, TopicAuthorizati
 
 from binwright.consumer.reading import decode
 from binwright.consumer.reading.intake import TRIES, KafkaIntake
-from binwright.core.errors import BrokerUnavailable, TopicMissing
-from binwright.core.model import TopicPartition
+from binwright.protocol.errors import BrokerUnavailable, TopicMissing
+from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import KafkaSettings
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)

@@ -9,10 +9,10 @@ import pytest
 
 from binwright.consumer.staging.file_staging import FileStaging, redacted
 from binwright.consumer.staging.rows import SCHEMA, to_arrow
-from binwright.core.errors import StagingUnavailable
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import Record
-from binwright.core.ports.staging import Staging
+from binwright.protocol.errors import StagingUnavailable
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Record
+from binwright.protocol.ports.staging import Staging
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 7)
 ROWS = {

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from binwright.consumer.staging.rows import COLUMNS, LATEST_MS, SCHEMA, to_arrow
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import Record
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Record
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 11)
 

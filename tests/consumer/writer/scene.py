@@ -6,17 +6,17 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from itertools import count
 
+from binwright.consumer.decide.writer.requests import WriterConfig
 from binwright.consumer.landing_topic import landing_partition
 from binwright.consumer.writer.maintenance import MaintenanceConfig
 from binwright.consumer.writer.writers import Writers
-from binwright.core.model import Slot, TopicPartition
-from binwright.core.ports.lake import Lake, Table
-from binwright.core.protocol import wire
-from binwright.core.protocol.reports import TableReport
-from binwright.core.protocol.staged import OffsetRange, Staged
-from binwright.core.writer.requests import WriterConfig
 from binwright.kafka.control_records import LANDING_PARTITIONS
-from binwright.testing.bus import FakeBus
+from binwright.protocol import wire
+from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.ports.lake import Lake, Table
+from binwright.protocol.reports import TableReport
+from binwright.protocol.staged import OffsetRange, Staged
+from binwright.testing.control_topics import FakeControlTopics
 from binwright.testing.intake import FakeIntake, FakeTopics
 from binwright.testing.lake import FakeLake, FakeStorage
 from binwright.testing.staging import FakeStaging
@@ -31,7 +31,7 @@ class Scene:
 
     def __init__(self, partitions: Mapping[str, int] | None = None) -> None:
         self.topics = FakeTopics(partitions or {"orders": 2})
-        self.bus = FakeBus()
+        self.bus = FakeControlTopics()
         self.storage = FakeStorage()
         self.staging = FakeStaging()
         self._numbers = count(1)

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import GroupOffset
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import GroupOffset
 
 from .scene import P, Q, Scene, once, process, seconds, writing
 

@@ -3,9 +3,9 @@
 import pytest
 
 from binwright.consumer.writer.maintenance import MaintenanceConfig
-from binwright.core.errors import LakeUnavailable
-from binwright.core.model import TopicPartition
-from binwright.core.ports.lake import Compaction
+from binwright.protocol.errors import LakeUnavailable
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.lake import Compaction
 
 from .scene import P, Process, Scene, once, process, seconds
 

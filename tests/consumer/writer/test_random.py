@@ -5,8 +5,8 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from binwright.core.model import TopicPartition
 from binwright.kafka.control_records import LANDING_PARTITIONS
+from binwright.protocol.model import TopicPartition
 from binwright.testing.lake import Failure
 
 from .scene import LANDING, P, Process, Q, Scene, once, process, seconds

@@ -7,11 +7,11 @@ import pytest
 
 from binwright.consumer.landing_topic import landing_partition
 from binwright.consumer.writer.writers import STARTS_AT_ONCE
-from binwright.core.errors import LakeUnavailable
-from binwright.core.model import Slot, TopicPartition
-from binwright.core.ports.lake import Lake, Table
-from binwright.core.protocol import wire
-from binwright.core.protocol.staged import OffsetRange, Staged
+from binwright.protocol import wire
+from binwright.protocol.errors import LakeUnavailable
+from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.ports.lake import Lake, Table
+from binwright.protocol.staged import OffsetRange, Staged
 from binwright.testing.lake import Failure
 
 from .scene import LANDING, P, Scene, once, process, seconds

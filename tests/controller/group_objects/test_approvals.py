@@ -3,14 +3,14 @@
 from dataclasses import replace
 
 import pytest
-from tests.core.builders import group
+from tests.builders import group
 
+from binwright.controller.decide.group import Group, Proposal
+from binwright.controller.decide.states import Sentinel, State
 from binwright.controller.group_objects.approvals import APPROVE_ANNOTATION, MAX_SHOWN, Approvals
-from binwright.controller.kubernetes.api import Obj
-from binwright.core.controller.group import Group, Proposal
-from binwright.core.controller.states import Sentinel, State
-from binwright.core.model import Slot, TopicPartition
-from binwright.core.protocol.plans import Accepted, Proposed
+from binwright.kubernetes.api import Obj
+from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.plans import Accepted, Proposed
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 PLAN = Proposed(

@@ -8,12 +8,12 @@ import yaml
 
 from binwright.controller.group_context import group_context
 from binwright.controller.group_objects.spec import environment, settings_of
-from binwright.controller.kubernetes.api import Obj
-from binwright.controller.measurements import Measurements
 from binwright.controller.on_kubernetes import kubernetes_groups
-from binwright.core.errors import SettingsError
+from binwright.kafka.metrics_topic import Measurements
+from binwright.kubernetes.api import Obj
+from binwright.protocol.errors import SettingsError
 from binwright.runtime.settings import load_settings
-from binwright.testing.bus import FakeBus
+from binwright.testing.control_topics import FakeControlTopics
 
 CRD = Path(__file__).parents[3] / "deploy" / "base" / "consumergroups.yaml"
 
@@ -146,7 +146,9 @@ async def test_a_token_in_the_settings_is_refused_before_any_group_is_led() -> N
         lake={"spark": "sc://spark:443/;token=s3cret"},
     )
     with pytest.raises(SettingsError, match=r"kubernetes\.groups: .*lake\.token_file"):
-        async with kubernetes_groups(base, FakeBus(), Measurements(FakeBus(), "metrics")):
+        async with kubernetes_groups(
+            base, FakeControlTopics(), Measurements(FakeControlTopics(), "metrics")
+        ):
             pass
 
 

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.assignor_jar import build_jar, compile_java
+from tools.assignor_jar import build_jar, compile_java
 
-from binwright.embedded.java.installation import Java
-from binwright.embedded.java.options import LOG4J, quick_jvm_flags
-from binwright.embedded.kafka.broker import ensure_kafka
+from binwright.local.java.installation import Java
+from binwright.local.java.options import LOG4J, quick_jvm_flags
+from binwright.local.kafka.broker import ensure_kafka
 
 HERE = Path(__file__).parent
 END_S = 20.0

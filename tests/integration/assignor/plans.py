@@ -3,17 +3,12 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from binwright.core.model import TopicPartition
-from binwright.core.protocol.group_plans import GroupPlan
-from binwright.kafka.bus import KafkaBus
-from binwright.kafka.groups.plans import (
-    PLANS_CONFIG,
-    PLANS_PARTITIONS,
-    PLANS_TOPIC,
-    publish_plan,
-)
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.protocol.group_plans import GroupPlan
+from binwright.protocol.model import TopicPartition
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import KafkaSettings
+from binwright.scaler.groups.plans import PLANS_CONFIG, PLANS_PARTITIONS, PLANS_TOPIC, publish_plan
 
 DEADLINE_S = 40.0
 VALID_MS = 600_000
@@ -23,7 +18,7 @@ async def publish(
     kafka: KafkaSettings, group: str, bins: Sequence[Sequence[TopicPartition]], *, age_ms: int = 0
 ) -> None:
     """Publish a plan of equal loads, as if it had been published `age_ms` ago."""
-    async with KafkaBus(kafka) as bus:
+    async with KafkaControlTopics(kafka) as bus:
         await bus.ensure(PLANS_TOPIC, PLANS_PARTITIONS, PLANS_CONFIG)
         plan = GroupPlan(
             group=group,

@@ -9,14 +9,14 @@ from aiokafka import AIOKafkaConsumer
 from tests.integration.assignor.plans import VALID_MS, names, publish, until
 from tests.integration.topics import create_topic
 
-from binwright.core.errors import BrokerUnavailable
-from binwright.core.model import TopicPartition
 from binwright.kafka.client import ClusterClient, client_options
-from binwright.kafka.groups.descriptions import ConsumerGroups
-from binwright.kafka.groups.plan_reader import follow_plans
-from binwright.kafka.groups.planned_assignor import PROTOCOL, planned_assignor
-from binwright.kafka.groups.rebalance_request import request_rebalance
+from binwright.protocol.errors import BrokerUnavailable
+from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import KafkaSettings
+from binwright.scaler.groups.descriptions import ConsumerGroups
+from binwright.scaler.groups.plan_reader import follow_plans
+from binwright.scaler.groups.planned_assignor import PROTOCOL, planned_assignor
+from binwright.scaler.groups.rebalance_request import request_rebalance
 
 pytestmark = pytest.mark.integration
 

@@ -10,14 +10,14 @@ from tests.integration.assignor.java_members import ASSIGNOR, Programs, build_pr
 from tests.integration.assignor.plans import publish, until
 from tests.integration.topics import create_topic
 
-from binwright.core.model import TopicPartition
-from binwright.embedded.cache import cache_dir
-from binwright.embedded.java.installation import find_java
-from binwright.embedded.java.ivy import ivy_fetch
-from binwright.embedded.java.jars import ensure_jars, parse_lock
 from binwright.kafka.client import ClusterClient
-from binwright.kafka.groups.descriptions import ConsumerGroups, GroupDescription
+from binwright.local.cache import cache_dir
+from binwright.local.java.installation import find_java
+from binwright.local.java.ivy import ivy_fetch
+from binwright.local.java.jars import ensure_jars, parse_lock
+from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import KafkaSettings
+from binwright.scaler.groups.descriptions import ConsumerGroups, GroupDescription
 
 pytestmark = pytest.mark.integration
 

@@ -13,10 +13,10 @@ from tests.integration.assignor.java_members import (
 from tests.integration.assignor.plans import VALID_MS, names, publish, until
 from tests.integration.topics import create_topic
 
-from binwright.core.model import TopicPartition
 from binwright.kafka.client import client_options
-from binwright.kafka.groups.rebalance_request import request_rebalance
+from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import KafkaSettings
+from binwright.scaler.groups.rebalance_request import request_rebalance
 
 pytestmark = pytest.mark.integration
 

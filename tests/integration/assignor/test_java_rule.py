@@ -6,13 +6,13 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.assignor_jar import build_jar, compile_java
-from tests.core.steering.cases import CASES, by_rule
 from tests.programs import run_program
+from tests.scaler.decide.assignor.cases import CASES, by_rule
+from tools.assignor_jar import build_jar, compile_java
 
-from binwright.core.errors import MalformedMessage
-from binwright.core.protocol import wire
-from binwright.embedded.kafka.broker import ensure_kafka
+from binwright.local.kafka.broker import ensure_kafka
+from binwright.protocol import wire
+from binwright.protocol.errors import MalformedMessage
 
 pytestmark = pytest.mark.integration
 

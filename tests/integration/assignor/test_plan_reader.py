@@ -8,14 +8,14 @@ from aiokafka.admin import AIOKafkaAdminClient
 from structlog.testing import capture_logs
 from tests.integration.assignor.plans import VALID_MS, until
 
-from binwright.core.protocol.group_plans import GroupPlan
-from binwright.embedded.kafka.broker import run_broker
-from binwright.kafka.bus import KafkaBus
 from binwright.kafka.client import ClusterClient, client_options
-from binwright.kafka.groups.plan_reader import follow_plans
-from binwright.kafka.groups.plans import PLANS_CONFIG, plan_partition, publish_plan
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.local.kafka.broker import run_broker
+from binwright.protocol.group_plans import GroupPlan
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import KafkaSettings
+from binwright.scaler.groups.plan_reader import follow_plans
+from binwright.scaler.groups.plans import PLANS_CONFIG, plan_partition, publish_plan
 
 pytestmark = pytest.mark.integration
 REFRESH_MS = 200  # how often a reader asks for the topic's metadata; five minutes by default
@@ -29,7 +29,7 @@ async def creating(tmp_path: Path) -> AsyncIterator[KafkaSettings]:
         yield KafkaSettings(bootstrap_servers=running.bootstrap_servers)
 
 
-async def publish(bus: KafkaBus, topic: str, partitions: int, generation: int) -> None:
+async def publish(bus: KafkaControlTopics, topic: str, partitions: int, generation: int) -> None:
     await bus.ensure(topic, partitions, PLANS_CONFIG)
     plan = GroupPlan(
         group=GROUP,
@@ -45,7 +45,7 @@ async def publish(bus: KafkaBus, topic: str, partitions: int, generation: int) -
 async def test_plans_are_found_in_a_topic_that_has_grown(creating: KafkaSettings) -> None:
     assert plan_partition(GROUP, 8) > 0
     options = client_options(creating) | {"metadata_max_age_ms": REFRESH_MS}
-    async with KafkaBus(creating) as bus:
+    async with KafkaControlTopics(creating) as bus:
         await publish(bus, "few-plans", 1, 1)
         async with follow_plans(GROUP, topic="few-plans", **options) as plans:
             assert plans.plan is not None
@@ -57,7 +57,7 @@ async def test_a_topic_of_plans_that_is_gone_is_not_created_by_its_readers(
     creating: KafkaSettings,
 ) -> None:
     options = client_options(creating) | {"metadata_max_age_ms": REFRESH_MS}
-    async with KafkaBus(creating) as bus:
+    async with KafkaControlTopics(creating) as bus:
         await publish(bus, "old-plans", 2, 1)
     admin = AIOKafkaAdminClient(**client_options(creating))
     await admin.start()

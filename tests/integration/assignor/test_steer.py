@@ -13,17 +13,17 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from tests.integration.assignor.plans import DEADLINE_S, until
 from tests.integration.topics import create_topic
 
-from binwright.core.model import TopicPartition
-from binwright.embedded.process.ports import HOST, reserve_port
-from binwright.kafka.bus import KafkaBus
 from binwright.kafka.client import ClusterClient
-from binwright.kafka.groups.descriptions import ConsumerGroups, GroupDescription
-from binwright.kafka.groups.offsets import GroupOffsets
-from binwright.kafka.groups.plan_reader import follow_plans
-from binwright.kafka.groups.planned_assignor import planned_assignor
-from binwright.kafka.groups.plans import PLANS_CONFIG, PLANS_PARTITIONS, PLANS_TOPIC
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.local.process.ports import HOST, reserve_port
+from binwright.protocol.model import TopicPartition
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import KafkaSettings
+from binwright.scaler.groups.descriptions import ConsumerGroups, GroupDescription
+from binwright.scaler.groups.offsets import GroupOffsets
+from binwright.scaler.groups.plan_reader import follow_plans
+from binwright.scaler.groups.planned_assignor import planned_assignor
+from binwright.scaler.groups.plans import PLANS_CONFIG, PLANS_PARTITIONS, PLANS_TOPIC
 
 pytestmark = pytest.mark.integration
 
@@ -143,7 +143,7 @@ async def test_a_group_is_steered_and_nothing_changes_for_it_when_the_controller
     """One group through a controller's life and death: each part starts from the one before."""
     kafka = KafkaSettings(bootstrap_servers=broker)
     await create_topic(kafka, TOPIC, len(PER_TICK))
-    async with KafkaBus(kafka) as bus:
+    async with KafkaControlTopics(kafka) as bus:
         await bus.ensure(PLANS_TOPIC, PLANS_PARTITIONS, PLANS_CONFIG)
     with reserve_port() as port:
         pass

@@ -12,9 +12,9 @@ from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from tests.integration.topics import create_topic
 
-from binwright.core.writer.stamp import Stamp
+from binwright.audit.audit import AuditResult, audit
 from binwright.kafka.client import ClusterClient
-from binwright.ops.audit.audit import AuditResult, audit
+from binwright.protocol.stamp import Stamp
 from binwright.runtime.settings import KafkaSettings, LakeSettings
 
 RECORDS = 50

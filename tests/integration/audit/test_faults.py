@@ -20,10 +20,10 @@ from tests.integration.audit.place import (
     Place,
 )
 
-from binwright.core.errors import TopicMissing
-from binwright.ops.audit.audit import AuditResult, PartitionAudit, audit
-from binwright.ops.audit.ranges import Range
-from binwright.ops.audit.row_ages import freshness
+from binwright.audit.audit import AuditResult, PartitionAudit, audit
+from binwright.audit.ranges import Range
+from binwright.audit.row_ages import freshness
+from binwright.protocol.errors import TopicMissing
 from binwright.runtime.settings import LakeSettings
 
 pytestmark = pytest.mark.integration

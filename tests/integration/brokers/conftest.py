@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from tests.integration.conftest import BackgroundLoop
 
-from binwright.embedded.kafka.broker import Broker
-from binwright.embedded.kafka.cluster import run_brokers
-from binwright.kafka.admin.client import AdminClient
+from binwright.balancer.admin.client import AdminClient
+from binwright.local.kafka.broker import Broker
+from binwright.local.kafka.cluster import run_brokers
 from binwright.runtime.settings import KafkaSettings
 
 # A follower that asked too early for a new leader's records asks again after this time.

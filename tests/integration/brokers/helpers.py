@@ -13,16 +13,16 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
-from binwright.core.model import TopicPartition
-from binwright.core.ports.brokers import Brokers, ClusterState, Replicas
-from binwright.core.protocol import wire
-from binwright.core.protocol.broker_plans import BrokerPlanRecord
-from binwright.core.reassignment.throttles import Throttles
-from binwright.embedded.process.child import Child, Command
-from binwright.kafka.bus import KafkaBus
+from binwright.balancer import plan_file
+from binwright.balancer.decide.reassignment.throttles import Throttles
+from binwright.balancer.executor import read_throttles
+from binwright.balancer.ports import Brokers, ClusterState, Replicas
 from binwright.kafka.client import client_options
-from binwright.ops.brokers import plan_file
-from binwright.ops.brokers.executor import read_throttles
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.local.process.child import Child, Command
+from binwright.protocol import wire
+from binwright.protocol.broker_plans import BrokerPlanRecord
+from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import KafkaSettings, Settings, settings_environment
 
 DEADLINE_S = 120.0
@@ -155,7 +155,7 @@ async def controller(settings: Settings, directory: Path) -> AsyncIterator[Child
         await child.stop(grace_s=STOP_S)
 
 
-async def plan_records(bus: KafkaBus, topic: str) -> list[tuple[int, BrokerPlanRecord]]:
+async def plan_records(bus: KafkaControlTopics, topic: str) -> list[tuple[int, BrokerPlanRecord]]:
     """Return what the topic of plans for brokers says, with offsets."""
     if not await bus.partitions(topic):
         return []

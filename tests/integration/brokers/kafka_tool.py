@@ -5,13 +5,13 @@ from pathlib import Path
 
 from tests.programs import run_program
 
-from binwright.embedded.cache import cache_dir
-from binwright.embedded.java.installation import find_java
-from binwright.embedded.java.ivy import ivy_fetch
-from binwright.embedded.java.jars import ensure_jars, parse_lock
-from binwright.embedded.kafka.broker import ensure_kafka
-from binwright.embedded.process.server import no_progress
-from binwright.ops.brokers import plan_file
+from binwright.balancer import plan_file
+from binwright.local.cache import cache_dir
+from binwright.local.java.installation import find_java
+from binwright.local.java.ivy import ivy_fetch
+from binwright.local.java.jars import ensure_jars, parse_lock
+from binwright.local.kafka.broker import ensure_kafka
+from binwright.local.process.server import no_progress
 
 # The newest that is published; it talks to later brokers, too.
 LOCK = (

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from binwright.core.model import TopicPartition
-from binwright.core.ports.brokers import Replicas
-from binwright.kafka.admin.client import AdminClient
+from binwright.balancer.admin.client import AdminClient
+from binwright.balancer.ports import Replicas
+from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import KafkaSettings
 
 from .helpers import (

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from binwright.core.broker_plans.proposals import Proposal
-from binwright.core.model import TopicPartition
-from binwright.core.ports.brokers import ClusterState, Replicas
-from binwright.core.protocol.broker_plans import BrokersEnded, CopiesStarted
-from binwright.kafka.admin.client import AdminClient
-from binwright.kafka.admin.probe import TOPIC as PROBE_TOPIC
-from binwright.kafka.bus import KafkaBus
-from binwright.ops.brokers.plan_topic import PlanTopic
+from binwright.balancer.admin.client import AdminClient
+from binwright.balancer.admin.probe import TOPIC as PROBE_TOPIC
+from binwright.balancer.decide.proposals import Proposal
+from binwright.balancer.plan_topic import PlanTopic
+from binwright.balancer.ports import ClusterState, Replicas
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.protocol.broker_plans import BrokersEnded, CopiesStarted
+from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import KafkaSettings, Settings
 from binwright.runtime.settings.brokers import BrokerSettings
 from binwright.runtime.settings.controller import ControllerSettings
@@ -65,7 +65,7 @@ async def uneven(
     return [*sizes]
 
 
-async def proposed(bus: KafkaBus, group: str) -> Proposal:
+async def proposed(bus: KafkaControlTopics, group: str) -> Proposal:
     """Return the plan of a group, as soon as there is one."""
     async with aclosing(PlanTopic(bus, PLANS)) as plans, asyncio.timeout(DEADLINE_S):
         while (found := plans.proposals.by_group.get(group)) is None:
@@ -73,7 +73,7 @@ async def proposed(bus: KafkaBus, group: str) -> Proposal:
         return found
 
 
-async def finished_well(bus: KafkaBus, plan: Proposal) -> None:
+async def finished_well(bus: KafkaControlTopics, plan: Proposal) -> None:
     """Wait until a plan is over; it must be carried out."""
     async with aclosing(PlanTopic(bus, PLANS)) as plans, asyncio.timeout(DEADLINE_S):
         await plans.read()
@@ -83,7 +83,7 @@ async def finished_well(bus: KafkaBus, plan: Proposal) -> None:
     assert BrokersEnded(plan=plan.number, done=True, reason=reason) in records
 
 
-async def started_bytes(bus: KafkaBus) -> int:
+async def started_bytes(bus: KafkaControlTopics) -> int:
     records = await plan_records(bus, PLANS)
     return sum(each.bytes for _, each in records if isinstance(each, CopiesStarted))
 
@@ -108,7 +108,7 @@ async def test_a_controller_that_is_killed_while_it_moves_finishes_its_plan_with
     loaded = await uneven(kafka, "killed", (1, 2))
     await uneven(kafka, "alone", (1,))
     act: dict[str, Any] = {"mode": "act", "probe": False, "throttle_bytes_per_s": SLOW}
-    async with KafkaBus(kafka) as bus, Load(kafka, loaded).running(0.02) as load:
+    async with KafkaControlTopics(kafka) as bus, Load(kafka, loaded).running(0.02) as load:
         async with controller(settings(kafka, "acting", **act), tmp_path) as first:
             plan = await proposed(bus, "acting")
             await until(admin, lambda state: bool(state.reassignments))
@@ -138,7 +138,7 @@ async def test_a_controller_moves_nothing_until_a_person_approves_its_plan(
 ) -> None:
     await uneven(kafka, "asked", (2,), 15 * MB)
     before = placement(await admin.state(), "asked")
-    async with KafkaBus(kafka) as bus:
+    async with KafkaControlTopics(kafka) as bus:
         async with controller(settings(kafka, "asking", mode="approve"), tmp_path):
             plan = await proposed(bus, "asking")
             assert plan.plan.waits

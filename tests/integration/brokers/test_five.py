@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from binwright.core.model import TopicPartition
-from binwright.core.ports.brokers import ClusterState, Replicas
-from binwright.kafka.admin.client import AdminClient
-from binwright.ops.brokers import plan_file
+from binwright.balancer import plan_file
+from binwright.balancer.admin.client import AdminClient
+from binwright.balancer.ports import ClusterState, Replicas
+from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import KafkaSettings
 
 from .helpers import (

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from binwright.cli.brokers.approve import approve_plan, withdraw_plan
-from binwright.controller.broker_watch import broker_watch
-from binwright.core.model import TopicPartition
-from binwright.core.protocol.broker_plans import CopiesStarted
-from binwright.kafka.admin.client import AdminClient
-from binwright.kafka.bus import KafkaBus
+from binwright.balancer.__main__ import broker_watch
+from binwright.balancer.admin.client import AdminClient
+from binwright.balancer.commands.approve import approve_plan, withdraw_plan
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.protocol.broker_plans import CopiesStarted
+from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import Settings
 from binwright.runtime.settings.brokers import BrokerSettings
 from binwright.runtime.settings.kafka import KafkaSettings
@@ -36,7 +36,7 @@ def settings(kafka: KafkaSettings, **brokers: Any) -> Settings:
 
 
 @asynccontextmanager
-async def watching(found: Settings, bus: KafkaBus) -> AsyncIterator[None]:
+async def watching(found: Settings, bus: KafkaControlTopics) -> AsyncIterator[None]:
     task = asyncio.create_task(broker_watch(found, bus).run())
     try:
         yield
@@ -64,7 +64,7 @@ async def settled(admin: AdminClient) -> None:
             await asyncio.sleep(0.1)
 
 
-async def copied(bus: KafkaBus) -> list[int]:
+async def copied(bus: KafkaControlTopics) -> list[int]:
     """Return the bytes of each start of copies, by the topic of plans."""
     records = await plan_records(bus, PLANS)
     return [message.bytes for _, message in records if isinstance(message, CopiesStarted)]
@@ -76,7 +76,7 @@ async def test_observe_proposes_an_approval_moves_and_the_budget_holds(
     await make_topic(kafka, TOPIC, dict.fromkeys(range(9), (1,)))
     await fill(kafka, {TopicPartition(TOPIC, number): MB for number in range(9)})
     before = await admin.state()
-    async with KafkaBus(kafka) as bus:
+    async with KafkaControlTopics(kafka) as bus:
         with capture_logs() as logs:
             async with watching(settings(kafka), bus):
                 await logged(logs, "balance.proposed", lambda each: "plan" not in each)

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 
-from binwright.core.ports.kafka import Reader, Record
 from binwright.kafka.client import client_options
+from binwright.protocol.ports.kafka import Reader, Record
 from binwright.runtime.settings import KafkaSettings
 
 DEADLINE_S = 60.0

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 import pytest
 from tests.integration.bus.broker_helpers import DEADLINE_S, settings
 
-from binwright.kafka.bus import KafkaBus
+from binwright.kafka.control_topics import KafkaControlTopics
 
 
 @pytest.fixture
-async def bus(broker: str) -> AsyncIterator[KafkaBus]:
-    async with asyncio.timeout(DEADLINE_S), KafkaBus(settings(broker)) as opened:
+async def bus(broker: str) -> AsyncIterator[KafkaControlTopics]:
+    async with asyncio.timeout(DEADLINE_S), KafkaControlTopics(settings(broker)) as opened:
         yield opened
 
 

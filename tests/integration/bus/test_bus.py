@@ -1,4 +1,4 @@
-"""`KafkaBus` against a real broker."""
+"""`KafkaControlTopics` against a real broker."""
 
 import asyncio
 from pathlib import Path
@@ -15,16 +15,18 @@ from tests.integration.bus.broker_helpers import (
     settings,
 )
 
-from binwright.core.errors import BrokerUnavailable, RecordTooLarge, TopicMissing
-from binwright.core.ports.kafka import Bus, Reader
-from binwright.embedded.kafka.broker import run_broker
-from binwright.kafka.bus import KafkaBus
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.local.kafka.broker import run_broker
+from binwright.protocol.errors import BrokerUnavailable, RecordTooLarge, TopicMissing
+from binwright.protocol.ports.kafka import ControlTopics, Reader
 from binwright.runtime.settings import KafkaSettings
 
 pytestmark = pytest.mark.integration
 
 
-async def test_what_is_published_is_read_back_with_its_offset(bus: Bus, topic: str) -> None:
+async def test_what_is_published_is_read_back_with_its_offset(
+    bus: ControlTopics, topic: str
+) -> None:
     await bus.ensure(topic, 2, {})
     offsets = [await bus.publish(topic, 1, b"k%d" % n, b"v%d" % n) for n in range(3)]
     reader = await bus.reader(topic, 1, 0)
@@ -36,7 +38,7 @@ async def test_what_is_published_is_read_back_with_its_offset(bus: Bus, topic: s
 
 
 async def test_a_time_is_the_offset_of_the_first_record_since_then(
-    bus: KafkaBus, topic: str
+    bus: KafkaControlTopics, topic: str
 ) -> None:
     await bus.ensure(topic, 1, {})
     assert await bus.offset_at(topic, 0, 0) == 0
@@ -50,7 +52,7 @@ async def test_a_time_is_the_offset_of_the_first_record_since_then(
         assert await bus.offset_at(topic, 0, at_ms) == min(later, default=3)
 
 
-async def test_concurrent_publishes_keep_the_order_of_calls(bus: Bus, topic: str) -> None:
+async def test_concurrent_publishes_keep_the_order_of_calls(bus: ControlTopics, topic: str) -> None:
     await bus.ensure(topic, 1, {})
     values = [b"%d" % n * 500 for n in range(500)]  # more than fits in one batch
     offsets = await asyncio.gather(*(bus.publish(topic, 0, b"k", value) for value in values))
@@ -61,7 +63,7 @@ async def test_concurrent_publishes_keep_the_order_of_calls(bus: Bus, topic: str
     assert [r.value for r in records] == values
 
 
-async def test_readers_are_independent_and_wait_for_news(bus: Bus, topic: str) -> None:
+async def test_readers_are_independent_and_wait_for_news(bus: ControlTopics, topic: str) -> None:
     await bus.ensure(topic, 1, {})
     first = await bus.reader(topic, 0, 0)
     await bus.publish(topic, 0, b"k", b"a")
@@ -75,28 +77,28 @@ async def test_readers_are_independent_and_wait_for_news(bus: Bus, topic: str) -
     await second.close()
 
 
-async def test_a_topic_that_does_not_exist_is_reported(bus: KafkaBus, topic: str) -> None:
+async def test_a_topic_that_does_not_exist_is_reported(bus: KafkaControlTopics, topic: str) -> None:
     for call in (bus.publish(topic, 0, b"k", b"v"), bus.end(topic, 0), bus.reader(topic, 0, 0)):
         with pytest.raises(TopicMissing, match=topic):
             await call
     assert await bus.partitions(topic) == 0
 
 
-async def test_a_partition_that_does_not_exist_is_reported(bus: Bus, topic: str) -> None:
+async def test_a_partition_that_does_not_exist_is_reported(bus: ControlTopics, topic: str) -> None:
     await bus.ensure(topic, 1, {})
     for call in (bus.publish(topic, 1, b"k", b"v"), bus.end(topic, 1), bus.reader(topic, 1, 0)):
         with pytest.raises(TopicMissing, match=f"{topic}-1"):
             await call
 
 
-async def test_an_offset_beyond_the_end_is_reported(bus: Bus, topic: str) -> None:
+async def test_an_offset_beyond_the_end_is_reported(bus: ControlTopics, topic: str) -> None:
     await bus.ensure(topic, 1, {})
     with pytest.raises(TopicMissing, match="ends at 0"):
         await bus.reader(topic, 0, 7)
 
 
 async def test_a_reader_begins_at_the_oldest_record_there_is(
-    broker: str, bus: Bus, topic: str
+    broker: str, bus: ControlTopics, topic: str
 ) -> None:
     await bus.ensure(topic, 1, {})
     await asyncio.gather(*(bus.publish(topic, 0, b"k", b"v") for _ in range(3)))
@@ -107,7 +109,7 @@ async def test_a_reader_begins_at_the_oldest_record_there_is(
 
 
 async def test_a_reader_skips_records_that_retention_deleted(
-    broker: str, bus: KafkaBus, topic: str
+    broker: str, bus: KafkaControlTopics, topic: str
 ) -> None:
     await bus.ensure(topic, 1, {})
     reader = await bus.reader(topic, 0, 0)
@@ -121,7 +123,7 @@ async def test_a_reader_skips_records_that_retention_deleted(
 
 
 async def test_a_reader_reports_that_its_topic_was_recreated(
-    broker: str, bus: Bus, topic: str
+    broker: str, bus: ControlTopics, topic: str
 ) -> None:
     await bus.ensure(topic, 1, {})
     reader = await bus.reader(topic, 0, await bus.publish(topic, 0, b"k", b"v") + 1)
@@ -135,7 +137,7 @@ async def test_a_reader_reports_that_its_topic_was_recreated(
     await reader.close()
 
 
-async def test_a_topic_grows_and_never_shrinks(bus: Bus, topic: str) -> None:
+async def test_a_topic_grows_and_never_shrinks(bus: ControlTopics, topic: str) -> None:
     for wanted, there in ((1, 1), (5, 5), (3, 5)):
         await bus.ensure(topic, wanted, {"cleanup.policy": "compact"})
         assert await bus.partitions(topic) == there
@@ -145,28 +147,28 @@ async def test_a_topic_grows_and_never_shrinks(bus: Bus, topic: str) -> None:
 
 
 async def test_several_processes_may_create_a_topic_at_once(
-    broker: str, bus: Bus, topic: str
+    broker: str, bus: ControlTopics, topic: str
 ) -> None:
-    async with KafkaBus(settings(broker)) as other:
+    async with KafkaControlTopics(settings(broker)) as other:
         await asyncio.gather(*(b.ensure(topic, 3, {}) for b in (bus, other) * 3))
         assert await other.partitions(topic) == 3
 
 
 async def test_a_refused_topic_is_reported_with_the_reason(broker: str, topic: str) -> None:
     kafka = settings(broker).model_copy(update={"replication_factor": 3})
-    async with KafkaBus(kafka) as bus:
+    async with KafkaControlTopics(kafka) as bus:
         with pytest.raises(BrokerUnavailable, match="InvalidReplicationFactor"):
             await bus.ensure(topic, 1, {})
 
 
 async def test_an_unknown_setting_of_a_topic_is_reported_with_the_reason(
-    bus: Bus, topic: str
+    bus: ControlTopics, topic: str
 ) -> None:
     with pytest.raises(BrokerUnavailable, match="no\\.such\\.thing"):
         await bus.ensure(topic, 1, {"no.such.thing": "1"})
 
 
-async def test_a_refused_record_does_not_spoil_the_next(bus: Bus, topic: str) -> None:
+async def test_a_refused_record_does_not_spoil_the_next(bus: ControlTopics, topic: str) -> None:
     """Its place in the producer's sequence stays empty; Kafka refuses what comes after a gap."""
     await bus.ensure(topic, 1, {"max.message.bytes": "1000"})
     await bus.publish(topic, 0, b"k", b"v")
@@ -184,7 +186,7 @@ async def test_an_unreachable_broker_is_named_with_what_to_check() -> None:
         request_timeout_s=2,
     )
     with pytest.raises(BrokerUnavailable) as caught:
-        async with KafkaBus(kafka):
+        async with KafkaControlTopics(kafka):
             pass
     result = str(caught.value)
     assert all(word in result for word in ("127.0.0.1:9", "bootstrap_servers", "ann", "PLAIN"))
@@ -196,7 +198,7 @@ async def test_asking_about_a_topic_never_creates_it(tmp_path: Path, topic: str)
     async with (
         asyncio.timeout(DEADLINE_S),
         run_broker(tmp_path, settings={"auto.create.topics.enable": "true"}) as running,
-        KafkaBus(settings(running.bootstrap_servers)) as bus,
+        KafkaControlTopics(settings(running.bootstrap_servers)) as bus,
     ):
         for call in (bus.publish(topic, 0, b"k", b"v"), bus.end(topic, 0), bus.reader(topic, 0, 0)):
             with pytest.raises(TopicMissing):
@@ -208,7 +210,7 @@ async def test_a_broker_restart_passes_silently(tmp_path: Path, topic: str) -> N
     async with (
         asyncio.timeout(DEADLINE_S),
         run_broker(tmp_path) as running,
-        KafkaBus(settings(running.bootstrap_servers)) as bus,
+        KafkaControlTopics(settings(running.bootstrap_servers)) as bus,
     ):
         await bus.ensure(topic, 1, {})
         reader = await bus.reader(topic, 0, 0)
@@ -227,7 +229,7 @@ async def test_a_long_outage_is_reported_and_then_forgotten(tmp_path: Path, topi
     async with (
         asyncio.timeout(DEADLINE_S),
         run_broker(tmp_path) as running,
-        KafkaBus(settings(running.bootstrap_servers, patience_s=2)) as bus,
+        KafkaControlTopics(settings(running.bootstrap_servers, patience_s=2)) as bus,
     ):
         await bus.ensure(topic, 1, {})
         reader = await bus.reader(topic, 0, 0)
@@ -255,7 +257,7 @@ async def test_closing_does_not_wait_for_a_broker_that_is_gone(tmp_path: Path, t
     async with (
         asyncio.timeout(DEADLINE_S),
         run_broker(tmp_path) as running,
-        KafkaBus(settings(running.bootstrap_servers, patience_s=2)) as bus,
+        KafkaControlTopics(settings(running.bootstrap_servers, patience_s=2)) as bus,
     ):
         await bus.ensure(topic, 1, {})
         await bus.publish(topic, 0, b"k", b"v")
@@ -271,7 +273,7 @@ async def test_closing_readers_while_the_broker_goes_away_cancels_no_task(
     async with (
         asyncio.timeout(DEADLINE_S),
         run_broker(tmp_path) as running,
-        KafkaBus(settings(running.bootstrap_servers, patience_s=5)) as bus,
+        KafkaControlTopics(settings(running.bootstrap_servers, patience_s=5)) as bus,
     ):
         await bus.ensure(topic, 1, {})
         readers = [await bus.reader(topic, 0, 0) for _ in range(10)]
@@ -287,7 +289,7 @@ async def test_closing_readers_while_the_broker_goes_away_cancels_no_task(
         assert await asyncio.gather(*closing, return_exceptions=True) == [None] * len(readers)
 
 
-async def test_a_topic_is_described(bus: Bus, topic: str) -> None:
+async def test_a_topic_is_described(bus: ControlTopics, topic: str) -> None:
     await bus.ensure(topic, 2, {"cleanup.policy": "compact"})
     facts = await bus.describe(topic, ["cleanup.policy", "unclean.leader.election.enable"])
     assert facts.config == {"cleanup.policy": "compact", "unclean.leader.election.enable": "false"}

@@ -6,20 +6,20 @@ from random import Random
 import pytest
 from tests.integration.bus.broker_helpers import admin_client, read
 
-from binwright.core import model as data
-from binwright.core.errors import TopicMissing
-from binwright.core.ports.kafka import Bus, Record
-from binwright.core.protocol import wire
-from binwright.core.protocol.messages import Inbound
-from binwright.core.protocol.plans import Accepted, Approved
-from binwright.kafka.bus import KafkaBus
 from binwright.kafka.control_records import Decoder, publish_message
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.protocol import model as data
+from binwright.protocol import wire
+from binwright.protocol.errors import TopicMissing
+from binwright.protocol.messages import Inbound
+from binwright.protocol.plans import Accepted, Approved
+from binwright.protocol.ports.kafka import ControlTopics, Record
 
 pytestmark = pytest.mark.integration
 
 
 async def test_a_message_of_several_megabytes_goes_through_a_broker_at_its_defaults(
-    bus: Bus, topic: str
+    bus: ControlTopics, topic: str
 ) -> None:
     await bus.ensure(topic, 1, {})
     partitions = (data.TopicPartition("team-0001.events.v1", n) for n in range(60_000))
@@ -28,13 +28,13 @@ async def test_a_message_of_several_megabytes_goes_through_a_broker_at_its_defau
 
 
 async def test_a_topic_of_small_records_takes_a_message_in_smaller_parts(
-    bus: Bus, topic: str
+    bus: ControlTopics, topic: str
 ) -> None:
     await bus.ensure(topic, 1, {"max.message.bytes": "20000"})
     assert await there_and_back(bus, topic, Approved(plan=2, by=Random(1).randbytes(99_000).hex()))
 
 
-async def there_and_back(bus: Bus, topic: str, message: Inbound) -> bool:
+async def there_and_back(bus: ControlTopics, topic: str, message: Inbound) -> bool:
     """Whether all that is read back is this message, at the offset that its sender was told."""
     last = await publish_message(bus, topic, 0, message)
     reader = await bus.reader(topic, 0, 0)
@@ -46,7 +46,9 @@ async def there_and_back(bus: Bus, topic: str, message: Inbound) -> bool:
     return [(record.offset, sent) for record, sent in found] == [(last, message)]
 
 
-async def test_many_readers_share_one_client_with_positions_of_their_own(bus: KafkaBus) -> None:
+async def test_many_readers_share_one_client_with_positions_of_their_own(
+    bus: KafkaControlTopics,
+) -> None:
     """Readers come and go while others read; nobody misses a record or gets one twice."""
     random, topics = Random(7), [f"shared-{n}" for n in range(8)]
     await asyncio.gather(*(bus.ensure(name, 2, {}) for name in topics))
@@ -80,7 +82,7 @@ async def test_many_readers_share_one_client_with_positions_of_their_own(bus: Ka
 
 
 async def test_a_topic_that_is_deleted_stops_only_its_own_reader(
-    broker: str, bus: KafkaBus, topic: str
+    broker: str, bus: KafkaControlTopics, topic: str
 ) -> None:
     await asyncio.gather(bus.ensure(topic, 1, {}), bus.ensure(f"{topic}-2", 1, {}))
     gone, well = await bus.reader(topic, 0, 0), await bus.reader(f"{topic}-2", 0, 0)
@@ -96,7 +98,9 @@ async def test_a_topic_that_is_deleted_stops_only_its_own_reader(
     await well.close()
 
 
-async def test_end_offsets_of_many_partitions_are_asked_for_together(bus: KafkaBus) -> None:
+async def test_end_offsets_of_many_partitions_are_asked_for_together(
+    bus: KafkaControlTopics,
+) -> None:
     topics = [f"ends-{n}" for n in range(40)]
     await asyncio.gather(*(bus.ensure(name, 1, {}) for name in topics))
     for number, name in enumerate(topics[:3]):

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from binwright.embedded.java.class_data import (
+from binwright.local.java.class_data import (
     ClassDataArchive,
     archive_in_background,
     class_data_archive,
 )
-from binwright.embedded.java.installation import find_java
-from binwright.embedded.java.ivy import pyspark_jars_dir
-from binwright.embedded.process.child import Command, clean_environment, run_to_end
+from binwright.local.java.installation import find_java
+from binwright.local.java.ivy import pyspark_jars_dir
+from binwright.local.process.child import Command, clean_environment, run_to_end
 
 pytestmark = pytest.mark.integration
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from binwright.core.errors import EmbeddedError
-from binwright.embedded.java.installation import find_java
-from binwright.embedded.java.ivy import ivy_fetch
-from binwright.embedded.java.jars import Artifact, ensure_jars
-from binwright.embedded.process.server import no_progress
+from binwright.local.java.installation import find_java
+from binwright.local.java.ivy import ivy_fetch
+from binwright.local.java.jars import Artifact, ensure_jars
+from binwright.local.process.server import no_progress
+from binwright.protocol.errors import EmbeddedError
 
 pytestmark = pytest.mark.integration
 

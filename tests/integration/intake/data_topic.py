@@ -10,8 +10,8 @@ from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from tests.integration.topics import create_topic
 
 from binwright.consumer.reading.intake import KafkaIntake
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import Intake, Record
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Intake, Record
 from binwright.runtime.settings import KafkaSettings
 
 DEADLINE_S = 30.0

@@ -20,10 +20,10 @@ from tests.integration.intake.data_topic import (
 )
 
 from binwright.consumer.reading.intake import KafkaIntake
-from binwright.core.errors import BrokerUnavailable, TopicMissing
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import GroupOffset
-from binwright.embedded.kafka.broker import run_broker
+from binwright.local.kafka.broker import run_broker
+from binwright.protocol.errors import BrokerUnavailable, TopicMissing
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import GroupOffset
 from binwright.runtime.settings import KafkaSettings
 
 pytestmark = pytest.mark.integration

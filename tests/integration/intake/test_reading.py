@@ -15,9 +15,9 @@ from tests.integration.intake.data_topic import (
     values,
 )
 
-from binwright.core.errors import TopicMissing
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import Record
+from binwright.protocol.errors import TopicMissing
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Record
 
 pytestmark = pytest.mark.integration
 

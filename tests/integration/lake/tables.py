@@ -10,9 +10,9 @@ from pyspark.sql.connect.session import SparkSession
 
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import Record
-from binwright.core.ports.lake import Batch, FileSlice, Ranges, Table
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Record
+from binwright.protocol.ports.lake import Batch, FileSlice, Ranges, Table
 from binwright.runtime.settings import LakeSettings
 
 DEADLINE_S = 300.0

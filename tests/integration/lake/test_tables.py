@@ -24,9 +24,9 @@ from tests.integration.lake.tables import (
 
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
-from binwright.core.errors import TableRefused
-from binwright.core.model import TopicPartition
-from binwright.core.ports.lake import Batch, Compaction, Table
+from binwright.protocol.errors import TableRefused
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.lake import Batch, Compaction, Table
 from binwright.runtime.settings import LakeSettings
 
 pytestmark = pytest.mark.integration

@@ -8,12 +8,12 @@ import json
 from functools import cache
 from pathlib import Path
 
-from binwright.core.packing.catalogue import PAPER
 from binwright.lab.latency import paper
 from binwright.lab.latency.comparison import values
 from binwright.lab.latency.experiments import LatencyExperiment, LatencyOutcome, run_latency
 from binwright.lab.latency.queues import LatencyModel
 from binwright.lab.packing.experiments import Experiment, StreamSource
+from binwright.packing.catalogue import PAPER
 
 FILE = Path(__file__).parent / "golden.json"
 SOURCE = StreamSource(

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from binwright.cli.main import app
-from binwright.core.errors import PackingError, SettingsError, StreamError
+from binwright.protocol.errors import PackingError, SettingsError, StreamError
 
 SMALL = ("--partitions", "8", "--rows", "6", "--jobs", "1")
 RECORDED = Path(__file__).parents[4] / "shared" / "data" / "measurements_5.json"

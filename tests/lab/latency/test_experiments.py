@@ -9,8 +9,6 @@ import pytest
 from tests.lab.latency.golden import FILE, NAMES, SOURCE, outcome, summary
 from tests.lab.latency.written_out import written_out
 
-from binwright.core.packing.catalogue import PAPER
-from binwright.lab import streams
 from binwright.lab.latency import paper
 from binwright.lab.latency.comparison import (
     Likeness,
@@ -22,6 +20,8 @@ from binwright.lab.latency.comparison import (
 )
 from binwright.lab.latency.queues import LatencyModel
 from binwright.lab.packing.experiments import StreamSource
+from binwright.packing.catalogue import PAPER
+from binwright.recordings import generated as streams
 
 RECORDED = Path(__file__).parents[4] / "shared" / "data" / "measurements_5.json"
 GOLDEN: dict[str, dict[str, Any]] = json.loads(FILE.read_bytes())

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.core.errors import SettingsError
-from binwright.core.model import BytesPerSecond, Slot, TopicPartition
 from binwright.lab.latency.queues import GroupQueues, LatencyModel
 from binwright.lab.latency.samples import Line, Samples
+from binwright.protocol.errors import SettingsError
+from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 
 MODEL = LatencyModel()
 A, B = TopicPartition("orders", 0), TopicPartition("orders", 1)

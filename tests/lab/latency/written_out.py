@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from binwright.core.model import Slot, TopicPartition
 from binwright.lab.packing.experiments import Experiment, StreamSource, decisions
+from binwright.protocol.model import Slot, TopicPartition
 
 
 def written_out(

@@ -8,7 +8,6 @@ import pytest
 from typer.testing import CliRunner
 
 from binwright.cli.main import app
-from binwright.core.errors import PackingError, SettingsError, StreamError
 from binwright.lab.packing.experiments import (
     Experiment,
     Outcome,
@@ -18,6 +17,7 @@ from binwright.lab.packing.experiments import (
     run_experiment,
 )
 from binwright.lab.packing.parallel import run_parallel
+from binwright.protocol.errors import PackingError, SettingsError, StreamError
 
 SOURCE = StreamSource(label="s", partitions=9, rows=12, delta=15, seed=4)
 

@@ -8,14 +8,14 @@ import pytest
 from typer.testing import CliRunner
 
 from binwright.cli.main import app
-from binwright.core.packing.catalogue import PAPER
-from binwright.core.packing.score import pareto_front
 from binwright.lab.packing import paper
 from binwright.lab.packing.counterparts import differences
 from binwright.lab.packing.experiments import Score
 from binwright.lab.packing.paper import DELTAS, OF_FOUR_STARTS, RECORDED
 from binwright.lab.packing.section import paper_section
 from binwright.lab.report.section import Section
+from binwright.packing.catalogue import PAPER
+from binwright.packing.score import pareto_front
 
 Scores = dict[tuple[int, str], Score]
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from binwright.core.controller.config import ControllerConfig
-from binwright.core.model import BytesPerSecond, PerSlot, TopicPartition
+from binwright.controller.decide.config import ControllerConfig
 from binwright.lab.simulation.flow.arrivals import arrivals
 from binwright.lab.simulation.outcome import Outcome
 from binwright.lab.simulation.run import Run, run
 from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
+from binwright.protocol.model import BytesPerSecond, PerSlot, TopicPartition
 
 PARTITIONS = [TopicPartition(topic, n) for topic in ("clicks", "orders") for n in range(3)]
 CONFIG = ControllerConfig(

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.core.errors import StreamError
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import LogSample
-from binwright.core.rates.estimator import TopicRates
 from binwright.lab.simulation.flow.arrivals import Arrivals, arrivals
+from binwright.monitor.decide.estimator import TopicRates
+from binwright.protocol.errors import StreamError
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import LogSample
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 

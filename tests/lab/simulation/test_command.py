@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from binwright.cli.lab.scenarios.variants import variants
 from binwright.cli.main import app
-from binwright.core.errors import SettingsError
+from binwright.lab.commands.scenarios.variants import variants
+from binwright.protocol.errors import SettingsError
 from binwright.runtime.settings import FILE_VARIABLE
 
 SMALL = ("--partitions", "6", "--rows", "6", "--delta", "20", "--jobs", "1")

@@ -7,9 +7,9 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.lab.simulation.builders import CONFIG, TIMING, outcome, scenario
 
-from binwright.core.model import BytesPerSecond, PerSlot, Slot
 from binwright.lab.simulation.outcome import Outcome
 from binwright.lab.simulation.scenario import Timing
+from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
 
 RATES = st.sampled_from([0.0, 5.0, 20.0, 33.0, 60.0, 90.0, 119.0, 150.0])
 ROWS = st.lists(st.tuples(*[RATES] * 6), min_size=1, max_size=6)

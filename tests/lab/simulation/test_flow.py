@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.core.model import Slot, TopicPartition
 from binwright.lab.simulation.flow.arrivals import Arrivals, arrivals
 from binwright.lab.simulation.flow.data_path import DataPath
 from binwright.lab.simulation.flow.lag import PARTS, LagSeries
 from binwright.lab.simulation.flow.readers import fair_share
+from binwright.protocol.model import Slot, TopicPartition
 
 A, B = Slot(0), Slot(1)
 

@@ -3,12 +3,12 @@
 from matplotlib.figure import Figure
 from tests.lab.simulation.builders import outcome, scenario
 
-from binwright.core.model import Slot
 from binwright.lab.simulation.costs import Costs, Steps
 from binwright.lab.simulation.outcome import equal_seconds
 from binwright.lab.simulation.run import NAMES
 from binwright.lab.simulation.section import random_walk, section
 from binwright.lab.simulation.tables import changes, series
+from binwright.protocol.model import Slot
 
 FOUND = scenario([[60.0, 0.0], [75.0, 75.0], [75.0, 75.0], [10.0, 10.0], [10.0, 10.0]])
 OUTCOMES = [outcome(FOUND, policy) for policy in ("binwright", "mwf", "peak", "optimum")]

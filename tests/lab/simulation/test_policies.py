@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.lab.simulation.builders import TIMING, outcome, scenario
 
-from binwright.core.errors import PackingError
 from binwright.lab.simulation.policies.by_name import policy
 from binwright.lab.simulation.policies.optimum import fits, optimum
 from binwright.lab.simulation.run import NAMES, WEEK_CPU_S
+from binwright.protocol.errors import PackingError
 
 
 def fewest(sizes: list[int], room: int) -> int:

@@ -5,22 +5,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.core.driver import ControllerDriver, assigned
+from tests.controller.decide.driver import ControllerDriver, assigned
 from tests.lab.simulation.builders import CONFIG, PARTITIONS, TIMING, scenario
 
-from binwright.core.controller.events import RecordRead
-from binwright.core.controller.machine import transition
-from binwright.core.controller.states import Sentinel, State
-from binwright.core.model import BytesPerSecond, PerSlot, Slot
-from binwright.core.packing.catalogue import algorithm
-from binwright.core.protocol.messages import Inbound
-from binwright.core.protocol.reports import Hello
+from binwright.controller.decide.events import RecordRead
+from binwright.controller.decide.machine import transition
+from binwright.controller.decide.states import Sentinel, State
 from binwright.lab.simulation.clock import Clock
 from binwright.lab.simulation.costs import Costs
 from binwright.lab.simulation.flow.data_path import DataPath
 from binwright.lab.simulation.machine.controller import SimulatedController
 from binwright.lab.simulation.machine.quiet import next_tick
 from binwright.lab.simulation.scenario import Scenario, Timing
+from binwright.packing.catalogue import algorithm
+from binwright.protocol.messages import Inbound
+from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
+from binwright.protocol.reports import Hello
 
 A, B = Slot(0), Slot(1)
 STEADY = scenario([[30.0, 30.0, 30.0]] * 9)

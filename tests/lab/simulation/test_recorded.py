@@ -6,16 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from binwright.core.errors import StreamError
-from binwright.core.model import BytesPerSecond, TopicPartition
-from binwright.core.ports.kafka import LogSample
-from binwright.core.protocol import wire
-from binwright.core.protocol.measurements import Measurement, PartitionRate
-from binwright.core.rates.estimator import TopicRates
-from binwright.lab import streams
 from binwright.lab.simulation.recorded import READ_S, recorded
 from binwright.lab.simulation.sources import RecordedSource, StreamSource, from_file
-from binwright.ops.recording import recording
+from binwright.monitor.decide.estimator import TopicRates
+from binwright.protocol import wire
+from binwright.protocol.errors import StreamError
+from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.model import BytesPerSecond, TopicPartition
+from binwright.protocol.ports.kafka import LogSample
+from binwright.recordings import generated as streams
+from binwright.recordings import recording
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 BEGAN_MS = 1_700_000_000_000

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.lab.simulation.builders import TIMING, outcome, scenario
 
-from binwright.core.model import Slot
 from binwright.lab.simulation.policies.interface import Seen
 from binwright.lab.simulation.policies.scaling import SCALING, assigned
+from binwright.protocol.model import Slot
 
 GROWTH = [[30.0] * 6, *[[90.0] * 6] * 6]
 QUICK = replace(TIMING, rebalance_s=1.0)

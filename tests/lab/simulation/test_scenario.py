@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tests.lab.simulation.builders import TIMING, outcome, scenario
 
-from binwright.core.model import Slot
 from binwright.lab.simulation.scenario import BLOCK, KnownRates, StartUp, Timing
+from binwright.protocol.model import Slot
 
 RISING = scenario([[10.0 * row, 5.0] for row in range(300)], timing=Timing(interval_s=2.0))
 

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from binwright.cli.main import app
-from binwright.core.errors import SettingsError, StreamError
+from binwright.protocol.errors import SettingsError, StreamError
 
 FAST = ("--seeds", "1", "--jobs", "1")
 

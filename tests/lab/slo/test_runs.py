@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from binwright.core.scaling.policy import Fixed
 from binwright.lab.slo.cases import TableCase, table_of_file, tables_of
 from binwright.lab.slo.contenders import Contender, Contenders, settings_for
 from binwright.lab.slo.paper import PUBLISHED, Published
@@ -14,6 +13,7 @@ from binwright.lab.slo.runs import GRID_S, Outcome, run, run_all, runs_of
 from binwright.lab.slo.simulator.settings import GroupSettings
 from binwright.lab.slo.workloads.taxi import second
 from binwright.lab.slo.workloads.workload import even, first, skewed
+from binwright.scaler.decide.policies.policy import Fixed
 
 SHORT = even("short", [40, 120, 200, 260, 200, 120] * 8)
 

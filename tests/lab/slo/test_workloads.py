@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from binwright.core.errors import StreamError
 from binwright.lab.slo.optimal import Optimal, optimal
 from binwright.lab.slo.workloads.file import read
 from binwright.lab.slo.workloads.taxi import EVENTS, PEAK, SECONDS, second
 from binwright.lab.slo.workloads.workload import between, even, first, skewed
+from binwright.protocol.errors import StreamError
 
 
 def test_workload_1_is_the_papers() -> None:

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from binwright.core.controller.config import ControllerConfig
-from binwright.core.model import BytesPerSecond, PerSlot
+from binwright.controller.decide.config import ControllerConfig
 from binwright.lab.simulation.scenario import Timing
-from binwright.lab.streams import Walk
 from binwright.lab.sweep.point import Load, Point
+from binwright.protocol.model import BytesPerSecond, PerSlot
+from binwright.recordings.generated import Walk
 
 CAPACITY = BytesPerSecond(1e6)
 WALK = Walk(topics=("one",), partitions=6, rows=10, delta=20, seed=1)

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from tests.lab.sweep.points import WALK, point
 
-from binwright.core.errors import StreamError
-from binwright.lab import streams
 from binwright.lab.sweep.point import Point, Result, run_point
 from binwright.lab.sweep.run import run_points
+from binwright.protocol.errors import StreamError
+from binwright.recordings import generated as streams
 
 
 def test_a_point_and_its_result_are_read_back_as_they_were() -> None:

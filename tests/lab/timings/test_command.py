@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from binwright.cli.main import app
-from binwright.core.errors import BinwrightError
+from binwright.protocol.errors import BinwrightError
 
 
 @pytest.mark.parametrize(

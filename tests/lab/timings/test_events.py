@@ -1,14 +1,14 @@
 """Triggers, starts and changes from the records of a group."""
 
 import pytest
-from tests.core.builders import P, Q, measurement
+from tests.builders import P, Q, measurement
 
-from binwright.core.model import BytesPerSecond, PerSlot, Slot, TopicPartition
-from binwright.core.protocol.commands import Claim, Dead
-from binwright.core.protocol.measurements import PartitionRate
-from binwright.core.protocol.plans import Planned
-from binwright.core.protocol.reports import Goodbye, Hello, Report, Started, Stopped
 from binwright.lab.timings.events import GroupTimings
+from binwright.protocol.commands import Claim, Dead
+from binwright.protocol.measurements import PartitionRate
+from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
+from binwright.protocol.plans import Planned
+from binwright.protocol.reports import Goodbye, Hello, Report, Started, Stopped
 
 A, B = Slot(0), Slot(1)
 LIMITS = PerSlot(BytesPerSecond(100.0))

@@ -1,14 +1,14 @@
 """Two topics merged by their times, from the beginning of a range on."""
 
-from tests.core.builders import P, Q, measurement
+from tests.builders import P, Q, measurement
 
-from binwright.core.model import BytesPerSecond, PerSlot, Slot
-from binwright.core.protocol.measurements import PartitionRate
-from binwright.core.protocol.plans import Planned
-from binwright.core.protocol.reports import Hello, Report, Started
 from binwright.lab.timings.events import GroupTimings
 from binwright.lab.timings.history import GroupRecord, timings_since
 from binwright.lab.timings.steps import Pass
+from binwright.protocol.measurements import PartitionRate
+from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
+from binwright.protocol.plans import Planned
+from binwright.protocol.reports import Hello, Report, Started
 
 A, B = Slot(0), Slot(1)
 LIMITS = PerSlot(BytesPerSecond(100.0))

@@ -4,7 +4,6 @@ import csv
 from dataclasses import replace
 from pathlib import Path
 
-from binwright.core.model import Slot
 from binwright.lab.report.files import write_section
 from binwright.lab.report.section import Cell
 from binwright.lab.timings.capacity import StagedFile, capacity
@@ -14,6 +13,7 @@ from binwright.lab.timings.remarks import remarks
 from binwright.lab.timings.section import section
 from binwright.lab.timings.steps import Step
 from binwright.lab.timings.tables import capacities, durations, events
+from binwright.protocol.model import Slot
 
 CAPACITIES = [
     found

@@ -1,8 +1,8 @@
 """When a monitor has measured a step."""
 
-from binwright.core.model import BytesPerSecond
-from binwright.core.protocol.measurements import Measurement, PartitionRate
 from binwright.lab.timings.steps import Pass, steps
+from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.model import BytesPerSecond
 
 RATE = 1_000.0
 WINDOW = 10

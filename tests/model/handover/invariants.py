@@ -5,9 +5,9 @@ from random import Random
 
 from tests.model.explore import InvariantViolation
 
-from binwright.core.controller.group import Group
-from binwright.core.controller.ownership import Owned, Starting, Stopping
-from binwright.core.controller.states import Sentinel
+from binwright.controller.decide.group import Group
+from binwright.controller.decide.ownership import Owned, Starting, Stopping
+from binwright.controller.decide.states import Sentinel
 
 from . import world as worlds
 from .steps import repeat_commands, steps

@@ -10,9 +10,9 @@ from typing import Any
 
 from tests.model.landing.mutations import Patch
 
-from binwright.core.controller import applying
-from binwright.core.controller.group import Group, Update
-from binwright.core.controller.transitions import records, synchronize
+from binwright.controller.decide import applying
+from binwright.controller.decide.group import Group, Update
+from binwright.controller.decide.transitions import records, synchronize
 
 _from_consumer = applying._from_consumer
 

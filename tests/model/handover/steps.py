@@ -7,12 +7,12 @@ from itertools import product
 
 from tests.model.explore import Label, Step
 
-from binwright.core.consumer import handover
-from binwright.core.controller.events import Packed, Tick
-from binwright.core.controller.ownership import Owned, Released, Starting, Stopping
-from binwright.core.controller.states import Manage, Reassign, Sentinel, Synchronize
-from binwright.core.controller.synchronize import awaiting_reply
-from binwright.core.model import Slot, TopicPartition
+from binwright.consumer.decide import handover
+from binwright.controller.decide.events import Packed, Tick
+from binwright.controller.decide.ownership import Owned, Released, Starting, Stopping
+from binwright.controller.decide.states import Manage, Reassign, Sentinel, Synchronize
+from binwright.controller.decide.synchronize import awaiting_reply
+from binwright.protocol.model import Slot, TopicPartition
 
 from . import world as worlds
 from .world import LONG_AGO, TOPIC, ConsumerProcess, ControllerProcess, World

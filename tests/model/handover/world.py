@@ -5,13 +5,13 @@ Staging takes no time and offsets do not matter, because no row depends on the h
 
 from dataclasses import dataclass, replace
 
-from tests.core.builders import measurement
+from tests.builders import measurement
 
-from binwright.core.consumer import handover
-from binwright.core.consumer.actions import Exit, Fetch, Reply, ReportNow, StopWriter
-from binwright.core.controller import applying, machine
-from binwright.core.controller.config import ControllerConfig
-from binwright.core.controller.events import (
+from binwright.consumer.decide import handover
+from binwright.consumer.decide.actions import Exit, Fetch, Reply, ReportNow, StopWriter
+from binwright.controller.decide import applying, machine
+from binwright.controller.decide.config import ControllerConfig
+from binwright.controller.decide.events import (
     Action,
     Broadcast,
     Destroy,
@@ -23,14 +23,14 @@ from binwright.core.controller.events import (
     Send,
     StepDown,
 )
-from binwright.core.controller.group import Group
-from binwright.core.controller.states import Sentinel, State
-from binwright.core.model import BytesPerSecond, PerSlot, Slot
-from binwright.core.protocol.commands import Claim, Command
-from binwright.core.protocol.measurements import Measurement, PartitionRate
-from binwright.core.protocol.messages import Inbound
-from binwright.core.protocol.plans import Planned
-from binwright.core.protocol.reports import Hello, Report, TableReport
+from binwright.controller.decide.group import Group
+from binwright.controller.decide.states import Sentinel, State
+from binwright.protocol.commands import Claim, Command
+from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.messages import Inbound
+from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
+from binwright.protocol.plans import Planned
+from binwright.protocol.reports import Hello, Report, TableReport
 
 TOPIC = "t"
 CONFIG = ControllerConfig(limits=PerSlot(BytesPerSecond(120)), capacity=BytesPerSecond(100))

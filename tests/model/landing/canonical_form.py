@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping
 
 from tests.model.explore import Plain
 
-from binwright.core.model import TopicPartition
-from binwright.core.ports.lake import Batch
-from binwright.core.protocol.staged import Staged
-from binwright.core.writer.chain import Chain
-from binwright.core.writer.landing import InFlightCommit, Landing
-from binwright.core.writer.phases import Claiming, ReadingHistory, Resolving
+from binwright.consumer.decide.writer.chain import Chain
+from binwright.consumer.decide.writer.landing import InFlightCommit, Landing
+from binwright.consumer.decide.writer.phases import Claiming, ReadingHistory, Resolving
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.lake import Batch
+from binwright.protocol.staged import Staged
 
 from .delta import parse_stamp
 from .world import Call, File, ReaderProcess, Row, World, WriterProcess

@@ -8,9 +8,15 @@ from dataclasses import replace
 
 from tests.model.explore import InvariantViolation
 
-from binwright.core.ports.lake import Commit, Ranges
-from binwright.core.writer.requests import Committed, Conflict, Outcome, Skipped, Unreadable
-from binwright.core.writer.stamp import Stamp, read_stamp
+from binwright.consumer.decide.writer.requests import (
+    Committed,
+    Conflict,
+    Outcome,
+    Skipped,
+    Unreadable,
+)
+from binwright.protocol.ports.lake import Commit, Ranges
+from binwright.protocol.stamp import Stamp, read_stamp
 
 from .world import TABLE, Call, DeltaTable, Row, World, missing
 

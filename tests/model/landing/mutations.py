@@ -5,19 +5,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from binwright.core.consumer import buffer as buffers
-from binwright.core.consumer.buffer import Buffer, BufferedRange
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import Record
-from binwright.core.ports.lake import Commit, Ranges
-from binwright.core.protocol.staged import OffsetRange
-from binwright.core.writer import chain as chains
-from binwright.core.writer import landing, machine
-from binwright.core.writer import stamp as stamps
-from binwright.core.writer.chain import Announcement, Chain
-from binwright.core.writer.landing import InFlightCommit, Landing
-from binwright.core.writer.phases import Claiming, ReadingHistory, Resolving, Writer
-from binwright.core.writer.requests import (
+from binwright.consumer.decide import buffer as buffers
+from binwright.consumer.decide.buffer import Buffer, BufferedRange
+from binwright.consumer.decide.writer import chain as chains
+from binwright.consumer.decide.writer import landing, machine
+from binwright.consumer.decide.writer.chain import Announcement, Chain
+from binwright.consumer.decide.writer.landing import InFlightCommit, Landing
+from binwright.consumer.decide.writer.phases import Claiming, ReadingHistory, Resolving, Writer
+from binwright.consumer.decide.writer.requests import (
     Committed,
     Conflict,
     HistoryRead,
@@ -26,7 +21,12 @@ from binwright.core.writer.requests import (
     TopicState,
     Unclear,
 )
-from binwright.core.writer.stamp import Resolved, Stamp
+from binwright.protocol import stamp as stamps
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Record
+from binwright.protocol.ports.lake import Commit, Ranges
+from binwright.protocol.staged import OffsetRange
+from binwright.protocol.stamp import Resolved, Stamp
 
 Patch = tuple[object, str, Any]
 """Module or class, name of the function, and its replacement."""

@@ -5,15 +5,15 @@ from dataclasses import replace
 
 from tests.model.explore import Step
 
-from binwright.core.consumer import handover
-from binwright.core.consumer.actions import Fetch, Reply, StopFetching
-from binwright.core.consumer.batch import BatchConfig
-from binwright.core.consumer.buffer import Buffer
-from binwright.core.consumer.handover import Consumer
-from binwright.core.model import Slot
-from binwright.core.ports.kafka import Record
-from binwright.core.protocol.commands import Command, StartReading, StopReading
-from binwright.core.protocol.staged import Staged
+from binwright.consumer.decide import handover
+from binwright.consumer.decide.actions import Fetch, Reply, StopFetching
+from binwright.consumer.decide.batch import BatchConfig
+from binwright.consumer.decide.buffer import Buffer
+from binwright.consumer.decide.handover import Consumer
+from binwright.protocol.commands import Command, StartReading, StopReading
+from binwright.protocol.model import Slot
+from binwright.protocol.ports.kafka import Record
+from binwright.protocol.staged import Staged
 
 from .world import NOTHING, TOPIC, File, ReaderProcess, Row, World, rows_between
 

@@ -6,8 +6,8 @@ from functools import partial
 
 from tests.model.explore import Label, Step
 
-from binwright.core.ports.lake import Commit
-from binwright.core.writer.requests import Outcome, Refused, Unclear
+from binwright.consumer.decide.writer.requests import Outcome, Refused, Unclear
+from binwright.protocol.ports.lake import Commit
 
 from . import delta, readers, writers
 from .world import Log, World, append_entry

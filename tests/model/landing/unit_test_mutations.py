@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from tests.core.writer import test_chain, test_resolve
+from tests.consumer.decide.writer import test_chain, test_resolve
 
 DETECTED_BY_TEST: Mapping[str, Callable[[], None]] = {
     "files are taken after a full batch": (

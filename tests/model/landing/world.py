@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from binwright.core.consumer.buffer import Buffer
-from binwright.core.consumer.handover import Consumer
-from binwright.core.model import TopicPartition
-from binwright.core.ports.lake import Batch, Commit, Table
-from binwright.core.protocol.staged import Staged
-from binwright.core.writer.phases import Writer
-from binwright.core.writer.requests import TopicState
+from binwright.consumer.decide.buffer import Buffer
+from binwright.consumer.decide.handover import Consumer
+from binwright.consumer.decide.writer.phases import Writer
+from binwright.consumer.decide.writer.requests import TopicState
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.lake import Batch, Commit, Table
+from binwright.protocol.staged import Staged
 
 TOPIC = "t"
 TABLE = Table(topic=TOPIC, group="g", cluster="c")

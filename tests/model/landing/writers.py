@@ -5,11 +5,10 @@ from dataclasses import replace
 
 from tests.model.explore import InvariantViolation, Step
 
-from binwright.core.ports.lake import Commit
-from binwright.core.writer import machine
-from binwright.core.writer.landing import Landing
-from binwright.core.writer.phases import Lost, Writer
-from binwright.core.writer.requests import (
+from binwright.consumer.decide.writer import machine
+from binwright.consumer.decide.writer.landing import Landing
+from binwright.consumer.decide.writer.phases import Lost, Writer
+from binwright.consumer.decide.writer.requests import (
     Append,
     Claim,
     CommitOffsets,
@@ -28,6 +27,7 @@ from binwright.core.writer.requests import (
     TopicState,
     WriterConfig,
 )
+from binwright.protocol.ports.lake import Commit
 
 from .delta import topic_number
 from .world import TABLE, TOPIC, Call, Row, World, WriterProcess, missing

@@ -12,6 +12,8 @@ from uuid import uuid4
 
 import structlog
 
+from binwright.consumer.decide.batch import BatchConfig
+from binwright.consumer.decide.writer.requests import WriterConfig
 from binwright.consumer.ingest import Ingest, IngestConfig
 from binwright.consumer.lake.opening import lake_opener
 from binwright.consumer.mailbox import open_mailbox
@@ -19,12 +21,10 @@ from binwright.consumer.reading.intake import KafkaIntake
 from binwright.consumer.staging.file_staging import FileStaging
 from binwright.consumer.writer.maintenance import MaintenanceConfig
 from binwright.consumer.writer.writers import Writers
-from binwright.core.consumer.batch import BatchConfig
-from binwright.core.errors import SettingsError
-from binwright.core.model import Slot
-from binwright.core.ports.lake import Table
-from binwright.core.writer.requests import WriterConfig
-from binwright.kafka.bus import KafkaBus
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.protocol.errors import SettingsError
+from binwright.protocol.model import Slot
+from binwright.protocol.ports.lake import Table
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.health import serve_health
 from binwright.runtime.report_metrics import consumer_samples
@@ -51,7 +51,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
         AsyncExitStack() as stack,
         serve_health(settings.health) as health,
         FileStaging(settings.staging_path) as staging,
-        KafkaBus(settings.kafka) as bus,
+        KafkaControlTopics(settings.kafka) as bus,
         KafkaIntake(settings.kafka, settings.group, chosen.isolation) as intake,
     ):
         process = f"{socket.gethostname()}/{os.getpid()}/{uuid4().hex[:8]}"

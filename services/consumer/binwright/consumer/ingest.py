@@ -12,14 +12,8 @@ from typing import Protocol
 
 import structlog
 
-from binwright.consumer.mailbox import Mailbox
-from binwright.consumer.outbox import Outbox
-from binwright.consumer.reading.fetching import Fetcher
-from binwright.consumer.reading.locator import Locator, Lookup, StartPosition
-from binwright.consumer.staging.backlog import Backlog, collect
-from binwright.consumer.staging.stager import Origin, Stager
-from binwright.core.consumer import handover
-from binwright.core.consumer.actions import (
+from binwright.consumer.decide import handover
+from binwright.consumer.decide.actions import (
     Exit,
     Fetch,
     Reply,
@@ -28,16 +22,22 @@ from binwright.core.consumer.actions import (
     StopFetching,
     StopWriter,
 )
-from binwright.core.consumer.batch import BatchConfig
-from binwright.core.consumer.buffer import Buffer
-from binwright.core.consumer.handover import Consumer, Step
-from binwright.core.errors import StagingUnavailable, Superseded
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import Intake
-from binwright.core.ports.staging import Staging
-from binwright.core.protocol.reports import Report, TableReport
-from binwright.core.writer.chain import same_topic
+from binwright.consumer.decide.batch import BatchConfig
+from binwright.consumer.decide.buffer import Buffer
+from binwright.consumer.decide.handover import Consumer, Step
+from binwright.consumer.decide.writer.chain import same_topic
+from binwright.consumer.mailbox import Mailbox
+from binwright.consumer.outbox import Outbox
+from binwright.consumer.reading.fetching import Fetcher
+from binwright.consumer.reading.locator import Locator, Lookup, StartPosition
+from binwright.consumer.staging.backlog import Backlog, collect
+from binwright.consumer.staging.stager import Origin, Stager
 from binwright.kafka.control_records import commands
+from binwright.protocol.errors import StagingUnavailable, Superseded
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Intake
+from binwright.protocol.ports.staging import Staging
+from binwright.protocol.reports import Report, TableReport
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s
 from binwright.runtime.run import must_not_end

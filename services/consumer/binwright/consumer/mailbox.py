@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import structlog
 
-from binwright.core.errors import BrokerUnavailable, TopicMissing
-from binwright.core.model import Slot, metadata_partition
-from binwright.core.ports.kafka import Bus, Reader
-from binwright.core.protocol.messages import Inbound
-from binwright.core.protocol.reports import Hello
 from binwright.kafka.control_records import CONTROLLER_PARTITION, publish_message
+from binwright.protocol.errors import BrokerUnavailable, TopicMissing
+from binwright.protocol.messages import Inbound
+from binwright.protocol.model import Slot, metadata_partition
+from binwright.protocol.ports.kafka import ControlTopics, Reader
+from binwright.protocol.reports import Hello
 
 log = structlog.get_logger()
 
@@ -22,7 +22,7 @@ POLL_S, RETRY_S = 0.2, 1.0
 class Mailbox:
     """The metadata topic as one process of a slot uses it."""
 
-    bus: Bus
+    bus: ControlTopics
     topic: str
     slot: Slot
     epoch: int
@@ -48,7 +48,7 @@ class Mailbox:
 
 
 async def open_mailbox(  # noqa: PLR0913, PLR0917 - the process, the topic and a limit
-    bus: Bus,
+    bus: ControlTopics,
     topic: str,
     slot: Slot,
     process: str,

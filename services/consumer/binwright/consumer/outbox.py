@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 
 import structlog
 
+from binwright.consumer.decide.actions import Exit, Reply
 from binwright.consumer.mailbox import Mailbox
-from binwright.core.consumer.actions import Exit, Reply
-from binwright.core.errors import BrokerUnavailable
-from binwright.core.model import TopicPartition
-from binwright.core.protocol.reports import Gap, Goodbye, Report
+from binwright.protocol.errors import BrokerUnavailable
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.reports import Gap, Goodbye, Report
 
 log = structlog.get_logger()
 

@@ -6,16 +6,16 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from binwright.controller.fleets.fixed import FixedFleet
-from binwright.controller.fleets.process import ProcessFleet
 from binwright.controller.group_context import group_context
 from binwright.controller.leader import Controller, GroupContext
-from binwright.controller.leadership import lead_in_turn
-from binwright.controller.measurements import Measurements, run_measurements
-from binwright.core.model import Slot
-from binwright.core.ports.fleet import Fleet
-from binwright.core.ports.kafka import Bus
-from binwright.kafka.bus import KafkaBus
+from binwright.fleets.process import ProcessFleet
 from binwright.kafka.control_records import METRICS_CONFIG
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.kafka.election import lead_in_turn
+from binwright.kafka.metrics_topic import Measurements, run_measurements
+from binwright.protocol.model import Slot
+from binwright.protocol.ports.fleet import Fleet
+from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.health import Health, serve_health
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import run_service
@@ -71,12 +71,14 @@ async def _fleet(settings: Settings, health: Health) -> AsyncIterator[Fleet]:
                 yield deployments
 
 
-def _watched(settings: Settings, bus: Bus, health: Health) -> Callable[[Lead], Awaitable[None]]:
+def _watched(
+    settings: Settings, bus: ControlTopics, health: Health
+) -> Callable[[Lead], Awaitable[None]]:
     """Return what runs a leader's work: beside it the watch over the brokers, if that is on."""
     if settings.brokers.mode == "off":
         return lambda lead: lead()
     # Importing the planner takes a fifth of a second.
-    from binwright.controller.broker_watch import broker_watch, run_watched  # noqa: PLC0415
+    from binwright.balancer.__main__ import broker_watch, run_watched  # noqa: PLC0415
 
     watch = broker_watch(settings, bus)
     health.collectors.append(watch.samples)
@@ -85,7 +87,11 @@ def _watched(settings: Settings, bus: Bus, health: Health) -> Callable[[Lead], A
 
 @contextlib.asynccontextmanager
 async def _leader(
-    settings: Settings, context: GroupContext, bus: Bus, measurements: Measurements, health: Health
+    settings: Settings,
+    context: GroupContext,
+    bus: ControlTopics,
+    measurements: Measurements,
+    health: Health,
 ) -> AsyncIterator[Callable[[], Awaitable[None]]]:
     """Give what a leader runs: one controller for the settings' group, or one per group object."""
     watched = _watched(settings, bus, health)
@@ -117,7 +123,9 @@ async def control(settings: Settings) -> None:
     context = group_context(settings)  # first: an unknown packing is reported before connecting
     async with (
         serve_health(settings.health) as health,
-        KafkaBus(settings.kafka, fetch_wait_ms=GATHER_MS * settings.kubernetes.groups) as bus,
+        KafkaControlTopics(
+            settings.kafka, fetch_wait_ms=GATHER_MS * settings.kubernetes.groups
+        ) as bus,
         run_measurements(bus, settings.monitor.topic) as measurements,
         _leader(settings, context, bus, measurements, health) as lead,
     ):

@@ -1,10 +1,10 @@
 """Builds a group's controller configuration from settings."""
 
+from binwright.controller.decide.config import ControllerConfig
 from binwright.controller.leader import GroupContext
-from binwright.core.controller.config import ControllerConfig
-from binwright.core.errors import PackingError, SettingsError
-from binwright.core.model import BytesPerSecond
-from binwright.packings.by_name import packing
+from binwright.packing.by_name import packing
+from binwright.protocol.errors import PackingError, SettingsError
+from binwright.protocol.model import BytesPerSecond
 from binwright.runtime.settings import Settings
 
 STALE_WINDOWS = 3

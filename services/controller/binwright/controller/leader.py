@@ -13,13 +13,8 @@ from uuid import uuid4
 
 import structlog
 
-from binwright.controller.measurements import Measurements
-from binwright.controller.needs import publish_needs
-from binwright.controller.reader import LiveReader
-from binwright.controller.sender import Sender
-from binwright.controller.topic_check import check_metadata_topic
-from binwright.core.controller.config import ControllerConfig
-from binwright.core.controller.events import (
+from binwright.controller.decide.config import ControllerConfig
+from binwright.controller.decide.events import (
     Action,
     Broadcast,
     Destroy,
@@ -36,15 +31,12 @@ from binwright.core.controller.events import (
     StepDown,
     Tick,
 )
-from binwright.core.controller.machine import begin, transition
-from binwright.core.controller.states import State
-from binwright.core.errors import ExternalError
-from binwright.core.model import Assignment, Slot, metadata_partition
-from binwright.core.packing.catalogue import Packing
-from binwright.core.ports.fleet import Fleet, Process
-from binwright.core.ports.kafka import Bus, Reader
-from binwright.core.protocol.plans import Approved
-from binwright.core.selection import METADATA_SUFFIX
+from binwright.controller.decide.machine import begin, transition
+from binwright.controller.decide.states import State
+from binwright.controller.needs import publish_needs
+from binwright.controller.reader import LiveReader
+from binwright.controller.sender import Sender
+from binwright.controller.topic_check import check_metadata_topic
 from binwright.kafka.control_records import (
     CONTROLLER_PARTITION,
     LANDING_CONFIG,
@@ -53,6 +45,14 @@ from binwright.kafka.control_records import (
     inbound,
 )
 from binwright.kafka.history import HistoryReader
+from binwright.kafka.metrics_topic import Measurements
+from binwright.packing.catalogue import Packing
+from binwright.protocol.errors import ExternalError
+from binwright.protocol.model import Assignment, Slot, metadata_partition
+from binwright.protocol.plans import Approved
+from binwright.protocol.ports.fleet import Fleet, Process
+from binwright.protocol.ports.kafka import ControlTopics, Reader
+from binwright.protocol.selection import METADATA_SUFFIX
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s
 from binwright.runtime.run import must_not_end
@@ -92,7 +92,7 @@ class Controller:
 
     def __init__(
         self,
-        bus: Bus,
+        bus: ControlTopics,
         fleet: Fleet,
         context: GroupContext,
         measurements: Measurements,

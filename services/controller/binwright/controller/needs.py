@@ -4,12 +4,12 @@ import asyncio
 
 import structlog
 
-from binwright.core.errors import ExternalError
-from binwright.core.ports.kafka import Bus
-from binwright.core.protocol.measurements import Needs
-from binwright.core.rates.needs import REPEAT_S
-from binwright.core.selection import Selection
 from binwright.kafka.control_records import NEEDS_CONFIG, NEEDS_PARTITION, publish_message
+from binwright.protocol.errors import ExternalError
+from binwright.protocol.measurements import Needs
+from binwright.protocol.needs import REPEAT_S
+from binwright.protocol.ports.kafka import ControlTopics
+from binwright.protocol.selection import Selection
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import wall_ms
 
@@ -18,7 +18,7 @@ log = structlog.get_logger()
 RETRY_S = 1.0
 
 
-async def publish_needs(bus: Bus, topic: str, group: str, topics: Selection) -> None:
+async def publish_needs(bus: ControlTopics, topic: str, group: str, topics: Selection) -> None:
     """Publish which topics the group needs, at once and every `REPEAT_S` seconds, for ever.
 
     While that fails, monitors measure the topics of their own settings.

@@ -7,11 +7,11 @@ from binwright.controller.fleets.kubernetes.deployment import DeploymentSpec
 from binwright.controller.fleets.kubernetes.fleet import KubernetesFleet
 from binwright.controller.group_objects.groups import Groups
 from binwright.controller.group_objects.spec import secrets_in
-from binwright.controller.kubernetes.api import own_namespace
-from binwright.controller.kubernetes.cluster import open_cluster, open_clusters
-from binwright.controller.measurements import Measurements
-from binwright.core.errors import SettingsError
-from binwright.core.ports.kafka import Bus
+from binwright.kafka.metrics_topic import Measurements
+from binwright.kubernetes.api import own_namespace
+from binwright.kubernetes.cluster import open_cluster, open_clusters
+from binwright.protocol.errors import SettingsError
+from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import EVERY_NAMESPACE, KubernetesSettings, Settings
 
@@ -30,7 +30,7 @@ async def kubernetes_fleet(settings: Settings) -> AsyncIterator[KubernetesFleet]
 
 @contextlib.asynccontextmanager
 async def kubernetes_groups(
-    settings: Settings, bus: Bus, measurements: Measurements
+    settings: Settings, bus: ControlTopics, measurements: Measurements
 ) -> AsyncIterator[Groups]:
     """Give the groups that objects describe, in our namespace or those of the settings.
 

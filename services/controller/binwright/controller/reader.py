@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import structlog
 
-from binwright.core.errors import BrokerUnavailable, TopicMissing
-from binwright.core.ports.kafka import Bus, Reader, Record
 from binwright.kafka.control_records import CONTROLLER_PARTITION
+from binwright.protocol.errors import BrokerUnavailable, TopicMissing
+from binwright.protocol.ports.kafka import ControlTopics, Reader, Record
 from binwright.runtime.clock import loop_s
 
 log = structlog.get_logger()
@@ -26,7 +26,7 @@ it does after its own process was suspended."""
 class LiveReader:
     """A `Reader` of metadata partition 0 that compares its position with the partition's end."""
 
-    def __init__(self, bus: Bus, topic: str, reader: Reader) -> None:
+    def __init__(self, bus: ControlTopics, topic: str, reader: Reader) -> None:
         self._bus, self._topic, self._reader = bus, topic, reader
         self._next = 0
         self._read = asyncio.Event()

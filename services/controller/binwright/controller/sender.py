@@ -7,10 +7,10 @@ import asyncio
 
 import structlog
 
-from binwright.core.errors import BrokerUnavailable, RecordTooLarge, TopicMissing
-from binwright.core.ports.kafka import Bus
-from binwright.core.protocol.messages import Message
 from binwright.kafka.control_records import publish_message
+from binwright.protocol.errors import BrokerUnavailable, RecordTooLarge, TopicMissing
+from binwright.protocol.messages import Message
+from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.run import must_not_end
 
 log = structlog.get_logger()
@@ -21,7 +21,7 @@ RETRY_S = 1.0
 class Sender:
     """The outgoing messages of one leadership, a queue for each partition; `run` sends them."""
 
-    def __init__(self, bus: Bus, topic: str) -> None:
+    def __init__(self, bus: ControlTopics, topic: str) -> None:
         self._bus, self._topic = bus, topic
         self._queues: dict[int, asyncio.Queue[Message]] = {}
         self._opened: asyncio.Queue[int] = asyncio.Queue()

@@ -2,16 +2,16 @@
 
 import structlog
 
-from binwright.core.errors import UserError
-from binwright.core.ports.kafka import Bus
 from binwright.kafka.topics import REPLICAS
+from binwright.protocol.errors import UserError
+from binwright.protocol.ports.kafka import ControlTopics
 
 log = structlog.get_logger()
 
 POLICY, UNCLEAN = "cleanup.policy", "unclean.leader.election.enable"
 
 
-async def check_metadata_topic(bus: Bus, topic: str) -> None:
+async def check_metadata_topic(bus: ControlTopics, topic: str) -> None:
     """Refuse a topic whose records are deleted by age; warn where a failed broker may lose some.
 
     The topic may have been created by hand, with Kafka's defaults.

@@ -4,12 +4,12 @@ import re
 import sys
 from collections.abc import Sequence
 
-from binwright.core.errors import SettingsError
-from binwright.core.selection import Selection
-from binwright.kafka.bus import KafkaBus
+from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.monitor.group_needs import GroupNeeds
 from binwright.monitor.kafka_logs import KafkaLogs
 from binwright.monitor.passes import Monitor
+from binwright.protocol.errors import SettingsError
+from binwright.protocol.selection import Selection
 from binwright.runtime.health import serve_health
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import run_service
@@ -35,7 +35,11 @@ async def run(settings: Settings) -> None:
     if not (config.groups or own.topics or own.patterns):
         raise SettingsError(NO_TOPICS)
     logs = KafkaLogs(settings.kafka, answer_s=config.answer_s, sizes_per_pass=config.sizes_per_pass)
-    async with serve_health(settings.health) as health, KafkaBus(settings.kafka) as bus, logs:
+    async with (
+        serve_health(settings.health) as health,
+        KafkaControlTopics(settings.kafka) as bus,
+        logs,
+    ):
         monitor = Monitor(logs, bus, own, config, health.beat)
         health.ready = lambda: monitor.last_error
         needs = GroupNeeds(bus, settings.needs_topic, own, monitor.set_selection)

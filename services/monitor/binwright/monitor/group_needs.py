@@ -5,13 +5,13 @@ from collections.abc import Callable
 
 import structlog
 
-from binwright.core.errors import ExternalError
-from binwright.core.ports.kafka import Bus, Reader
-from binwright.core.protocol import wire
-from binwright.core.protocol.measurements import Needs
-from binwright.core.rates.needs import current_needs, merge_needs, same_needs
-from binwright.core.selection import Selection
 from binwright.kafka.control_records import NEEDS_CONFIG, NEEDS_PARTITION, Decoder, read_or_log
+from binwright.protocol import wire
+from binwright.protocol.errors import ExternalError
+from binwright.protocol.measurements import Needs
+from binwright.protocol.needs import current_needs, merge_needs, same_needs
+from binwright.protocol.ports.kafka import ControlTopics, Reader
+from binwright.protocol.selection import Selection
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import wall_ms
 
@@ -24,7 +24,7 @@ class GroupNeeds:
     """The topics that controllers request, merged with the monitor's own selection."""
 
     def __init__(
-        self, bus: Bus, topic: str, own: Selection, on_change: Callable[[Selection], None]
+        self, bus: ControlTopics, topic: str, own: Selection, on_change: Callable[[Selection], None]
     ) -> None:
         """Read `topic`; call `on_change` with the merged selection whenever it changes."""
         self._bus, self._topic, self._own, self._on_change = bus, topic, own, on_change

@@ -8,10 +8,6 @@ from typing import Self
 
 import structlog
 
-from binwright.core.errors import BrokerUnavailable
-from binwright.core.ports.kafka import LogSample
-from binwright.core.selection import PatternMatcher, Selection
-from binwright.kafka.admin.log_dirs import DescribeLogDirs, is_refused, sizes
 from binwright.kafka.client import (
     EARLIEST,
     LATEST,
@@ -20,7 +16,11 @@ from binwright.kafka.client import (
     TopicsMetadata,
     UnsupportedVersion,
 )
+from binwright.kafka.log_dirs import DescribeLogDirs, is_refused, sizes
 from binwright.monitor.batch_sizes import BatchSampler, Key
+from binwright.protocol.errors import BrokerUnavailable
+from binwright.protocol.ports.kafka import LogSample
+from binwright.protocol.selection import PatternMatcher, Selection
 from binwright.runtime.settings import KafkaSettings
 
 log = structlog.get_logger()

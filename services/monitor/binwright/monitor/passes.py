@@ -8,12 +8,12 @@ from uuid import uuid4
 
 import structlog
 
-from binwright.core.errors import ExternalError
-from binwright.core.ports.kafka import Bus, LogSample, LogSampler
-from binwright.core.protocol.measurements import Measurement, PartitionRate
-from binwright.core.rates.estimator import TopicRates
-from binwright.core.selection import Selection
 from binwright.kafka.control_records import METRICS_CONFIG, METRICS_PARTITION, publish_message
+from binwright.monitor.decide.estimator import TopicRates
+from binwright.protocol.errors import ExternalError
+from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.ports.kafka import ControlTopics, LogSample, LogSampler
+from binwright.protocol.selection import Selection
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import MonitorSettings
 
@@ -38,7 +38,7 @@ class Monitor:
     def __init__(
         self,
         logs: LogSampler,
-        bus: Bus,
+        bus: ControlTopics,
         selection: Selection,
         config: MonitorSettings,
         beat: Callable[[str], None] = lambda _: None,

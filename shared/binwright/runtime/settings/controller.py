@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from binwright.core.model import BytesPerSecond, PerSlot, Slot
+from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
 from binwright.runtime.settings.section import Positive, Seconds, Section
 
 

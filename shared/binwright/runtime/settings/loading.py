@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import SecretStr, ValidationError
 
-from binwright.core.errors import SettingsError
+from binwright.protocol.errors import SettingsError
 from binwright.runtime.settings.model import FILE_VARIABLE, Settings
 from binwright.runtime.settings.section import Section
 

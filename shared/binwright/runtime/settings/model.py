@@ -13,7 +13,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from binwright.core.selection import LANDING_SUFFIX, METADATA_SUFFIX, Selection
+from binwright.protocol.selection import LANDING_SUFFIX, METADATA_SUFFIX, Selection
 from binwright.runtime.settings.brokers import BrokerSettings
 from binwright.runtime.settings.consumer import ConsumerSettings, LakeSettings, StagingSettings
 from binwright.runtime.settings.controller import ControllerSettings, HealthSettings

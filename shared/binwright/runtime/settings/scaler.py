@@ -7,10 +7,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, Field, model_validator
 
-from binwright.core.errors import SettingsError
-from binwright.core.scaled_groups.config import ScaledGroup
-from binwright.core.scaled_groups.schedules import DAY_MINUTES, Bounds, Schedule
+from binwright.protocol.errors import SettingsError
 from binwright.runtime.settings.section import Positive, Seconds, Section
+from binwright.scaler.decide.config import ScaledGroup
+from binwright.scaler.decide.schedules import DAY_MINUTES, Bounds, Schedule
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 REPLICA = "{replica}"

@@ -13,9 +13,9 @@ from binwright.controller.fleets.docker.spec import (
     PROJECT_LABEL,
     ContainerSpec,
 )
-from binwright.controller.fleets.labels import GROUP_LABEL, SLOT_LABEL
-from binwright.core.model import Slot
-from binwright.core.ports.fleet import Process
+from binwright.fleets.labels import GROUP_LABEL, SLOT_LABEL
+from binwright.protocol.model import Slot
+from binwright.protocol.ports.fleet import Process
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.run import background_tasks
 from binwright.testing.engine import FakeEngine, fake_engine

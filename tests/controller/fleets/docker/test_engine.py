@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from binwright.controller.fleets.docker.engine import Engine, open_engine
-from binwright.core.errors import EngineRefused, EngineUnavailable, SettingsError
+from binwright.protocol.errors import EngineRefused, EngineUnavailable, SettingsError
 from binwright.testing.engine import FakeEngine, fake_engine
 
 

@@ -11,8 +11,8 @@ import pytest
 from binwright.controller.fleets.docker.engine import Engine, open_engine
 from binwright.controller.fleets.docker.fleet import DockerFleet, Timing
 from binwright.controller.fleets.docker.spec import ContainerSpec
-from binwright.core.errors import EngineRefused, EngineUnavailable, ExternalError
-from binwright.core.model import Slot
+from binwright.protocol.errors import EngineRefused, EngineUnavailable, ExternalError
+from binwright.protocol.model import Slot
 from binwright.runtime.run import background_tasks
 from binwright.testing.engine import FakeContainer, FakeEngine, fake_engine
 

@@ -14,8 +14,8 @@ from binwright.controller.fleets.docker.spec import (
     SPEC_LABEL,
     ContainerSpec,
 )
-from binwright.core.model import Slot
-from binwright.core.ports.fleet import Process
+from binwright.protocol.model import Slot
+from binwright.protocol.ports.fleet import Process
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.run import background_tasks
 from binwright.testing.engine import FakeContainer, FakeEngine, fake_engine

@@ -10,8 +10,8 @@ import pytest
 
 from binwright.controller.fleets.docker.engine import open_engine
 from binwright.controller.fleets.docker.setup import container_spec, docker_fleet, own_container
-from binwright.core.errors import BrokerUnavailable, SettingsError
-from binwright.core.model import Slot
+from binwright.protocol.errors import BrokerUnavailable, SettingsError
+from binwright.protocol.model import Slot
 from binwright.runtime.run import root_cause
 from binwright.runtime.settings import Settings, load_settings
 from binwright.testing.engine import FakeEngine, fake_engine

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from binwright.controller.fleets.kubernetes.ends import any_process_ended, has_ended
-from binwright.core.ports.fleet import Process
+from binwright.protocol.ports.fleet import Process
 
 NINE, TEN = "2026-03-01T09:00:00Z", "2026-03-01T10:00:00Z"
 TEN_MS = 1_772_359_200_000

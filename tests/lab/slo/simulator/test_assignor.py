@@ -1,7 +1,7 @@
 """Who reads what: Kafka's assignors count partitions, a plan names them."""
 
-from binwright.core.model import Slot
 from binwright.lab.slo.simulator.assignor import GroupAssignor, partition
+from binwright.protocol.model import Slot
 
 
 def test_range_gives_neighbours_to_the_same_member() -> None:

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from binwright.core.model import Slot
-from binwright.core.scaling.policy import Decision, Fixed, Observation
 from binwright.lab.slo.simulator.assignor import partition
 from binwright.lab.slo.simulator.consumer import Phase
 from binwright.lab.slo.simulator.run import Simulated, simulate
 from binwright.lab.slo.simulator.settings import GroupSettings
 from binwright.lab.slo.workloads.workload import Workload
+from binwright.protocol.model import Slot
+from binwright.scaler.decide.policies.policy import Decision, Fixed, Observation
 
 SETTINGS = GroupSettings(warm_up_s=10.0, start_spread_s=0.0, overhead_s=0.0)
 

@@ -14,8 +14,8 @@ from pyspark.sql.connect.session import SparkSession
 
 from binwright.consumer.lake.faults import CONFLICTS, NOT_EMPTY, mentions, reported_by_server
 from binwright.consumer.staging.rows import COLUMNS
-from binwright.core.errors import TableRefused
-from binwright.core.ports.lake import Commit, Compaction, History, Table, TableFiles
+from binwright.protocol.errors import TableRefused
+from binwright.protocol.ports.lake import Commit, Compaction, History, Table, TableFiles
 
 LAST_COMMIT = "spark.databricks.delta.lastCommitVersionInSession"
 """Of the session, not of a table: if unset before a write, it is that write's version or unset."""

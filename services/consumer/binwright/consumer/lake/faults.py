@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
-from binwright.core.errors import (
+from binwright.protocol.errors import (
     BinwrightError,
     LakeUnavailable,
     StagedUnreadable,

@@ -9,7 +9,7 @@ from pyspark.sql.connect.dataframe import DataFrame
 from pyspark.sql.connect.session import SparkSession
 
 from binwright.consumer.staging.rows import COLUMNS
-from binwright.core.ports.lake import Batch, FileSlice
+from binwright.protocol.ports.lake import Batch, FileSlice
 
 DDL = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
 READING = {

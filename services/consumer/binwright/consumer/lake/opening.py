@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from importlib import import_module
 
-from binwright.core.ports.lake import Lake
+from binwright.protocol.ports.lake import Lake
 from binwright.runtime.settings import LakeSettings
 
 

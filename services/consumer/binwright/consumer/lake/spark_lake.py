@@ -15,8 +15,8 @@ from binwright.consumer.lake.faults import LakeErrors
 from binwright.consumer.lake.frames import empty_frame, frame_of, spark_path
 from binwright.consumer.lake.log_trim import local_path, trim_log
 from binwright.consumer.lake.session import ReconnectingSession
-from binwright.core.errors import BinwrightError, WriteUnclear
-from binwright.core.ports.lake import Batch, Compaction, History, Table, TableFiles
+from binwright.protocol.errors import BinwrightError, WriteUnclear
+from binwright.protocol.ports.lake import Batch, Compaction, History, Table, TableFiles
 from binwright.runtime.settings import LakeSettings
 from binwright.runtime.spark_url import redacted_url
 

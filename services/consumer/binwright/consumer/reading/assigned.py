@@ -13,9 +13,9 @@ from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import KafkaError
 
 from binwright.consumer.reading import decode
-from binwright.core.model import TopicPartition
 from binwright.kafka.client import client_options, stop_client, unreachable_error
 from binwright.kafka.own_topics import keep_to_own_topics
+from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import KafkaSettings
 
 FETCH_BYTES = 8 << 20  # per response of a broker, compressed: larger ones are no faster

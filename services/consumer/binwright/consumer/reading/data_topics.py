@@ -4,9 +4,9 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 
-from binwright.core.errors import BrokerUnavailable, TopicMissing
-from binwright.core.model import TopicPartition
 from binwright.kafka.client import EARLIEST, LATEST, NO_LEADER, ClusterClient
+from binwright.protocol.errors import BrokerUnavailable, TopicMissing
+from binwright.protocol.model import TopicPartition
 
 ByLeader = Mapping[int, Mapping[str, Collection[int]]]
 """Broker -> topic -> numbers of the partitions that it leads."""

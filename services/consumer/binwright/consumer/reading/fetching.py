@@ -5,14 +5,14 @@ from collections.abc import Callable, Collection, Mapping
 
 import structlog
 
+from binwright.consumer.decide.batch import over_share
+from binwright.consumer.decide.buffer import Buffer
 from binwright.consumer.meters import Meter
 from binwright.consumer.reading.locator import Locator
 from binwright.consumer.staging.backlog import Backlog
-from binwright.core.consumer.batch import over_share
-from binwright.core.consumer.buffer import Buffer
-from binwright.core.errors import BrokerUnavailable, TopicMissing
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import Intake
+from binwright.protocol.errors import BrokerUnavailable, TopicMissing
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Intake
 from binwright.runtime.backoff import until_set
 
 log = structlog.get_logger()

@@ -16,11 +16,11 @@ from aiokafka.errors import NoError, for_code
 from aiokafka.protocol.api import Request, Response
 from aiokafka.protocol.commit import OffsetCommitRequest, OffsetFetchRequest
 
-from binwright.core.errors import BrokerUnavailable
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import GroupOffset
 from binwright.kafka.client import ClusterClient
-from binwright.kafka.groups.requests import find_coordinator
+from binwright.kafka.group_requests import find_coordinator
+from binwright.protocol.errors import BrokerUnavailable
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import GroupOffset
 
 RETRY_S = 0.1
 _NO_GENERATION, _NO_MEMBER, _DEFAULT_RETENTION = -1, "", -1

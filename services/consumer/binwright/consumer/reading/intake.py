@@ -13,10 +13,10 @@ from binwright.consumer.reading.assigned import AssignedConsumer
 from binwright.consumer.reading.data_topics import DataTopics
 from binwright.consumer.reading.group_offsets import GroupOffsets
 from binwright.consumer.reading.retry_delays import RetryDelays
-from binwright.core.errors import BrokerUnavailable, TopicMissing
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import GroupOffset, Record
 from binwright.kafka.client import ClusterClient, translate_errors
+from binwright.protocol.errors import BrokerUnavailable, TopicMissing
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import GroupOffset, Record
 from binwright.runtime.clock import loop_s
 from binwright.runtime.settings import KafkaSettings
 

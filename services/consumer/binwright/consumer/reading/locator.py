@@ -11,10 +11,10 @@ from enum import Enum
 
 import structlog
 
-from binwright.core.errors import BrokerUnavailable, TopicMissing
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import Intake
-from binwright.core.writer.chain import same_topic
+from binwright.consumer.decide.writer.chain import same_topic
+from binwright.protocol.errors import BrokerUnavailable, TopicMissing
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Intake
 from binwright.runtime.backoff import Backoff
 
 log = structlog.get_logger()

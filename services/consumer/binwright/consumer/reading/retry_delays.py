@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from binwright.core.model import TopicPartition
+from binwright.protocol.model import TopicPartition
 
 FIRST_S, LONGEST_S = 0.5, 30.0
 

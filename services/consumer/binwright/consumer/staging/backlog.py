@@ -7,8 +7,8 @@ from itertools import islice
 
 import structlog
 
-from binwright.core.errors import StagingUnavailable
-from binwright.core.ports.staging import Staging
+from binwright.protocol.errors import StagingUnavailable
+from binwright.protocol.ports.staging import Staging
 
 log = structlog.get_logger()
 

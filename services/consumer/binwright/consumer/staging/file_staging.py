@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from binwright.core.errors import StagingUnavailable
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import Record
+from binwright.protocol.errors import StagingUnavailable
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Record
 
 if TYPE_CHECKING:
     from binwright.consumer.staging.files import Files

@@ -12,8 +12,8 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from binwright.consumer.staging.rows import to_arrow
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import Record
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Record
 
 CODEC: Literal["lz4"] = (
     "lz4"  # raw blocks: landing takes a tenth less of Spark's CPU than with snappy

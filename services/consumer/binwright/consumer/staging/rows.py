@@ -5,8 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import Record
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Record
 
 _HEADER: list[tuple[str, pa.DataType]] = [("key", pa.string()), ("value", pa.binary())]
 _TYPES: dict[str, pa.DataType] = {

@@ -8,17 +8,22 @@ from uuid import uuid4
 
 import structlog
 
+from binwright.consumer.decide.buffer import Buffer, BufferedRange, size_of
+from binwright.consumer.decide.writer.chain import same_topic
 from binwright.consumer.landing_topic import landing_partition
 from binwright.consumer.meters import Meter
 from binwright.consumer.staging.backlog import Backlog, StagedFile
-from binwright.core.consumer.buffer import Buffer, BufferedRange, size_of
-from binwright.core.errors import BrokerUnavailable, ExternalError, StagingUnavailable, TopicMissing
-from binwright.core.model import Slot, TopicPartition
-from binwright.core.ports.kafka import Bus, Intake
-from binwright.core.ports.staging import Staging
-from binwright.core.protocol.staged import Staged
-from binwright.core.writer.chain import same_topic
 from binwright.kafka.control_records import LANDING_CONFIG, LANDING_PARTITIONS, publish_message
+from binwright.protocol.errors import (
+    BrokerUnavailable,
+    ExternalError,
+    StagingUnavailable,
+    TopicMissing,
+)
+from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.ports.kafka import ControlTopics, Intake
+from binwright.protocol.ports.staging import Staging
+from binwright.protocol.staged import Staged
 from binwright.runtime.backoff import Backoff, until_set
 
 log = structlog.get_logger()
@@ -76,7 +81,7 @@ class Stager:
         observer: StagingObserver,
         intake: Intake,
         staging: Staging,
-        bus: Bus,
+        bus: ControlTopics,
         backlog: Backlog,
         beat: Callable[[str], None] = lambda _: None,
     ) -> None:

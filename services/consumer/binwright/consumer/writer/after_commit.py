@@ -5,10 +5,10 @@ from collections.abc import Collection, Mapping
 
 import structlog
 
-from binwright.core.errors import BrokerUnavailable, StagingUnavailable, TopicMissing
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import GroupOffset, Intake
-from binwright.core.ports.staging import Staging
+from binwright.protocol.errors import BrokerUnavailable, StagingUnavailable, TopicMissing
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import GroupOffset, Intake
+from binwright.protocol.ports.staging import Staging
 
 log = structlog.get_logger()
 

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable, Sequence
 import structlog
 
 from binwright.consumer.landing_topic import landing_partition
-from binwright.core.errors import BrokerUnavailable, TopicMissing
-from binwright.core.ports.kafka import Bus, Reader
-from binwright.core.protocol import wire
-from binwright.core.protocol.parts import message_key
-from binwright.core.protocol.staged import Staged
 from binwright.kafka.control_records import Decoder
+from binwright.protocol import wire
+from binwright.protocol.errors import BrokerUnavailable, TopicMissing
+from binwright.protocol.parts import message_key
+from binwright.protocol.ports.kafka import ControlTopics, Reader
+from binwright.protocol.staged import Staged
 
 log = structlog.get_logger()
 
@@ -27,7 +27,7 @@ class Announcements:
 
     def __init__(
         self,
-        bus: Bus,
+        bus: ControlTopics,
         landing_topic: str,
         topic: str,
         *,

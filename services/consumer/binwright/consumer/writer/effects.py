@@ -5,11 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import structlog
 
-from binwright.consumer.writer.after_commit import Deletions, OffsetCommitter
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import GroupOffset, Intake
-from binwright.core.ports.staging import Staging
-from binwright.core.writer.requests import (
+from binwright.consumer.decide.writer.requests import (
     CommitOffsets,
     DeleteFiles,
     Effect,
@@ -17,6 +13,10 @@ from binwright.core.writer.requests import (
     ReadAnnouncements,
     RereadPartitions,
 )
+from binwright.consumer.writer.after_commit import Deletions, OffsetCommitter
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import GroupOffset, Intake
+from binwright.protocol.ports.staging import Staging
 
 log = structlog.get_logger()
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import structlog
 
-from binwright.core.errors import ExternalError
-from binwright.core.ports.lake import Lake
+from binwright.protocol.errors import ExternalError
+from binwright.protocol.ports.lake import Lake
 
 log = structlog.get_logger()
 

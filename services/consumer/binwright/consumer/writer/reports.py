@@ -1,9 +1,9 @@
 """Builds the report of a table that its writer sends to the controller."""
 
-from binwright.core.model import TopicPartition
-from binwright.core.protocol.reports import TableReport
-from binwright.core.writer.landing import Landing
-from binwright.core.writer.phases import Writer
+from binwright.consumer.decide.writer.landing import Landing
+from binwright.consumer.decide.writer.phases import Writer
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.reports import TableReport
 
 
 def report_of(writer: Writer, fault: str, now: float, *, refused: bool) -> TableReport:

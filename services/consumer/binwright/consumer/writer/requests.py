@@ -7,23 +7,8 @@ import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from binwright.consumer.landing_topic import landing_partition
-from binwright.core.errors import (
-    BrokerUnavailable,
-    LakeUnavailable,
-    StagedUnreadable,
-    StagingUnavailable,
-    TableRefused,
-    TopicMissing,
-    WriteConflict,
-    WriteUnclear,
-)
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import Bus, Intake
-from binwright.core.ports.lake import Batch, Lake
-from binwright.core.ports.staging import Staging
-from binwright.core.writer.chain import same_topic
-from binwright.core.writer.requests import (
+from binwright.consumer.decide.writer.chain import same_topic
+from binwright.consumer.decide.writer.requests import (
     Append,
     Claim,
     Committed,
@@ -42,6 +27,21 @@ from binwright.core.writer.requests import (
     Unclear,
     Unreadable,
 )
+from binwright.consumer.landing_topic import landing_partition
+from binwright.protocol.errors import (
+    BrokerUnavailable,
+    LakeUnavailable,
+    StagedUnreadable,
+    StagingUnavailable,
+    TableRefused,
+    TopicMissing,
+    WriteConflict,
+    WriteUnclear,
+)
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import ControlTopics, Intake
+from binwright.protocol.ports.lake import Batch, Lake
+from binwright.protocol.ports.staging import Staging
 
 KAFKA_TIMEOUT_S = 10.0  # of a query about one table
 
@@ -60,7 +60,7 @@ class RequestRunner:
 
     topic: str
     lake: Lake
-    bus: Bus
+    bus: ControlTopics
     landing_topic: str
     intake: Intake
     staging: Staging

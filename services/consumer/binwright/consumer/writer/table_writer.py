@@ -7,28 +7,17 @@ from dataclasses import dataclass
 
 import structlog
 
-from binwright.consumer.writer.announcements import Announced, Announcements
-from binwright.consumer.writer.effects import Effects
-from binwright.consumer.writer.maintenance import TableMaintenance
-from binwright.consumer.writer.reports import report_of
-from binwright.consumer.writer.requests import RequestRunner
-from binwright.core.errors import LakeUnavailable, TableRefused
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import Bus, Intake
-from binwright.core.ports.lake import Lake
-from binwright.core.ports.staging import Staging
-from binwright.core.protocol.reports import TableReport
-from binwright.core.writer.chain import same_topic
-from binwright.core.writer.landing import Landing
-from binwright.core.writer.machine import (
+from binwright.consumer.decide.writer.chain import same_topic
+from binwright.consumer.decide.writer.landing import Landing
+from binwright.consumer.decide.writer.machine import (
     Step,
     apply_announcement,
     apply_outcome,
     due_at,
     next_request,
 )
-from binwright.core.writer.phases import Lost, Phase, Resolving, Writer
-from binwright.core.writer.requests import (
+from binwright.consumer.decide.writer.phases import Lost, Phase, Resolving, Writer
+from binwright.consumer.decide.writer.requests import (
     Append,
     Claim,
     Conflict,
@@ -43,6 +32,17 @@ from binwright.core.writer.requests import (
     Unclear,
     WriterConfig,
 )
+from binwright.consumer.writer.announcements import Announced, Announcements
+from binwright.consumer.writer.effects import Effects
+from binwright.consumer.writer.maintenance import TableMaintenance
+from binwright.consumer.writer.reports import report_of
+from binwright.consumer.writer.requests import RequestRunner
+from binwright.protocol.errors import LakeUnavailable, TableRefused
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import ControlTopics, Intake
+from binwright.protocol.ports.lake import Lake
+from binwright.protocol.ports.staging import Staging
+from binwright.protocol.reports import TableReport
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s
 
@@ -61,7 +61,7 @@ class WriterContext:
     """What all table writers of a process share."""
 
     open_lake: Callable[[], Awaitable[Lake]]
-    bus: Bus
+    bus: ControlTopics
     landing_topic: str
     intake: Intake
     staging: Staging

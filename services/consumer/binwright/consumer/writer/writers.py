@@ -6,14 +6,14 @@ from functools import partial
 
 import structlog
 
+from binwright.consumer.decide.writer.requests import WriterConfig
 from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.writer.table_writer import TableWriter, WriterContext
-from binwright.core.model import TopicPartition
-from binwright.core.ports.kafka import Bus, Intake
-from binwright.core.ports.lake import Lake
-from binwright.core.ports.staging import Staging
-from binwright.core.protocol.reports import TableReport
-from binwright.core.writer.requests import WriterConfig
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import ControlTopics, Intake
+from binwright.protocol.ports.lake import Lake
+from binwright.protocol.ports.staging import Staging
+from binwright.protocol.reports import TableReport
 
 log = structlog.get_logger()
 
@@ -38,7 +38,7 @@ class Writers:
         self,
         *,
         open_lake: Callable[[], Awaitable[Lake]],
-        bus: Bus,
+        bus: ControlTopics,
         landing_topic: str,
         intake: Intake,
         staging: Staging,

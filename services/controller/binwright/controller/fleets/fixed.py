@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import structlog
 
-from binwright.controller.fleets.common import check_slots
-from binwright.core.model import Slot
-from binwright.core.ports.fleet import Process
+from binwright.fleets.reconcile import check_slots
+from binwright.protocol.model import Slot
+from binwright.protocol.ports.fleet import Process
 
 log = structlog.get_logger()
 

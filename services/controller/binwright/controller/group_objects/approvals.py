@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from binwright.controller.decide.group import Proposal
+from binwright.controller.decide.states import State
 from binwright.controller.fleets.kubernetes.deployment import Owner
-from binwright.controller.fleets.labels import DOMAIN
-from binwright.controller.kubernetes.api import Obj, now
-from binwright.core.controller.group import Proposal
-from binwright.core.controller.states import State
-from binwright.core.protocol.plans import Proposed
+from binwright.fleets.labels import DOMAIN
+from binwright.kubernetes.api import Obj, now
+from binwright.protocol.plans import Proposed
 
 APPROVE_ANNOTATION = f"{DOMAIN}/approve"
 MAX_SHOWN = 100  # changes in a status; an object must not exceed about a megabyte

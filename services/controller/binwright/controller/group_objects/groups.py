@@ -29,17 +29,13 @@ from binwright.controller.group_objects.status import (
     group_status,
     health_condition,
 )
-from binwright.controller.kubernetes.api import Obj, collection_path
-from binwright.controller.kubernetes.cluster import Cluster
-from binwright.controller.kubernetes.informer import Informer, key_of, name_of, namespace_of
 from binwright.controller.leader import Controller, LeadershipLost
-from binwright.controller.measurements import Measurements
-from binwright.core.errors import (
-    ClusterUnavailable,
-    ExternalError,
-    UserError,
-)
-from binwright.core.ports.kafka import Bus
+from binwright.kafka.metrics_topic import Measurements
+from binwright.kubernetes.api import Obj, collection_path
+from binwright.kubernetes.cluster import Cluster
+from binwright.kubernetes.informer import Informer, key_of, name_of, namespace_of
+from binwright.protocol.errors import ClusterUnavailable, ExternalError, UserError
+from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.metrics import Sample
 from binwright.runtime.run import background_tasks, must_not_end, root_cause
@@ -78,7 +74,7 @@ class Groups:
     """All groups of some namespaces, led while this process is the leader."""
 
     clusters: Sequence[Cluster]  # one for each namespace; a failing one delays no other
-    bus: Bus
+    bus: ControlTopics
     measurements: Measurements
     base: Settings
     _active: dict[Key, _Active] = field(default_factory=dict)

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 
+from binwright.controller.decide.events import Action, Log, Publish
 from binwright.controller.fleets.kubernetes.deployment import Owner
 from binwright.controller.group_objects.approvals import proposal_text
 from binwright.controller.group_objects.status import StatusWriter
-from binwright.controller.kubernetes.api import Obj, now
-from binwright.controller.kubernetes.events import EventRecorder
-from binwright.core.controller.events import Action, Log, Publish
-from binwright.core.protocol.commands import Dead
-from binwright.core.protocol.plans import Planned, Proposed
+from binwright.kubernetes.api import Obj, now
+from binwright.kubernetes.events import EventRecorder
+from binwright.protocol.commands import Dead
+from binwright.protocol.plans import Planned, Proposed
 
 
 def observer(

@@ -6,10 +6,10 @@ from urllib.parse import urlsplit
 
 from pydantic import TypeAdapter, ValidationError
 
-from binwright.controller.fleets.labels import DOMAIN
-from binwright.controller.kubernetes.api import Obj
-from binwright.controller.kubernetes.informer import name_of
-from binwright.core.errors import SettingsError
+from binwright.fleets.labels import DOMAIN
+from binwright.kubernetes.api import Obj
+from binwright.kubernetes.informer import name_of
+from binwright.protocol.errors import SettingsError
 from binwright.runtime.settings import Section, Settings, TopicPattern, settings_environment
 from binwright.runtime.spark_url import has_token
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from binwright.controller.decide.states import State
 from binwright.controller.fleets.kubernetes.trouble import Trouble
 from binwright.controller.group_objects.approvals import Approvals
-from binwright.controller.kubernetes.api import NOT_FOUND, Api, Obj, now
-from binwright.core.controller.states import State
-from binwright.core.errors import BinwrightError, ClusterRefused
-from binwright.core.model import Slot
+from binwright.kubernetes.api import NOT_FOUND, Api, Obj, now
+from binwright.protocol.errors import BinwrightError, ClusterRefused
+from binwright.protocol.model import Slot
 
 log = structlog.get_logger()
 

@@ -14,10 +14,10 @@ import structlog
 
 from binwright.controller.fleets.docker.engine import Engine, Obj
 from binwright.controller.fleets.docker.spec import ContainerSpec
-from binwright.controller.fleets.labels import GROUP_LABEL, labelled_slot
-from binwright.core.errors import ExternalError
-from binwright.core.model import Slot
-from binwright.core.ports.fleet import Process
+from binwright.fleets.labels import GROUP_LABEL, labelled_slot
+from binwright.protocol.errors import ExternalError
+from binwright.protocol.model import Slot
+from binwright.protocol.ports.fleet import Process
 from binwright.runtime.backoff import Backoff
 
 log = structlog.get_logger()

@@ -14,8 +14,8 @@ from typing import Any
 import aiohttp
 import orjson
 
-from binwright.controller.api_responses import error_message, read_lines, translated_errors
-from binwright.core.errors import EngineRefused, EngineUnavailable, SettingsError
+from binwright.kubernetes.api_responses import error_message, read_lines, translated_errors
+from binwright.protocol.errors import EngineRefused, EngineUnavailable, SettingsError
 
 Obj = dict[str, Any]
 """An object of the engine, as JSON."""

@@ -13,16 +13,6 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from binwright.controller.fleets.common import (
-    Operation,
-    Readiness,
-    Refusals,
-    check_slots,
-    log_report,
-    reconcile_loop,
-    run_all,
-    samples,
-)
 from binwright.controller.fleets.docker.ends import EndedContainers
 from binwright.controller.fleets.docker.engine import Engine
 from binwright.controller.fleets.docker.image_pull import ImagePull
@@ -33,10 +23,20 @@ from binwright.controller.fleets.docker.spec import (
     describe_exit,
 )
 from binwright.controller.fleets.docker.staleness import StalenessCheck
-from binwright.controller.fleets.labels import GROUP_LABEL
-from binwright.core.errors import EngineRefused, ExternalError
-from binwright.core.model import Slot
-from binwright.core.ports.fleet import Process
+from binwright.fleets.labels import GROUP_LABEL
+from binwright.fleets.reconcile import (
+    Operation,
+    Readiness,
+    Refusals,
+    check_slots,
+    log_report,
+    reconcile_loop,
+    run_all,
+    samples,
+)
+from binwright.protocol.errors import EngineRefused, ExternalError
+from binwright.protocol.model import Slot
+from binwright.protocol.ports.fleet import Process
 from binwright.runtime.clock import loop_s
 from binwright.runtime.metrics import Sample
 from binwright.runtime.run import must_not_end

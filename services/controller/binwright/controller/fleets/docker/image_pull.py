@@ -3,9 +3,9 @@
 import asyncio
 from dataclasses import dataclass, field
 
-from binwright.controller.fleets.common import Refusals, Report
 from binwright.controller.fleets.docker.engine import Engine
-from binwright.core.errors import ExternalError
+from binwright.fleets.reconcile import Refusals, Report
+from binwright.protocol.errors import ExternalError
 from binwright.runtime.backoff import Backoff
 
 LONGEST_PAUSE_S = 300.0

@@ -4,9 +4,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from math import isfinite
 
-from binwright.controller.fleets.common import Report
 from binwright.controller.fleets.docker.engine import Engine
 from binwright.controller.fleets.docker.spec import ListedContainer
+from binwright.fleets.reconcile import Report
 
 
 @dataclass

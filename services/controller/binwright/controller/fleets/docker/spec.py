@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import orjson
 
 from binwright.controller.fleets.docker.engine import Obj
-from binwright.controller.fleets.labels import DOMAIN, GROUP_LABEL, SLOT_LABEL, labelled_slot
-from binwright.core.model import Slot
+from binwright.fleets.labels import DOMAIN, GROUP_LABEL, SLOT_LABEL, labelled_slot
+from binwright.protocol.model import Slot
 
 PROJECT_LABEL, SPEC_LABEL = f"{DOMAIN}/project", f"{DOMAIN}/spec"
 IMAGE_LABEL = f"{DOMAIN}/image"

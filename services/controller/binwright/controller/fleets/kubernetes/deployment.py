@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import orjson
 import yaml
 
-from binwright.controller.fleets.labels import DOMAIN, GROUP_LABEL, SLOT_LABEL, labelled_slot
-from binwright.controller.kubernetes.api import Obj
-from binwright.core.errors import TemplateRefused
-from binwright.core.model import Slot
+from binwright.fleets.labels import DOMAIN, GROUP_LABEL, SLOT_LABEL, labelled_slot
+from binwright.kubernetes.api import Obj
+from binwright.protocol.errors import TemplateRefused
+from binwright.protocol.model import Slot
 
 MANAGER = "binwright-controller"
 GROUP_ANNOTATION, TEMPLATE_ANNOTATION = f"{DOMAIN}/group-name", f"{DOMAIN}/template"

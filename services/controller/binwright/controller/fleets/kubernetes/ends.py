@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from binwright.controller.fleets.kubernetes.deployment import CONTAINER
-from binwright.controller.kubernetes.api import Obj
-from binwright.core.ports.fleet import Process
+from binwright.kubernetes.api import Obj
+from binwright.protocol.ports.fleet import Process
 
 _ENDED_PHASES = ("Failed", "Succeeded")  # all containers have ended and are not restarted
 

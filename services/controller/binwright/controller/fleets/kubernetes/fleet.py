@@ -9,16 +9,6 @@ import asyncio
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 
-from binwright.controller.fleets.common import (
-    Operation,
-    Readiness,
-    Refusals,
-    check_slots,
-    log_report,
-    reconcile_loop,
-    run_all,
-    samples,
-)
 from binwright.controller.fleets.kubernetes.deployment import (
     STEADY_S,
     TEMPLATE_ANNOTATION,
@@ -30,19 +20,23 @@ from binwright.controller.fleets.kubernetes.deployment import (
 )
 from binwright.controller.fleets.kubernetes.ends import any_process_ended, has_ended
 from binwright.controller.fleets.kubernetes.trouble import Trouble, deployment_trouble, pod_trouble
-from binwright.controller.fleets.labels import GROUP_LABEL, SLOT_LABEL
-from binwright.controller.kubernetes.api import Obj
-from binwright.controller.kubernetes.cluster import Cluster
-from binwright.controller.kubernetes.informer import (
-    Informer,
-    key_of,
-    label_of,
-    name_of,
-    namespace_of,
+from binwright.fleets.labels import GROUP_LABEL, SLOT_LABEL
+from binwright.fleets.reconcile import (
+    Operation,
+    Readiness,
+    Refusals,
+    check_slots,
+    log_report,
+    reconcile_loop,
+    run_all,
+    samples,
 )
-from binwright.core.errors import ClusterRefused, ExternalError, TemplateRefused
-from binwright.core.model import Slot
-from binwright.core.ports.fleet import Process
+from binwright.kubernetes.api import Obj
+from binwright.kubernetes.cluster import Cluster
+from binwright.kubernetes.informer import Informer, key_of, label_of, name_of, namespace_of
+from binwright.protocol.errors import ClusterRefused, ExternalError, TemplateRefused
+from binwright.protocol.model import Slot
+from binwright.protocol.ports.fleet import Process
 from binwright.runtime.metrics import Sample
 
 GATHER_S = 0.2  # changes come in bursts: one round for all of them

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from binwright.controller.kubernetes.api import Obj
+from binwright.kubernetes.api import Obj
 
 _WAITING = {
     "CrashLoopBackOff",

@@ -1,0 +1,54 @@
+"""Figures of packings."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bench.figures.markdown import Row, table
+from bench.figures.sections.bench import Bench, Facts, Sections
+
+
+def _packing(facts: Facts) -> Sections:
+    found = {}
+    rows = [
+        {"partitions": int(size), **_times(name, facts[name][size])}
+        for name in ("sticky", "mwf")
+        for size in facts[name]
+        if size.isdigit()
+    ]
+    if rows:
+        found["packing"] = table(_joined(rows))
+    exact = facts["sticky_above_exact"].items()
+    return {**found, "packing-exact": table([_above_exact(name, one) for name, one in exact])}
+
+
+def _above_exact(setting: str, facts: Facts) -> Row:
+    return {
+        "setting": setting,
+        "mean, %": facts["mean_gap_per_cent"],
+        "most, %": facts["most_per_cent"],
+        "decisions": facts["decisions"],
+    }
+
+
+def _times(name: str, facts: Facts) -> Row:
+    return {f"{name} p50, ms": facts["p50_ms"], f"{name}, first, ms": facts["first_ms"]}
+
+
+def _joined(rows: list[dict[str, Any]]) -> list[Row]:
+    """Return the rows of one size as one."""
+    found: dict[int, dict[str, Any]] = {}
+    for row in rows:
+        found.setdefault(row["partitions"], {}).update(row)
+    return list(found.values())
+
+
+BENCHES: Mapping[str, Bench] = {
+    "packing": Bench(
+        "make bench-packing",
+        {
+            "packing": "Time of a decision",
+            "packing-exact": "Distance from the optimum",
+        },
+        _packing,
+    ),
+}

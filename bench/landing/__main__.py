@@ -1,0 +1,83 @@
+"""`make bench-landing`: binwright beside Structured Streaming, in one run, on one broker.
+
+A backlog (MB/s, MB per CPU-second of all processes but the broker), a live load (age of rows, cost,
+commits and files), many tables, and what a commit costs in a table that is old. Each side has a
+Spark of its own with the same settings, warmed up before it is measured. Tables on standard error,
+JSON on standard output.
+"""
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from bench import figures
+from bench.landing import scenarios
+from bench.landing.bench_broker import BenchBroker
+from bench.landing.growth import growth
+from binwright.local.kafka.broker import run_broker
+from binwright.protocol.errors import BinwrightError
+from binwright.runtime.logs import configure_logging
+from binwright.runtime.run import root_cause
+from binwright.runtime.settings import KafkaSettings
+
+SCENARIOS = ("backlog", "live", "tables", "growth")
+
+
+async def measure(only: Sequence[str], megabytes: int, directory: Path) -> dict[str, Any]:
+    """Run the scenarios one after the other; return what was seen."""
+    progress = Console(stderr=True, width=160).print
+    found: dict[str, Any] = {}
+    async with run_broker(directory / "kafka", progress=progress) as broker:
+        ground = BenchBroker(KafkaSettings(bootstrap_servers=broker.bootstrap_servers))
+        if "backlog" in only:
+            found["backlog"] = await scenarios.backlog(ground, directory, megabytes, progress)
+        if "live" in only:
+            found["live"] = await scenarios.live(ground, directory, progress)
+        if "tables" in only:
+            found["tables"] = await scenarios.tables(ground, directory, progress)
+    if "growth" in only:
+        found["growth"] = await growth(directory, progress)
+    return found
+
+
+def show(name: str, rows: Sequence[dict[str, Any]]) -> None:
+    """Print a scenario as a table, a side or a setting each row."""
+    table = Table(title=name)
+    for column in rows[0]:
+        table.add_column(column, justify="left" if column == "side" else "right")
+    for row in rows:
+        table.add_row(*(f"{v:,.2f}" if isinstance(v, float) else str(v) for v in row.values()))
+    Console(stderr=True, width=160).print(table)
+
+
+def main() -> int:
+    """Measure, print, and return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=SCENARIOS, default=SCENARIOS)
+    parser.add_argument("--megabytes", type=int, default=1_000, help="of the backlog")
+    parser.add_argument("--keep", type=Path, help="keep tables and logs here")
+    figures.add_option(parser)
+    given = parser.parse_args()
+    configure_logging("error", "console")
+    with tempfile.TemporaryDirectory(prefix="bench-landing-") as scratch:
+        try:
+            work = measure(given.only, given.megabytes, given.keep or Path(scratch))
+            found = asyncio.run(work)
+        except (BinwrightError, BaseExceptionGroup) as exc:
+            sys.stderr.write(f"bench-landing: {root_cause(exc)}\n")
+            return 1
+    for name, rows in found.items():
+        show(name, rows)
+    figures.progress("landing", found, given.figures)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""Structured Streaming: Kafka source to Delta tables with binwright's columns, on a Spark beside.
+
+It runs in the Connect server, so its cost is the server's alone. Exactly once rests on its
+checkpoint directory; each trigger is one commit.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql.connect.session import SparkSession
+
+from binwright.local.cache import cache_dir
+from binwright.local.java.installation import find_java
+from binwright.local.java.ivy import ivy_fetch
+from binwright.local.java.jars import ProgressCallback, ensure_jars, parse_lock
+
+COLUMNS = (
+    *("topic", "partition", "offset", "timestamp"),
+    *("timestampType AS timestamp_type", "key", "value", "headers"),
+)
+LOCK = Path(__file__).with_name("streaming.lock")
+
+
+async def connector_jars(progress: ProgressCallback) -> tuple[Path, ...]:
+    """Return the jars of Spark's Kafka source, fetched once."""
+    jars = parse_lock(LOCK.read_text())
+    directory = cache_dir() / "jars" / "streaming"
+    return await ensure_jars(jars, directory, ivy_fetch(await find_java(), "the bench's", progress))
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One topic into one table."""
+
+    topic: str
+    table: Path
+    checkpoint: Path
+    per_trigger: int | None = None  # records of one commit at most; None: all there are
+    once: bool = False  # end when all that was there at the start has landed
+
+
+def start(spark: SparkSession, bootstrap_servers: str, query: Query) -> Any:
+    """Start a streaming query; returns Spark's own handle."""
+    source = (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", bootstrap_servers)
+        .option("subscribe", query.topic)
+        .option("startingOffsets", "earliest")
+        .option("includeHeaders", "true")
+    )
+    if query.per_trigger is not None:
+        source = source.option("maxOffsetsPerTrigger", str(query.per_trigger))
+    writer = (
+        source.load()
+        .selectExpr(*COLUMNS)
+        .writeStream.format("delta")
+        .option("checkpointLocation", str(query.checkpoint))
+    )
+    writer = writer.trigger(availableNow=True) if query.once else writer
+    return writer.start(str(query.table))
+
+
+@contextlib.asynccontextmanager
+async def running(
+    url: str, bootstrap_servers: str, queries: Sequence[Query], conf: Mapping[str, str]
+) -> AsyncIterator[list[Any]]:
+    """Run queries beside the block; they are stopped at its end."""
+    spark = SparkSession.builder.remote(url).create()
+    for key, value in conf.items():
+        spark.conf.set(key, value)
+    started: list[Any] = []
+    try:
+        for query in queries:
+            started.append(await asyncio.to_thread(start, spark, bootstrap_servers, query))  # noqa: PERF401 - stopped below, however far it came
+        yield started
+    finally:
+        for handle in started:
+            await asyncio.to_thread(handle.stop)
+        await asyncio.to_thread(spark.stop)
+
+
+async def wait_until_finished(handle: Any, deadline_s: float) -> None:
+    """Wait until a query of `once` has landed everything; raise what it failed with."""
+    done = await asyncio.to_thread(handle.awaitTermination, round(deadline_s))
+    if (error := handle.exception()) is not None:
+        raise error
+    if not done:
+        raise TimeoutError(f"the query has not ended after {deadline_s:g} s")

@@ -1,0 +1,160 @@
+"""`binwright lab latency`: how late records are read, beside Kafka's own assignment."""
+
+import json
+import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+
+from binwright.cli.console import to_stderr
+from binwright.cli.options import Json
+from binwright.lab.commands.inputs import (
+    generated_source,
+    packing_names,
+    progress_bar,
+    recorded_source,
+)
+from binwright.lab.commands.options import CORES, Jobs, Partitions, Rows
+from binwright.lab.latency import paper
+from binwright.lab.latency.comparison import Likeness, likeness, published_text, seconds, values
+from binwright.lab.latency.experiments import LatencyExperiment, LatencyOutcome, run_latency
+from binwright.lab.latency.headlines import Headline, headlines
+from binwright.lab.latency.queues import LatencyModel
+from binwright.lab.packing.experiments import Experiment, StreamSource
+from binwright.lab.processes import run_all
+
+FIGURE_5 = "kd_27,mwf"
+
+Delta = Annotated[int, typer.Option(min=0, help="Largest step, per cent of capacity.")]
+
+
+def latency(  # noqa: PLR0913 - one parameter for each option
+    *,
+    algorithms: Annotated[
+        str,
+        typer.Option(help="Names, separated by commas; `paper`: its twelve; `kafka`: its kd_n."),
+    ] = "kafka,paper,sticky",
+    stream: Annotated[
+        str | None,
+        typer.Option(help="A recorded stream instead of a generated one: a file, or delta://PATH."),
+    ] = None,
+    partitions: Partitions = paper.PARTITIONS,
+    rows: Rows = paper.ROWS,
+    delta: Delta = paper.DELTA,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same stream.")] = 0,
+    limit: Annotated[
+        float, typer.Option(help="C': what a consumer reads, per cent of capacity.")
+    ] = paper.MODEL.limit,
+    interval_s: Annotated[
+        float, typer.Option(help="T: between measurements, seconds.")
+    ] = paper.MODEL.interval_s,
+    rebalance_s: Annotated[
+        float, typer.Option(help="Until a moved partition is read again, seconds.")
+    ] = paper.MODEL.rebalance_s,
+    histogram: Annotated[
+        str, typer.Option(help="Packings of the histogram, as far as they run.")
+    ] = FIGURE_5,
+    spark: Annotated[
+        str | None, typer.Option(help="Reads delta://PATH: sc://HOST:PORT; else one is embedded.")
+    ] = None,
+    jobs: Jobs = CORES,
+    output: Annotated[
+        Path | None, typer.Option(help="Write the tables (CSV, JSON) and Figures 5 to 8 here.")
+    ] = None,
+    json_: Json = False,
+) -> None:
+    """Compute the paper's latency model: records read late, because of moves or overload."""
+    progress = Console(stderr=True, log_path=False, soft_wrap=True)
+    names = packing_names(algorithms)
+    shown = packing_names(histogram, "--histogram")
+    model = LatencyModel(limit=limit, interval_s=interval_s, rebalance_s=rebalance_s)
+    if stream is not None:
+        source = recorded_source(stream, progress, spark)
+    else:
+        source = generated_source(partitions, rows, delta, seed)
+    experiments = latency_experiments(names, source, model, shown)
+    with to_stderr() if json_ else nullcontext():
+        outcomes = run_latencies(experiments, progress, jobs)
+    recorded = likeness(source, model) is Likeness.SAME
+    claims = headlines(outcomes, model)
+    found = {
+        "stream": source.label,
+        "recorded": recorded,
+        "model": asdict(model),
+        "packings": [{"algorithm": one.algorithm, **values(one)} for one in outcomes],
+        "headlines": [asdict(claim) for claim in claims],
+    }
+    if output is not None:
+        # matplotlib takes a second of CPU: only for those who want files.
+        from binwright.lab.latency.section import latency_section  # noqa: PLC0415
+        from binwright.lab.report.files import write_json, write_section  # noqa: PLC0415
+        from binwright.lab.report.markdown import as_markdown  # noqa: PLC0415
+
+        section = latency_section(outcomes, source, model, shown)
+        write_section(section, output)
+        write_json(output / "latency.json", found)
+        (output / "latency.md").write_text(as_markdown(section), encoding="utf-8")
+        progress.print(f"written to {output}")
+    if json_:
+        sys.stdout.write(json.dumps(found, indent=2) + "\n")
+    else:
+        _print(outcomes, claims, recorded=recorded)
+
+
+def latency_experiments(
+    names: Sequence[str], source: StreamSource, model: LatencyModel, shown: Sequence[str]
+) -> list[LatencyExperiment]:
+    """Return an experiment for each packing; those that are `shown` keep their samples."""
+    return [
+        LatencyExperiment(packing=Experiment(name, source), model=model, keep_samples=name in shown)
+        for name in names
+    ]
+
+
+def run_latencies(
+    experiments: Sequence[LatencyExperiment], console: Console, jobs: int
+) -> list[LatencyOutcome]:
+    """Run all experiments with a progress bar; return their outcomes in the same order."""
+    with progress_bar(console) as bar:
+        task = bar.add_task("packings", total=len(experiments))
+        return run_all(run_latency, experiments, lambda _: bar.advance(task), jobs)
+
+
+def _print(
+    outcomes: Sequence[LatencyOutcome], claims: Sequence[Headline], *, recorded: bool
+) -> None:
+    console = Console(highlight=False)
+    console.print(_table(outcomes, recorded=recorded))
+    console.print(
+        "p90: of the samples above 0, p99: of all, seconds. A sample is a hundredth of what a "
+        "full consumer reads in a second."
+    )
+    for claim in claims:
+        console.print(f"\n{claim.claim}: {claim.ours}; published: {claim.published}.")
+        console.print(Padding(claim.rests_on, (0, 0, 0, 2)))
+    if claims and not recorded:
+        console.print("\nThe published values are of the paper's recorded stream, not of this one.")
+
+
+def _table(outcomes: Sequence[LatencyOutcome], *, recorded: bool) -> Table:
+    beside = ["published"] if recorded else []
+    table = Table("packing", box=box.SIMPLE, pad_edge=False, padding=(0, 1, 0, 0))
+    # Published values take the place of the largest ones: 80 characters are enough for all.
+    for head in ("consumers", "late, %", "p90", *beside, "p99", *(beside or ["max"])):
+        table.add_column(head, justify="right")
+    for one in outcomes:
+        found = values(one)
+        cells = [f"{one.consumers:.2f}", f"{100 * one.share:.2f}"]
+        for name in ("p90_above_zero_s", "p99_all_s"):
+            cells.append(seconds(found[name]))
+            cells += [published_text(one.algorithm, name)] if recorded else []
+        table.add_row(one.algorithm, *cells, *([] if recorded else [seconds(one.max_s)]))
+    return table

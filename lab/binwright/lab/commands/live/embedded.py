@@ -1,0 +1,196 @@
+"""The embedded run: broker, Spark, monitor, controller and consumers, and what loads them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from rich.progress import Progress, TaskID
+
+from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.lab.commands.live import changes as group_changes
+from binwright.lab.commands.live import steps as step_test
+from binwright.lab.commands.live.backlog import Backlog
+from binwright.lab.commands.live.changes import Changes
+from binwright.lab.commands.live.history import HistoryRange
+from binwright.lab.commands.live.steps import StepTest
+from binwright.lab.timings.capacity import Capacity
+from binwright.lab.timings.outcome import Timings
+from binwright.lab.timings.paper import CONDITIONS
+from binwright.lab.timings.steps import Step
+from binwright.local.stack import Servers, servers, services
+from binwright.protocol.model import BytesPerSecond, TopicPartition
+from binwright.recordings.generated import PerCent
+from binwright.recordings.load import run_load
+from binwright.recordings.load_pacing import Load
+from binwright.runtime.clock import wall_ms
+from binwright.runtime.run import background_tasks
+from binwright.runtime.settings import Settings, load_settings
+
+LIMIT = BytesPerSecond(2_400_000.0)
+"""Of a consumer, as published to the group; the records that it really reads are few."""
+TRICKLE_BYTES_PER_S = 5_000
+"""Real records of each partition, so that there is something to stop and to start."""
+DAY_S = 86_400.0
+WHOLE_CONFIG = {**METADATA_CONFIG, "min.compaction.lag.ms": str(round(1_000 * DAY_S))}
+"""Of the metadata topic: no event of a run of half an hour is compacted away before it is read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embedded:
+    """What is run; a part of size 0 is left out.
+
+    Attributes:
+        directory: Of the servers' data, tables and logs.
+        progress: Shows how far each part is.
+        events: Triggers, starts and changes, at least so many of each.
+        deadline_s: For these; then they end, also with fewer.
+        steps: Partitions of the step test.
+        scale: Share of the bytes of Table VI.
+        window_s: The monitor's.
+        consumers: Of the group that changes, on average.
+        packing: Of its controller.
+        seed: Of its stream.
+    """
+
+    directory: Path
+    progress: Progress
+    events: int
+    deadline_s: float
+    steps: int
+    scale: float
+    window_s: float
+    consumers: int
+    packing: str
+    seed: int
+
+    async def run(self) -> Timings:
+        """Run all parts; every process is ended, also when cancelled.
+
+        Raises:
+            ExternalError: A process does not start, or a deadline passes.
+        """
+        async with servers(self.directory, self.progress.console.log) as found:
+            timings = await self._reactions(found) if self.events or self.steps else Timings()
+            capacities = await self._capacities(found) if self.scale else []
+        return replace(timings, capacities=capacities)
+
+    # --- Δt1 to Δt4 ------------------------------------------------------------------------------
+
+    async def _reactions(self, found: Servers) -> Timings:
+        """Run the step test beside a group that changes: they share the broker, not the topics."""
+        group, monitor = self._group(found), self._monitor(found)
+        async with KafkaControlTopics(group.kafka) as bus:
+            await bus.ensure(group.metadata_topic, 1, WHOLE_CONFIG)
+            for metrics in (group.monitor.topic, monitor.monitor.topic):
+                await bus.ensure(metrics, 1, METRICS_CONFIG)
+            for topic in group.topics:
+                await bus.ensure(topic, group_changes.PARTITIONS, {})
+            await bus.ensure(step_test.TOPIC, max(1, self.steps), {})
+            async with (
+                services(group, self.directory, monitor=monitor) as stack,
+                background_tasks(stack.wait_for_failure()),
+                asyncio.TaskGroup() as tasks,
+            ):
+                steps = tasks.create_task(self._steps(bus, monitor))
+                changes = tasks.create_task(self._changes(bus, group))
+        wanted = {1: self.steps, **dict.fromkeys((2, 3, 4), self.events)}
+        return replace(changes.result(), steps=steps.result(), wanted=wanted)
+
+    async def _steps(self, bus: KafkaControlTopics, monitor: Settings) -> list[Step]:
+        if not self.steps:
+            return []
+        task = self.progress.add_task("steps of a load", total=self.steps)
+        return await StepTest(
+            bus, monitor, self.steps, lambda done: self.progress.update(task, completed=done)
+        ).run()
+
+    async def _changes(self, bus: KafkaControlTopics, group: Settings) -> Timings:
+        if not self.events:
+            return Timings()
+        task = self.progress.add_task("changes of a group", total=self.events)
+        changes = Changes(
+            bus,
+            group,
+            self.consumers,
+            self.seed,
+            lambda done: self.progress.update(task, completed=min(done, self.events)),
+        )
+        async with _trickle(group):
+            begun_s = await changes.run(self.events, self.deadline_s)
+        ended_s = wall_ms() / 1_000
+        return await HistoryRange(group, begun_s, ended_s).timings(bus)
+
+    def _group(self, found: Servers) -> Settings:
+        return load_settings(
+            group="timings",
+            topics=group_changes.TOPICS,
+            kafka={"bootstrap_servers": found.bootstrap_servers},
+            lake={"path": str(self.directory / "lake"), "spark": found.spark},
+            monitor={"topic": "timings.metrics", "groups": False},
+            controller={
+                "limit_bytes_per_s": LIMIT,
+                "packing": self.packing,
+                "process_logs": self.directory,
+                "look_again_s": group_changes.LOOK_AGAIN_S,
+            },
+        )
+
+    def _monitor(self, found: Servers) -> Settings:
+        return load_settings(
+            group="steps",
+            topics=(step_test.TOPIC,),
+            kafka={"bootstrap_servers": found.bootstrap_servers},
+            monitor={"groups": False, "window_s": self.window_s},
+        )
+
+    # --- Table VI, Figure 13 ---------------------------------------------------------------------
+
+    async def _capacities(self, found: Servers) -> list[Capacity]:
+        capacities = []
+        for condition in CONDITIONS:
+            task = self.progress.add_task(f"a consumer's capacity, {condition.name}", total=1.0)
+            backlog = Backlog(
+                condition,
+                self.scale,
+                found,
+                self.directory / condition.name.replace(" ", "-"),
+                partial(self._show_share, task),
+            )
+            async with KafkaControlTopics(backlog.settings().kafka) as bus:
+                capacity = await backlog.run(bus)
+            if capacity is None:
+                self.progress.console.log(f"{condition.name}: too short for a rate, scale it up")
+            else:
+                capacities.append(capacity)
+        return capacities
+
+    def _show_share(self, task: TaskID, share: float) -> None:
+        self.progress.update(task, completed=share)
+
+
+@asynccontextmanager
+async def _trickle(group: Settings) -> AsyncIterator[None]:
+    """Write a few records to every partition of a group, beside the body."""
+    row = {
+        TopicPartition(topic, number): PerCent(100.0)
+        for topic in group.topics
+        for number in range(group_changes.PARTITIONS)
+    }
+    load = Load(row_s=DAY_S, bytes_per_per_cent=TRICKLE_BYTES_PER_S / 100)
+    stop = asyncio.Event()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(_loaded(row, group, load, stop))
+        try:
+            yield
+        finally:
+            stop.set()
+
+
+async def _loaded(
+    row: Mapping[TopicPartition, PerCent], group: Settings, load: Load, stop: asyncio.Event
+) -> None:
+    await run_load([row], group.kafka, load, stop=stop)

@@ -1,0 +1,146 @@
+"""`binwright lab report`: every experiment that needs no live system, on one page."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from binwright.lab.commands.inputs import KAFKA, generated_source, packing_names, recorded_source
+from binwright.lab.commands.latency import FIGURE_5, latency_experiments, run_latencies
+from binwright.lab.commands.options import CORES, Jobs
+from binwright.lab.commands.paper import run_paper
+from binwright.lab.commands.slo import published_section
+from binwright.lab.latency import paper as latency_paper
+from binwright.lab.packing import paper as packing_paper
+from binwright.packing.catalogue import PAPER
+from binwright.protocol.errors import SettingsError
+
+if TYPE_CHECKING:
+    from binwright.lab.report.section import Section
+
+TITLE = "The papers' experiments, computed by binwright"
+PAGE = "index.html"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What the experiments of a report have in common."""
+
+    console: Console  # for progress
+    stream: str | None  # of the latency experiment
+    rows: int
+    seeds: int
+    slo_runs: int | None
+    jobs: int
+
+    def packings(self) -> "Section":
+        """Return Figures 9 to 12 of the paper on packing."""
+        scores, starts, _ = run_paper(self.seeds, self.rows, self.console, self.jobs, None)
+        from binwright.lab.packing.section import paper_section  # noqa: PLC0415 - see `report`
+
+        return paper_section(scores, starts, self.seeds, self.rows)
+
+    def latency(self) -> "Section":
+        """Return Figures 5 to 8 of the same paper."""
+        if self.stream is not None:
+            source = recorded_source(self.stream, self.console, None)
+        else:
+            source = generated_source(
+                latency_paper.PARTITIONS, latency_paper.ROWS, latency_paper.DELTA, 0
+            )
+        shown, model = packing_names(FIGURE_5), latency_paper.MODEL
+        names = (*KAFKA, *PAPER, "sticky")
+        experiments = latency_experiments(names, source, model, shown)
+        outcomes = run_latencies(experiments, self.console, self.jobs)
+        from binwright.lab.latency.section import latency_section  # noqa: PLC0415 - see `report`
+
+        return latency_section(outcomes, source, model, shown)
+
+    def slo(self) -> "Section":
+        """Return the tables and figures of the paper on queues under an SLA."""
+        return published_section(self.slo_runs, self.jobs)
+
+    def simulation(self) -> "Section":
+        """Return every policy over a random walk."""
+        from binwright.lab.simulation.section import random_walk  # noqa: PLC0415 - see `report`
+
+        return random_walk(self.jobs)
+
+
+EXPERIMENTS: tuple[tuple[str, Callable[[Report], "Section"]], ...] = (
+    ("latency", Report.latency),
+    ("packings", Report.packings),
+    ("slo", Report.slo),
+    ("simulation", Report.simulation),
+)
+"""The directory of each one's files, and what runs it; in the order of the page."""
+NAMES = ",".join(name for name, _ in EXPERIMENTS)
+
+
+def report(  # noqa: PLR0913 - one parameter for each option
+    output: Annotated[Path, typer.Option(help="Where the page and all files go.")] = Path(
+        "lab-report"
+    ),
+    *,
+    stream: Annotated[
+        str | None,
+        typer.Option(help="Of the latency experiment: a file, or delta://PATH. Else generated."),
+    ] = None,
+    rows: Annotated[
+        int, typer.Option(min=2, help="Measurements of the streams of Figures 9 to 12.")
+    ] = packing_paper.ROWS,
+    seeds: Annotated[int, typer.Option(min=1, help="Streams for each of their deltas.")] = 1,
+    slo_runs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Runs of each policy of `lab slo`.",
+            show_default="as there",
+        ),
+    ] = None,
+    only: Annotated[str, typer.Option(help="Leave out the other ones.")] = NAMES,
+    jobs: Jobs = CORES,
+) -> None:
+    """Run every experiment of the papers that needs no live system; write one page of all."""
+    console = Console(stderr=True, log_path=False, soft_wrap=True)
+    wanted = Report(
+        console=console, stream=stream, rows=rows, seeds=seeds, slo_runs=slo_runs, jobs=jobs
+    )
+    experiments = _named(only)
+    output.mkdir(parents=True, exist_ok=True)  # before minutes of work, so that it fails at once
+    sections = []
+    for name, run in experiments:
+        begun = time.monotonic()
+        sections.append(run(wanted))
+        console.print(f"{name}: {time.monotonic() - begun:.0f} s")
+    # matplotlib takes a second of CPU: not before the experiments have run.
+    from binwright.lab.report.files import write_section  # noqa: PLC0415
+    from binwright.lab.report.html import as_html  # noqa: PLC0415
+    from binwright.lab.report.publications import overview  # noqa: PLC0415
+
+    published = overview(sections)
+    for name, section in (
+        ("published", published),
+        *((name, section) for (name, _), section in zip(experiments, sections, strict=True)),
+    ):
+        write_section(section, output / name)
+    summary = (
+        f"Made by binwright {version('binwright')}. Each section names the publication, what it "
+        "led one to expect, and what was seen here, with the differences in numbers."
+    )
+    (output / PAGE).write_text(as_html(TITLE, summary, [published, *sections]), encoding="utf-8")
+    console.print(f"written to {output / PAGE}")
+
+
+def _named(names: str) -> Sequence[tuple[str, Callable[[Report], "Section"]]]:
+    """Return these experiments in the order of the page; raise `SettingsError` for another one."""
+    wanted = [name.strip() for name in names.split(",")]
+    known = dict(EXPERIMENTS)
+    if unknown := [name for name in wanted if name not in known]:
+        raise SettingsError(f"--only: {', '.join(unknown)}; there are: {', '.join(known)}")
+    return [(name, run) for name, run in EXPERIMENTS if name in wanted]

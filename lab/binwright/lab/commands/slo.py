@@ -1,0 +1,249 @@
+"""`binwright lab slo`: scaling policies on simulated consumer groups, beside published results."""
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table as RichTable
+
+from binwright.cli.options import Json
+from binwright.lab.commands.options import CORES, Jobs
+from binwright.lab.slo.cases import (
+    TableCase,
+    frontier_table,
+    other_tables,
+    skewed_table,
+    table_of_file,
+    tables_of,
+)
+from binwright.lab.slo.results import collect
+from binwright.lab.slo.runs import run_all, runs_of
+from binwright.lab.slo.simulator.settings import GroupSettings
+from binwright.lab.slo.workloads.file import read
+from binwright.lab.slo.workloads.taxi import second
+from binwright.lab.slo.workloads.workload import PARTITIONS, Workload, first, skewed
+from binwright.protocol.errors import SettingsError
+
+if TYPE_CHECKING:
+    from binwright.lab.report.section import Cell, Section, Table
+
+SHORT_S = 1_800
+"""Workloads up to this length get the larger number of seeds by default."""
+SEEDS, SEEDS_OF_LONG = 12, 3
+WIDTH = 120
+"""Characters a line where the output is not a terminal."""
+
+
+def slo(  # noqa: PLR0913 - one parameter for each option
+    *,
+    workload: Annotated[
+        str,
+        typer.Option(
+            help="w1, w2, skew, all, or a FILE with events per second: a number a line, or CSV."
+        ),
+    ] = "all",
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Runs of each policy.",
+            show_default=f"{SEEDS}, of workloads above {SHORT_S} s {SEEDS_OF_LONG}",
+        ),
+    ] = None,
+    partitions: Annotated[
+        int | None, typer.Option(min=1, help="With a FILE.", show_default=str(PARTITIONS))
+    ] = None,
+    service_ms: Annotated[
+        float | None,
+        typer.Option(min=0.001, help="With a FILE: what a record takes.", show_default="5"),
+    ] = None,
+    sla_ms: Annotated[
+        float | None,
+        typer.Option(min=1, help="With a FILE: when a record is late.", show_default="500"),
+    ] = None,
+    burst_ms: Annotated[
+        float | None,
+        typer.Option(
+            min=10,
+            max=1_000,
+            help="With a FILE: records arrive in bursts, so far apart.",
+            show_default="1000",
+        ),
+    ] = None,
+    jobs: Jobs = CORES,
+    output: Annotated[
+        Path | None, typer.Option(help="Write tables (CSV) and figures (SVG, PNG) here.")
+    ] = None,
+    json_: Json = False,
+) -> None:
+    """Simulate scaling policies, and compare them with a paper's tables and figures."""
+    console = Console(stderr=json_, log_path=False, soft_wrap=True)
+    if not console.is_terminal:
+        console.width = WIDTH
+    own = (partitions, service_ms, sla_ms, burst_ms)
+    found = run_tables(_tables(workload, *own), seeds, jobs)
+    if output is not None:
+        from binwright.lab.report.files import write_section  # noqa: PLC0415 - a second of CPU
+
+        write_section(found, output)
+        console.print(f"written to {output}")
+    if json_:
+        sys.stdout.write(json.dumps(_as_json(found), indent=2) + "\n")
+        return
+    for table in found.tables:
+        console.print(_as_rich(table))
+        console.print(f"{table.note}\n", style="dim")
+    console.print(found.seen, soft_wrap=False)
+
+
+def _tables(
+    name: str,
+    partitions: int | None,
+    service_ms: float | None,
+    sla_ms: float | None,
+    burst_ms: float | None,
+) -> list[TableCase]:
+    own = (partitions, service_ms, sla_ms, burst_ms)
+    if name not in PUBLISHED:
+        default = GroupSettings()
+        settings = replace(
+            default,
+            service_s=default.service_s if service_ms is None else service_ms / 1_000,
+            sla_s=default.sla_s if sla_ms is None else sla_ms / 1_000,
+            burst_s=default.burst_s if burst_ms is None else burst_ms / 1_000,
+        )
+        workload = read(Path(name), PARTITIONS if partitions is None else partitions)
+        return [table_of_file(workload, settings)]
+    if any(value is not None for value in own):
+        options = "--partitions, --service-ms, --sla-ms and --burst-ms"
+        raise SettingsError(f"{options} are for a workload of your own, not for {name}")
+    return PUBLISHED[name]()
+
+
+def _of_1() -> list[TableCase]:
+    return [*tables_of(first(), 1), frontier_table(first(), 1), *other_tables(first())]
+
+
+def _of_2() -> list[TableCase]:
+    return [*tables_of(second(), 2), frontier_table(second(), 2)]
+
+
+def _skew() -> list[TableCase]:
+    return [skewed_table(skewed(first()), 1), skewed_table(skewed(second()), 2)]
+
+
+def _all() -> list[TableCase]:
+    return [*_of_1(), *_of_2(), *_skew()]
+
+
+PUBLISHED: Mapping[str, Callable[[], list[TableCase]]] = {
+    "w1": _of_1,
+    "w2": _of_2,
+    "skew": _skew,
+    "all": _all,
+}
+
+
+def _seeded(tables: Sequence[TableCase], seeds: int | None) -> list[TableCase]:
+    return [replace(one, seeds=seeds or _default_seeds(one.workload)) for one in tables]
+
+
+def _default_seeds(workload: Workload) -> int:
+    return SEEDS if workload.duration_s <= SHORT_S else SEEDS_OF_LONG
+
+
+def published_section(seeds: int | None, jobs: int) -> "Section":
+    """Return all of the paper's tables; see `run_tables`."""
+    return run_tables(_all(), seeds, jobs)
+
+
+def run_tables(tables: Sequence[TableCase], seeds: int | None, jobs: int) -> "Section":
+    """Run tables with a progress bar.
+
+    Args:
+        tables: In the order to show them.
+        seeds: Runs of each policy; None: more where the workload is short.
+        jobs: Processes.
+    """
+    seeded = _seeded(tables, seeds)
+    runs = runs_of(seeded)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        total_s = sum(one.workload.duration_s for one in runs)
+        task = progress.add_task(f"{len(runs)} simulations", total=total_s)
+        outcomes = run_all(runs, jobs, lambda more: progress.advance(task, more))
+    from binwright.lab.slo.report.section import section  # noqa: PLC0415 - a second of CPU
+
+    return section(collect(seeded, outcomes))
+
+
+def _as_json(found: "Section") -> dict[str, Any]:
+    return {
+        "source": found.source,
+        "expected": found.expected,
+        "seen": found.seen,
+        "tables": {
+            table.name: {
+                "title": table.title,
+                "note": table.note,
+                "rows": [dict(zip(table.columns, row, strict=True)) for row in table.rows],
+            }
+            for table in found.tables
+        },
+    }
+
+
+SHOWN = {
+    "table": "table",
+    "policy": "policy",
+    "SLA, %": "SLA, %",
+    "paper's SLA, %": "paper's",
+    "Algorithm 2's SLA, %": "Alg. 2's",
+    "replica-minutes": "replica-min",
+    "as the paper counts": "as paper counts",
+    "paper's replica-minutes": "paper's",
+    "Algorithm 2's": "Alg. 2's",
+    "up / down": "up / down",
+    "paper's up / down": "paper's",
+    "within tolerance": "within tolerance",
+    "verdict": "verdict",
+    "workload": "workload",
+    "setting": "setting",
+    "scaler's replica-minutes": "scaler's min",
+    "lag rule's": "lag rule's min",
+    "ratio": "ratio",
+    "least possible": "least possible",
+    "least / lag rule's": "least ratio",
+}
+"""Columns on the terminal and their short names; JSON and CSV have all."""
+
+
+def _as_rich(table: "Table") -> RichTable:
+    """Return the columns that have values, without what JSON and CSV have in addition."""
+    shown = [
+        at
+        for at, name in enumerate(table.columns)
+        if name in SHOWN and any(row[at] is not None for row in table.rows)
+    ]
+    found = RichTable(title=table.title, title_justify="left", box=SIMPLE_HEAD)
+    for at in shown:
+        numbers = all(isinstance(row[at], (int, float, NoneType)) for row in table.rows)
+        name = SHOWN[table.columns[at]]
+        found.add_column(name, justify="right" if numbers else "left", no_wrap=True)
+    for row in table.rows:
+        found.add_row(*(_text(row[at]) for at in shown))
+    return found
+
+
+def _text(cell: "Cell") -> str:
+    if cell is None:
+        return ""
+    return f"{cell:.2f}" if isinstance(cell, float) else f"{cell}"

@@ -1,0 +1,182 @@
+"""`binwright lab timings`: how fast a live system reacts, beside what the paper published."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from binwright.cli.options import Bootstrap, Json, Seed, settings_at
+from binwright.cli.runner import run_for_result, working_directory
+from binwright.lab.commands.live.terminal import show
+from binwright.lab.commands.options import CORES
+from binwright.lab.timings.outcome import Timings
+from binwright.packing.by_name import packing as by_name
+from binwright.protocol.errors import SettingsError
+from binwright.runtime.clock import wall_ms
+
+EVENTS, SCALE = 100, 1.0
+"""At least so many of each kind stand beside the paper's; of its backlogs all."""
+DEADLINE_S = 1_500.0
+MINUTES = 10
+EMBEDDED, RUNNING = "Embedded system", "A group that runs (--running)"
+"""Panels of the help."""
+_embedded = partial(typer.Option, rich_help_panel=EMBEDDED)
+_running = partial(typer.Option, rich_help_panel=RUNNING)
+
+
+def timings(  # noqa: PLR0913 - one parameter for each option
+    *,
+    events: Annotated[
+        int,
+        _embedded(min=0, help="Triggers, starts and changes, at least so many of each; 0: none."),
+    ] = EVENTS,
+    deadline_s: Annotated[
+        float,
+        _embedded(min=1.0, help="For these events; then it goes on with fewer, and says so."),
+    ] = DEADLINE_S,
+    steps: Annotated[int, _embedded(min=0, help="Steps of the monitor's test; 0: none.")] = EVENTS,
+    scale: Annotated[
+        float,
+        _embedded(
+            min=0,
+            help="Size of the backlogs of the capacity test, as a share of the paper's; 0: none.",
+        ),
+    ] = SCALE,
+    consumers: Annotated[
+        int,
+        _embedded(
+            min=1,
+            max=20,
+            help="Of the group that changes, on average; the paper had up to 20.",
+        ),
+    ] = 8,
+    packing: Annotated[str, _embedded(help="Of its controller; the paper's was mwf.")] = "sticky",
+    window_s: Annotated[float, _embedded(min=2.0, help="Of the monitor that is tested.")] = 30.0,
+    seed: Seed = 0,
+    keep: Annotated[Path | None, _embedded(help="Keep tables and logs in this directory.")] = None,
+    running: Annotated[
+        bool, _running("--running", help="Read the history of the settings' group.")
+    ] = False,
+    since: Annotated[
+        datetime | None,
+        _running(
+            help="Where the range begins, in local time.", show_default=f"{MINUTES} minutes ago"
+        ),
+    ] = None,
+    until: Annotated[
+        datetime | None,
+        _running(
+            help="Where it ends, in local time; what is still to come is waited for.",
+            show_default="now",
+        ),
+    ] = None,
+    bootstrap_servers: Bootstrap = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Write tables (CSV), figures (SVG, PNG) and JSON here.")
+    ] = None,
+    json_: Json = False,
+) -> None:
+    """Time a live system: measurement, plan, start of consumers, change of state, capacity."""
+    console = Console(stderr=True, log_path=False, soft_wrap=True)
+    if running:
+        found, about = _of_group(console, since, until, bootstrap_servers)
+    elif since or until or bootstrap_servers:
+        raise SettingsError("--since, --until and --bootstrap-servers go with --running")
+    else:
+        by_name(packing)  # raises for an unknown name before anything runs
+        parts = Parts(events, deadline_s, steps, scale, consumers, packing, window_s, seed)
+        found, about = parts.run(console, keep), parts.about()
+    show(found, about, console, output, json_=json_)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What is run of the embedded system."""
+
+    events: int
+    deadline_s: float
+    steps: int
+    scale: float
+    consumers: int
+    packing: str
+    window_s: float
+    seed: int
+
+    def run(self, console: Console, keep: Path | None) -> Timings:
+        """Run it with progress bars; every process is ended at the end."""
+        # Kafka's and the services' modules take a second: not for `--help`.
+        from binwright.lab.commands.live.embedded import Embedded  # noqa: PLC0415
+
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.percentage:.0f} %"),
+        )
+        with (
+            working_directory(keep) as directory,
+            Progress(*columns, TimeElapsedColumn(), console=console) as progress,
+        ):
+            embedded = Embedded(
+                directory=directory,
+                progress=progress,
+                events=self.events,
+                deadline_s=self.deadline_s,
+                steps=self.steps,
+                scale=self.scale,
+                window_s=self.window_s,
+                consumers=self.consumers,
+                packing=self.packing,
+                seed=self.seed,
+            )
+            return run_for_result(embedded.run)
+
+    def about(self) -> str:
+        """Return what was run, in sentences."""
+        text = [f"Broker, Spark, monitor, controller and consumers share {CORES} cores."]
+        if self.steps:
+            text.append(
+                f"Step test: {self.steps} partitions, window {self.window_s:g} s, beside the "
+                "group that changes."
+                if self.events
+                else f"Step test: {self.steps} partitions, window {self.window_s:g} s."
+            )
+        if self.events:
+            text.append(
+                "As in the paper, a stream of measurements takes the monitor's place for Δt2 to "
+                "Δt4: 32 partitions, delta 25, every sixth row at 60 %, the next row once the "
+                f"group is at rest; {self.consumers} consumers on average (the paper's: up to 20), "
+                f"packing {self.packing}, real records at 5 kB/s a partition."
+            )
+        if self.scale:
+            text.append(f"Backlogs: {self.scale:g} of the paper's bytes, records of 1 kB.")
+        return " ".join(text)
+
+
+def _of_group(
+    console: Console, since: datetime | None, until: datetime | None, servers: str | None
+) -> tuple[Timings, str]:
+    """Return what the settings' group did in a range of time."""
+    from binwright.lab.commands.live.running import RunningGroup  # noqa: PLC0415 - see `Parts.run`
+
+    settings, now_s = settings_at(servers), wall_ms() / 1_000
+    until_s = until.timestamp() if until else now_s
+    since_s = since.timestamp() if since else min(now_s, until_s) - 60 * MINUTES
+    if since_s >= until_s:
+        raise SettingsError("--since must be before --until")
+    with Progress(TextColumn("{task.description}"), BarColumn(), console=console) as progress:
+        task = progress.add_task(f"reading {settings.metadata_topic}", total=until_s - since_s)
+        group = RunningGroup(
+            settings, since_s, until_s, lambda done_s: progress.update(task, completed=done_s)
+        )
+        found = run_for_result(group.run)
+    about = f"Group {settings.group}, {_text(since_s)} to {_text(until_s)}; Δt1 needs a step test."
+    return found, about
+
+
+def _text(at_s: float) -> str:
+    return f"{datetime.fromtimestamp(at_s, UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,215 @@
+"""What is timed, from the records of a group's control topics in the order of their times.
+
+Times are those of records: seconds since 1970 by the clock of who sent them, or of the broker where
+a topic has its time of append. Clocks of several machines differ; on one machine they do not.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import fsum
+
+from binwright.lab.timings.owners import Owners
+from binwright.protocol.commands import Claim
+from binwright.protocol.measurements import Measurement
+from binwright.protocol.messages import Inbound
+from binwright.protocol.model import PerSlot, Slot, TopicPartition
+from binwright.protocol.monitors import Monitors, accept_measurement
+from binwright.protocol.plans import Planned
+from binwright.protocol.reports import Hello, Report, Started, Stopped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trigger:
+    """A measurement showed an overload, and a plan was published (the paper's Δt2)."""
+
+    at_s: float  # of the plan
+    seconds: float  # from the measurement, or from the end of the last change if that was later:
+    # its partitions are read, and the writers that it stops have stopped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """A consumer that a plan asked for became ready (Δt3)."""
+
+    at_s: float  # when it was ready
+    slot: Slot
+    seconds: float  # from the plan
+    process_s: float | None  # from its Hello; None: that was not read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A plan whose partitions are all read by their new readers (Δt4)."""
+
+    at_s: float  # of the last confirmation
+    seconds: float  # from the plan
+    partitions: int  # that got another reader
+    started: int  # consumers that it had to wait for
+    after_ready_s: float  # from when the last of these was ready
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriterStop:
+    """A plan took a table from its writer, whose commit in flight ended."""
+
+    at_s: float  # of the acknowledgement
+    seconds: float  # from the plan
+    tables: int
+
+
+@dataclass(slots=True)
+class _Pending:
+    """A plan that is being carried out."""
+
+    at_s: float
+    left: dict[TopicPartition, Slot]  # partitions whose new reader has not confirmed
+    partitions: int
+    starting: set[Slot]
+    started: int
+    ready_s: float
+
+
+@dataclass(slots=True)
+class GroupTimings:
+    """The timed events of a group.
+
+    Attributes:
+        limits: What consumers sustain, as the group's controller has it.
+        untriggered: Plans without an overload: first readers, deaths, consumers saved.
+        unfinished: Plans that another plan or another controller replaced.
+    """
+
+    limits: PerSlot
+    triggers: list[Trigger] = field(default_factory=list)
+    starts: list[Start] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+    writer_stops: list[WriterStop] = field(default_factory=list)
+    untriggered: int = 0
+    unfinished: int = 0
+    plans: int = 0
+    _owners: Owners = field(default_factory=Owners)
+    _monitors: Monitors = field(default_factory=Monitors)
+    _rates: dict[TopicPartition, float] = field(default_factory=dict)
+    _overloaded_s: float | None = None  # since when, with no change under way
+    _pending: _Pending | None = None
+    _planned_s: float | None = None  # time of the last plan
+    _ordered_s: dict[Slot, float] = field(default_factory=dict)  # slots that are not ready yet
+    _hello_s: dict[Slot, float] = field(default_factory=dict)
+    _ready: set[Slot] = field(default_factory=set)
+
+    @property
+    def changing(self) -> bool:
+        """Whether a plan is being carried out."""
+        return self._pending is not None
+
+    def forget_events(self) -> None:
+        """Forget what was timed, not who reads what: a range begins here."""
+        for events in (self.triggers, self.starts, self.changes, self.writer_stops):
+            events.clear()
+        self.untriggered = self.unfinished = self.plans = 0
+
+    def apply_measurement(self, at_s: float, measurement: Measurement) -> None:
+        """Apply a record of the metrics topic."""
+        self._monitors, accepted, _ = accept_measurement(self._monitors, at_s, measurement)
+        if accepted:
+            self._rates |= measurement.rates()
+            self._look_for_overload(at_s)
+
+    def apply(self, at_s: float, offset: int, message: Inbound) -> None:
+        """Apply a record of metadata partition 0."""
+        self._owners.apply(offset, message)
+        match message:
+            case Planned():
+                self._plan(at_s, message)
+            case Hello(slot=slot):
+                self._ready.discard(slot)
+                self._hello_s[slot] = at_s
+            case Report(slot=slot, ready=True) if slot not in self._ready:
+                self._became_ready(at_s, slot)
+            case Started(slot=slot):
+                self._confirm(at_s, slot, message)
+            case Stopped() if message.tables:
+                self._stop_writer(at_s, message)
+            case Claim():
+                self._abandon()
+                self._overloaded_s = self._planned_s = None
+            case _:
+                pass
+        self._ready &= self._owners.epochs.keys()
+
+    def _look_for_overload(self, at_s: float) -> None:
+        if self._pending is not None:
+            return  # the controller compares again once the change is complete
+        if not self.overloads(self._rates):
+            self._overloaded_s = None
+        elif self._overloaded_s is None:
+            self._overloaded_s = at_s
+
+    def overloads(self, rates: Mapping[TopicPartition, float]) -> bool:
+        """Whether a consumer would carry more than its limit at these rates, bytes/s."""
+        loads: dict[Slot, list[float]] = {}
+        for partition, slot in self._owners.by_partition.items():
+            loads.setdefault(slot, []).append(rates.get(partition, 0.0))
+        # As the controller: a single partition above the limit cannot be placed better.
+        return any(len(r) > 1 and fsum(r) > self.limits.for_slot(s) for s, r in loads.items())
+
+    def _plan(self, at_s: float, plan: Planned) -> None:
+        self.plans += 1
+        self._abandon()
+        self._planned_s = at_s
+        if self._overloaded_s is None:
+            self.untriggered += 1
+        else:
+            self.triggers.append(Trigger(at_s=at_s, seconds=at_s - self._overloaded_s))
+        self._overloaded_s = None
+        owned = self._owners.by_partition
+        left = {p: slot for p, slot in plan.targets.items() if owned.get(p) != slot}
+        for slot in sorted(set(left.values()) - self._owners.epochs.keys()):
+            self._ordered_s.setdefault(slot, at_s)
+        if left:
+            starting = set(left.values()) - self._ready
+            self._pending = _Pending(at_s, left, len(left), starting, len(starting), at_s)
+
+    def _became_ready(self, at_s: float, slot: Slot) -> None:
+        self._ready.add(slot)
+        hello_s = self._hello_s.pop(slot, None)
+        if (ordered_s := self._ordered_s.pop(slot, None)) is not None:
+            process_s = None if hello_s is None else at_s - hello_s
+            start = Start(at_s=at_s, slot=slot, seconds=at_s - ordered_s, process_s=process_s)
+            self.starts.append(start)
+        if self._pending is not None and slot in self._pending.starting:
+            self._pending.starting.discard(slot)
+            self._pending.ready_s = at_s
+
+    def _confirm(self, at_s: float, slot: Slot, message: Started) -> None:
+        found = self._pending
+        if found is None:
+            return
+        for partition in message.offsets:
+            owner = self._owners.by_partition.get(partition)  # None: of a process that was replaced
+            if found.left.get(partition) == slot == owner:
+                del found.left[partition]
+        if found.left:
+            return
+        change = Change(
+            at_s=at_s,
+            seconds=at_s - found.at_s,
+            partitions=found.partitions,
+            started=found.started,
+            after_ready_s=at_s - found.ready_s,
+        )
+        self.changes.append(change)
+        self._pending = None
+        self._look_for_overload(at_s)
+
+    def _stop_writer(self, at_s: float, message: Stopped) -> None:
+        if self._planned_s is None:
+            return
+        stop = WriterStop(at_s=at_s, seconds=at_s - self._planned_s, tables=len(message.tables))
+        self.writer_stops.append(stop)
+        if self._overloaded_s is not None:
+            self._overloaded_s = at_s  # the change ended only now
+
+    def _abandon(self) -> None:
+        self.unfinished += self._pending is not None
+        self._pending = None

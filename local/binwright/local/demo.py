@@ -1,0 +1,230 @@
+"""`binwright demo`: the whole system end to end on this machine, with an audit at the end."""
+
+import asyncio
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+
+from binwright.audit.audit import audit
+from binwright.audit.row_ages import freshness
+from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.local.stack import Servers, Stack, servers, services
+from binwright.local.summary import DemoResult
+from binwright.protocol.errors import ExternalError
+from binwright.protocol.model import TopicPartition
+from binwright.recordings import generated as streams
+from binwright.recordings.load import LoadResult, run_load
+from binwright.recordings.load_pacing import Load
+from binwright.recordings.location import StreamLocation
+from binwright.recordings.stream_files.compact import CompactStream
+from binwright.recordings.stream_files.stream_file import ROW_S
+from binwright.runtime.run import background_tasks
+from binwright.runtime.settings import Settings, load_settings
+from binwright.views.commands import terminal
+from binwright.views.group_view import GroupView
+from binwright.views.group_watcher import watch_group
+
+READY_S = 240.0
+LAND_S = 240.0
+SAMPLE_S = 0.5
+CHAOS_CONSUMER, CHAOS_CONTROLLER = 0.4, 0.6  # of the load's duration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoOptions:
+    """The options of a demo."""
+
+    stream: str | None = None  # a file, - or delta://PATH; None: that of the package
+    row_s: float = ROW_S  # a row's length at speed 1
+    spark: str | None = None  # reads a stream's table; None: one is embedded for that
+    minutes: float = 3.0
+    speed: float = 2.5
+    capacity: float = 500_000.0  # bytes/s of a consumer; a stream's 100 per cent
+    chaos: bool = False
+    record_bytes: int = 1_000
+
+
+@dataclass(slots=True)
+class Demo:
+    """A demo that runs."""
+
+    options: DemoOptions
+    console: Console
+    directory: Path
+    began: float = field(default_factory=time.monotonic)
+    view: GroupView = field(default_factory=GroupView)
+    counts: list[int] = field(default_factory=list)  # ready consumers, sampled
+    faults: list[str] = field(default_factory=list)
+    phase: str = "setting up"
+    ready_s: float = 0.0
+    landing_s: float = 0.0
+    commits: dict[str, float] = field(default_factory=dict)  # a minute, of each table
+
+    async def run(self) -> DemoResult:
+        """Set up, run the load, land it, audit; all processes are ended, also when cancelled.
+
+        Raises:
+            UserError: The stream cannot be read.
+            ExternalError: A process does not start, or a deadline passes.
+        """
+        stream = await self._stream()
+        partitions = stream.partitions
+        async with servers(self.directory, self._log_phase) as found:
+            settings = self._settings(found, partitions)
+            async with KafkaControlTopics(settings.kafka) as bus:
+                await self._make_topics(bus, settings, partitions)
+                async with services(settings, self.directory) as stack:
+                    watching = watch_group(
+                        bus, settings.metadata_topic, settings.monitor.topic, self.view
+                    )
+                    page = terminal.show(
+                        self.console,
+                        self.view,
+                        settings.controller.limit_bytes_per_s,
+                        lambda: f"binwright demo · {self.phase}",
+                    )
+                    async with background_tasks(
+                        watching, page, self._sample(), stack.wait_for_failure()
+                    ):
+                        result = await self._run_load(stream, settings, stack, bus, partitions)
+                    self._log_phase("ending the services")
+            self._log_phase("auditing the tables")
+            return DemoResult(
+                ready_s=self.ready_s,
+                landing_s=self.landing_s,
+                load_result=result,
+                view=self.view,
+                counts=tuple(self.counts),
+                faults=tuple(self.faults),
+                audit=await audit(settings.topics, settings.kafka, settings.lake),
+                ages=await freshness(settings.topics, settings.lake),
+                commits_per_min=self.commits,
+            )
+
+    async def _stream(self) -> CompactStream:
+        if self.options.stream is None:
+            return CompactStream(streams.demo())
+        with tempfile.TemporaryDirectory(dir=self.directory) as copies:
+            location = StreamLocation(
+                self.console, Path(copies), self.options.stream, self.options.spark
+            )
+            return (await location.read(self.options.row_s)).rows
+
+    def _log_phase(self, phase: str) -> None:
+        self.phase = phase
+        self.console.log(phase)
+
+    def _settings(self, found: Servers, partitions: list[TopicPartition]) -> Settings:
+        capacity = self.options.capacity
+        return load_settings(
+            group="demo",
+            topics=tuple(sorted({p.topic for p in partitions})),
+            kafka={"bootstrap_servers": found.bootstrap_servers},
+            lake={"path": str(self.directory / "lake"), "spark": found.spark},
+            # A row of the stream lasts seconds, not half a minute: the window is shorter, too.
+            monitor={"window_s": 8.0},
+            controller={
+                "capacity_bytes_per_s": capacity,
+                "limit_bytes_per_s": capacity * 1.2,
+                "process_logs": self.directory,
+                "max_slots": 32,
+                "look_again_s": 15.0,
+            },
+        )
+
+    @staticmethod
+    async def _make_topics(
+        bus: KafkaControlTopics, settings: Settings, partitions: list[TopicPartition]
+    ) -> None:
+        await bus.ensure(settings.metadata_topic, 1, METADATA_CONFIG)
+        await bus.ensure(settings.monitor.topic, 1, METRICS_CONFIG)
+        for topic in settings.topics:
+            wanted = 1 + max(p.partition for p in partitions if p.topic == topic)
+            await bus.ensure(topic, wanted, {})
+
+    # --- the load --------------------------------------------------------------------------------
+
+    async def _run_load(
+        self,
+        stream: streams.Stream,
+        settings: Settings,
+        stack: Stack,
+        bus: KafkaControlTopics,
+        partitions: list[TopicPartition],
+    ) -> LoadResult:
+        self._log_phase("waiting for the first consumer to read every partition")
+        ready = partial(self._ready, partitions)
+        await self._until(ready, READY_S, "all partitions are read and all tables are claimed")
+        self.ready_s = time.monotonic() - self.began
+        minutes = self.options.minutes
+        self._log_phase(f"ready after {self.ready_s:.1f} s; the load lasts {minutes:g} minutes")
+        load = Load(
+            row_s=self.options.row_s / self.options.speed,
+            bytes_per_per_cent=self.options.capacity / 100,
+            record_bytes=self.options.record_bytes,
+            duration_s=60 * self.options.minutes,
+        )
+        before, began = self._commits(), time.monotonic()
+        async with background_tasks(*([self._inject_faults(stack)] if self.options.chaos else [])):
+            result = await run_load(stream, settings.kafka, load)
+        minutes = (time.monotonic() - began) / 60
+        self.commits = {t: (n - before.get(t, 0)) / minutes for t, n in self._commits().items()}
+        began = time.monotonic()
+        ends = {p: await bus.end(p.topic, p.partition) for p in partitions}
+        self._log_phase("the load is over; waiting until everything has landed")
+        await self._until(lambda: self._landed(ends), LAND_S, "everything has landed")
+        self.landing_s = time.monotonic() - began
+        return result
+
+    def _ready(self, partitions: list[TopicPartition]) -> bool:
+        reports = self.view.reports.values()
+        read = {p for r in reports for p, offset in r.reading.items() if offset is not None}
+        claimed = {t for r in reports for t, table in r.writing.items() if table.state == "landing"}
+        return read >= set(partitions) and claimed >= {p.topic for p in partitions}
+
+    def _commits(self) -> dict[str, int]:
+        return {topic: view.commits for topic, view in self.view.tables.by_topic.items()}
+
+    def _landed(self, ends: dict[TopicPartition, int]) -> bool:
+        return all(self.view.landed.get(p, 0) >= end for p, end in ends.items())
+
+    async def _until(self, condition: Callable[[], bool], deadline_s: float, what: str) -> None:
+        try:
+            async with asyncio.timeout(deadline_s):
+                while not condition():  # noqa: ASYNC110 - another task updates the view
+                    await asyncio.sleep(0.1)
+        except TimeoutError as exc:
+            raise ExternalError(
+                f"not within {deadline_s:g} s: {what}; "
+                f"{terminal.line(self.view)}; logs: {self.directory}"
+            ) from exc
+
+    # --- in the background -----------------------------------------------------------------------
+
+    async def _sample(self) -> None:
+        while True:
+            await asyncio.sleep(SAMPLE_S)
+            if self.ready_s:
+                self.counts.append(sum(r.ready for r in self.view.reports.values()))
+
+    async def _inject_faults(self, stack: Stack) -> None:
+        duration_s = 60 * self.options.minutes
+        await asyncio.sleep(CHAOS_CONSUMER * duration_s)
+        self._kill(stack.consumer_pids()[0], "a consumer")
+        await asyncio.sleep((CHAOS_CONTROLLER - CHAOS_CONSUMER) * duration_s)
+        if stack.controller.pid is not None:
+            self._kill(stack.controller.pid, "the controller")
+        await asyncio.Event().wait()
+
+    def _kill(self, pid: int, what: str) -> None:
+        os.kill(pid, signal.SIGKILL)
+        self.faults.append(f"kill -9 of {what}")
+        self.console.log(f"[red]kill -9 of {what} (pid {pid})")

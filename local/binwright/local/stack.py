@@ -1,0 +1,236 @@
+"""The whole system on this machine: broker, Spark, monitor, controller and its consumers.
+
+Each part is a process. A service that ends is restarted after a pause, as by an orchestrator.
+However the stack ends, none of its processes is left.
+"""
+
+import asyncio
+import contextlib
+import os
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+
+from binwright.controller.__main__ import process_fleet
+from binwright.local.heap import EmbeddedSpark
+from binwright.local.kafka.broker import run_broker
+from binwright.local.process.child import Child, Command
+from binwright.local.process.server import Server
+from binwright.local.spark.connect import SparkServer, run_spark
+from binwright.local.spark.standalone import run_spark_cluster
+from binwright.protocol.errors import EmbeddedError
+from binwright.runtime.settings import Settings, settings_environment
+
+log = structlog.get_logger()
+
+ProgressCallback = Callable[[str], None]
+RESTART_S = 1.0
+RESTARTS = 20  # of one service; after that the stack fails
+FLEET_END_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """The addresses of Kafka and Spark."""
+
+    bootstrap_servers: str
+    spark: str
+    took_s: float
+
+
+@contextlib.asynccontextmanager
+async def servers(
+    directory: Path,
+    progress: ProgressCallback,
+    *,
+    bootstrap_servers: str | None = None,
+    spark: str | None = None,
+    embedded: EmbeddedSpark = EmbeddedSpark(),  # noqa: B008 - it is frozen
+) -> AsyncIterator[Servers]:
+    """Start an embedded broker and an embedded Spark, side by side, unless addresses are given.
+
+    Args:
+        directory: Of their data and logs.
+        progress: Called with each step, in words.
+        bootstrap_servers: Of a Kafka that runs.
+        spark: The address of Spark Connect servers that run.
+        embedded: The size of the embedded Spark.
+
+    Raises:
+        EmbeddedError: One of them does not start.
+    """
+    began = time.monotonic()
+    async with contextlib.AsyncExitStack() as stack:
+        started: list[Server] = []
+
+        async def broker() -> str:
+            if bootstrap_servers is not None:
+                return bootstrap_servers
+            server = await stack.enter_async_context(
+                run_broker(directory / "kafka", progress=progress)
+            )
+            started.append(server)
+            return server.bootstrap_servers
+
+        async def connect() -> str:
+            if spark is not None:
+                return spark
+            running = _embedded_spark(directory / "spark", embedded, progress)
+            server = await stack.enter_async_context(running)
+            started.append(server)
+            return server.url
+
+        async with asyncio.TaskGroup() as tasks:
+            both = tasks.create_task(broker()), tasks.create_task(connect())
+        restarting = asyncio.create_task(_restart_dead(started, progress))
+        try:
+            yield Servers(both[0].result(), both[1].result(), time.monotonic() - began)
+        finally:
+            restarting.cancel()
+            await asyncio.gather(restarting, return_exceptions=True)
+
+
+async def _restart_dead(servers: Sequence[Server], progress: ProgressCallback) -> None:
+    """Restart servers that died, on their data and ports."""
+    while True:
+        await asyncio.sleep(RESTART_S)
+        for server in servers:
+            if server.pid is None:
+                progress("a server died; starting it again")
+                try:
+                    await server.start()
+                except EmbeddedError as exc:
+                    progress(f"it did not start: {exc}")
+
+
+@contextlib.asynccontextmanager
+async def _embedded_spark(
+    directory: Path, wanted: EmbeddedSpark, progress: ProgressCallback
+) -> AsyncIterator[SparkServer]:
+    """Run a Spark Connect server, and the cluster that runs its tasks if one is wanted."""
+    if not wanted.workers:
+        async with run_spark(directory, memory=wanted.heap, progress=progress) as server:
+            yield server
+        return
+    # A worker's memory is that of one executor's heap; Spark does not count its other memory.
+    cluster = run_spark_cluster(
+        directory / "cluster", workers=wanted.workers, memory_each=wanted.heap, progress=progress
+    )
+    executors = {"spark.executor.memory": wanted.heap}
+    async with (
+        cluster as master,
+        run_spark(
+            directory, memory=wanted.heap, master=master, settings=executors, progress=progress
+        ) as server,
+    ):
+        yield server
+
+
+class Service:
+    """A monitor or controller process, restarted whenever it ends."""
+
+    def __init__(self, name: str, directory: Path, environment: Mapping[str, str]) -> None:
+        """Prepare `python -m binwright.<name>`, logging to `<directory>/<name>.log`."""
+        self._command = Command(
+            title=f"the {name}",
+            argv=(sys.executable, "-m", f"binwright.{name}"),
+            directory=directory,
+            log=directory / f"{name}.log",
+            environment=environment,
+        )
+        self._child: Child | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The process id; None while it does not run."""
+        return self._child.pid if self._child and self._child.returncode is None else None
+
+    async def run(self) -> None:
+        """Keep the process running until cancelled, then end it.
+
+        Raises:
+            EmbeddedError: It ended `RESTARTS` times; with the end of its log.
+        """
+        for _ in range(RESTARTS):
+            self._child = Child(self._command)
+            try:
+                code = await self._child.wait()
+            except asyncio.CancelledError:
+                await asyncio.shield(self._child.stop(grace_s=5.0))
+                raise
+            log.warning("service.ended", service=self._command.title, code=code)
+            await asyncio.sleep(RESTART_S)
+        raise EmbeddedError(
+            f"{self._command.title} ended {RESTARTS} times; its log ends:\n{self._child.tail()}"
+            if self._child
+            else f"{self._command.title} never ran"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """The running services."""
+
+    settings: Settings
+    monitor: Service
+    controller: Service
+    failed: asyncio.Future[None]
+
+    async def wait_for_failure(self) -> None:
+        """Wait until a service cannot be kept running; raise its `EmbeddedError`."""
+        await asyncio.shield(self.failed)
+
+    def pids(self) -> list[int]:
+        """Return the processes of the services and of all slots."""
+        services = [pid for s in (self.monitor, self.controller) if (pid := s.pid) is not None]
+        return [*services, *self.consumer_pids()]
+
+    def consumer_pids(self) -> list[int]:
+        """Return the processes of all slots, in order of slots."""
+        running = process_fleet(self.settings).running()
+        return [process.pid for slot in sorted(running) for process in running[slot]]
+
+
+@contextlib.asynccontextmanager
+async def services(
+    settings: Settings, directory: Path, *, monitor: Settings | None = None
+) -> AsyncIterator[Stack]:
+    """Run monitor and controller, which starts consumers; end them all at the end.
+
+    Args:
+        settings: Of the group.
+        directory: Of the services' logs.
+        monitor: Of the monitor, where it measures something else than this group's topics.
+    """
+    stack = Stack(
+        settings=settings,
+        monitor=Service("monitor", directory, _environment(monitor or settings)),
+        controller=Service("controller", directory, _environment(settings)),
+        failed=asyncio.get_running_loop().create_future(),
+    )
+    running = [asyncio.create_task(s.run()) for s in (stack.monitor, stack.controller)]
+    for task in running:
+        task.add_done_callback(lambda done: _report_failure(stack.failed, done))
+    try:
+        yield stack
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        fleet = process_fleet(settings)
+        fleet.grace_s = FLEET_END_S
+        await fleet.close()
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    return {**os.environ, **settings_environment(settings)}
+
+
+def _report_failure(failed: asyncio.Future[None], task: asyncio.Task[None]) -> None:
+    error = None if task.cancelled() else task.exception()
+    if error is not None and not failed.done():
+        failed.set_exception(error)

@@ -1,0 +1,147 @@
+"""The result of a demo, as a table and as JSON."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.console import RenderableType
+from rich.markup import escape
+from rich.table import Table
+
+from binwright.audit.audit import AuditResult
+from binwright.audit.row_ages import Freshness
+from binwright.recordings.load import LoadResult
+from binwright.views.commands.terminal import megabytes
+from binwright.views.group_view import GroupView, percentile
+
+BARS = " ▁▂▃▄▅▆▇█"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoResult:
+    """The result of a demo."""
+
+    ready_s: float  # from the start until every partition was read and every table claimed
+    landing_s: float  # from the end of the load until everything had landed
+    load_result: LoadResult
+    view: GroupView
+    counts: tuple[int, ...]  # ready consumers, sampled twice a second
+    faults: tuple[str, ...]
+    audit: AuditResult
+    ages: Sequence[Freshness]  # of every topic
+    commits_per_min: Mapping[str, float] = field(default_factory=dict)  # by topic, under load
+
+    @property
+    def produced(self) -> int:
+        """Records that the broker confirmed."""
+        return sum(sent.records for sent in self.load_result.partitions.values())
+
+    @property
+    def landed(self) -> int:
+        """Rows in the tables."""
+        return self.audit.rows
+
+    @property
+    def clean(self) -> bool:
+        """Whether every record landed exactly once."""
+        return self.audit.clean and self.landed == self.produced
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the figures, with units in their names."""
+        pauses = [move.pause_s for move in self.view.moves]
+        size = sum(sent.bytes for sent in self.load_result.partitions.values())
+        counts = self.counts or (0,)
+        return {
+            "clean": self.clean,
+            "produced_records": self.produced,
+            "produced_bytes": size,
+            "landed_rows": self.landed,
+            "load_s": self.load_result.elapsed_s,
+            "ready_s": self.ready_s,
+            "landed_after_load_s": self.landing_s,
+            "consumers": {
+                "min": min(counts),
+                "mean": sum(counts) / len(counts),
+                "max": max(counts),
+                "last": counts[-1],
+            },
+            "plans": len(self.view.rscores),
+            "moves": len(pauses),
+            "rscore_sum": sum(self.view.rscores),
+            "rscore_per_plan": _mean(self.view.rscores),
+            "pause_s": {
+                "p50": percentile(pauses, 0.5),
+                "p99": percentile(pauses, 0.99),
+                "max": max(pauses, default=None),
+            },
+            "row_age_s": {
+                age.topic: {"p50": age.p50_s, "p99": age.p99_s, "max": age.max_s}
+                for age in self.ages
+            },
+            "commits_per_min": dict(self.commits_per_min),
+            "rescued_partitions": self.view.rescued,
+            "writer_changes": self.view.tables.writer_changes,
+            "gaps": self.view.gaps,
+            "faults": list(self.faults),
+        }
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _seconds(value: float | None) -> str:
+    return "none" if value is None else f"{value:.2f} s"
+
+
+def show(result: DemoResult) -> RenderableType:
+    """Return the summary as a table."""
+    figures = result.to_json()
+    consumers, pause = figures["consumers"], figures["pause_s"]
+    table = Table(title="binwright demo", show_header=False, title_justify="left")
+    table.add_column(style="bold")
+    table.add_column()
+    rows = {
+        "records produced": f"{result.produced:,} ({megabytes(figures['produced_bytes'])} "
+        f"in {figures['load_s']:.0f} s)",
+        "rows landed": f"{result.landed:,}",
+        "ready": f"after {figures['ready_s']:.1f} s",
+        "last row landed": f"{figures['landed_after_load_s']:.1f} s after the load's end",
+        "consumers": f"{consumers['min']} to {consumers['max']}, mean {consumers['mean']:.1f}",
+        "consumers over time": sparkline(result.counts),
+        "plans": f"{figures['plans']}, Rscore {figures['rscore_sum']:.2f} in all",
+        "moves": f"{figures['moves']} (and {figures['rescued_partitions']} rescued from the dead)",
+        "pause per move": f"p50 {_seconds(pause['p50'])}, p99 {_seconds(pause['p99'])}, "
+        f"max {_seconds(pause['max'])}",
+    }
+    for topic, age in figures["row_age_s"].items():
+        rows[f"age of rows, {topic}"] = f"p50 {_seconds(age['p50'])}, p99 {_seconds(age['p99'])}"
+    for topic, rate in figures["commits_per_min"].items():
+        rows[f"commits, {topic}"] = f"{rate:.1f} a minute"
+    if figures["writer_changes"] or figures["gaps"]:
+        changes, gaps = figures["writer_changes"], figures["gaps"]
+        rows["tables"] = f"{changes} changes of writer, {gaps} partitions read again"
+    if result.faults:
+        rows["faults"] = ", ".join(result.faults)
+    for name, value in rows.items():
+        table.add_row(name, value)
+    table.add_row("audit", _verdict(result))
+    return table
+
+
+def sparkline(counts: Sequence[int], width: int = 60) -> str:
+    """Return numbers over time as bars, the highest of each interval; empty for none."""
+    if not counts:
+        return ""
+    step = max(1, -(-len(counts) // width))
+    peaks = [max(counts[i : i + step]) for i in range(0, len(counts), step)]
+    return "".join(BARS[round(peak * (len(BARS) - 1) / max(*counts, 1))] for peak in peaks)
+
+
+def _verdict(result: DemoResult) -> str:
+    if result.clean:
+        return "[green]every record landed exactly once"
+    faults = list(result.audit.faults())
+    if result.landed != result.produced:
+        faults.append(f"{result.produced:,} records were produced, {result.landed:,} landed")
+    return "[red]" + "\n".join(map(escape, faults))

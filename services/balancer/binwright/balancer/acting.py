@@ -1,0 +1,199 @@
+"""The reaction of `brokers.mode` `approve` and `act`: plans have numbers, and are carried out.
+
+A leader that is stopped takes back what is being copied; the next one reads from the topic that the
+plan has started, and continues it within what is left of the budget.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+
+import structlog
+
+from binwright.balancer.decide.proposals import Mode, Proposal, outdated_reason, proposal_of
+from binwright.balancer.decide.reassignment.machine import Decision, Limits, Observation
+from binwright.balancer.decide.reassignment.steps import Targets
+from binwright.balancer.executor import POLL_S, TAKE_BACK_S, Executor, check, take_back
+from binwright.balancer.observing import PlanPace
+from binwright.balancer.plan_topic import RETRY_S, PlanTopic, TopicLedger
+from binwright.balancer.ports import Brokers, Probe
+from binwright.balancer.watch import Look
+from binwright.protocol.errors import BrokerUnavailable, ExternalError, PlacementError
+from binwright.runtime.clock import loop_s, wall_ms
+from binwright.runtime.metrics import Sample
+
+log = structlog.get_logger()
+
+Connect = Callable[[], AbstractAsyncContextManager[Brokers]]
+MakeProbe = Callable[[Targets], AbstractAsyncContextManager[Probe | None]]
+
+
+class Acting:
+    """Proposes plans on their topic, and carries out those that may go ahead."""
+
+    def __init__(  # noqa: PLR0913 - each is a choice of the settings
+        self,
+        topic: PlanTopic,
+        connect: Connect,
+        *,
+        group: str,
+        mode: Mode,
+        limits: Limits,
+        probe: MakeProbe,
+        poll_s: float = POLL_S,
+        now_ms: Callable[[], int] = wall_ms,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            topic: Of the plans.
+            connect: Connects to the brokers.
+            group: Whose controller this is.
+            mode: Whether plans wait for an approval.
+            limits: Of copying; its bytes per hour are those of all plans.
+            probe: Makes what measures how long producers wait.
+            poll_s: Between the looks of a run, s.
+            now_ms: The wall clock, which leaders share.
+        """
+        self._topic, self._connect, self._probe = topic, connect, probe
+        self._group, self._mode, self._limits = group, mode, limits
+        self._poll_s, self._now_ms = poll_s, now_ms
+        self._pace = PlanPace()
+        self._left: int | None = None  # partitions of the plan under way
+
+    async def react(self, look: Look) -> None:
+        """See `Reaction`."""
+        await self._topic.read()
+        proposal = self._proposal()
+        if proposal is not None:
+            reason = outdated_reason(proposal, self._mode, look.state, look.cluster, look.crossed)
+            if reason is not None:
+                await self._take_back(proposal)
+                await self._topic.end(proposal, done=False, reason=reason)
+                self._pace = PlanPace()
+                proposal = None
+        if proposal is None and self._pace.due(look.crossed):
+            proposal = await self._propose(look)
+        if proposal is not None and proposal.goes_ahead:
+            await self._carry_out(proposal)
+
+    async def rest(self, seconds: float) -> None:
+        """See `Reaction`: a plan that is approved goes ahead at once."""
+        end = loop_s() + seconds
+        went_ahead = self._goes_ahead()
+        while loop_s() < end:
+            try:
+                await self._topic.follow()
+            except ExternalError:
+                await asyncio.sleep(RETRY_S)  # the next look says what is wrong
+            if self._goes_ahead() and not went_ahead:
+                return
+
+    def samples(self) -> Iterator[Sample]:
+        """See `Reaction`."""
+        if (proposal := self._proposal()) is not None:
+            yield Sample("binwright_brokers_proposed_bytes", proposal.plan.bytes)
+        if self._left is not None:
+            yield Sample("binwright_brokers_left_partitions", self._left)
+
+    def _proposal(self) -> Proposal | None:
+        return self._topic.proposals.by_group.get(self._group)
+
+    def _goes_ahead(self) -> bool:
+        proposal = self._proposal()
+        return proposal is not None and proposal.goes_ahead
+
+    async def _propose(self, look: Look) -> Proposal | None:
+        """Publish a plan; raise `PlacementError` with each reason why it would not be safe."""
+        message = proposal_of(await look.find_plan(), look.crossed, self._group, self._mode)
+        if message is None:
+            return None
+        async with self._connect() as brokers:
+            await check(brokers, message.after, replication_may_change=False)
+        number = await self._topic.publish(message)
+        log.info(
+            "balance.proposed",
+            plan=number,
+            reasons=list(message.reasons),
+            partitions=len(message.after),
+            bytes=message.bytes,
+            waits=message.waits,
+        )
+        return self._proposal()
+
+    async def _take_back(self, proposal: Proposal) -> None:
+        """Take back what a leader that was killed has under way of a plan; it took back nothing.
+
+        Raises:
+            BrokerUnavailable: It is not done in time; the next look tries again.
+        """
+        if not proposal.started:
+            return
+        try:
+            async with asyncio.timeout(TAKE_BACK_S), self._connect() as brokers:
+                await take_back(brokers, proposal.plan.after, poll_s=self._poll_s)
+        except TimeoutError as exc:
+            raise BrokerUnavailable(
+                f"plan {proposal.number} is not taken back within {TAKE_BACK_S:g} s"
+            ) from exc
+
+    async def _carry_out(self, proposal: Proposal) -> None:
+        """Move what a plan moves, until all is in place or a person withdraws it."""
+        targets = proposal.plan.after
+        async with self._connect() as brokers:
+            try:
+                await check(brokers, targets, replication_may_change=False)
+            except PlacementError as exc:
+                if proposal.started:
+                    raise  # the next look tries again
+                await self._topic.end(proposal, done=False, reason=str(exc))
+                return
+            ledger = TopicLedger(self._topic, proposal.number, self._now_ms)
+            log.info("balance.started", plan=proposal.number, again=proposal.started)
+            await ledger.start(0)
+            async with self._probe(targets) as probe:
+                executor = Executor(
+                    brokers,
+                    targets,
+                    self._limits,
+                    probe=probe,
+                    on_decision=self._show,
+                    poll_s=self._poll_s,
+                    ledger=ledger,
+                )
+                try:
+                    done = await self._run(executor, proposal.number)
+                finally:
+                    self._left = None
+        if done:
+            await self._topic.end(proposal, done=True, reason="all is in place")
+
+    async def _run(self, executor: Executor, number: int) -> bool:
+        """Run to the end, or until the plan is over; return whether all is in place."""
+        running = asyncio.create_task(executor.run())
+        over = asyncio.create_task(self._topic.until_over(number))
+        try:
+            await asyncio.wait({running, over}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            running.cancel()
+            over.cancel()
+            await _ended(running, over)
+        for task in (running, over):
+            if not task.cancelled():
+                task.result()  # raises what it raised
+        return not running.cancelled()
+
+    def _show(self, decided: Decision, _: Observation) -> None:
+        self._left = decided.progress.total - decided.progress.done
+
+
+async def _ended(*tasks: "asyncio.Task[None]") -> None:
+    """Wait for tasks that were cancelled, also if we are: taking back needs the connection."""
+    cancelled: asyncio.CancelledError | None = None
+    while not all(task.done() for task in tasks):
+        try:
+            await asyncio.wait(tasks)
+        except asyncio.CancelledError as exc:
+            cancelled = exc
+    if cancelled is not None:
+        raise cancelled

@@ -1,0 +1,75 @@
+"""How commands plan for a cluster, and the options that they share for it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any
+
+import typer
+
+from binwright.balancer.cluster_model import Snapshot
+from binwright.balancer.commands.reading import (
+    MEASURE,
+    DescriptionFile,
+    MeasureSeconds,
+    RatesFile,
+    described,
+)
+from binwright.balancer.decide.cluster import Cluster
+from binwright.balancer.decide.plans import Goal, Outcome
+from binwright.balancer.description import Description
+from binwright.balancer.exact.planner import plan
+from binwright.balancer.live import read_cluster
+from binwright.cli.console import to_stderr
+from binwright.cli.options import Bootstrap, Json, settings_at
+from binwright.cli.runner import run_for_result
+
+LIMIT_S = 20.0
+
+Limit = Annotated[float, typer.Option(min=0, help="Seconds for one integer program.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Planning:
+    """Reads a cluster and plans for it; each field is an option."""
+
+    describe: DescriptionFile = None
+    rates: RatesFile = None
+    measure: MeasureSeconds = MEASURE
+    limit: Limit = LIMIT_S
+    bootstrap_servers: Bootstrap = None
+    json_: Json = False
+
+    def read(self) -> tuple[Snapshot, Description]:
+        """Return the cluster as it is, and what is wanted of it; see `read_cluster`."""
+        settings, wanted = settings_at(self.bootstrap_servers), described(self.describe)
+        return run_for_result(lambda: read_cluster(settings, self.rates, self.measure)), wanted
+
+    def find(self, cluster: Cluster, goal: Goal) -> Outcome:
+        """Return the plan of least bytes; see `placements.planner.plan`.
+
+        Without a word of the solver on standard output, where JSON goes.
+        """
+        with to_stderr():  # HiGHS prints some lines whatever it is told
+            return plan(cluster, goal, self.limit)
+
+
+def with_planning(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `Planning`, made one as its first argument."""
+    _, *own = signature(command).parameters.values()
+    options = signature(Planning).parameters
+    together = [
+        *own,
+        *(each.replace(kind=Parameter.KEYWORD_ONLY) for each in options.values()),
+    ]
+
+    @wraps(command)
+    def decorated(**values: Any) -> None:
+        chosen = {name: values.pop(name) for name in options}
+        command(Planning(**chosen), **values)
+
+    # What Typer makes options of.
+    decorated.__signature__ = Signature(together)  # type: ignore[attr-defined]
+    decorated.__annotations__ = {each.name: each.annotation for each in together}
+    return decorated

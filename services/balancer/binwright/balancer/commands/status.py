@@ -1,0 +1,139 @@
+"""`binwright brokers status`: what each broker holds, and what moves."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import aclosing
+from typing import Any
+
+from rich.console import Console
+
+from binwright.balancer.admin.client import AdminClient
+from binwright.balancer.cluster_model import Snapshot, cluster_model
+from binwright.balancer.commands.pages import broker_table
+from binwright.balancer.commands.reading import (
+    DescriptionFile,
+    MeasureSeconds,
+    RatesFile,
+    described,
+    unmeasured_text,
+)
+from binwright.balancer.decide.cluster import Cluster, current
+from binwright.balancer.decide.loads import broker_loads, imbalance
+from binwright.balancer.decide.proposals import Proposal, Proposals
+from binwright.balancer.decide.reassignment.safety import named, under_replicated
+from binwright.balancer.decide.reassignment.throttles import Throttles
+from binwright.balancer.executor import read_throttles
+from binwright.balancer.live import read_cluster
+from binwright.balancer.plan_topic import PlanTopic
+from binwright.cli.options import Bootstrap, Json, settings_at
+from binwright.cli.runner import run_for_result
+from binwright.kafka.control_topics import KafkaControlTopics
+
+
+def command(
+    *,
+    describe: DescriptionFile = None,
+    rates: RatesFile = None,
+    measure: MeasureSeconds = 0.0,
+    bootstrap_servers: Bootstrap = None,
+    json_: Json = False,
+) -> None:
+    """Show each broker's load, how even it is, reassignments under way, and throttles."""
+    settings, wanted = settings_at(bootstrap_servers), described(describe)
+
+    async def read() -> tuple[Snapshot, Throttles, Proposals]:
+        seen = await read_cluster(settings, rates, measure)
+        async with (
+            AdminClient(settings.kafka) as brokers,
+            KafkaControlTopics(settings.kafka, read_only=True) as bus,
+            aclosing(PlanTopic(bus, settings.brokers.topic)) as plans,
+        ):
+            return seen, await read_throttles(brokers, seen.state), await plans.read_if_there()
+
+    seen, throttles, proposals = run_for_result(read)
+    cluster = cluster_model(seen, wanted)
+    if json_:
+        sys.stdout.write(json.dumps(_json(cluster, seen, throttles, proposals), indent=2) + "\n")
+        return
+    console = Console(soft_wrap=True)
+    console.print(broker_table(cluster, broker_loads(cluster, current(cluster))))
+    for text in (*lines(cluster, seen, throttles), *plan_lines(proposals)):
+        console.print(text, markup=False, highlight=False)
+
+
+def lines(cluster: Cluster, seen: Snapshot, throttles: Throttles) -> Iterator[str]:
+    """Yield what there is to say besides the table."""
+    yield ""
+    for each in imbalance(cluster):
+        yield f"{each.resource}: broker {each.broker} has {each.factor:.2f} of the mean"
+    if warning := unmeasured_text(seen, cluster):
+        yield warning
+    if behind := list(under_replicated({}, seen.state)):
+        yield f"{len(behind)} partitions are not in sync: {named(behind)}"
+    for partition, under_way in sorted(seen.state.reassignments.items()):
+        yield f"{partition} is being moved to {','.join(map(str, under_way.target))}"
+    if throttles.ours:
+        yield (
+            f"throttles of `apply` on {len(throttles.ours)} topics and brokers: one runs, or was "
+            "killed (continue it, or `binwright brokers cancel`)"
+        )
+    if throttles.foreign:
+        places = ", ".join(f"{each.kind} {each.name or 'default'}" for each in throttles.foreign)
+        yield f"throttles of another tool: {places}"
+
+
+def plan_lines(proposals: Proposals) -> Iterator[str]:
+    """Yield what the controllers propose or carry out."""
+    for group, each in sorted(proposals.by_group.items()):
+        yield (
+            f"plan {each.number} of the controller of {group} {_stage(each)}: "
+            f"{len(each.plan.after)} partitions, {each.plan.bytes} bytes; "
+            f"{'; '.join(each.plan.reasons)}"
+        )
+
+
+def _stage(proposal: Proposal) -> str:
+    if proposal.started:
+        return "is carried out"
+    return "goes ahead" if proposal.goes_ahead else "waits"
+
+
+def _json(
+    cluster: Cluster, seen: Snapshot, throttles: Throttles, proposals: Proposals
+) -> dict[str, Any]:
+    loads = broker_loads(cluster, current(cluster))
+    return {
+        "brokers": {
+            str(each.id): {
+                "rack": each.rack,
+                "state": each.state,
+                "replicas": loads[each.id].replicas,
+                "leaders": loads[each.id].leaders,
+                **loads[each.id].amounts._asdict(),
+            }
+            for each in cluster.brokers
+        },
+        "imbalance": {each.resource: each.factor for each in imbalance(cluster)},
+        "unmeasured": seen.unmeasured,
+        "not_in_sync": [str(each) for each in under_replicated({}, seen.state)],
+        "reassignments": {
+            str(partition): list(each.target)
+            for partition, each in seen.state.reassignments.items()
+        },
+        "plans": [
+            {
+                "number": each.number,
+                "group": group,
+                "stage": _stage(each),
+                "reasons": list(each.plan.reasons),
+                "bytes": each.plan.bytes,
+                "replicas": {str(p): list(new) for p, new in sorted(each.plan.after.items())},
+            }
+            for group, each in sorted(proposals.by_group.items())
+        ],
+        "throttles": {
+            "ours": [f"{each.kind} {each.name}" for each in throttles.ours],
+            "foreign": [f"{each.kind} {each.name}" for each in throttles.foreign],
+        },
+    }

@@ -1,0 +1,167 @@
+"""Looks at brokers again and again, and has a reaction when a line is crossed."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import structlog
+
+from binwright.balancer.cluster_model import Snapshot, cluster_model, known_limits
+from binwright.balancer.decide.cluster import Cluster
+from binwright.balancer.decide.lines import Crossing, Lines, crossings, imbalances
+from binwright.balancer.decide.loads import Imbalance
+from binwright.balancer.decide.plans import Balance, Goal, Infeasible, Outcome, Plan
+from binwright.balancer.description import Description
+from binwright.balancer.ports import ClusterState
+from binwright.balancer.trend import topic_trends
+from binwright.protocol.errors import (
+    BalanceError,
+    ExternalError,
+    PlacementError,
+    ReassignmentRefused,
+)
+from binwright.protocol.model import BytesPerSecond, TopicPartition
+from binwright.runtime.clock import loop_s
+from binwright.runtime.metrics import Sample
+
+log = structlog.get_logger()
+
+HOUR_S = 3_600.0
+HOURS = 14 * 24
+"""Hours of rates that are remembered for the trend of topics."""
+
+
+REST_S = 3_600.0
+"""Until the next look when Kafka refuses one: rights change rarely."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A cluster at one time.
+
+    Attributes:
+        state: As Kafka reports it.
+        cluster: The model of it.
+        crossed: The lines that it crosses.
+        find_plan: Plans for it; raises `PlacementError` if there is no placement.
+    """
+
+    state: ClusterState
+    cluster: Cluster
+    crossed: tuple[Crossing, ...]
+    find_plan: Callable[[], Awaitable[Plan]]
+
+
+class Reaction(Protocol):
+    """What follows from looks."""
+
+    async def react(self, look: Look) -> None:
+        """Do what follows from this look."""
+
+    async def rest(self, seconds: float) -> None:
+        """Return when the next look is due: after so many seconds, or earlier."""
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield metrics."""
+
+
+class BrokerWatch:
+    """Looks at the cluster, and hands what it sees to a reaction."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - each is a choice of the settings
+        self,
+        read: Callable[[], Awaitable[Snapshot]],
+        plan: Callable[[Cluster, Goal], Outcome],
+        wanted: Description,
+        lines: Lines,
+        interval_s: float,
+        reaction: Reaction,
+        first_s: float = 0.0,
+    ) -> None:
+        """Prepare a watch.
+
+        Args:
+            read: Reads the cluster.
+            plan: Finds a plan; called in a thread.
+            wanted: What a person describes.
+            lines: When a plan is proposed.
+            interval_s: Between looks, s.
+            reaction: What follows from a look.
+            first_s: Before the first look, s.
+        """
+        self._read, self._plan, self._wanted = read, plan, wanted
+        self._lines, self._interval_s, self._reaction = lines, interval_s, reaction
+        self._first_s = first_s
+        self._hours: deque[Mapping[TopicPartition, BytesPerSecond]] = deque(maxlen=HOURS)
+        self._next_hour = 0.0
+        self._imbalance: tuple[Imbalance, ...] = ()
+        self._fault = ""  # logged
+
+    async def run(self) -> None:
+        """Look until cancelled; a cluster that cannot be read is read again later."""
+        await asyncio.sleep(self._first_s)
+        while True:
+            pause_s = self._interval_s
+            try:
+                await self._reaction.react(await self._look())
+            except ReassignmentRefused as exc:
+                self._log_fault("balance.refused", str(exc))
+                pause_s = max(pause_s, REST_S)
+            except (ExternalError, PlacementError, BalanceError) as exc:
+                self._log_fault("balance.failed", str(exc))
+            except Exception:  # the group that this process leads must go on
+                log.exception("balance.broken")
+                pause_s = max(pause_s, REST_S)
+            else:
+                self._fault = ""
+            await self._reaction.rest(pause_s)
+
+    def _log_fault(self, event: str, reason: str) -> None:
+        """Log why nothing follows, once for each reason."""
+        if reason != self._fault:
+            log.warning(event, reason=reason)
+        self._fault = reason
+
+    async def _look(self) -> Look:
+        seen = await self._read()
+        self._remember(seen)
+        # Seconds of CPU for 100,000 replicas, in which the group's controller must go on.
+        cluster, crossed = await asyncio.to_thread(self._evaluated, seen, tuple(self._hours))
+
+        async def find_plan() -> Plan:
+            found = await asyncio.to_thread(self._plan, cluster, Balance())
+            if isinstance(found, Infeasible):
+                raise PlacementError("; ".join(map(str, found.conflicts)))
+            return found
+
+        return Look(seen.state, cluster, crossed, find_plan)
+
+    def _evaluated(
+        self, seen: Snapshot, hours: Sequence[Mapping[TopicPartition, BytesPerSecond]]
+    ) -> tuple[Cluster, tuple[Crossing, ...]]:
+        """Return the model of a cluster, and the lines that it crosses."""
+        cluster = cluster_model(seen, self._wanted)
+        self._imbalance = imbalances(cluster, self._lines)
+        limits = known_limits(cluster, seen, self._wanted)
+        crossed = crossings(cluster, topic_trends(hours, HOUR_S), self._lines, limits)
+        return cluster, tuple(crossed)
+
+    def _remember(self, seen: Snapshot) -> None:
+        """Keep the rates of each topic once an hour."""
+        if loop_s() < self._next_hour:
+            return
+        self._next_hour = loop_s() + HOUR_S
+        sums: dict[TopicPartition, BytesPerSecond] = {}
+        for partition, rate in seen.rates.items():
+            topic = TopicPartition(partition.topic, 0)
+            sums[topic] = BytesPerSecond(sums.get(topic, 0.0) + rate)
+        self._hours.append(sums)
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield the metrics of the last look."""
+        for each in self._imbalance:
+            labels = {"resource": each.resource}
+            yield Sample("binwright_brokers_imbalance_ratio", each.factor, labels)
+        yield from self._reaction.samples()

@@ -1,0 +1,137 @@
+"""Holds fetched records that are not staged yet, and the offset ranges that they form.
+
+A range begins where reading was started, or where the previous range ended, and ends after its last
+record: it holds every record in between that a reader can see, once (†). Offsets without a record
+(retention, compaction, transaction markers) are part of the range.
+"""
+
+from bisect import bisect_left
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+
+from binwright.consumer.decide.batch import BatchConfig, due, free_bytes
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Record
+from binwright.protocol.staged import OffsetRange
+
+RECORD_OVERHEAD = 64  # bytes of memory per row besides its key and value, estimated
+
+
+def size_of(records: Sequence[Record]) -> int:
+    """Return an estimate of the bytes that these rows take."""
+    return sum(len(r.key or b"") + len(r.value or b"") + RECORD_OVERHEAD for r in records)
+
+
+@dataclass(frozen=True, slots=True)
+class BufferedRange:
+    """One partition's rows for a file."""
+
+    range: OffsetRange
+    records: Sequence[Record]
+    cut: bool = False  # the log was truncated: the range begins where it then ended
+
+
+@dataclass(slots=True)
+class _Rows:
+    begin: int  # of the current range
+    records: list[Record]
+    bytes: int = 0
+    cut: bool = False
+
+    @property
+    def next(self) -> int:
+        """Return the offset after the last row."""
+        return self.records[-1].offset + 1 if self.records else self.begin
+
+
+class Buffer:
+    """Rows in offset order per partition, and the age of each topic's oldest row."""
+
+    def __init__(self, config: BatchConfig) -> None:
+        self.config = config
+        self._rows: dict[TopicPartition, _Rows] = {}
+        self._oldest: dict[str, float] = {}  # topic -> when its oldest row was fetched; s
+        self._size = 0
+        self._sizes: dict[str, int] = {}
+
+    @property
+    def free_bytes(self) -> int:
+        """Bytes that may still be fetched; 0 means back-pressure."""
+        return free_bytes(self.config, self._size)
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """Return topic -> bytes of its rows, for topics that have rows."""
+        return {topic: size for topic, size in self._sizes.items() if size}
+
+    def next_offset(self, partition: TopicPartition) -> int | None:
+        """Return the offset to fetch next; None for a partition that is not read."""
+        rows = self._rows.get(partition)
+        return None if rows is None else rows.next
+
+    def begin(self, partition: TopicPartition, offset: int, *, cut: bool = False) -> None:
+        """Begin a range at `offset`; drop the partition's rows."""
+        self.drop(partition)
+        self._rows[partition] = _Rows(offset, [], cut=cut)
+
+    def add(self, partition: TopicPartition, records: Sequence[Record], now: float) -> None:
+        """Add fetched rows; skip those of a partition that is not read, or before its position.
+
+        A fetch that was in flight when reading was stopped or reset may return such rows.
+        """
+        rows = self._rows.get(partition)
+        if rows is None:
+            return
+        records = records[bisect_left(records, rows.next, key=attrgetter("offset")) :]
+        if records:
+            rows.records.extend(records)
+            self._grow(partition.topic, rows, size_of(records))
+            self._oldest.setdefault(partition.topic, now)
+
+    def _grow(self, topic: str, rows: _Rows, size: int) -> None:
+        rows.bytes += size
+        self._size += size
+        self._sizes[topic] = self._sizes.get(topic, 0) + size
+
+    def drop(self, partition: TopicPartition) -> None:
+        """Forget a partition: another consumer reads it, or it is read from another offset."""
+        rows = self._rows.pop(partition, None)
+        if rows is not None:
+            self._grow(partition.topic, rows, -rows.bytes)
+            if not self._sizes[partition.topic]:
+                self._oldest.pop(partition.topic, None)
+
+    def due(self, now: float, busy: Collection[str] = ()) -> str | None:
+        """Return the topic whose rows are to be staged now, the one with the oldest row first.
+
+        Topics in `busy` are left out: a file of theirs is being written.
+        """
+        ready = [
+            (oldest, topic)
+            for topic, oldest in self._oldest.items()
+            if topic not in busy and due(self.config, self._sizes[topic], oldest, now)
+        ]
+        return min(ready)[1] if ready else None
+
+    def due_in(self, now: float, busy: Collection[str] = ()) -> float | None:
+        """Return the seconds until the age of rows makes a file due; None: there are no rows."""
+        waiting = [oldest for topic, oldest in self._oldest.items() if topic not in busy]
+        return max(0.0, min(waiting) + self.config.wait_s - now) if waiting else None
+
+    def oldest_at(self, topic: str) -> float | None:
+        """Return when the oldest row of the topic was fetched; seconds, monotonic."""
+        return self._oldest.get(topic)
+
+    def take_ranges(self, topic: str) -> Mapping[TopicPartition, BufferedRange]:
+        """Remove and return a topic's rows; its next ranges begin where these end."""
+        self._oldest.pop(topic, None)
+        taken: dict[TopicPartition, BufferedRange] = {}
+        for partition in sorted(p for p in self._rows if p.topic == topic):
+            rows = self._rows[partition]
+            if rows.records:
+                found = OffsetRange(rows.begin, rows.next)
+                taken[partition] = BufferedRange(found, rows.records, rows.cut)
+                self._grow(topic, rows, -rows.bytes)
+                self._rows[partition] = _Rows(rows.next, [])
+        return taken

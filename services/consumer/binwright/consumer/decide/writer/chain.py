@@ -1,0 +1,303 @@
+"""Joins announced offset ranges to what is committed, so that no row lands twice or is left out.
+
+Without the rules marked † rows are lost or doubled.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.lake import Batch, FileSlice, Ranges
+from binwright.protocol.staged import Staged
+
+MOST_FILES = 1_000
+"""Staged files in one commit: Spark plans and opens each of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """One record of the landing topic about this table."""
+
+    offset: int  # of the record in the landing topic: the order of announcements
+    staged: Staged
+    seen_at: float  # seconds, monotonic
+
+    @property
+    def ranges(self) -> Ranges:
+        """Return partition -> (first, next)."""
+        return {p.partition: (r.first, r.next) for p, r in self.staged.ranges.items()}
+
+    @property
+    def oldest_at(self) -> float:
+        """Return when the file's oldest row was fetched; seconds, on the clock of `seen_at`."""
+        return self.seen_at - self.staged.age_s
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """A table's committed offsets, and the announced files that have not landed completely."""
+
+    topic_id: str | None = None  # of the topic that the offsets are of
+    committed: Mapping[int, int] = field(default_factory=dict)  # partition -> next offset to land
+    cuts: Mapping[int, int] = field(default_factory=dict)  # partition -> announcement of last cut
+    pending: tuple[Announcement, ...] = ()  # in the order of their announcements
+    next_announcement: int = 0  # offset in the landing topic that is read next
+
+    @property
+    def needed_from(self) -> int:
+        """Return the announcement before which none is needed any more."""
+        return min((a.offset for a in self.pending), default=self.next_announcement)
+
+    @property
+    def oldest_at(self) -> float | None:
+        """Return when the oldest pending row was fetched, s; None: no file is pending."""
+        return min((a.oldest_at for a in self.pending), default=None)
+
+    @property
+    def pending_bytes(self) -> int:
+        """Return the size of the pending files, bytes."""
+        return sum(a.staged.bytes for a in self.pending)
+
+
+def same_topic(one: str | None, other: str | None) -> bool:
+    """Whether two ids may be of the same topic; None, from brokers before 2.8, matches any."""
+    return one is None or other is None or one == other
+
+
+def add_announcement(chain: Chain, announced: Announcement) -> tuple[Chain, tuple[str, ...]]:
+    """Add an announcement; return also the files to delete, because they have landed already.
+
+    An announcement that was read before is ignored.
+    """
+    if announced.offset < chain.next_announcement:
+        return chain, ()
+    chain = replace(chain, next_announcement=announced.offset + 1)
+    if _has_landed(chain, announced):
+        return chain, (announced.staged.file,)
+    return replace(chain, pending=(*chain.pending, announced)), ()
+
+
+def _has_landed(chain: Chain, announced: Announcement) -> bool:
+    """Whether all of a file is below the committed offsets, or before its partition's cut."""
+    if not same_topic(announced.staged.topic_id, chain.topic_id):
+        return False
+    return not _open_ranges(chain, announced)
+
+
+def _open_ranges(chain: Chain, announced: Announcement) -> Ranges:
+    """Return the ranges of a file with rows to land, and those of partitions not known yet."""
+    return {
+        p: (first, end)
+        for p, (first, end) in announced.ranges.items()
+        if not _precedes_cut(chain.cuts, announced, p)
+        and (end > chain.committed.get(p, -1) or _begins_after_cut(announced, p))
+    }
+
+
+def _begins_after_cut(announced: Announcement, partition: int) -> bool:
+    """Whether a file's range is the first after its log was truncated."""
+    return TopicPartition(announced.staged.topic, partition) in announced.staged.cut
+
+
+def _precedes_cut(cuts: Mapping[int, int], announced: Announcement, partition: int) -> bool:
+    """Whether a file was announced before its log's cut, or is the announcement of it (†)."""
+    return announced.offset <= cuts.get(partition, -1)
+
+
+def open_partitions(chain: Chain, begins: Mapping[int, int]) -> Chain:
+    """Set where partitions begin that no stamp has."""
+    return replace(chain, committed={**begins, **chain.committed})
+
+
+def unknown_partitions(chain: Chain) -> frozenset[int]:
+    """Return the partitions of pending files whose committed offset is unknown."""
+    return frozenset(
+        p
+        for a in chain.pending
+        if same_topic(a.staged.topic_id, chain.topic_id)
+        for p in a.ranges
+        if p not in chain.committed
+    )
+
+
+@dataclass(slots=True)
+class _BatchBuilder:
+    """A batch under construction."""
+
+    chain: Chain
+    max_bytes: int
+    max_files: int
+    ends: dict[int, int]
+    cuts: dict[int, int]
+    taken: dict[int, Ranges] = field(default_factory=dict)  # announcement -> what of it
+    bytes: int = 0
+    full: bool = False
+
+    def take_all(self, candidates: Iterable[Announcement]) -> bool:
+        """Take what joins of each file in turn; whether anything did."""
+        found = False
+        for announced in candidates:
+            found = self.take_ranges(announced) or found
+            if self.full:
+                return False  # a later file may be the first after a cut: it must wait (†)
+        return found
+
+    def take_ranges(self, announced: Announcement) -> bool:
+        """Take what joins of one file; whether anything did."""
+        joined = self._joining(announced)
+        if not joined:
+            return False
+        if announced.offset not in self.taken:
+            self.full = bool(self.taken) and self._full(announced)
+            if self.full:
+                return False
+            self.bytes += announced.staged.bytes
+        self.taken[announced.offset] = {**self.taken.get(announced.offset, {}), **joined}
+        for p, (_, end) in joined.items():
+            self.ends[p] = end
+            if _begins_after_cut(announced, p):
+                self.cuts[p] = announced.offset
+        return True
+
+    def _joining(self, announced: Announcement) -> Ranges:
+        joined: dict[int, tuple[int, int]] = {}
+        for p, (first, end) in announced.ranges.items():
+            if _precedes_cut(self.cuts, announced, p) or p not in self.ends:
+                continue
+            if _begins_after_cut(announced, p):
+                joined[p] = (first, end)
+            elif first <= self.ends[p] < end:  # it joins (†); what has landed is cut off (†)
+                joined[p] = (self.ends[p], end)
+        return joined
+
+    def _full(self, announced: Announcement) -> bool:
+        too_large = self.bytes + announced.staged.bytes > self.max_bytes
+        return too_large or len(self.taken) >= self.max_files
+
+
+def next_batch(
+    chain: Chain, max_bytes: int, max_files: int = MOST_FILES
+) -> tuple[Batch, Chain] | None:
+    """Return the next batch, and the chain after its commit; None if no range joins.
+
+    Args:
+        chain: The committed offsets and the pending files.
+        max_bytes: Of staged files in the batch; a single file is taken whatever its size.
+        max_files: In the batch.
+    """
+    builder = _BatchBuilder(chain, max_bytes, max_files, dict(chain.committed), dict(chain.cuts))
+    candidates = [a for a in chain.pending if same_topic(a.staged.topic_id, chain.topic_id)]
+    # Two readers may announce ranges of one partition out of order: repeat while any joins.
+    while builder.take_all(candidates):
+        pass
+    if not builder.taken:
+        return None
+    chosen = [a for a in candidates if a.offset in builder.taken]
+    slices = tuple(_slice(a, builder.taken[a.offset]) for a in chosen)
+    ends = {p: builder.ends[p] for part in slices for p in part.ranges}
+    after = replace(chain, committed=builder.ends, cuts=builder.cuts)
+    return Batch(slices, ends, sum(a.staged.rows for a in chosen), builder.bytes), after
+
+
+def _slice(announced: Announcement, ranges: Ranges) -> FileSlice:
+    whole = ranges == announced.ranges
+    return FileSlice(announced.staged.file, ranges, whole, announced.staged.bytes)
+
+
+def landed(chain: Chain, after: Chain) -> tuple[Chain, tuple[str, ...]]:
+    """Advance past a committed batch; return also the files with nothing left to land (†).
+
+    Args:
+        chain: The current one: announcements may have been added since the batch was formed.
+        after: The chain that `next_batch` returned with the batch.
+    """
+    chain = replace(chain, committed={**chain.committed, **after.committed}, cuts=after.cuts)
+    finished = [a for a in chain.pending if _has_landed(chain, a)]
+    return _without(chain, finished), tuple(a.staged.file for a in finished)
+
+
+def _without(chain: Chain, announced: Iterable[Announcement]) -> Chain:
+    gone = {a.offset for a in announced}
+    return replace(chain, pending=tuple(a for a in chain.pending if a.offset not in gone))
+
+
+def without_files(chain: Chain, files: Collection[str]) -> tuple[Chain, Mapping[int, int]]:
+    """Remove files that are lost or unreadable.
+
+    Returns:
+        The chain, and what must be read again: partition -> offset to begin at.
+    """
+    lost = [a for a in chain.pending if a.staged.file in files]
+    again = {
+        p: chain.committed[p] for a in lost for p in _open_ranges(chain, a) if p in chain.committed
+    }
+    return _without(chain, lost), again
+
+
+def gaps(chain: Chain, now: float, patience_s: float) -> Mapping[int, int]:
+    """Return the partitions whose next rows were not announced: partition -> offset to begin at.
+
+    A range after the gap has waited `patience_s` seconds for the offsets before it.
+    """
+    waiting: dict[int, float] = {}
+    joining: set[int] = set()
+    for a in chain.pending:
+        if not same_topic(a.staged.topic_id, chain.topic_id):
+            continue
+        for p, (first, _) in _open_ranges(chain, a).items():
+            if p not in chain.committed:
+                continue
+            if first <= chain.committed[p] or _begins_after_cut(a, p):
+                joining.add(p)
+            else:
+                waiting[p] = min(a.seen_at, waiting.get(p, a.seen_at))
+    return {
+        p: chain.committed[p]
+        for p, since in sorted(waiting.items())
+        if p not in joining and now - since >= patience_s
+    }
+
+
+def recreated_topic_id(chain: Chain) -> str | None:
+    """Return the id of another topic of this name that pending files are of; None: there is none.
+
+    Then the topic was recreated; what still joins of the previous topic lands first.
+    """
+    return next(
+        (
+            a.staged.topic_id
+            for a in chain.pending
+            if not same_topic(a.staged.topic_id, chain.topic_id)
+        ),
+        None,
+    )
+
+
+def without_old_topic(chain: Chain, before: int) -> tuple[Chain, tuple[str, ...]]:
+    """Remove the files of a topic that no longer exists; return also their names.
+
+    Args:
+        chain: Of the topic that existed when Kafka was asked.
+        before: `next_announcement` at that time: later ones may be of a newer topic (†).
+    """
+    old = [
+        a
+        for a in chain.pending
+        if a.offset < before and not same_topic(a.staged.topic_id, chain.topic_id)
+    ]
+    return _without(chain, old), tuple(a.staged.file for a in old)
+
+
+def begin_new_topic(
+    chain: Chain, topic_id: str | None, begins: Mapping[int, int], before: int
+) -> tuple[Chain, tuple[str, ...]]:
+    """Begin a new chain for a topic that was recreated; return also the files of other topics.
+
+    Args:
+        chain: Of the previous topic.
+        topic_id: Of the new topic.
+        begins: Where each of its partitions begins.
+        before: As for `without_old_topic`.
+    """
+    fresh = replace(chain, topic_id=topic_id, committed=dict(begins), cuts={})
+    return without_old_topic(fresh, before)

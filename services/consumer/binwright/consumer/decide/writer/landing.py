@@ -1,0 +1,284 @@
+"""The landing phase of a writer: decides when each commit is due and what follows its outcome."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+from binwright.consumer.decide.writer import chain as chains
+from binwright.consumer.decide.writer.chain import Announcement, Chain
+from binwright.consumer.decide.writer.commit_version import COMMITS_PER_EPOCH, app_id, txn_version
+from binwright.consumer.decide.writer.freshness import FIRST_GUESS_S, commit_at, mean_commit_s
+from binwright.consumer.decide.writer.requests import (
+    Append,
+    CommitOffsets,
+    DeleteFiles,
+    Effect,
+    Log,
+    QueryKafka,
+    ReadAnnouncements,
+    ReadHistory,
+    Request,
+    RereadPartitions,
+    TopicState,
+    WriterConfig,
+)
+from binwright.protocol.ports.lake import Batch
+from binwright.protocol.staged import Staged
+from binwright.protocol.stamp import Stamp
+
+RETRY_S = 1.0  # until a commit with an unknown result is sent again
+BATCH_RETRY_S = 1.0  # until a batch is tried again after no range joined
+
+
+@dataclass(frozen=True, slots=True)
+class InFlightCommit:
+    """A commit that was sent and whose result is unknown."""
+
+    batch: Batch
+    after: Chain
+    stamp: Stamp
+    sent_at: float  # s, monotonic
+    unclear: bool = False  # it was sent before, without a conclusive result
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """A writer's state while it lands batches; times in seconds, monotonic."""
+
+    epoch: int
+    chain: Chain
+    landing_id: str | None = None
+    sequence: int = 0
+    flight: InFlightCommit | None = None
+    verdict_limit: int = 0  # commits to read for the result of a skipped commit; 0: none is needed
+    stamp_due: bool = False  # the chain has a decision that no stamp holds yet
+    since_full: int = 0  # commits since the last full stamp; 0: none under this claim
+    reread_requests: Mapping[int, tuple[int, float]] = field(default_factory=dict)
+    """Partition -> (offset, when it was requested)."""
+    behind: Mapping[int, int] = field(default_factory=dict)
+    """Partition -> committed offset, where that is below Kafka's end offset."""
+    commit_s: float = FIRST_GUESS_S  # mean duration of a commit
+    checked_at: float = 0.0  # when Kafka was last asked
+    asked_from: int = 0  # the chain's `next_announcement` when Kafka was last asked
+    stamped_at: float = 0.0
+    looked_at: float = float("-inf")  # when no range joined
+    retry_at: float = 0.0
+    fault: str = ""  # why the table refuses batches; empty: it does not
+    late: bool = False  # commits take longer than `freshness_s`
+    rows: int = 0  # landed under this claim
+    commits: int = 0  # under this claim
+
+    @property
+    def spent(self) -> bool:
+        """Whether the epoch's numbers are used up, so that a new claim is needed."""
+        return self.flight is None and self.sequence >= COMMITS_PER_EPOCH - 1
+
+
+Step = tuple[Landing, tuple[Effect, ...]]
+
+
+def apply_announcement(state: Landing, offset: int, staged: Staged, now: float) -> Step:
+    """Add an announcement, of the record at `offset`, to the chain."""
+    chain, finished = chains.add_announcement(state.chain, Announcement(offset, staged, now))
+    # Until a stamp fixes where partitions begin, another writer may decide differently (†).
+    return replace(state, chain=chain), () if state.stamp_due else _delete(finished)
+
+
+def _delete(files: Collection[str]) -> tuple[Effect, ...]:
+    return (DeleteFiles(tuple(files)),) if files else ()
+
+
+def due_at(state: Landing, config: WriterConfig, now: float) -> float:
+    """Return when there is something to do, unless an announcement comes first."""
+    if state.flight is not None:
+        return max(now, state.retry_at)
+    times = [state.checked_at + config.check_s, state.stamped_at + config.idle_stamp_s]
+    if state.stamp_due:
+        times.append(now)
+    if (at := commit_at(state.chain, state.commit_s, config, now)) is not None:
+        times.append(max(at, state.looked_at + BATCH_RETRY_S))
+    return max(min(times), state.retry_at, now)
+
+
+def next_request(
+    state: Landing, config: WriterConfig, now: float
+) -> tuple[Landing, Request | None]:
+    """Return the request that is due now; None: there is none."""
+    if state.flight is not None:
+        if state.verdict_limit:
+            return state, ReadHistory(state.verdict_limit)
+        # The same batch is sent under the same version (†), until its result is known.
+        return state, _append(config, state.flight) if now >= state.retry_at else None
+    if now < state.retry_at:
+        return state, None
+    if state.stamp_due or now >= state.stamped_at + config.idle_stamp_s:
+        return _send(state, config, Batch(), state.chain, now)
+    if now >= state.checked_at + (
+        BATCH_RETRY_S if _needs_topic_state(state, config, now) else config.check_s
+    ):
+        return replace(state, asked_from=state.chain.next_announcement), QueryKafka()
+    at = commit_at(state.chain, state.commit_s, config, now)
+    if at is not None and now >= at:
+        if (batch := chains.next_batch(state.chain, config.batch_bytes)) is not None:
+            return _send(state, config, *batch, now)
+        state = replace(state, looked_at=now)
+    return state, None
+
+
+def _needs_topic_state(state: Landing, config: WriterConfig, now: float) -> bool:
+    """Whether pending files wait for Kafka's metadata, or for a gap that is not requested yet."""
+    chain = state.chain
+    if chains.recreated_topic_id(chain) is not None or chains.unknown_partitions(chain):
+        return True
+    missing = chains.gaps(chain, now, config.gap_s)
+    return any(
+        state.reread_requests.get(p, (-1, 0.0))[0] != offset for p, offset in missing.items()
+    )
+
+
+def _send(
+    state: Landing, config: WriterConfig, batch: Batch, after: Chain, now: float
+) -> tuple[Landing, Request]:
+    sequence = state.sequence + 1
+    full = not batch.slices or not 0 < state.since_full < config.full_stamp_every
+    left, _ = chains.landed(state.chain, after)
+    stamp = Stamp(
+        group=config.table.group,
+        cluster=config.table.cluster,
+        writer=config.writer,
+        epoch=state.epoch,
+        sequence=sequence,
+        topic_id=after.topic_id,
+        landing_id=state.landing_id,
+        needed_from=left.needed_from,
+        committed=after.committed if full else batch.ends,
+        cuts=after.cuts,
+        full=full,
+    )
+    flight = InFlightCommit(batch, after, stamp, now)
+    return replace(state, flight=flight, sequence=sequence, verdict_limit=0), _append(
+        config, flight
+    )
+
+
+def _append(config: WriterConfig, flight: InFlightCommit) -> Append:
+    version = txn_version(flight.stamp.epoch, flight.stamp.sequence)
+    return Append(flight.batch, app_id(config.table), version, flight.stamp.encode())
+
+
+def committed(state: Landing, config: WriterConfig, now: float) -> Step:
+    """Apply that the commit in flight is in the table."""
+    flight = state.flight
+    if flight is None:
+        raise ValueError("nothing is in flight")
+    chain, finished = chains.landed(state.chain, flight.after)
+    took_s = now - flight.sent_at
+    commit_s = mean_commit_s(state.commit_s, took_s)
+    late = commit_s >= config.freshness_s
+    effects: list[Effect] = [CommitOffsets(flight.batch.ends or flight.stamp.committed)]
+    if flight.batch.slices:
+        if state.fault:
+            effects.append(Log("table.recovered"))
+        if late and not state.late:
+            facts = {"commit_s": round(commit_s, 1), "freshness_s": config.freshness_s}
+            effects.append(Log("table.behind", facts, fault=True))
+    done = replace(
+        state,
+        chain=chain,
+        flight=None,
+        verdict_limit=0,
+        stamp_due=False,
+        since_full=1 if flight.stamp.full else state.since_full + 1,
+        commit_s=commit_s if flight.batch.slices else state.commit_s,
+        late=late if flight.batch.slices else state.late,
+        stamped_at=now,
+        fault="",
+        rows=state.rows + flight.batch.rows,
+        commits=state.commits + 1,
+    )
+    return done, (*effects, *_delete(finished))
+
+
+def unclear(state: Landing, reason: str, now: float) -> Step:
+    """Apply that the result of the commit in flight is unknown: it is sent again unchanged."""
+    if state.flight is None:
+        raise ValueError("nothing is in flight")
+    flight = replace(state.flight, unclear=True)
+    again = replace(state, flight=flight, retry_at=now + RETRY_S)
+    return again, (Log("commit.unclear", {"reason": reason}),)
+
+
+def unreadable(state: Landing, files: Collection[str], reason: str) -> Step:
+    """Apply that staged files are missing: nothing was committed, their ranges are read again.
+
+    A stamp comes next: if this writer has lost the table without knowing it, the files are missing
+    because the new writer landed them, and the stamp's commit fails.
+    """
+    chain, again = chains.without_files(state.chain, files)
+    log = Log("staging.lost", {"files": sorted(files), "reason": reason}, fault=True)
+    effects: list[Effect] = [log, *_delete(files)]
+    if again:
+        effects.append(RereadPartitions(again))
+    return replace(state, chain=chain, flight=None, stamp_due=True), tuple(effects)
+
+
+def refused(state: Landing, config: WriterConfig, reason: str, now: float) -> Step:
+    """Apply that the table rejects the batch: it is tried again after `refused_s`."""
+    log = (Log("table.refused", {"reason": reason}, fault=True),) if state.fault != reason else ()
+    retry_at = now + config.refused_s
+    return replace(state, flight=None, fault=reason, retry_at=retry_at), log
+
+
+def apply_topic_state(state: Landing, config: WriterConfig, facts: TopicState, now: float) -> Step:
+    """Apply the topic's state: new partitions, a recreated topic, rows that were not announced."""
+    state = replace(state, checked_at=now)
+    effects: list[Effect] = []
+    if not chains.same_topic(facts.landing_id, state.landing_id):
+        # The new topic's offsets begin at 0; its announcements are read from the beginning.
+        chain = replace(state.chain, pending=(), cuts={}, next_announcement=0)
+        state = replace(state, chain=chain, landing_id=facts.landing_id, stamp_due=True)
+        effects += [Log("landing.recreated", fault=True), ReadAnnouncements(0)]
+    if chains.next_batch(state.chain, config.batch_bytes) is not None:
+        pass  # ranges that join land first, also those of a topic that no longer exists
+    elif not chains.same_topic(facts.topic_id, state.chain.topic_id):
+        begins = {p: begin for p, (begin, _) in facts.bounds.items()}
+        chain, finished = chains.begin_new_topic(
+            state.chain, facts.topic_id, begins, state.asked_from
+        )
+        ids = {"was": state.chain.topic_id, "topic_id": facts.topic_id}
+        effects += [Log("topic.recreated", ids, fault=True), *_delete(finished)]
+        state = replace(state, chain=chain, stamp_due=True, behind={}, reread_requests={})
+    elif chains.recreated_topic_id(state.chain) is not None:
+        chain, finished = chains.without_old_topic(state.chain, state.asked_from)
+        state = replace(state, chain=chain)
+        effects += _delete(finished)
+    if not chains.same_topic(facts.topic_id, state.chain.topic_id):
+        return state, tuple(effects)  # the bounds are of another topic than the chain
+    known = state.chain.committed
+    if new := {p: begin for p, (begin, _) in facts.bounds.items() if p not in known}:
+        # Decided once, here; a stamp records it before any of their rows lands.
+        state = replace(state, chain=chains.open_partitions(state.chain, new), stamp_due=True)
+    state, again = _request_rereads(state, config, facts, now)
+    return state, (*effects, *again)
+
+
+def _request_rereads(state: Landing, config: WriterConfig, facts: TopicState, now: float) -> Step:
+    """Request the next rows that were not announced, each at most once per check."""
+    missing = dict(chains.gaps(state.chain, now, config.gap_s))
+    announced = {p for a in state.chain.pending for p in a.ranges}
+    known = state.chain.committed
+    behind = {
+        p: known[p]
+        for p, (_, end) in facts.bounds.items()
+        if p not in announced and known.get(p, end) < end
+    }
+    # Behind and unchanged since the last check; a consumer that is only slow ignores the request.
+    missing |= {p: offset for p, offset in behind.items() if state.behind.get(p) == offset}
+    again = {
+        p: offset
+        for p, offset in missing.items()
+        if state.reread_requests.get(p, (-1, now))[0] != offset
+        or now - state.reread_requests[p][1] >= config.check_s
+    }
+    requests = {**state.reread_requests, **{p: (offset, now) for p, offset in again.items()}}
+    state = replace(state, behind=behind, reread_requests=requests)
+    return state, (RereadPartitions(again),) if again else ()

@@ -1,0 +1,14 @@
+"""Draws the controller's states from its table of transitions."""
+
+from binwright.controller.decide.machine import TRANSITIONS
+
+
+def diagram() -> str:
+    """Return the states and the events that lead from one to another, as Mermaid text."""
+    edges = sorted(
+        f"    {old.__name__} --> {new.__name__}: {event.__name__}"
+        for (old, event), (_, targets) in TRANSITIONS.items()
+        for new in targets
+    )
+    ends = ["    [*] --> Synchronize", "    SteppedDown --> [*]"]
+    return "\n".join(["stateDiagram-v2", ends[0], *edges, ends[1]])

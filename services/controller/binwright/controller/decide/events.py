@@ -1,0 +1,123 @@
+"""The events of the controller's machine, and the actions that its shell carries out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from binwright.packing.capacity import Capacity
+from binwright.protocol.commands import Command
+from binwright.protocol.measurements import Measurement
+from binwright.protocol.messages import Inbound
+from binwright.protocol.model import Assignment, Rates, Slot
+
+# --- events ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRead:
+    """A record of metadata partition 0, in the order of offsets; this controller's own, too."""
+
+    now: float
+    offset: int
+    message: Inbound
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A monitor's measurement of one topic."""
+
+    now: float
+    measurement: Measurement
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """The result of `Pack`."""
+
+    now: float
+    target: Assignment
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time has passed; sent about once a second."""
+
+    now: float
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessEnded:
+    """The fleet reports that a process has ended."""
+
+    now: float
+    slot: Slot
+    process: str  # its name, as in its `Hello`
+
+
+Event = RecordRead | Measured | Packed | Tick | ProcessEnded
+
+
+# --- actions: the shell carries them out in order ----------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """Append to metadata partition 0."""
+
+    message: Inbound
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Append to a slot's own partition."""
+
+    slot: Slot
+    message: Command
+
+
+@dataclass(frozen=True, slots=True)
+class Broadcast:
+    """Append to the partition of every slot that has one, whether or not the slot runs."""
+
+    message: Command
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """Run the packing, then feed its result as `Packed`; rates and capacity in bytes/s."""
+
+    rates: Rates
+    capacity: Capacity
+    current: Assignment
+    rate_variance: float | None = None  # mean squared change, (bytes/s)^2; None: not observed
+
+
+@dataclass(frozen=True, slots=True)
+class Reconcile:
+    """Run exactly these slots."""
+
+    slots: frozenset[Slot]
+
+
+@dataclass(frozen=True, slots=True)
+class Destroy:
+    """Kill the process of this slot, without a grace period: it is declared dead."""
+
+    slot: Slot
+
+
+@dataclass(frozen=True, slots=True)
+class StepDown:
+    """Another controller leads: stop, and send no more commands."""
+
+    term: int  # of the other controller
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """Write a log event."""
+
+    event: str
+    facts: Mapping[str, object] = field(default_factory=dict)
+
+
+Action = Publish | Send | Broadcast | Pack | Reconcile | Destroy | StepDown | Log

@@ -1,0 +1,160 @@
+"""What a controller knows of its group: its slots, and the owners of partitions and tables.
+
+Controllers rebuild it from metadata partition 0 (and measurements), so all know the same.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from math import fsum
+
+from immutables import Map
+
+from binwright.controller.decide.config import ControllerConfig
+from binwright.controller.decide.events import Action
+from binwright.controller.decide.measured_rates import MeasuredRates
+from binwright.controller.decide.ownership import Ownership, Partitions, Released
+from binwright.controller.decide.volatility import RateVolatility
+from binwright.protocol.model import Assignment, BytesPerSecond, Slot, TopicPartition
+from binwright.protocol.monitors import Monitors
+from binwright.protocol.plans import Accepted, Proposed
+from binwright.protocol.reports import TableReport
+
+REVISIONS_PER_TERM = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A slot and its last process, from the records that either published or that name it."""
+
+    hello: int | None = None  # the epoch of its last process
+    process: str = ""  # that process's name for itself
+    sent_ms: int = 0  # its wall clock when it sent its Hello, ms; 0: unknown
+    dead: int | None = None  # the last of its epochs that a Dead named
+    goodbye: int | None = None  # the last of its epochs that shut down orderly
+    ready: bool = False
+    leaving: bool = False  # its last report says that it was asked to end
+    replied_term: int | None = None  # the term of its last report
+    seen_at: float = 0.0
+    arrived_at: float = 0.0  # when its Hello was read
+    failed_starts: int = 0  # epochs in a row that were declared dead before they were ready
+    declared_dead_at: float | None = None  # when we last published its Dead; None: none is pending
+    process_ended: bool = False  # the fleet reported its end
+    reading: Mapping[TopicPartition, int | None] = field(default_factory=dict)
+    """The next offset to stage, as last reported or started."""
+    writing: Mapping[str, TableReport] = field(default_factory=dict)  # as last reported
+
+    @property
+    def epoch(self) -> int | None:
+        """Return the living process: the last Hello, unless that is declared dead or has left."""
+        return None if self.hello in (self.dead, self.goodbye) else self.hello
+
+    @property
+    def usable(self) -> bool:
+        """Whether it may be given partitions and tables: alive, ready, and not asked to end."""
+        return self.ready and not self.leaving and self.epoch is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A published plan that is not carried out, or not yet."""
+
+    plan: Proposed
+    number: int | None = None  # its record's offset; None: not read back yet
+    approved: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Everything that a controller knows in one leadership."""
+
+    config: ControllerConfig
+    controller: str  # the id in our Claim
+    term: int | None = None
+    members: Map[Slot, Member] = field(default_factory=Map)
+    partitions: Partitions = field(default_factory=Partitions)  # with their readers
+    writers: Ownership[str] = field(default_factory=Ownership)  # topic -> the writer of its table
+    rates: MeasuredRates = field(
+        default_factory=MeasuredRates
+    )  # with the number of each topic's partitions
+    monitors: Monitors = field(default_factory=Monitors)
+    volatility: RateVolatility = field(default_factory=RateVolatility)
+    last_plan: Assignment = field(
+        default_factory=dict
+    )  # target of the last plan that was carried out
+    proposal: Proposal | None = None
+    approved_plan: Accepted | None = None  # the last one; without targets: it is void
+    measured_at: float | None = None
+    ticked_at: float = 0.0
+    revisions: int = 0
+
+    def member(self, slot: Slot) -> Member:
+        """Return what is known of a slot; an empty `Member` if no record named it."""
+        return self.members.get(slot, Member())
+
+    def usable(self) -> list[Slot]:
+        """Return the slots that may be given partitions and tables, sorted."""
+        return sorted([slot for slot, member in self.members.items() if member.usable])
+
+    def living(self) -> frozenset[Slot]:
+        """Return the slots that are known to have a living process."""
+        return frozenset(s for s, member in self.members.items() if member.epoch is not None)
+
+    def owning_slots(self) -> frozenset[Slot]:
+        """Return the slots that own, start or stop a partition or a table."""
+        return self.partitions.slots | self.writers.slots
+
+    def loads(self) -> dict[Slot, BytesPerSecond]:
+        """Return bytes/s per consumer, as assigned now; the sums do not depend on the order."""
+        rate = self.rates.get
+        return {
+            slot: BytesPerSecond(fsum(rate(p, 0.0) for p in self.partitions.owned_by(slot)))
+            for slot in self.partitions.slots
+        }
+
+    def assignment(self) -> dict[TopicPartition, Slot]:
+        """Return the owners; a moving partition belongs to the slot that stops or starts it."""
+        return {p: at.slot for p, at in self.partitions.items() if at.slot is not None}
+
+    def unread(self) -> list[TopicPartition]:
+        """Return the partitions without a reader that exist, sorted."""
+        return sorted(p for p in self.partitions.released if not self.gone(p))
+
+    def gone(self, partition: TopicPartition) -> bool:
+        """Whether its topic was measured without it; False while the topic was not measured."""
+        count = self.rates.count(partition.topic)
+        return count is not None and partition.partition >= count
+
+    def gone_partitions(self) -> list[TopicPartition]:
+        """Return all partitions that are gone, sorted; O(topics) while there is none."""
+        highest = self.partitions.highest()
+        topics = {name for name, number in highest if self.gone(TopicPartition(name, number))}
+        if not topics:
+            return []
+        return sorted(p for p in self.partitions if p.topic in topics and self.gone(p))
+
+    def next_revision(self) -> tuple["Group", int]:
+        """Return the group and its next revision, unique across terms.
+
+        Raises:
+            ValueError: This controller has no term, so it must not send commands.
+        """
+        if self.term is None:
+            raise ValueError("a controller without a term sends no command")
+        number = self.revisions + 1
+        return replace(self, revisions=number), self.term * REVISIONS_PER_TERM + number
+
+
+Update = tuple[Group, tuple[Action, ...]]
+"""A changed group, and what the shell must do, in order."""
+
+
+def add_partitions(group: Group, partitions: Iterable[TopicPartition]) -> Group:
+    """Return the group with the new ones of these partitions added, without a reader."""
+    new = {p: Released() for p in partitions if p not in group.partitions}
+    return replace(group, partitions=group.partitions.changed(new))
+
+
+def forget_gone(group: Group) -> Group:
+    """Drop the partitions that no longer exist, once they have no reader."""
+    unread = [p for p in group.gone_partitions() if group.partitions[p].slot is None]
+    return replace(group, partitions=group.partitions.without(unread)) if unread else group

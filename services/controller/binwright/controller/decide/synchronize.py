@@ -1,0 +1,98 @@
+"""Synchronize: the owners of partitions and tables, from the reports of all consumers."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from binwright.controller.decide.events import Action, Broadcast, Log, Reconcile
+from binwright.controller.decide.group import Group, Update
+from binwright.controller.decide.moves.commands import stop_unexpected
+from binwright.controller.decide.ownership import K, Owned, Ownership, Partitions, Released, State
+from binwright.controller.decide.plans.approval import approved_slots
+from binwright.protocol.commands import StateQuery
+from binwright.protocol.messages import Inbound
+from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.reports import Report
+
+
+def begin_term(group: Group, term: int) -> Update:
+    """Begin the term: query every slot that has a metadata partition, whether or not it runs."""
+    log = Log("term.begun", {"term": term})
+    # Consumers that died together with the previous leader restart now, not after their timeout.
+    actions = (Reconcile(group.living() | approved_slots(group)), Broadcast(StateQuery(term=term)))
+    return replace(group, term=term, revisions=0), (log, *actions)
+
+
+def awaiting_reply(group: Group) -> list[Slot]:
+    """Return the slots that must still reply: alive before the claim and not declared dead."""
+    term = group.term or 0
+    return sorted(
+        slot
+        for slot, member in group.members.items()
+        if (epoch := member.epoch) is not None and epoch < term and member.replied_term != term
+    )
+
+
+def collect_replies(
+    group: Group, replies: Mapping[Slot, Report], message: Inbound
+) -> Mapping[Slot, Report]:
+    """Return the latest reply of every living epoch."""
+    if isinstance(message, Report) and message.term == group.term:
+        replies = {**replies, message.slot: message}
+    return {s: r for s, r in replies.items() if r.epoch == group.member(s).epoch}
+
+
+def adopt_reports(group: Group, replies: Mapping[Slot, Report]) -> Update:
+    """Take the owners from the reports; where two slots report the same, stop the higher one.
+
+    What no report lists is released at its last known offset. A topic that is not selected any more
+    counts as deleted: its partitions are stopped and forgotten.
+    """
+    reports = [report for _, report in sorted(replies.items())]
+    released = {p: Released(_last_known(group, p)) for p in _known_partitions(group)}
+    group = replace(
+        group,
+        partitions=Partitions(_owners(released, ((report, report.reading) for report in reports))),
+        writers=Ownership(_owners({}, ((report, report.writing) for report in reports))),
+    )
+    group, actions = _deselect_topics(group)
+    for report in reports:
+        partitions = report.reading.keys() - group.partitions.owned_by(report.slot)
+        tables = report.writing.keys() - group.writers.owned_by(report.slot)
+        group, sent = stop_unexpected(group, report.slot, partitions, tables)
+        actions += sent
+    owned = sum(at.slot is not None for at in group.partitions.values())
+    return group, (*actions, Log("group.synchronized", {"owned": owned}))
+
+
+def _deselect_topics(group: Group) -> tuple[Group, list[Action]]:
+    """Treat topics as deleted that have readers but are not selected any more."""
+    rates, actions = group.rates, list[Action]()
+    for topic in sorted(group.partitions.topics):
+        if not group.config.includes(topic):
+            rates = rates.with_topic(topic, 0, {})
+            actions.append(
+                Log("topic.deselected", {"topic": topic, "reason": "it is not selected"})
+            )
+    return replace(group, rates=rates), actions
+
+
+def _known_partitions(group: Group) -> set[TopicPartition]:
+    topics = ((topic, group.rates.count(topic) or 0) for topic in group.rates.names)
+    return {*group.partitions, *(TopicPartition(t, n) for t, count in topics for n in range(count))}
+
+
+def _last_known(group: Group, partition: TopicPartition) -> int | None:
+    at = group.partitions.get(partition)
+    return at.offset if isinstance(at, Released) else None
+
+
+def _owners(
+    released: Mapping[K, State], claims: Iterable[tuple[Report, Iterable[K]]]
+) -> dict[K, State]:
+    """Return the owners; the first of several reports that list a key wins."""
+    states = dict(released)
+    for report, keys in claims:
+        for key in keys:
+            if states.get(key, Released()).slot is None:
+                states[key] = Owned(report.slot, report.epoch)
+    return states

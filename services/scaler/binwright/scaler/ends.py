@@ -1,0 +1,150 @@
+"""The ends of topics' logs: from monitors' measurements, or looked up where no monitor follows."""
+
+import asyncio
+import contextlib
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from functools import partial
+
+import structlog
+
+from binwright.kafka.client import LATEST, NO_LEADER, ClusterClient
+from binwright.kafka.metrics_topic import new_records
+from binwright.kafka.pending_replies import PendingReplies
+from binwright.protocol import wire
+from binwright.protocol.errors import BrokerUnavailable, MalformedMessage
+from binwright.protocol.measurements import Measurement
+from binwright.protocol.ports.kafka import ControlTopics
+from binwright.runtime.clock import loop_s
+from binwright.scaler.decide.log_ends import WINDOW_S, EndHistory, LogEnds
+
+log = structlog.get_logger()
+
+FOLLOWED_S = 10.0
+"""A topic whose last measurement is older is looked up: no monitor follows it now."""
+
+
+class MeasuredEnds:
+    """The last measurement of each topic, as monitors publish them; `run` reads them.
+
+    A measurement is decoded when it is asked for: of those that arrive each second, a scaler uses
+    one of each period.
+    """
+
+    def __init__(self, bus: ControlTopics, topic: str) -> None:
+        """Read this metrics topic."""
+        self._bus, self._topic = bus, topic
+        self._last: dict[str, tuple[float, bytes]] = {}
+
+    async def run(self) -> None:
+        """Read, for ever."""
+        async with contextlib.aclosing(new_records(self._bus, self._topic)) as batches:
+            async for records in batches:
+                for record in records:
+                    if record.key is not None and record.value is not None:
+                        self._last[record.key.decode(errors="replace")] = (loop_s(), record.value)
+
+    def latest(self, topic: str) -> LogEnds | None:
+        """Return the ends of a topic; None: no monitor follows it, or it takes several messages."""
+        at_s, payload = self._last.get(topic, (0.0, b""))
+        if not payload or loop_s() - at_s > FOLLOWED_S:
+            self._last.pop(topic, None)
+            return None
+        try:
+            found = wire.decode_measurement(payload)
+        except MalformedMessage as exc:
+            log.warning("message.malformed", offset=None, reason=exc.reason)
+            del self._last[topic]
+            return None
+        return _log_ends(found, at_s) if len(found.partitions) == found.count else None
+
+
+def _log_ends(found: Measurement, at_s: float) -> LogEnds:
+    fresh = [row for row in found.partitions if row.quality != "stale"]
+    ends = {row.partition: row.end for row in fresh}
+    rates = {row.partition: row.records_per_s for row in fresh if row.records_per_s is not None}
+    return LogEnds(at_s, ends, rates, found.count)
+
+
+class TopicEnds:
+    """The ends of topics, of every one that is asked for: one request for each broker.
+
+    Of a broker that is late (see `PendingReplies`) the ends of its partitions are missing.
+    """
+
+    def __init__(
+        self,
+        cluster: ClusterClient,
+        measured: MeasuredEnds | None,
+        *,
+        answer_s: float = 2.0,
+        window_s: float = WINDOW_S,
+    ) -> None:
+        """Look up through `cluster` what is not in `measured`; rates are those of `window_s`."""
+        self._cluster, self._measured, self._answer_s = cluster, measured, answer_s
+        self._new = EndHistory(window_s=window_s)
+        self._histories: dict[str, EndHistory] = {}
+        self._known: dict[str, LogEnds] = {}
+        self._replies = PendingReplies[Mapping[tuple[str, int], int]](answer_s)
+        self.looked_up = 0  # topics that the last pass looked up itself
+
+    async def close(self) -> None:
+        """End what is pending."""
+        await self._replies.close()
+
+    async def look_up(self, topics: Collection[str]) -> Mapping[str, LogEnds]:
+        """Return the ends of these topics as far as they are known; each has its time."""
+        measured = {t: e for t in topics if self._measured and (e := self._measured.latest(t))}
+        rest = sorted(set(topics) - measured.keys())
+        self.looked_up = len(rest)
+        self._known.update(measured)
+        if rest:
+            try:
+                async with asyncio.timeout(self._answer_s):
+                    leaders = (await self._cluster.topics(rest)).leaders
+            except (BrokerUnavailable, TimeoutError) as exc:
+                log.warning("ends.missing", topics=len(rest), reason=str(exc) or "no reply in time")
+            else:
+                for topic in rest:
+                    if topic not in leaders:  # deleted
+                        self._known.pop(topic, None)
+                        self._histories.pop(topic, None)
+                await self._ask_leaders(leaders)
+        for topic in measured:
+            self._histories.pop(topic, None)
+        return {topic: self._known[topic] for topic in topics if topic in self._known}
+
+    async def _ask_leaders(self, leaders: Mapping[str, Mapping[int, int]]) -> None:
+        by_leader: defaultdict[int, defaultdict[str, list[int]]]
+        by_leader = defaultdict(lambda: defaultdict(list))
+        for topic, partitions in leaders.items():
+            for number, broker in partitions.items():
+                if broker != NO_LEADER:
+                    by_leader[broker][topic].append(number)
+        await self._replies.round(
+            {broker: partial(self._ask, broker, named) for broker, named in by_leader.items()}
+        )
+        self._keep({topic: len(found) for topic, found in leaders.items()})
+
+    async def _ask(
+        self, broker: int, partitions: Mapping[str, Collection[int]]
+    ) -> Mapping[tuple[str, int], int]:
+        try:
+            return await self._cluster.offsets(broker, partitions, LATEST)
+        except BrokerUnavailable as exc:
+            log.warning("broker.late", about=broker, reason=str(exc))
+            return {}
+
+    def _keep(self, counts: Mapping[str, int]) -> None:
+        """Store what has arrived; a broker whose reply is late is logged."""
+        found: defaultdict[str, dict[int, int]] = defaultdict(dict)
+        for broker in sorted(self._replies.late()):
+            log.warning("broker.late", about=broker, reason="no reply in time")
+        for ends in self._replies.take().values():
+            for (topic, number), end in ends.items():
+                found[topic][number] = end
+        now_s = loop_s()
+        for topic, by_number in found.items():
+            history = self._histories.get(topic, self._new).with_ends(now_s, by_number)
+            self._histories[topic] = history
+            self._known[topic] = history.latest(counts.get(topic, len(by_number)))

@@ -1,0 +1,160 @@
+"""Answers KEDA: whether a group is to be active, and how many replicas it needs."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import Any, NoReturn
+
+import grpc
+import structlog
+
+from binwright.protocol.errors import SettingsError
+from binwright.runtime.backoff import until_set
+from binwright.runtime.settings import ScalerSettings
+from binwright.scaler.keda.messages import CLASSES, SERVICE, ScaledObjectRef
+from binwright.scaler.keda.triggers import Trigger, Triggers
+
+log = structlog.get_logger()
+
+METRIC = "binwright-replicas"
+TARGET_SIZE = 1  # of the metric for each replica: its value is the number of replicas
+FIRST_S = 5.0
+"""How long the first answer about a group may wait for the first pass over it."""
+REPEAT_S = 30.0
+"""A stream repeats its answer so often: it notices that nobody reads it any more."""
+GRACE_S = 2.0
+
+
+class ExternalScaler:
+    """The methods of KEDA's service; each gets a message and the context of the call."""
+
+    def __init__(self, triggers: Triggers, first_s: float = FIRST_S) -> None:
+        """Answer by these triggers; wait so long for the first pass over a group."""
+        self._triggers, self._first_s = triggers, first_s
+
+    async def is_active(self, request: Any, context: Any) -> Any:
+        """Whether the group needs any replica."""
+        _, replicas = await self._sized(request, context)
+        return CLASSES["IsActiveResponse"](result=replicas > 0)
+
+    async def stream_is_active(self, request: Any, context: Any) -> AsyncIterator[Any]:
+        """Send whether the group needs any replica: at once, when that changes, and repeatedly."""
+        trigger, replicas = await self._sized(request, context)
+        while True:
+            sent = replicas > 0
+            yield CLASSES["IsActiveResponse"](result=sent)
+            loop = asyncio.get_running_loop()
+            until_s = loop.time() + REPEAT_S
+            while loop.time() < until_s:
+                await until_set(trigger.changed, until_s - loop.time())
+                if not trigger.unknown and (trigger.replicas > 0) != sent:
+                    break
+            trigger, replicas = await self._sized(request, context)
+
+    async def get_metric_spec(self, request: Any, context: Any) -> Any:
+        """Return the metric: one for each replica."""
+        await self._trigger(request, context)
+        spec = CLASSES["MetricSpec"](
+            metricName=METRIC, targetSize=TARGET_SIZE, targetSizeFloat=float(TARGET_SIZE)
+        )
+        return CLASSES["GetMetricSpecResponse"](metricSpecs=[spec])
+
+    async def get_metrics(self, request: Any, context: Any) -> Any:
+        """Return how many replicas the group needs."""
+        _, replicas = await self._sized(request.scaledObjectRef, context)
+        value = CLASSES["MetricValue"](
+            metricName=METRIC, metricValue=replicas, metricValueFloat=float(replicas)
+        )
+        return CLASSES["GetMetricsResponse"](metricValues=[value])
+
+    async def _trigger(self, request: Any, context: Any) -> Trigger:
+        try:
+            return self._triggers.ask(ScaledObjectRef.from_message(request))
+        except SettingsError as exc:
+            await _abort(context, grpc.StatusCode.INVALID_ARGUMENT, str(exc))
+
+    async def _sized(self, request: Any, context: Any) -> tuple[Trigger, int]:
+        """Return a trigger and the replicas that its group needs; a fault ends the call.
+
+        KEDA then does what the ScaledObject's `fallback` says.
+        """
+        trigger = await self._trigger(request, context)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._first_s):
+                while trigger.unknown and not trigger.target.fault:
+                    await trigger.changed.wait()
+        if trigger.unknown:
+            await _abort(context, grpc.StatusCode.UNAVAILABLE, trigger.unknown)
+        return trigger, trigger.replicas
+
+
+async def _abort(context: Any, code: Any, text: str) -> NoReturn:
+    await context.abort(code, text)
+    raise AssertionError("abort raises")
+
+
+def handlers(scaler: ExternalScaler) -> Any:
+    """Return the service's methods as gRPC wants them."""
+
+    def unary(method: Any, request: str) -> Any:
+        return grpc.unary_unary_rpc_method_handler(method, CLASSES[request].FromString, _serialized)
+
+    methods = {
+        "IsActive": unary(scaler.is_active, "ScaledObjectRef"),
+        "GetMetricSpec": unary(scaler.get_metric_spec, "ScaledObjectRef"),
+        "GetMetrics": unary(scaler.get_metrics, "GetMetricsRequest"),
+        "StreamIsActive": grpc.unary_stream_rpc_method_handler(
+            scaler.stream_is_active, CLASSES["ScaledObjectRef"].FromString, _serialized
+        ),
+    }
+    return grpc.method_handlers_generic_handler(SERVICE, methods)
+
+
+def _serialized(message: Any) -> bytes:
+    found: bytes = message.SerializeToString()
+    return found
+
+
+def _credentials(chosen: ScalerSettings) -> Any:
+    """Return the server's certificate, and whose clients it takes; None: it has none.
+
+    Raises:
+        SettingsError: A file cannot be read.
+    """
+    if chosen.keda_certificate_file is None or chosen.keda_key_file is None:
+        return None
+    try:
+        pair = chosen.keda_key_file.read_bytes(), chosen.keda_certificate_file.read_bytes()
+        ca = chosen.keda_client_ca_file
+        clients = ca.read_bytes() if ca is not None else None
+    except OSError as exc:
+        raise SettingsError(f"scaler.keda_*_file: {exc}") from exc
+    return grpc.ssl_server_credentials([pair], clients, clients is not None)
+
+
+@contextlib.asynccontextmanager
+async def serve_keda(
+    chosen: ScalerSettings, hurry: Callable[[], None], *, first_s: float = FIRST_S
+) -> AsyncIterator[Triggers]:
+    """Serve KEDA while the body runs, and give the groups that it asks for.
+
+    Raises:
+        SettingsError: The port cannot be opened.
+    """
+    triggers = Triggers(hurry)
+    server = grpc.aio.server()
+    server.add_generic_rpc_handlers((handlers(ExternalScaler(triggers, first_s)),))
+    address = f"{chosen.keda_address}:{chosen.keda_port}"
+    try:
+        if (credentials := _credentials(chosen)) is None:
+            server.add_insecure_port(address)
+        else:
+            server.add_secure_port(address, credentials)
+    except RuntimeError as exc:
+        raise SettingsError(f"scaler.keda_port: {address} cannot be opened: {exc}") from exc
+    await server.start()
+    log.info("keda.served", address=chosen.keda_address, port=chosen.keda_port)
+    try:
+        yield triggers
+    finally:
+        await server.stop(GRACE_S)

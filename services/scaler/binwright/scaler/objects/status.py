@@ -1,0 +1,113 @@
+"""Builds the status of a ScaledGroup object, which `kubectl get` and `describe` show."""
+
+from datetime import UTC, datetime
+
+from binwright.controller.group_objects.status import Condition
+from binwright.kubernetes.api import Obj, now
+from binwright.scaler.decide.machine import Proposal, State, Verdict
+from binwright.scaler.decide.sizing import rounded
+from binwright.scaler.decide.throughput import Throughput
+from binwright.scaler.targets import Target
+
+MAX_SHOWN = 200  # partitions in a packing, replicas too; an object must not exceed a megabyte
+TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+
+
+def numbers_of(target: Target) -> Obj:
+    """Return the status fields of a target; those that are not known yet are left out."""
+    if (verdict := target.verdict) is None:
+        return {}
+    found: Obj = {
+        "replicas": verdict.current,
+        "wantedReplicas": verdict.wanted,
+        "partitions": len(verdict.work.loads),
+        "lag": rounded(verdict.work.lag),
+        "recordsPerSecond": rounded(verdict.work.rate),
+        "reasons": list(verdict.reasons),
+        "packing": _packing(verdict),
+        "hotPartitions": [str(partition) for partition in verdict.hot[:MAX_SHOWN]],
+        "proposals": target.state.proposals,
+    }
+    if verdict.capacity is not None:
+        found["replicaRecordsPerSecond"] = rounded(verdict.capacity)
+    if target.state.last_order is not None:
+        found["orderedReplicas"] = target.state.last_order
+    return found
+
+
+def proposal_of(verdict: Verdict, known: Obj | None) -> Obj | None:
+    """Return the change that is shown and not made; `known` is the one in the status."""
+    found = verdict.proposal
+    if found is None or verdict.order is not None:
+        return None
+    since = known["time"] if known and known.get("number") == found.number else now()
+    return {
+        "number": found.number,
+        "time": since,
+        "waits": verdict.waits,
+        "replicas": found.replicas,
+    }
+
+
+def conditions_of(target: Target) -> list[Condition]:
+    """Return the conditions Measured and Scaling."""
+    verdict = target.verdict
+    if target.fault or verdict is None:
+        text = target.fault or "the first pass is under way"
+        return [Condition("Measured", holds=False, reason="Fault", message=text)]
+    missing = verdict.work.missing
+    text = f"{missing} partitions have no fresh end or rate" if missing else ""
+    reason = "Missing" if missing else "Fresh"
+    measured = Condition("Measured", holds=not missing, reason=reason, message=text)
+    return [measured, _scaling(target, verdict)]
+
+
+def _scaling(target: Target, verdict: Verdict) -> Condition:
+    def held(reason: str, message: str) -> Condition:
+        return Condition("Scaling", holds=False, reason=reason, message=message)
+
+    if target.config.paused:
+        return held("Paused", "spec.pause is set")
+    if verdict.blocked:
+        return held("AnotherOwner", verdict.blocked)
+    if target.config.mode == "observe":
+        return held("Observed", "spec.mode is observe: changes are only shown")
+    if verdict.waits:
+        return held("WaitsForApproval", "status.proposal waits for the approve annotation")
+    return Condition("Scaling", holds=True, reason="Acts")
+
+
+def state_from(status: Obj, now_s: float, wall_s: float) -> State:
+    """Return what an earlier scaler remembered of a group, from the object's status.
+
+    Args:
+        status: Of the object.
+        now_s: Monotonic.
+        wall_s: Seconds since 1970.
+    """
+    scaled_s = None
+    if at := status.get("lastScaled", {}).get("time"):
+        then = datetime.strptime(at, TIME_FORMAT).replace(tzinfo=UTC).timestamp()
+        scaled_s = now_s - max(0.0, wall_s - then)
+    shown = status.get("proposal")
+    return State(
+        last_order=status.get("orderedReplicas"),
+        scaled_s=scaled_s,
+        throughput=Throughput(per_replica=status.get("replicaRecordsPerSecond")),
+        proposal=Proposal(shown["number"], shown["replicas"]) if shown else None,
+        proposals=status.get("proposals", 0),
+    )
+
+
+def _packing(verdict: Verdict) -> list[Obj]:
+    found: list[Obj] = []
+    shown = 0
+    for inside in verdict.packing:
+        if shown + len(inside) > MAX_SHOWN:
+            break
+        shown += len(inside)
+        rate = sum(verdict.work.loads[partition].rate for partition in inside)
+        found.append(
+            {"partitions": [str(p) for p in sorted(inside)], "recordsPerSecond": rounded(rate)}
+        )
+    return found

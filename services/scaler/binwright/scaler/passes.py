@@ -1,0 +1,197 @@
+"""The scaler's loop: one pass over all groups each period, and short ones for groups at zero."""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Protocol
+
+import structlog
+
+from binwright.protocol.errors import ExternalError
+from binwright.runtime.backoff import until_set
+from binwright.runtime.clock import loop_s, wall_ms
+from binwright.runtime.metrics import Sample
+from binwright.scaler.decide.lags import work_of
+from binwright.scaler.decide.log_ends import LogEnds
+from binwright.scaler.decide.machine import Seen, decide, ordered
+from binwright.scaler.groups.offsets import Committed, CommittedOffsets
+from binwright.scaler.targets import Target, Targets
+
+log = structlog.get_logger()
+
+ORDER_S = 20.0
+"""How long an order to a workload may take; other groups do not wait for it."""
+
+
+class Offsets(Protocol):
+    """Committed offsets, as `kafka.groups.offsets.GroupOffsets` looks them up."""
+
+    async def look_up(self, groups: Collection[str]) -> CommittedOffsets:
+        """Return the offsets of groups, or a fault of each."""
+
+
+class Ends(Protocol):
+    """Ends of logs, as `ends.TopicEnds` looks them up."""
+
+    async def look_up(self, topics: Collection[str]) -> Mapping[str, LogEnds]:
+        """Return the ends of topics, as far as they are known."""
+
+
+@dataclass
+class Scaler:
+    """Decides for all targets, again and again.
+
+    Attributes:
+        targets: Returns the groups that are scaled now.
+        offsets: Looks up committed offsets.
+        ends: Looks up ends of logs.
+        period_s: From one pass over all groups to the next.
+        wake_s: From one look at the groups at zero to the next; at most `period_s`.
+        beat: Called after each pass, for the health check.
+        end: Called when the loop ends: then no progress is expected.
+    """
+
+    targets: Callable[[], Targets]
+    offsets: Offsets
+    ends: Ends
+    period_s: float
+    wake_s: float
+    beat: Callable[[], None] = lambda: None
+    end: Callable[[], None] = lambda: None
+    passes: int = 0
+    pass_s: float = 0.0  # how long the last pass took
+    _committed: dict[str, Committed] = field(default_factory=dict)  # of the last pass
+    _hurried: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def run(self) -> None:
+        """Make passes, for ever."""
+        try:
+            await self._run()
+        finally:
+            for target in self.targets().values():
+                if target.order is not None:
+                    target.order.cancel()  # another scaler may lead by now
+            self.end()
+
+    async def _run(self) -> None:
+        next_s = loop_s()
+        while True:
+            if (now_s := loop_s()) >= next_s or self._hurried.is_set():
+                self._hurried.clear()
+                await self.run_pass()
+                next_s = now_s + self.period_s
+            else:
+                await self.run_wake_pass()
+            self.beat()
+            pause_s = min(next_s, now_s + self.wake_s) - loop_s()
+            await until_set(self._hurried, max(0.0, pause_s))
+
+    def hurry(self) -> None:
+        """Make a pass at once: there is a new group, or one has changed."""
+        self._hurried.set()
+
+    async def run_pass(self) -> None:
+        """Look up everything about all groups, and decide."""
+        began_s = perf_counter()  # the loop's own clock stands while a pass decides
+        targets = list(self.targets().values())
+        found = await self.offsets.look_up({target.config.group for target in targets})
+        # Kafka deletes the offsets of a group that has had no member for a week: one that sleeps
+        # for longer is still to wake by the topics that it reads.
+        before = self._committed
+        self._committed = {g: o or before.get(g, o) for g, o in found.offsets.items()}
+        await self._decide(targets, found.faults)
+        self.passes += 1
+        self.pass_s = perf_counter() - began_s
+        log.debug("groups.sized", groups=len(targets), faults=len(found.faults))
+
+    async def run_wake_pass(self) -> None:
+        """Look up the ends for groups at zero: they commit nothing meanwhile."""
+        asleep = [target for target in self.targets().values() if target.is_asleep]
+        if asleep:
+            await self._decide(asleep, {})
+
+    async def _decide(self, targets: Collection[Target], faults: Mapping[str, str]) -> None:
+        ends = await self.ends.look_up({t for target in targets for t in self._topics(target)})
+        for target in targets:
+            if target.order is not None and not target.order.done():
+                continue  # an order is under way: what is seen now is about to change
+            fault = faults.get(target.config.group, "")
+            if target.config.group not in self._committed and not fault:
+                continue  # new since the last pass
+            try:
+                self._decide_one(target, ends, fault)
+            except Exception as exc:  # an unexpected error in one group must not end others
+                log.exception("target.failed", target=target.key)
+                target.fault = f"{type(exc).__name__}: {exc}; the scaler's log has the traceback"
+
+    def _topics(self, target: Target) -> frozenset[str]:
+        committed = self._committed.get(target.config.group, {})
+        return target.config.topics or frozenset(p.topic for p in committed)
+
+    def _decide_one(self, target: Target, ends: Mapping[str, LogEnds], fault: str) -> None:
+        seen = None
+        try:
+            seen = target.workload.seen()
+        except ExternalError as exc:
+            fault = fault or str(exc)
+        if fault or seen is None:
+            target.fault = fault or "the workload does not exist"
+            target.on_change(target, None)
+            return
+        now_s = loop_s()
+        work, baseline = work_of(
+            {
+                partition: offset
+                for partition, offset in self._committed[target.config.group].items()
+                if not target.config.topics or partition.topic in target.config.topics
+            },
+            self._topics(target),
+            ends,
+            target.state.baseline,
+            now_s - self.period_s,
+        )
+        state = replace(target.state, baseline=baseline)
+        observed = Seen(work=work, workload=seen, now_s=now_s, wall_s=wall_ms() / 1000)
+        target.state, target.verdict = decide(target.config, state, observed)
+        if target.verdict.order is None:
+            target.fault = ""
+        else:  # the fault of an order that failed stays until one is carried out
+            target.order = asyncio.create_task(self._order(target, target.verdict.order))
+        target.on_change(target, None)
+
+    async def _order(self, target: Target, replicas: int) -> None:
+        """Set a workload to this number; a failure is shown, and the next pass tries again."""
+        try:
+            async with asyncio.timeout(ORDER_S):
+                await target.workload.scale(replicas)
+        except (ExternalError, TimeoutError) as exc:
+            target.fault = str(exc) or f"the order was not carried out within {ORDER_S:g} s"
+            log.warning("group.unscaled", target=target.key, replicas=replicas, reason=target.fault)
+            target.on_change(target, None)
+            return
+        target.state, target.fault = ordered(target.state, replicas, loop_s()), ""
+        reasons = target.verdict.reasons if target.verdict else ()
+        log.info("group.scaled", target=target.key, replicas=replicas, reasons=reasons)
+        target.on_change(target, replicas)
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield the metrics of the scaler and of its groups."""
+        yield Sample("binwright_scaler_pass_seconds", self.pass_s)
+        yield Sample("binwright_scaler_passes_total", self.passes)
+        for key, target in sorted(self.targets().items()):
+            labels = {"target": key, "group": target.config.group}
+            yield Sample("binwright_scaled_group_fault", bool(target.fault), labels)
+            if (verdict := target.verdict) is None:
+                continue
+            numbers = {
+                "replicas": verdict.current,
+                "wanted_replicas": verdict.wanted,
+                "lag_records": verdict.work.lag,
+                "records_per_second": verdict.work.rate,
+                "hot_partitions": len(verdict.hot),
+                "blocked": bool(verdict.blocked),
+                "proposal_waits": verdict.waits,
+            }
+            for name, value in numbers.items():
+                yield Sample(f"binwright_scaled_group_{name}", value, labels)

@@ -1,0 +1,145 @@
+"""Queries of Delta tables through Spark Connect, each within a deadline."""
+
+import asyncio
+import re
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql.connect.session import SparkSession
+
+from binwright.protocol.errors import LakeUnavailable
+from binwright.runtime.spark_url import host_and_port, redacted_url
+
+CONNECT_S = 5.0
+QUERY_S = 300.0
+CLOSE_S = 10.0
+
+_MISSING = {"PATH_NOT_FOUND", "DELTA_TABLE_NOT_FOUND"}
+_DETAILS = re.compile(r'details = "(.*)"')
+# A server set up for landing compiles no queries; queries of a whole table are faster compiled.
+_FOR_READING = {
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+    "spark.sql.session.timeZone": "UTC",
+}
+
+T = TypeVar("T")
+
+
+class LakeReader:
+    """A Spark session that runs one query at a time. See `lake_reader`."""
+
+    def __init__(self, url: str, query_s: float) -> None:
+        self._url, self._query_s = url, query_s
+        # Without this the client retries silently for ten minutes.
+        self._spark = SparkSession.builder.remote(url).create()
+        self._spark.client.set_retry_policies([])
+
+    async def run(self, doing: str, query: Callable[[Any], T]) -> T:
+        """Return the result of `query` on the session; it runs in a thread and may block.
+
+        Args:
+            doing: What the query does, for errors.
+            query: Is given the session.
+
+        Raises:
+            LakeUnavailable: Spark failed, or did not answer in time; this session is closed then.
+        """
+        work = asyncio.create_task(asyncio.to_thread(query, self._spark))
+        try:
+            async with asyncio.timeout(self._query_s):
+                return await asyncio.shield(work)
+        except TimeoutError as exc:
+            raise self._unavailable(doing, f"no answer in {self._query_s:g} s") from exc
+        except PySparkException as exc:
+            raise self._unavailable(doing, reason(exc)) from exc
+        finally:
+            if not work.done():
+                await self._abandon(work)
+
+    def _unavailable(self, doing: str, why: str) -> LakeUnavailable:
+        return LakeUnavailable(f"{doing}: {why} (Spark at {redacted_url(self._url)})")
+
+    async def _abandon(self, work: asyncio.Task[Any]) -> None:
+        # A thread that waits inside Spark's client returns when the channel is closed.
+        self._spark.release_session_on_close = False
+        await self.close()
+        await asyncio.wait({work}, timeout=CLOSE_S)
+        if work.done():
+            work.exception()  # retrieved, or asyncio logs it; the caller has an error already
+
+    async def close(self) -> None:
+        """Close the session; may be called again."""
+        await asyncio.wait({asyncio.create_task(asyncio.to_thread(self._close))}, timeout=CLOSE_S)
+
+    def _close(self) -> None:
+        self._spark.stop()
+
+
+@asynccontextmanager
+async def lake_reader(url: str, *, query_s: float = QUERY_S) -> AsyncIterator[LakeReader]:
+    """Open a session for reading, and close it at the end.
+
+    Args:
+        url: `sc://HOST:PORT`, as in the settings.
+        query_s: How long one query may take, seconds.
+
+    Raises:
+        LakeUnavailable: Nothing listens there, or it does not answer; says what to check.
+    """
+    await asyncio.to_thread(check_reachable, url)
+    reader = LakeReader(url, query_s)
+    try:
+        await reader.run("open a session", _prepare)
+        yield reader
+    finally:
+        await reader.close()
+
+
+def check_reachable(url: str) -> None:
+    """Check that a server listens there: the client would retry silently for ten minutes.
+
+    Args:
+        url: sc://HOST:PORT.
+
+    Raises:
+        LakeUnavailable: Nothing does, or the address is malformed; says what to check.
+    """
+    try:
+        socket.create_connection(host_and_port(url), CONNECT_S).close()
+    except (OSError, ValueError) as exc:
+        raise LakeUnavailable(
+            f"no Spark Connect server at {redacted_url(url)}: {exc}. "
+            "Check that it runs, and that lake.spark or --spark names it (sc://HOST:PORT)"
+        ) from exc
+
+
+def table_missing(error: AnalysisException) -> bool:
+    """Whether this error means that there is no table at the path."""
+    return error.getCondition() in _MISSING
+
+
+def reason(error: PySparkException) -> str:
+    """Return the line with the cause, without Java's stack trace."""
+    text = str(error)
+    details = _DETAILS.search(text)
+    return details[1] if details else text.partition("\n")[0]
+
+
+def quoted(path: str) -> str:
+    """Return a table's path, quoted for SQL."""
+    return "delta.`{}`".format(path.replace("`", "``"))
+
+
+def frame(spark: Any, columns: Mapping[str, str], rows: Sequence[tuple[Any, ...]]) -> Any:
+    """Return a data frame of few local rows; columns by name, with SQL types."""
+    ddl = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+    return spark.createDataFrame(list(rows), ddl)
+
+
+def _prepare(spark: Any) -> None:
+    for name, value in _FOR_READING.items():
+        spark.conf.set(name, value)

@@ -1,0 +1,127 @@
+"""Which log each version of a table landed: topics are created again, and logs are truncated.
+
+A row has its offset, but not the id of its topic; a commit has both (`Stamp`). Only the newest
+`MOST_COMMITS` commits are read, some days at the default freshness: the files of older versions are
+usually vacuumed. Rows of earlier commits are assigned to the log of the oldest stamp that is read.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from binwright.audit.lake_reader import quoted
+from binwright.protocol.ports.lake import Commit, Table
+from binwright.protocol.stamp import OldStamp, Stamp, read_stamp
+
+FIRST_COMMITS, MOST_COMMITS = 2_000, 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A version after which rows come from another log."""
+
+    version: int  # the last one of the earlier log
+    cut: frozenset[int] = frozenset()  # truncated partitions; empty: the topic is another one
+
+
+@dataclass(frozen=True, slots=True)
+class LogHistory:
+    """The logs of a table's rows, by its stamps."""
+
+    splits: tuple[Split, ...] = ()  # oldest first
+    begins: Mapping[int, int] = field(default_factory=dict)  # of this topic: first to land
+    ends: Mapping[int, int] = field(default_factory=dict)  # and next to land
+
+
+@dataclass(slots=True)
+class _Fold:
+    """A fold over stamps, oldest first."""
+
+    topic_id: str | None = None
+    landing_id: str | None = None
+    seen: set[str] = field(default_factory=set)  # topic ids
+    cuts: Mapping[int, int] = field(default_factory=dict)
+    splits: list[Split] = field(default_factory=list)
+    begins: dict[int, int] = field(default_factory=dict)
+    ends: dict[int, int] = field(default_factory=dict)
+    whole: bool = True  # whether it begins with the table's creation
+
+    def apply(self, version: int, stamp: Stamp | OldStamp) -> None:
+        """Apply the stamp of a commit; that of a claim holds no offsets."""
+        if isinstance(stamp, Stamp) and not stamp.sequence:
+            return
+        if not self.of_topic(version - 1, stamp.topic_id):
+            return
+        if isinstance(stamp, Stamp):
+            self._cut(version - 1, stamp)
+        for p, offset in stamp.committed.items():
+            self.begins[p] = min(offset, self.begins.get(p, offset))
+            self.ends[p] = max(offset, self.ends.get(p, offset))
+
+    def of_topic(self, before: int, topic_id: str | None) -> bool:
+        """Apply the topic of the versions after `before`; False: that topic was replaced before."""
+        if topic_id is None or topic_id == self.topic_id:
+            return True  # brokers before 2.8 have no ids
+        if topic_id in self.seen:
+            return False
+        if self.topic_id is not None:
+            self.splits.append(Split(before))
+            self.begins, self.ends, self.cuts = {}, {}, {}
+        self.topic_id = topic_id
+        self.seen.add(topic_id)
+        return True
+
+    def _cut(self, before: int, stamp: Stamp) -> None:
+        if stamp.landing_id != self.landing_id:
+            self.cuts, self.landing_id = {}, stamp.landing_id  # its announcements are numbered anew
+        cut = frozenset(p for p, at in stamp.cuts.items() if self.cuts.get(p) != at)
+        # If the history begins later, its first stamp names cuts from before it, too.
+        if cut and before >= 0 and (self.whole or self.ends):
+            self.splits.append(Split(before, cut))
+        self.cuts = stamp.cuts
+
+
+def log_history(commits: Sequence[Commit], topic: str, topic_id: str | None) -> LogHistory:
+    """Return which versions landed which log.
+
+    Args:
+        commits: The commits that were read, newest first.
+        topic: Of the table.
+        topic_id: Of the present topic of this name; None: Kafka has no ids.
+    """
+    fold = _Fold(whole=not commits or commits[-1].version == 0)
+    for version, stamp in _stamps(commits, topic):
+        fold.apply(version, stamp)
+    if commits:
+        fold.of_topic(commits[0].version, topic_id)  # a new topic of which nothing has landed
+    return LogHistory(tuple(fold.splits), fold.begins, fold.ends)
+
+
+def _stamps(commits: Sequence[Commit], topic: str) -> Iterable[tuple[int, Stamp | OldStamp]]:
+    for commit in reversed(commits):
+        stamp = _stamp(commit.metadata, topic)
+        if stamp is not None:
+            yield commit.version, stamp
+
+
+def _stamp(text: str | None, topic: str) -> Stamp | OldStamp | None:
+    """Read a stamp of any group: a table belongs to one."""
+    try:
+        found = orjson.loads(text or "")
+        return read_stamp(text, Table(topic, found["group"], found.get("cluster", "")))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def newest_commits(spark: Any, path: str) -> Sequence[Commit]:
+    """Return the newest commits of a table, newest first. Blocking; raises what pyspark raises."""
+    found: list[Commit] = []
+    for limit in (FIRST_COMMITS, MOST_COMMITS):
+        history = spark.sql(f"DESCRIBE HISTORY {quoted(path)} LIMIT {limit}")
+        rows = history.select("version", "userMetadata").collect()
+        found = [Commit(row.version, row.userMetadata) for row in rows]
+        if len(found) < limit:
+            break
+    return found

@@ -1,0 +1,79 @@
+"""How old rows were when they became readable, from the tables themselves.
+
+A table's log names the commit that added each file. A row's age is the time of that commit minus
+the record's timestamp: the difference of the lake's clock and the producer's.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from pyspark.errors import AnalysisException
+
+from binwright.audit.lake_reader import lake_reader, table_missing
+from binwright.runtime.settings import LakeSettings
+from binwright.runtime.spark_url import with_token
+
+_LOG = "add STRUCT<path: STRING, dataChange: BOOLEAN>, commitInfo STRUCT<timestamp: BIGINT>"
+# A compaction adds files of rows that were readable before: dataChange is false then. A log that
+# was compacted repeats actions without the time of their commit.
+_AGES = """
+WITH commits AS (
+    SELECT commit, commitInfo.timestamp AS at_ms FROM {log} WHERE commitInfo IS NOT NULL
+), added AS (
+    SELECT element_at(split(add.path, '/'), -1) AS file, min(at_ms) AS at_ms
+    FROM {log} JOIN commits USING (commit) WHERE add.dataChange GROUP BY ALL
+), ages AS (
+    SELECT (at_ms * 1000 - unix_micros(timestamp)) / 1e6 AS age_s
+    FROM {rows} LEFT JOIN added USING (file)
+)
+SELECT count(age_s) AS rows, count(*) - count(age_s) AS undated, max(age_s) AS max_s,
+       percentile_approx(age_s, 0.5, 10000) AS p50_s, percentile_approx(age_s, 0.99, 10000) AS p99_s
+FROM ages
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freshness:
+    """Ages of a table's rows when they became readable, seconds; None where there are no rows.
+
+    Below zero where a producer's clock is ahead of the lake's.
+    """
+
+    topic: str
+    rows: int  # with a known age
+    undated: int  # rewritten since, or older than the table's log
+    p50_s: float | None
+    p99_s: float | None
+    max_s: float | None
+
+
+async def freshness(topics: Sequence[str], lake: LakeSettings) -> tuple[Freshness, ...]:
+    """Measure the table of each topic; a table that does not exist has no rows.
+
+    Raises:
+        LakeUnavailable: Spark does not answer, or cannot read a table.
+    """
+    found = []
+    for topic in topics:
+        path = f"{lake.path.rstrip('/')}/{topic}"
+        query = partial(_ages, topic=topic, path=path)
+        async with lake_reader(with_token(lake.server(topic), lake.token_file)) as reader:
+            found.append(await reader.run(f"read the log of {path}", query))
+    return tuple(found)
+
+
+def _ages(spark: Any, topic: str, path: str) -> Freshness:
+    table = spark.read.format("delta").load(path)
+    try:
+        rows = table.selectExpr("timestamp", "_metadata.file_name AS file")
+        _ = rows.schema
+    except AnalysisException as exc:
+        if table_missing(exc):
+            return Freshness(topic=topic, rows=0, undated=0, p50_s=None, p99_s=None, max_s=None)
+        raise
+    log = spark.read.schema(_LOG).json(f"{path}/_delta_log/*.json")
+    log = log.selectExpr("add", "commitInfo", "_metadata.file_name AS commit")
+    ages = spark.sql(_AGES, log=log, rows=rows).collect()[0]
+    return Freshness(topic=topic, **ages.asDict())

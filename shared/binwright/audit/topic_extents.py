@@ -1,0 +1,138 @@
+"""The offsets that topics still hold, as a plain reader gets them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer
+from aiokafka import TopicPartition as KafkaPartition
+from aiokafka.errors import NoError
+from aiokafka.protocol.admin import DescribeConfigsRequest
+
+from binwright.audit.ranges import Range, Tally
+from binwright.kafka.client import ClusterClient, client_options, stop_client, translate_errors
+from binwright.protocol.errors import TopicMissing
+from binwright.protocol.model import TopicPartition
+from binwright.runtime.settings import KafkaSettings
+
+POLL_S = 0.2
+_TOPIC, _POLICY = 2, "cleanup.policy"  # a kind of resource in Kafka's protocol, and a name there
+FETCH_WAIT_MS = 50  # only existing records are read: a fetch never waits for new ones
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeScan:
+    """The records in ranges of offsets, as far as they were read in time."""
+
+    records: Tally  # offsets that carry a record
+    unread: int  # offsets that were not read
+
+
+class TopicExtents:
+    """Bounds and records of topics. See `open_topic_extents`."""
+
+    def __init__(self, cluster: ClusterClient, consumer: AIOKafkaConsumer) -> None:
+        self._cluster, self._consumer = cluster, consumer
+
+    async def bounds(self, topic: str) -> dict[int, tuple[int, int]]:
+        """Return partition -> first offset kept, and end.
+
+        With `read_committed` the end is that of the last completed transaction.
+
+        Raises:
+            TopicMissing: The topic does not exist.
+            BrokerUnavailable: Kafka does not answer.
+        """
+        partitions = sorted(await self._cluster.leaders(topic))
+        if not partitions:
+            raise TopicMissing(f"there is no topic {topic}")
+        wanted = [KafkaPartition(topic, number) for number in partitions]
+        with translate_errors(f"ask for the offsets of {topic}"):
+            ends = await self._consumer.end_offsets(wanted)
+            starts = await self._consumer.beginning_offsets(wanted)
+        # Retention may move the start to the end between the two requests.
+        return {p.partition: (min(starts[p], ends[p]), ends[p]) for p in wanted}
+
+    async def topic_id(self, topic: str) -> str | None:
+        """Return the topic's id; None if this Kafka has none (before 2.8)."""
+        return await self._cluster.topic_id(topic)
+
+    async def compacted(self, topic: str) -> bool | None:
+        """Whether the topic is compacted; None: Kafka does not return its policy.
+
+        Raises:
+            BrokerUnavailable: Kafka does not answer.
+        """
+        request = DescribeConfigsRequest([(_TOPIC, topic, [_POLICY])])
+        response: Any = await self._cluster.send_to_controller(request)
+        (code, _, _, _, entries) = response.resources[0]
+        found = {name: value for name, value, *_ in entries}
+        if code != NoError.errno or _POLICY not in found:
+            return None
+        return "compact" in found[_POLICY]
+
+    async def scan_ranges(
+        self, partition: TopicPartition, ranges: Iterable[Range], until: float
+    ) -> RangeScan:
+        """Read `ranges`, in rising order, until the loop's clock shows `until`.
+
+        Markers of transactions, aborted records, and offsets that compaction or retention removed
+        hold no record.
+
+        Raises:
+            BrokerUnavailable: Kafka refuses. One that does not answer uses up the time.
+        """
+        tally, unread = Tally(), 0
+        with translate_errors(f"read {partition}"):
+            for each in ranges:
+                unread += await self._read(KafkaPartition(*partition), each, tally, until)
+        return RangeScan(records=tally, unread=unread)
+
+    async def _read(self, source: KafkaPartition, wanted: Range, tally: Tally, until: float) -> int:
+        """Count the records of a range; return how many of its offsets were not read in time."""
+        loop, position = asyncio.get_running_loop(), wanted.first
+        if loop.time() >= until:
+            return len(wanted)
+        self._consumer.assign([source])
+        self._consumer.seek(source, wanted.first)
+        try:
+            async with asyncio.timeout_at(until):
+                while position <= wanted.last:
+                    found = await self._consumer.getmany(source, timeout_ms=round(POLL_S * 1000))
+                    for record in found.get(source, ()):
+                        if position <= record.offset <= wanted.last:
+                            tally.add(record.offset)
+                    position = await self._consumer.position(source)
+        except TimeoutError:
+            return max(0, wanted.last + 1 - position)
+        return 0
+
+
+@asynccontextmanager
+async def open_topic_extents(kafka: KafkaSettings, isolation: str) -> AsyncIterator[TopicExtents]:
+    """Connect to Kafka as a plain reader: no group, nothing committed.
+
+    Args:
+        kafka: How to reach it.
+        isolation: `read_committed` or `read_uncommitted`.
+
+    Raises:
+        BrokerUnavailable: Kafka does not answer; says what to check.
+    """
+    async with ClusterClient(kafka) as cluster:
+        # Created once Kafka answers: a consumer that is never started cannot be closed cleanly.
+        consumer = AIOKafkaConsumer(
+            **client_options(kafka),
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",  # where retention has removed the offset meanwhile
+            isolation_level=isolation,
+            fetch_max_wait_ms=FETCH_WAIT_MS,
+        )
+        try:
+            with translate_errors("connect to Kafka"):
+                await consumer.start()
+            yield TopicExtents(cluster, consumer)
+        finally:
+            await stop_client(consumer)

@@ -1,1 +1,0 @@
-"""Streams and recordings on the command line: how one is named, opened, converted and played."""

@@ -1,1 +1,0 @@
-"""A real Kafka broker and Spark Connect server as child processes; nothing but Python is needed."""

@@ -1,0 +1,235 @@
+"""The Kubernetes API as paths and JSON: each call has a deadline, each refusal a reason.
+
+The generated client authenticates and sends. Its models are not used: a watch of fifty pods would
+spend most of its time on building objects that are not read.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import orjson
+import structlog
+from kubernetes_asyncio import config
+from kubernetes_asyncio.client.api_client import ApiClient
+from kubernetes_asyncio.client.configuration import Configuration
+
+from binwright.kubernetes.api_responses import error_message, read_lines, translated_errors
+from binwright.protocol.errors import ClusterRefused, ClusterUnavailable, SettingsError
+from binwright.runtime.backoff import Backoff
+
+log = structlog.get_logger()
+
+Obj = dict[str, Any]
+"""A Kubernetes object, as JSON."""
+
+FIELD_MANAGER = "binwright-controller"
+NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+ATTEMPTS = 4
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 5.0
+PARALLEL = 32  # requests at a time; an API server serves one client little more
+GONE, CONFLICT, NOT_FOUND, BUSY, FAILING = 410, 409, 404, 429, 500
+_JSON = "application/json"
+_PATCH_TYPES = {
+    "apply": "application/apply-patch+yaml",
+    "merge": "application/merge-patch+json",
+}
+
+
+def now() -> str:
+    """Return the current time as Kubernetes writes it (RFC 3339, UTC, seconds)."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class Api:
+    """One API server, used with one identity, with a deadline for each call."""
+
+    def __init__(self, configuration: Any, timeout_s: float, watches: int = 8) -> None:
+        """Use a client's `configuration`; no call may take longer than `timeout_s`.
+
+        At most `watches` may run at a time: each holds a connection.
+        """
+        configuration.connection_pool_maxsize = PARALLEL + watches
+        self._client, self._timeout_s = ApiClient(configuration), timeout_s
+        self._client.user_agent = FIELD_MANAGER
+        self._parallel = asyncio.Semaphore(PARALLEL)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def get(self, path: str, **query: str) -> Obj:
+        """Return an object, or a list of them."""
+        return await self._call("GET", path, query)
+
+    async def create(self, path: str, body: Obj) -> Obj:
+        """Add an object to a collection."""
+        return await self._call("POST", path, {"fieldManager": FIELD_MANAGER}, body)
+
+    async def apply(self, path: str, body: Obj) -> Obj:
+        """Apply `body` (server-side, forced): its fields are set, all others stay as they are."""
+        query = {"fieldManager": FIELD_MANAGER, "force": "true"}
+        return await self._call("PATCH", path, query, body, _PATCH_TYPES["apply"])
+
+    async def merge(self, path: str, body: Obj) -> Obj:
+        """Change some fields of an object that exists."""
+        return await self._call("PATCH", path, {}, body, _PATCH_TYPES["merge"])
+
+    async def scale(self, path: str, replicas: int) -> Obj:
+        """Set the number of a workload's replicas, by its `scale` subresource."""
+        body: Obj = {"spec": {"replicas": replicas}}
+        query = {"fieldManager": FIELD_MANAGER}
+        return await self._call("PATCH", f"{path}/scale", query, body, _PATCH_TYPES["merge"])
+
+    async def delete(
+        self, path: str, *, grace_s: int | None = None, uid: str | None = None
+    ) -> None:
+        """Delete an object (given `uid`, only that one) and, in the background, what it owns.
+
+        It is no error if the object does not exist.
+        """
+        body: Obj = {"propagationPolicy": "Background"}
+        if uid is not None:
+            body["preconditions"] = {"uid": uid}
+        if grace_s is not None:  # in the body: the API server ignores the query if there is a body
+            body["gracePeriodSeconds"] = grace_s
+        try:
+            await self._call("DELETE", path, {}, body)
+        except ClusterRefused as exc:
+            another = uid is not None and exc.status == CONFLICT
+            if exc.status != NOT_FOUND and not another:
+                raise
+
+    async def watch(self, path: str, timeout_s: int, **query: str) -> AsyncIterator[Obj]:
+        """Yield watch events until the server ends the stream.
+
+        Raises:
+            ClusterUnavailable: No connection, or nothing came on it in time.
+            ClusterRefused: Not allowed, or (410) the version to start from is too old.
+        """
+        timeout = aiohttp.ClientTimeout(
+            sock_connect=self._timeout_s, sock_read=timeout_s + self._timeout_s
+        )
+        params = {**query, "watch": "true", "timeoutSeconds": str(timeout_s)}
+        with translated_errors(path, ClusterUnavailable):
+            async with await self._send("GET", path, params, None, _JSON, timeout) as response:
+                await _check(response, f"watch {path}")
+                async for line in read_lines(response):
+                    event: Obj = orjson.loads(line)
+                    if event["type"] == "ERROR":
+                        status = event["object"]
+                        raise ClusterRefused(status.get("code", 500), status.get("message", ""))
+                    yield event
+
+    async def _call(
+        self,
+        verb: str,
+        path: str,
+        query: Mapping[str, str],
+        body: Obj | None = None,
+        content_type: str = _JSON,
+    ) -> Obj:
+        pause = Backoff(LONGEST_PAUSE_S, first_s=FIRST_PAUSE_S)
+        for left in reversed(range(ATTEMPTS)):
+            try:
+                return await self._call_once(verb, path, query, body, content_type)
+            except ClusterUnavailable as exc:
+                # The server may have carried the request out: only idempotent ones are repeated.
+                disconnected = isinstance(exc.__cause__, aiohttp.ServerDisconnectedError)
+                if not left or verb == "POST" or not disconnected:
+                    raise
+                log.info("kubernetes.retried", verb=verb, path=path, reason=str(exc))
+            except ClusterRefused as exc:
+                busy = exc.status == BUSY or exc.status >= FAILING
+                if not left or not (busy or (exc.status == CONFLICT and verb == "PATCH")):
+                    raise
+                log.info("kubernetes.retried", verb=verb, path=path, reason=str(exc))
+                rest_s = min(max(pause.next(), exc.retry_after_s), LONGEST_PAUSE_S)
+                await asyncio.sleep(rest_s)
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _call_once(
+        self, verb: str, path: str, query: Mapping[str, str], body: Obj | None, content_type: str
+    ) -> Obj:
+        timeout = aiohttp.ClientTimeout(total=self._timeout_s)
+        with translated_errors(path, ClusterUnavailable):
+            async with (
+                self._parallel,
+                await self._send(verb, path, query, body, content_type, timeout) as response,
+            ):
+                await _check(response, f"{verb} {path}")
+                found: Obj = orjson.loads(await response.read())
+                return found
+
+    async def _send(  # noqa: PLR0913, PLR0917 - an HTTP request has so many parts
+        self,
+        verb: str,
+        path: str,
+        query: Mapping[str, str],
+        body: Obj | None,
+        content_type: str,
+        deadlines: aiohttp.ClientTimeout,
+    ) -> aiohttp.ClientResponse:
+        response: aiohttp.ClientResponse = await self._client.call_api(
+            path,
+            verb,
+            query_params=list(query.items()),
+            header_params={"Accept": _JSON, "Content-Type": content_type},
+            body=body,
+            auth_settings=["BearerToken"],
+            _preload_content=False,
+            _request_timeout=deadlines,
+        )
+        return response
+
+
+async def _check(response: aiohttp.ClientResponse, request: str) -> None:
+    if response.ok:
+        return
+    message = error_message(await response.read())
+    after = response.headers.get("Retry-After", "")
+    raise ClusterRefused(
+        response.status, f"{request}: {message}", float(after) if after.isdigit() else 0.0
+    )
+
+
+async def load_configuration(kubeconfig: Path | None) -> Any:
+    """Return how to reach the cluster: from the file, or from the pod's service account.
+
+    Raises:
+        SettingsError: There is no such file, or this process does not run in a pod.
+    """
+    chosen = Configuration()
+    try:
+        if kubeconfig is not None:
+            await config.load_kube_config(str(kubeconfig), client_configuration=chosen)
+        else:
+            config.load_incluster_config(client_configuration=chosen)
+    except config.ConfigException as exc:
+        raise SettingsError(
+            f"cannot configure access to Kubernetes: {exc}. Run in a pod with a service account, "
+            "or set kubernetes.kubeconfig"
+        ) from exc
+    return chosen
+
+
+def collection_path(root: str, namespace: str, plural: str) -> str:
+    """Return the path of a kind's objects in a namespace; empty: in all namespaces."""
+    return f"{root}/namespaces/{namespace}/{plural}" if namespace else f"{root}/{plural}"
+
+
+def own_namespace(given: str | None) -> str:
+    """Return the namespace to work in.
+
+    Raises:
+        SettingsError: None is given, and this process does not run in a pod.
+    """
+    if given is not None:
+        return given
+    try:
+        return NAMESPACE_FILE.read_text().strip()
+    except OSError as exc:
+        raise SettingsError("kubernetes.namespace: needed outside of a pod") from exc

@@ -1,0 +1,84 @@
+"""Writes Kubernetes Events, which `kubectl describe` shows."""
+
+import asyncio
+import socket
+from collections import OrderedDict
+
+import structlog
+
+from binwright.controller.fleets.kubernetes.deployment import Owner
+from binwright.kubernetes.api import NOT_FOUND, Api, Obj, now
+from binwright.protocol.errors import ClusterRefused, ExternalError
+
+log = structlog.get_logger()
+
+REMEMBERED = 200  # Events whose count is raised when they occur again
+LONGEST_MESSAGE = 1000  # bytes; the API accepts 1024
+WAITING = 500  # Events not written yet; more are dropped, and logged
+
+
+class EventRecorder:
+    """Writes Events in the background; one that cannot be written is logged and skipped."""
+
+    def __init__(self, api: Api) -> None:
+        """Write through `api`."""
+        self._api = api
+        self._waiting: asyncio.Queue[tuple[Owner, str, str, str]] = asyncio.Queue(WAITING)
+        self._known: OrderedDict[tuple[str, str, str], tuple[str, int]] = OrderedDict()
+
+    def note(self, about: Owner, reason: str, message: str, *, warning: bool = False) -> None:
+        """Queue an Event about an object."""
+        kind = "Warning" if warning else "Normal"
+        cut = message.encode()[:LONGEST_MESSAGE].decode(errors="ignore")
+        try:
+            self._waiting.put_nowait((about, kind, reason, cut))
+        except asyncio.QueueFull:
+            log.warning("event.dropped", reason=reason, message=cut)
+
+    async def run(self) -> None:
+        """Write the queued Events, for ever."""
+        while True:
+            about, kind, reason, message = await self._waiting.get()
+            try:
+                await self._write(about, kind, reason, message)
+            except ExternalError as exc:
+                log.warning("event.unwritten", what=reason, reason=str(exc))
+
+    async def _write(self, about: Owner, kind: str, reason: str, message: str) -> None:
+        path = f"/api/v1/namespaces/{about.namespace}/events"
+        at = now()
+        key = (about.uid, reason, message)
+        if known := self._known.get(key):
+            name, count = known[0], known[1] + 1
+            try:
+                await self._api.merge(f"{path}/{name}", {"count": count, "lastTimestamp": at})
+            except ClusterRefused as exc:
+                if exc.status != NOT_FOUND:  # the server deletes Events after an hour
+                    raise
+            else:
+                self._remember(key, name, count)
+                return
+        created = await self._api.create(path, _event(about, kind, reason, message, at))
+        self._remember(key, created["metadata"]["name"], 1)
+
+    def _remember(self, key: tuple[str, str, str], name: str, count: int) -> None:
+        self._known[key] = (name, count)
+        self._known.move_to_end(key)
+        while len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
+
+
+def _event(about: Owner, kind: str, reason: str, message: str, at: str) -> Obj:
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"generateName": f"{about.name}.", "namespace": about.namespace},
+        "involvedObject": {**about.reference(), "namespace": about.namespace},
+        "type": kind,
+        "reason": reason,
+        "message": message,
+        "source": {"component": "binwright-controller", "host": socket.gethostname()},
+        "count": 1,
+        "firstTimestamp": at,
+        "lastTimestamp": at,
+    }

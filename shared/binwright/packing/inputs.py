@@ -1,0 +1,35 @@
+"""Validates the inputs of packing algorithms."""
+
+from math import isfinite
+
+from binwright.packing.capacity import Capacity, SlotCapacities, slot_capacities
+from binwright.protocol.errors import PackingError
+from binwright.protocol.model import Rates
+
+
+def check_inputs(rates: Rates, capacity: Capacity) -> SlotCapacities:
+    """Raise if a rate or capacity is invalid; return the capacities by slot.
+
+    Args:
+        rates: Bytes/s, each finite and >= 0.
+        capacity: Of consumers, bytes/s, finite and > 0.
+
+    Raises:
+        PackingError: A capacity or a rate is out of range; names every such slot or partition.
+    """
+    capacities = slot_capacities(capacity)
+    if not _is_capacity(capacities.default):
+        raise PackingError(f"capacity must be finite and > 0, got {capacities.default}")
+    if slots := sorted(s for s, c in capacities.named.items() if not _is_capacity(c)):
+        faults = ", ".join(f"slot {slot}: {capacities.named[slot]}" for slot in slots)
+        raise PackingError(f"capacities must be finite and > 0, got {faults}")
+    # NaN fails every comparison; for valid rates these are two passes at the speed of C.
+    if not all(map(isfinite, rates.values())) or min(rates.values(), default=0) < 0:
+        bad = sorted(p for p, rate in rates.items() if not (isfinite(rate) and rate >= 0))
+        faults = ", ".join(f"{p}: {rates[p]}" for p in bad)
+        raise PackingError(f"rates must be finite and >= 0, got {faults}")
+    return capacities
+
+
+def _is_capacity(value: float) -> bool:
+    return isfinite(value) and value > 0

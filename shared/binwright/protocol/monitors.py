@@ -1,0 +1,85 @@
+"""Which monitor is followed: one for each topic, and another when it falls silent.
+
+Two monitors may run, so that the death of one costs nothing. Their windows differ (one may just
+have started), and switching between them would look like a change of load: a topic follows one
+monitor for as long as that one publishes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from immutables import Map
+
+from binwright.controller.decide.events import Log
+from binwright.protocol.measurements import Measurement
+
+SILENT_AFTER_PASSES = 3
+MIN_SILENT_AFTER_S = 5.0
+"""A monitor is silent after this many passes, and not before this many seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorSeen:
+    """When a monitor last published: anything, or of one topic."""
+
+    monitor: str
+    number: int  # of its last pass
+    seen_at: float
+    silent_after_s: float
+
+    def silent(self, now: float) -> bool:
+        """Whether its next measurement is overdue."""
+        return now - self.seen_at > self.silent_after_s
+
+
+@dataclass(frozen=True, slots=True)
+class Monitors:
+    """The monitors that publish, and the one that each topic follows."""
+
+    seen: Mapping[str, MonitorSeen] = field(default_factory=dict)  # monitor -> its last measurement
+    followed: Map[str, MonitorSeen] = field(default_factory=Map)  # topic -> followed monitor
+
+
+def accept_measurement(
+    known: Monitors, now: float, measurement: Measurement
+) -> tuple[Monitors, bool, tuple[Log, ...]]:
+    """Apply a measurement; return whether it is accepted, and what to log.
+
+    Accepted are measurements of the monitor that the topic follows, and of another one once the
+    followed one is silent about the topic. A pass older than the last accepted one is not.
+    """
+    silent_after_s = max(MIN_SILENT_AFTER_S, SILENT_AFTER_PASSES * measurement.interval_s)
+    latest = MonitorSeen(measurement.monitor, measurement.number, now, silent_after_s)
+    logs: tuple[Log, ...] = ()
+    if measurement.monitor not in known.seen:
+        logs = (Log("monitor.discovered", {"monitor": measurement.monitor}),)
+    seen = {**known.seen, measurement.monitor: latest}
+    followed = known.followed.get(measurement.topic)
+    if followed is not None:
+        if followed.monitor == measurement.monitor:
+            if measurement.number < followed.number:
+                return Monitors(seen, known.followed), False, logs
+        elif not followed.silent(now):
+            return Monitors(seen, known.followed), False, logs
+    return Monitors(seen, known.followed.set(measurement.topic, latest)), True, logs
+
+
+def drop_silent(known: Monitors, now: float) -> tuple[Monitors, tuple[Log, ...]]:
+    """Return the monitors without those that are silent by now, and what to log of these."""
+    silent = [monitor for monitor in known.seen.values() if monitor.silent(now)]
+    if not silent:
+        return known, ()
+    seen = {name: monitor for name, monitor in known.seen.items() if not monitor.silent(now)}
+    logs = tuple(
+        Log(
+            "monitor.silent",
+            {
+                "monitor": monitor.monitor,
+                "seconds": round(now - monitor.seen_at, 1),
+                "others": len(seen),
+                "effect": "another is followed" if seen else "the assignment stays as it is",
+            },
+        )
+        for monitor in sorted(silent, key=lambda monitor: monitor.monitor)
+    )
+    return replace(known, seen=seen), logs

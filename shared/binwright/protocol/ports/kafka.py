@@ -1,0 +1,175 @@
+"""Kafka: control topics, the measuring of data partitions, and reading them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.selection import Selection
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One Kafka record."""
+
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    timestamp_type: int = 0  # 0: set by the producer, 1: by the broker at the append
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+class Reader(Protocol):
+    """Reads one partition in order, each record once, through outages."""
+
+    @property
+    def position(self) -> int:
+        """The offset to read next; retention may have deleted the record there."""
+
+    async def read(self, timeout_s: float) -> Sequence[Record]:
+        """Return the next records, none after `timeout_s` seconds; raise `BrokerUnavailable`."""
+
+    async def close(self) -> None:
+        """Release the connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDescription:
+    """A topic's configuration."""
+
+    config: Mapping[str, str]  # by Kafka's names; without those that Kafka does not return
+    replicas: int  # the fewest of any partition
+    brokers: int  # alive in the cluster
+
+
+class ControlTopics(Protocol):
+    """Control topics: small messages, in order within each partition."""
+
+    async def publish(self, topic: str, partition: int, key: bytes, value: bytes) -> int:
+        """Append durably, in the order of calls, and return the record's offset.
+
+        Raises:
+            BrokerUnavailable: Not confirmed in time; the record may have been appended.
+            TopicMissing: The topic or partition does not exist.
+            RecordTooLarge: The topic does not accept a record of this size.
+        """
+
+    async def end(self, topic: str, partition: int) -> int:
+        """Return the offset of the next record; raise like `publish`."""
+
+    async def reader(self, topic: str, partition: int, offset: int) -> Reader:
+        """Return a reader from `offset` on, or from the oldest record if that is later."""
+
+    async def partitions(self, topic: str) -> int:
+        """Return the number of the topic's partitions; 0 if it does not exist."""
+
+    async def topic_id(self, topic: str) -> str | None:
+        """Return the topic's id, new with each creation; None if the brokers have no topic ids.
+
+        Raises:
+            BrokerUnavailable: No broker replies, or the client is not authorized.
+            TopicMissing: The topic does not exist.
+        """
+
+    async def ensure(self, topic: str, partitions: int, config: Mapping[str, str]) -> None:
+        """Create the topic with `config`, or add partitions up to at least `partitions`."""
+
+    async def describe(self, topic: str, names: Collection[str]) -> TopicDescription:
+        """Return a topic's configuration, with its settings of these names.
+
+        Raises:
+            BrokerUnavailable: No broker replies, or the client is not authorized.
+            TopicMissing: The topic does not exist.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class LogSample:
+    """The state of one partition's log on its leader, at one time."""
+
+    leader: int
+    start: int  # first offset that is retained
+    end: int  # offset of the next record
+    size: int | None  # bytes of the log as stored; None: the leader does not return it
+    at: float | None = field(default=None, compare=False)  # s, monotonic; None: now
+    batch_bytes_per_record: float | None = None  # of a recent batch, if requested
+
+
+class LogSampler(Protocol):
+    """Samples the logs of data partitions."""
+
+    async def sample(
+        self, wanted: Selection, measure_batches: Mapping[str, Collection[int]]
+    ) -> Mapping[str, Mapping[int, LogSample | None]]:
+        """Return each wanted topic's partitions; None for one that cannot be sampled now.
+
+        Args:
+            wanted: A named topic that does not exist is returned without partitions; a topic whose
+                metadata is unavailable now is left out.
+            measure_batches: Partitions of which a batch should be read, most urgent first; as many
+                as can be read at little cost are.
+
+        Raises:
+            BrokerUnavailable: No broker replied.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOffset:
+    """An offset committed under the group's name, for monitoring tools and a quick start."""
+
+    offset: int  # the next offset to land
+    topic_id: str | None = None  # of the topic that the offset is of, if known
+
+
+class Intake(Protocol):
+    """Fetches a consumer's data partitions, assigned without a Kafka consumer group."""
+
+    async def start(self, partition: TopicPartition, offset: int) -> None:
+        """Fetch from `offset` on; other partitions are not interrupted."""
+
+    def stop(self, partition: TopicPartition) -> None:
+        """Stop fetching at once; no more records of it are returned."""
+
+    async def fetch(
+        self, max_bytes: int, timeout_s: float
+    ) -> Mapping[TopicPartition, Sequence[Record]]:
+        """Return fetched records, in order per partition, about `max_bytes` bytes at most.
+
+        Raises:
+            BrokerUnavailable: The brokers do not reply.
+        """
+
+    async def bounds(
+        self, partitions: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, tuple[int, int]]:
+        """Return (first retained offset, end offset); raise `BrokerUnavailable`, `TopicMissing`."""
+
+    async def partitions(self, topic: str) -> Collection[TopicPartition]:
+        """Return the topic's partitions; raise `BrokerUnavailable`, `TopicMissing`."""
+
+    async def topic_id(self, topic: str) -> str | None:
+        """Return the topic's id, new with each creation; None if the brokers have no topic ids.
+
+        The leaders of its partitions are asked, because they serve the records.
+
+        Raises:
+            BrokerUnavailable: No broker replies, or the client is not authorized.
+            TopicMissing: The topic does not exist.
+        """
+
+    async def committed(
+        self, partitions: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, GroupOffset]:
+        """Return the group's committed offsets of those partitions that have one."""
+
+    async def commit(self, offsets: Mapping[TopicPartition, GroupOffset]) -> None:
+        """Commit offsets under the group's name; raise `BrokerUnavailable`."""
+
+    def jumps(self) -> Mapping[TopicPartition, tuple[int, int]]:
+        """Return position resets since the last call: partition -> (old offset, new offset).
+
+        Forward: retention deleted the records between. Back: the log was truncated, or the topic
+        recreated.
+        """

@@ -1,0 +1,164 @@
+"""`binwright convert`: a stream or a recording in another form."""
+
+import tempfile
+from collections.abc import AsyncIterator, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+from rich.console import Console
+
+from binwright.cli.options import OptionalSpark
+from binwright.cli.runner import run
+from binwright.protocol import wire
+from binwright.protocol.errors import SettingsError
+from binwright.protocol.model import BytesPerSecond
+from binwright.recordings import recording
+from binwright.recordings.commands.destination import check_free, open_output, write_table
+from binwright.recordings.commands.options import DEFAULT_ROW_S, NAMES, RowSeconds
+from binwright.recordings.location import StreamLocation
+from binwright.recordings.progress import with_progress
+from binwright.recordings.stream_files import json_rows
+from binwright.recordings.stream_files.stream_file import StreamFile
+from binwright.runtime.logs import configure_logging
+
+T = TypeVar("T")
+
+
+class Form(StrEnum):
+    """What a file holds."""
+
+    STREAM = "stream"
+    RECORDING = "recording"
+
+
+SUFFIXES = {".json": Form.STREAM, ".jsonl": Form.RECORDING}
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """Writes a stream or a recording to a destination, and reports what is not kept.
+
+    Attributes:
+        source: What is read.
+        destination: Where it goes; nothing may be there.
+        form: Of the destination.
+        row_s: How long a row lasts, seconds.
+        capacity: What 100 per cent are, bytes/s; None: what a recording says.
+    """
+
+    source: StreamLocation
+    destination: StreamLocation
+    form: Form
+    row_s: float
+    capacity: float | None
+
+    async def run(self) -> None:
+        """Convert; raise `UserError`, `LakeUnavailable` or `EmbeddedError`."""
+        check_free(self.destination)
+        file = await self.source.fetch()
+        capacity = file.capacity() if self.capacity is None else BytesPerSecond(self.capacity)
+        if self.form is Form.STREAM:
+            lines = (line.encode() for line in json_rows.lines(file.rows(self.row_s, capacity)))
+            count = f"{await self._write(lines, 'rows'):,} rows"
+        elif capacity is None:
+            raise SettingsError(
+                f"{self.source.name} is a stream, in per cent, and a recording holds bytes/s: "
+                "give what 100 per cent are (--capacity)"
+            )
+        else:
+            count = f"{await self._write_recording(file, capacity):,} measurements"
+        self._log(f"{count} from {self.source.name} to {self.destination.name}")
+        for note in self._notes(file, capacity):
+            self._log(note)
+
+    async def _write_recording(self, file: StreamFile, capacity: BytesPerSecond) -> int:
+        found = file.measurements(self.row_s, capacity)
+        if self.destination.table is not None:
+            # Read to its end first: a table is not made of the part before a fault.
+            async for _ in self._shown(found, "reading", "measurements"):
+                pass
+            again = file.measurements(self.row_s, capacity)
+            shown = self._shown(again, "converting", "measurements")
+            return await write_table(self.destination, shown, capacity)
+        lines = (wire.encode(measurement) + b"\n" for measurement in found)
+        return await self._write(chain([recording.header_line(capacity)], lines), "measurements")
+
+    async def _write(self, lines: Iterable[bytes], what: str) -> int:
+        """Write a file of either form; return its rows or measurements: one line has none."""
+        count = -1
+        with open_output(self.destination.name) as output:
+            async for line in self._shown(lines, "converting", what):
+                output.write(line)
+                count += 1
+        return count
+
+    def _notes(self, file: StreamFile, capacity: BytesPerSecond | None) -> Iterator[str]:
+        """Yield what is not in the destination, or was not in the source."""
+        if file.skipped:
+            yield f"left out: {file.skipped:,} messages of a later version"
+        if file.is_recording() and self.form is Form.STREAM and capacity is not None:
+            yield (
+                f"a row has the latest rates of {self.row_s:g} s; not kept: times, offsets, record "
+                "sizes, and how far each rate can be trusted"
+            )
+            yield f"100 per cent are {capacity:,.0f} bytes/s: a stream does not say so"
+        if not file.is_recording() and self.form is Form.RECORDING:
+            yield (
+                f"a row lasts {self.row_s:g} s, the first is at 1970-01-01 00:00:00 UTC; there are "
+                "no offsets and record sizes"
+            )
+        if file.kept_rates:
+            yield (
+                f"{file.kept_rates:,} times a partition is missing below others of its topic: "
+                "it keeps its last rate"
+            )
+
+    def _log(self, text: str) -> None:
+        self.destination.console.log(text, markup=False)
+
+    def _shown(self, items: Iterable[T], doing: str, unit: str) -> AsyncIterator[T]:
+        return with_progress(items, self.source.console, f"{doing} {self.source.name}", unit)
+
+
+def command(  # noqa: PLR0913 - one parameter for each option
+    source: Annotated[str, typer.Argument(help=f"A stream or a recording: {NAMES}.")],
+    destination: Annotated[str, typer.Argument(help=f"What is made: {NAMES}.")],
+    *,
+    form: Annotated[
+        Form | None,
+        typer.Option(help="Of a file that is made; else .json is a stream, .jsonl a recording."),
+    ] = None,
+    row_s: RowSeconds = DEFAULT_ROW_S,
+    capacity: Annotated[
+        float | None,
+        typer.Option(min=1.0, help="What 100 per cent are, bytes/s; else what a recording says."),
+    ] = None,
+    spark: OptionalSpark = None,
+) -> None:
+    """Convert a stream into a recording, or back, and a recording between a file and a table."""
+    configure_logging("error", "console")
+    with tempfile.TemporaryDirectory(prefix="binwright-") as directory:
+        # Standard output may be the destination.
+        console = Console(stderr=True, log_path=False, soft_wrap=True)
+        found = StreamLocation(console, Path(directory), source, spark)
+        made = StreamLocation(console, Path(directory), destination, spark)
+        raise typer.Exit(run(Conversion(found, made, _form(made, form), row_s, capacity).run))
+
+
+def _form(destination: StreamLocation, given: Form | None) -> Form:
+    """Return the destination's form; raise `SettingsError` if nothing says it."""
+    if destination.table is not None:
+        if given is Form.STREAM:
+            raise SettingsError(f"{destination.name}: a table holds a recording, no stream")
+        return Form.RECORDING
+    found = given or SUFFIXES.get(Path(destination.name).suffix)
+    if found is None:
+        raise SettingsError(
+            f"{destination.name}: name it .json for a stream or .jsonl for a recording, "
+            "or give --form"
+        )
+    return found

@@ -1,0 +1,90 @@
+"""`binwright replay`: the measurements of a recording or a stream, published again."""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from binwright.cli.options import Bootstrap, OptionalSpark, settings_at
+from binwright.cli.runner import progress_console, run, working_directory
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.protocol.errors import StreamError
+from binwright.protocol.measurements import Measurement
+from binwright.protocol.model import BytesPerSecond
+from binwright.recordings.commands.options import DEFAULT_ROW_S, RowSeconds, StreamCapacity
+from binwright.recordings.location import StreamLocation
+from binwright.recordings.progress import with_progress
+from binwright.recordings.replay import replay
+from binwright.runtime.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Replayer:
+    """Publishes a recording or a stream to the metrics topic of the settings.
+
+    Attributes:
+        location: Of the recording or stream.
+        settings: Of Kafka, the metrics topic, and a consumer's capacity.
+        speed: Seconds of the recording in one second; infinite: without waiting.
+        row_s: How long a row of a stream lasts, seconds.
+        capacity: A stream's 100 per cent, bytes/s; None: the settings' capacity.
+    """
+
+    location: StreamLocation
+    settings: Settings
+    speed: float
+    row_s: float = DEFAULT_ROW_S
+    capacity: float | None = None
+
+    async def run(self) -> None:
+        """Replay; raise `StreamError`, `LakeUnavailable` or `BrokerUnavailable`."""
+        file, console, name = await self.location.fetch(), self.location.console, self.location.name
+        capacity = BytesPerSecond(self.capacity or self.settings.controller.capacity)
+        if not file.is_recording():
+            console.log(f"100 per cent are {capacity:,.0f} bytes/s, a row lasts {self.row_s:g} s")
+        total, found = 0, file.measurements(self.row_s, capacity)
+        # Read to its end before anything is published: what is malformed has no effect.
+        async for _ in with_progress(found, console, f"reading {name}", "measurements"):
+            total += 1
+        if not total:
+            raise StreamError(f"{name}: the recording holds no measurement")
+        pace = "as fast as it goes" if math.isinf(self.speed) else f"{self.speed:g} times as fast"
+        console.log(f"{total} measurements from {name}, {pace}")
+        with console.status("replaying") as status:
+
+            def show(sent: Measurement) -> None:
+                status.update(f"replaying: {sent.number + 1} of {total}, {sent.topic}")
+
+            measurements = file.measurements(self.row_s, capacity)
+            async with KafkaControlTopics(self.settings.kafka) as bus:
+                topic = self.settings.monitor.topic
+                count = await replay(bus, topic, measurements, self.speed, show)
+        console.log(f"published {count} measurements to {topic}")
+
+
+def command(  # noqa: PLR0913 - one parameter for each option
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="A stream or a recording: a file, - (standard input), or delta://PATH."
+        ),
+    ],
+    *,
+    bootstrap_servers: Bootstrap = None,
+    spark: OptionalSpark = None,
+    speed: Annotated[
+        float, typer.Option(min=0.001, help="Seconds of the recording that pass in one.")
+    ] = 1.0,
+    flat_out: Annotated[
+        bool, typer.Option("--flat-out", help="As fast as it goes, without waiting.")
+    ] = False,
+    row_s: RowSeconds = DEFAULT_ROW_S,
+    capacity: StreamCapacity = None,
+) -> None:
+    """Publish a recording or a stream as measurements, for the controllers that read them."""
+    with working_directory(None) as directory:
+        location = StreamLocation(progress_console(), directory, source, spark)
+        pace = math.inf if flat_out else speed
+        settings = settings_at(bootstrap_servers)
+        raise typer.Exit(run(Replayer(location, settings, pace, row_s, capacity).run))

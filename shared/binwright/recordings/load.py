@@ -1,0 +1,262 @@
+"""Write records to real topics at the rates of a stream.
+
+librdkafka sends in its own threads; a thread of this module enqueues the records that are due,
+forty times a second. Records go to the partition of the stream, whatever their key. Nothing is
+compressed, so a partition grows at the stream's rate plus Kafka's framing: 2 to 8 % for records of
+1 kB.
+"""
+
+import asyncio
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from binwright.protocol.errors import BrokerUnavailable, SettingsError, StreamError, TopicMissing
+from binwright.protocol.model import TopicPartition
+from binwright.recordings.generated import Measurement, Stream
+from binwright.recordings.load_pacing import Load, Pacer
+from binwright.recordings.sample_records import SampleRecords
+from binwright.runtime.clock import wall_ms
+from binwright.runtime.settings import KafkaSettings
+
+TICK_S = 0.025
+POLL_S = 1.0  # longest call of librdkafka: a halt waits for it
+MARGIN_S = 5.0  # beyond the time after which librdkafka fails a record
+QUEUE_KB = 65_536
+
+OnRow = Callable[[int, Measurement], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """The records sent to one partition."""
+
+    records: int
+    bytes: int  # keys and values
+    due_bytes: int  # by the stream's rates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadResult:
+    """The result of a load; every record in it is confirmed by all replicas."""
+
+    partitions: Mapping[TopicPartition, Sent]  # all of the stream, sorted
+    rows: int  # that were started
+    elapsed_s: float
+    shed_bytes: int  # due, but not sent: the broker or this machine was too slow
+
+
+def kafka_options(kafka: KafkaSettings) -> dict[str, str | int]:
+    """Return librdkafka's options for a connection to this Kafka."""
+    password = kafka.sasl_password
+    options: dict[str, str | int | None] = {
+        "bootstrap.servers": kafka.bootstrap_servers,
+        "security.protocol": kafka.security_protocol,
+        "socket.timeout.ms": round(kafka.request_timeout_s * 1000),
+        "ssl.ca.location": _path(kafka.ssl_ca_file),
+        "ssl.certificate.location": _path(kafka.ssl_certificate_file),
+        "ssl.key.location": _path(kafka.ssl_key_file),
+    }
+    if kafka.security_protocol.startswith("SASL"):
+        options |= {
+            "sasl.mechanism": kafka.sasl_mechanism,
+            "sasl.username": kafka.sasl_username,
+            "sasl.password": password.get_secret_value() if password else None,
+        }
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _path(path: object | None) -> str | None:
+    return None if path is None else str(path)
+
+
+async def run_load(
+    stream: Stream,
+    kafka: KafkaSettings,
+    load: Load,
+    *,
+    on_row: OnRow | None = None,
+    stop: asyncio.Event | None = None,
+) -> LoadResult:
+    """Write records until `stream` or `load.duration_s` ends, `stop` is set, or it is cancelled.
+
+    It ends once all enqueued records are confirmed or have failed: at most a few seconds more than
+    `load.delivery_s`, and a few seconds when it is cancelled.
+
+    Args:
+        stream: At least one measurement.
+        kafka: Of the topics, which must exist with all partitions of the stream.
+        load: How rates in per cent become records.
+        on_row: Called on the event loop when a measurement begins, with its number from 0 (which
+            continues when the stream repeats).
+        stop: Ends the load early.
+
+    Raises:
+        StreamError: The stream is empty, or the records are too small for their fields.
+        SettingsError: librdkafka refuses the settings.
+        TopicMissing: A topic or partition does not exist.
+        BrokerUnavailable: The broker does not answer, or did not confirm every record.
+    """
+    if not stream:
+        raise StreamError("the stream is empty: not one measurement")
+    loop = asyncio.get_running_loop()
+
+    def begin(row: int, measurement: Measurement) -> None:
+        if on_row:
+            loop.call_soon_threadsafe(on_row, row, measurement)
+
+    producer = _LoadProducer(stream, kafka, load, begin)
+    work = asyncio.create_task(asyncio.to_thread(producer.run))
+    watch = asyncio.create_task(stop.wait()) if stop else None
+    if watch:
+        watch.add_done_callback(lambda _: producer.halt())
+    try:
+        return await asyncio.shield(work)
+    finally:
+        producer.halt()
+        if watch:
+            watch.cancel()
+        if not work.done():  # cancelled: the thread ends in bounded time
+            producer.hurry()
+            await asyncio.wait({work})
+            work.exception()  # retrieved, or asyncio logs it
+
+
+class _LoadProducer:
+    """A producer in its own thread: checks the topics, sends, and waits for confirmations."""
+
+    def __init__(self, stream: Stream, kafka: KafkaSettings, load: Load, begin: OnRow) -> None:
+        self._kafka, self._load, self._begin = kafka, load, begin
+        self._pacer = Pacer(stream, load)
+        self._partitions = list(self._pacer.due_bytes)
+        self._records = SampleRecords(load.record_bytes)
+        self._halted = threading.Event()
+        self._enqueued = Counter[TopicPartition]()
+        self._failed = 0
+        self._reason = ""
+        self._confirm_s = load.delivery_s + MARGIN_S
+
+    def halt(self) -> None:
+        """Send no more records. Thread-safe."""
+        self._halted.set()
+
+    def hurry(self) -> None:
+        """Wait only `MARGIN_S` for confirmations. Thread-safe."""
+        self._confirm_s = MARGIN_S
+        self._halted.set()
+
+    def run(self) -> LoadResult:
+        """See `run_load`."""
+        producer = self._open()
+        self._await_topics(producer)
+        started = time.monotonic()
+        try:
+            rows = self._send(producer, started)
+        finally:
+            self._drain(producer)
+        if self._failed:
+            raise BrokerUnavailable(
+                f"{self._failed} of {self._enqueued.total()} records were not confirmed; "
+                f"the first: {self._reason}"
+            )
+        return LoadResult(
+            partitions={partition: self._sent(partition) for partition in self._partitions},
+            rows=rows,
+            elapsed_s=time.monotonic() - started,
+            shed_bytes=round(self._pacer.shed_bytes),
+        )
+
+    def _sent(self, partition: TopicPartition) -> Sent:
+        records = self._enqueued[partition]
+        due = round(self._pacer.due_bytes[partition])
+        return Sent(records=records, bytes=records * self._load.record_bytes, due_bytes=due)
+
+    def _open(self) -> Producer:
+        options: dict[str, object] = {
+            **kafka_options(self._kafka),
+            "client.id": "binwright-load",
+            "acks": "all",
+            "enable.idempotence": True,
+            "message.timeout.ms": round(self._load.delivery_s * 1000),
+            "linger.ms": 5,
+            "compression.type": "none",
+            "queue.buffering.max.kbytes": QUEUE_KB,
+            "delivery.report.only.error": True,
+            "log_level": 2,  # errors arrive by callback
+            "on_delivery": self._delivered,
+        }
+        try:
+            return Producer(options)
+        except KafkaException as exc:
+            raise SettingsError(f"librdkafka refuses Kafka's settings: {exc.args[0]}") from exc
+
+    def _await_topics(self, producer: Producer) -> None:
+        deadline = time.monotonic() + self._kafka.request_timeout_s
+        missing: list[TopicPartition] = []
+        why = ""
+        while not self._halted.is_set():
+            try:
+                topics = producer.list_topics(timeout=POLL_S).topics
+            except KafkaException as exc:
+                why = str(exc.args[0])
+            else:
+                missing = [
+                    p
+                    for p in self._partitions
+                    if p.topic not in topics or p.partition not in topics[p.topic].partitions
+                ]
+                if not missing:
+                    return
+            if time.monotonic() >= deadline:
+                break
+            self._halted.wait(TICK_S)
+        if missing:
+            raise TopicMissing(f"there is no {', '.join(map(str, missing))}: create it first")
+        raise BrokerUnavailable(f"{self._kafka.bootstrap_servers} does not answer: {why}")
+
+    def _send(self, producer: Producer, started: float) -> int:
+        rows = 0
+        while not self._halted.is_set():
+            now = time.monotonic() - started
+            self._pacer.advance(now)
+            if self._pacer.row >= rows:
+                rows = self._pacer.row + 1
+                self._begin(self._pacer.row, self._pacer.measurement)
+            self._enqueue(producer)
+            producer.poll(0)
+            if now >= self._pacer.ends_s:
+                break
+            self._halted.wait(max(0.0, TICK_S - (time.monotonic() - started - now)))
+        return rows
+
+    def _enqueue(self, producer: Producer) -> None:
+        now_ms = wall_ms()
+        for partition, number in self._pacer.due().items():
+            for _ in range(number):
+                key, value = self._records.make(now_ms)
+                try:
+                    producer.produce(partition.topic, value, key, partition.partition)
+                except BufferError:
+                    return  # the queue is full: the records stay due
+                except KafkaException as exc:
+                    raise BrokerUnavailable(f"{partition}: {exc.args[0]}") from exc
+                self._pacer.mark_sent(partition, 1)
+                self._enqueued[partition] += 1
+
+    def _drain(self, producer: Producer) -> None:
+        began = time.monotonic()
+        while producer.flush(POLL_S):
+            if time.monotonic() - began >= self._confirm_s:
+                producer.purge()
+                producer.flush(MARGIN_S)
+                return
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self._failed += 1
+            partition = TopicPartition(message.topic(), message.partition())
+            self._reason = self._reason or f"{partition}: {error.str()}"

@@ -1,0 +1,123 @@
+"""`binwright top`: topics and partitions by write rate, live."""
+
+import asyncio
+import json
+import re
+import sys
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.live import Live
+
+from binwright.cli.options import Bootstrap, settings_at
+from binwright.cli.runner import run
+from binwright.kafka.control_records import measurements
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.protocol.errors import ExternalError, SettingsError
+from binwright.protocol.ports.kafka import Reader
+from binwright.runtime.settings import Settings
+from binwright.views.commands.top_page import TopOptions, draw
+from binwright.views.rates_view import HISTORY, RatesView, SortKey
+from binwright.views.topic_readers import read_recent_measurements
+
+REFRESH_S = 0.5
+OTHER_LINES = 6  # of the terminal: title, header and margins
+FIRST_S = 10.0
+SETTLE_S = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Top:
+    """Shows the metrics topic as a table."""
+
+    console: Console
+    settings: Settings
+    options: TopOptions
+    once: bool
+
+    async def run(self) -> RatesView:
+        """Show until cancelled; with `once`, return the rates as soon as there are some.
+
+        Raises:
+            ExternalError: Kafka does not answer, or no measurement arrives within `FIRST_S`.
+        """
+        topic = self.settings.monitor.topic
+        view = RatesView()
+        async with KafkaControlTopics(self.settings.kafka, read_only=True) as bus:
+            # Earlier measurements fill the sparklines.
+            reader, _ = await read_recent_measurements(bus, topic, HISTORY * 4)
+            following = asyncio.create_task(_follow(reader, view))
+            try:
+                await (self._first(view, topic) if self.once else self._live(view, following))
+            finally:
+                following.cancel()
+                await asyncio.gather(following, return_exceptions=True)
+                await reader.close()
+        return view
+
+    async def _first(self, view: RatesView, topic: str) -> None:
+        try:
+            async with asyncio.timeout(FIRST_S):
+                while not view.passes:  # noqa: ASYNC110 - it is filled record by record
+                    await asyncio.sleep(REFRESH_S)
+        except TimeoutError as exc:
+            raise ExternalError(
+                f"no measurement on {topic}: does a monitor run (binwright monitor)?"
+            ) from exc
+        await asyncio.sleep(SETTLE_S)  # other topics, and the other parts of this one
+
+    async def _live(self, view: RatesView, following: asyncio.Task[None]) -> None:
+        loop = asyncio.get_running_loop()
+        with Live(console=self.console, auto_refresh=False, screen=True) as live:
+            while not following.done():
+                height = self.options.limit or max(1, self.console.height - OTHER_LINES)
+                live.update(draw(view, self.options, height, loop.time()), refresh=True)
+                await asyncio.sleep(REFRESH_S)
+        following.result()
+
+
+async def _follow(reader: Reader, view: RatesView) -> None:
+    now = asyncio.get_running_loop().time
+    async for _, measurement in measurements(reader):
+        view.apply_measurement(now(), measurement)
+
+
+def command(  # noqa: PLR0913 - one parameter for each option
+    *,
+    bootstrap_servers: Bootstrap = None,
+    sort: Annotated[SortKey, typer.Option(help="What comes first.")] = "rate",
+    filter_: Annotated[
+        str | None, typer.Option("--filter", help="Only names that hold this regular expression.")
+    ] = None,
+    topics: Annotated[bool, typer.Option("--topics", help="Topics, not partitions.")] = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="No more lines than this.")] = None,
+    once: Annotated[bool, typer.Option("--once", help="Print it once, and end.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Print JSON once, for programs.")] = False,
+) -> None:
+    """Show topics and partitions by how fast they are written, live."""
+    console = Console(soft_wrap=json_)
+    options = TopOptions(sort, _pattern(filter_), topics, limit)
+    once = once or json_ or not console.is_terminal
+    top = Top(console, settings_at(bootstrap_servers), options, once=once)
+    views: list[RatesView] = []
+
+    async def show() -> None:
+        views.append(await top.run())
+
+    code = run(show)
+    for view in views:
+        rows = view.rows(sort, options.pattern, topics=topics)[:limit]
+        if json_:
+            sys.stdout.write(json.dumps([row.to_json() for row in rows], indent=2) + "\n")
+        else:
+            console.print(draw(view, options, len(rows), view.seen_at or 0.0))
+    raise typer.Exit(code)
+
+
+def _pattern(text: str | None) -> re.Pattern[str] | None:
+    try:
+        return None if text is None else re.compile(text)
+    except re.error as exc:
+        raise SettingsError(f"--filter: not a regular expression: {text!r}: {exc}") from exc

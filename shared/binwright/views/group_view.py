@@ -1,0 +1,290 @@
+"""A group seen from outside, folded from its metadata and metrics topics, for display.
+
+It takes no part in the protocol: every process that can read the two topics gets the same view.
+"""
+
+from collections import Counter, deque
+from dataclasses import dataclass, field, replace
+from math import ceil
+
+from binwright.protocol.commands import Claim, Dead
+from binwright.protocol.measurements import Measurement
+from binwright.protocol.messages import Inbound
+from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
+from binwright.protocol.monitors import Monitors, accept_measurement
+from binwright.protocol.plans import Accepted, Approved, Planned, Proposed, Withdrawn
+from binwright.protocol.reports import Gap, Goodbye, Hello, Report, Started, Stopped
+from binwright.views.table_view import TableViews
+
+MAX_EVENTS = 200  # that are kept
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A partition that moved between two live consumers; it was not read for `pause_s` seconds."""
+
+    partition: TopicPartition
+    old: Slot
+    new: Slot
+    pause_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Leadership:
+    """The last claim of a controller."""
+
+    term: int
+    controller: str
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A plan that is only shown, or that waits for its approval."""
+
+    number: int
+    plan: Proposed
+    at_ms: int
+    approved: bool = False
+
+
+@dataclass(slots=True)
+class GroupView:
+    """The group as last reported."""
+
+    reports: dict[Slot, Report] = field(default_factory=dict)  # of live consumers
+    seen_ms: dict[Slot, int] = field(default_factory=dict)  # last message of each live consumer
+    leadership: Leadership | None = None
+    planned_ms: int | None = None  # wall clock of the last plan
+    proposal: Proposal | None = None
+    rates: dict[TopicPartition, BytesPerSecond] = field(default_factory=dict)
+    ends: dict[TopicPartition, int] = field(default_factory=dict)
+    starts: dict[TopicPartition, int] = field(default_factory=dict)  # first offset kept
+    record_bytes: dict[TopicPartition, float] = field(default_factory=dict)
+    tables: TableViews = field(default_factory=TableViews)
+    monitors: Monitors = field(default_factory=Monitors)
+    plan: Planned | None = None  # the last one
+    rscores: list[float] = field(default_factory=list)  # of each plan
+    moves: list[Move] = field(default_factory=list)
+    deaths: int = 0
+    rescued: int = 0  # times a partition was taken over from a dead consumer
+    gaps: int = 0  # partitions that were read again because staged files were missing
+    terms: int = 0
+    staged_rows: Counter[tuple[Slot, int]] = field(default_factory=Counter)  # by slot and epoch
+    lost_offsets: Counter[tuple[Slot, int]] = field(default_factory=Counter)  # likewise
+    recent_events: deque[tuple[int, str]] = field(
+        default_factory=lambda: deque(maxlen=MAX_EVENTS)
+    )  # wall clock in ms, text
+    _epochs: dict[Slot, int] = field(default_factory=dict)
+    _owners: dict[TopicPartition, tuple[Slot, int]] = field(default_factory=dict)
+    _stopped: dict[TopicPartition, Stopped] = field(default_factory=dict)
+
+    def apply_measurement(self, measurement: Measurement) -> None:
+        """Apply rates of a topic, all or some of them; remove partitions that no longer exist."""
+        self.monitors, counts, _ = accept_measurement(
+            self.monitors, measurement.at_ms / 1000, measurement
+        )
+        if not counts:
+            return
+        self._remove_partitions(measurement.topic, measurement.count)
+        self.rates.update(measurement.rates())
+        for found in measurement.partitions:
+            partition = TopicPartition(measurement.topic, found.partition)
+            self.ends[partition], self.starts[partition] = found.end, found.start
+            if found.bytes_per_record is not None:
+                self.record_bytes[partition] = found.bytes_per_record
+
+    def _remove_partitions(self, topic: str, count: int) -> None:
+        removed = {p for p in self.ends if p.topic == topic and p.partition >= count}
+        for known in (self.rates, self.ends, self.starts, self.record_bytes):
+            for partition in removed & known.keys():
+                del known[partition]
+        self.tables.remove_partitions(topic, count)
+
+    def apply(self, offset: int, at_ms: int, message: Inbound) -> None:
+        """Apply a record of metadata partition 0; `at_ms` is its wall-clock time."""
+        match message:
+            case Hello() | Report() | Dead() | Goodbye():
+                self._apply_consumer(offset, at_ms, message)
+            case Gap():
+                self._gap(at_ms, message)
+            case Stopped():
+                self._stopped_reading(message)
+            case Started():
+                self._started(at_ms, message)
+            case Planned() | Proposed() | Approved() | Accepted() | Withdrawn():
+                self._apply_plan(offset, at_ms, message)
+            case Claim():
+                self.terms += 1
+                self.leadership = Leadership(offset, message.controller, at_ms)
+                self._log_event(at_ms, f"a controller claims (term {offset})")
+
+    def _apply_consumer(
+        self, offset: int, at_ms: int, message: Hello | Report | Dead | Goodbye
+    ) -> None:
+        slot = message.slot
+        if isinstance(message, Hello):
+            self._remove_consumer(slot)
+            self._epochs[slot], self.seen_ms[slot] = offset, at_ms
+            self._log_event(at_ms, f"consumer {slot} is there (epoch {offset})")
+            return
+        if message.epoch != self._epochs.get(slot):
+            return  # from a superseded process
+        match message:
+            case Report():
+                self._report(at_ms, message)
+            case Dead():
+                self.deaths += 1
+                self._remove_consumer(slot)
+                self._log_event(at_ms, f"consumer {slot} is declared dead")
+            case Goodbye():
+                for partition in message.next:
+                    self._owners.pop(
+                        partition, None
+                    )  # handed back: not rescued from a dead consumer
+                self._remove_consumer(slot)
+                self._log_event(at_ms, f"consumer {slot} said goodbye")
+
+    def _apply_plan(
+        self,
+        offset: int,
+        at_ms: int,
+        message: Planned | Proposed | Approved | Accepted | Withdrawn,
+    ) -> None:
+        match message:
+            case Planned():
+                self._planned(at_ms, message)
+            case Proposed():
+                self.proposal = Proposal(offset, message, at_ms)
+                self._log_event(at_ms, f"plan {offset} is proposed: {'; '.join(message.reasons)}")
+            case Approved(plan=number, by=by):
+                if self.proposal and self.proposal.number == number and self.proposal.plan.waits:
+                    self.proposal = replace(self.proposal, approved=True)
+                self._log_event(at_ms, f"plan {number} is approved by {by}")
+            case Accepted(plan=number):
+                self._close_proposal(number)
+                self._log_event(at_ms, f"plan {number} goes ahead")
+            case Withdrawn(plan=number, reason=reason):
+                self._close_proposal(number)
+                self._log_event(at_ms, f"plan {number} is out of date: {reason}")
+
+    def _planned(self, at_ms: int, plan: Planned) -> None:
+        self.plan = plan
+        self.rscores.append(plan.rscore)
+        self.planned_ms = at_ms
+        self._log_event(at_ms, f"plan: {'; '.join(plan.reasons)}")
+        if plan.keeps is None and self.proposal and self.proposal.plan.term <= plan.term:
+            self.proposal = None  # this controller needs no approval
+
+    def _close_proposal(self, number: int) -> None:
+        if self.proposal and self.proposal.number <= number:
+            self.proposal = None
+
+    def _remove_consumer(self, slot: Slot) -> None:
+        self.tables.remove_consumer(slot)
+        for known in (self.reports, self.seen_ms, self._epochs):
+            known.pop(slot, None)
+
+    def _gap(self, at_ms: int, message: Gap) -> None:
+        self.gaps += len(message.committed)
+        again = ", ".join(f"{p} from {at}" for p, at in sorted(message.committed.items()))
+        self._log_event(at_ms, f"consumer {message.slot} needs again: {again}")
+
+    def _report(self, at_ms: int, report: Report) -> None:
+        before = self.reports.get(report.slot)
+        if report.ready and not (before and before.ready):
+            self._log_event(at_ms, f"consumer {report.slot} is ready")
+        self.reports[report.slot] = report
+        self.seen_ms[report.slot] = at_ms
+        self.staged_rows[report.slot, report.epoch] = report.staged_rows
+        self._lost(at_ms, report)
+        for text in self.tables.apply_report(at_ms, report):
+            self._log_event(at_ms, text)
+
+    def _lost(self, at_ms: int, report: Report) -> None:
+        """Count offsets that retention removed before they were read; log the new ones."""
+        process = report.slot, report.epoch
+        if (more := report.lost_offsets - self.lost_offsets[process]) > 0:
+            self._log_event(at_ms, f"consumer {report.slot} lost {more:,} offsets to retention")
+        self.lost_offsets[process] = report.lost_offsets
+
+    def _stopped_reading(self, message: Stopped) -> None:
+        gone = {p for p, at in message.next.items() if at is not None}
+        self._stopped |= dict.fromkeys(gone, message)
+        if report := self._last_report(message):
+            left = {p: at for p, at in report.reading.items() if p not in gone}
+            self.reports[message.slot] = replace(report, reading=left)
+
+    def _last_report(self, message: Stopped | Started) -> Report | None:
+        """Return the report of the same process, which a move makes old before the next one."""
+        report = self.reports.get(message.slot)
+        return report if report and report.epoch == message.epoch else None
+
+    def _started(self, at_ms: int, message: Started) -> None:
+        if report := self._last_report(message):
+            reading = {**report.reading, **message.offsets}
+            self.reports[message.slot] = replace(report, reading=reading)
+        for partition in sorted(message.offsets):
+            stopped = self._stopped.pop(partition, None)
+            before = self._owners.get(partition)
+            self._owners[partition] = (message.slot, message.epoch)
+            if stopped is None:  # its owner died, or this is its first owner
+                self.rescued += before not in {None, (message.slot, message.epoch)}
+            elif stopped.slot != message.slot:
+                pause_s = max(0.0, (at_ms - stopped.quit_ms) / 1000)
+                self.moves.append(Move(partition, stopped.slot, message.slot, pause_s))
+                self._log_event(
+                    at_ms,
+                    f"{partition} moved {stopped.slot} → {message.slot}, paused {pause_s:.2f} s",
+                )
+
+    def _log_event(self, at_ms: int, text: str) -> None:
+        self.recent_events.append((at_ms, text))
+
+    @property
+    def landed(self) -> dict[TopicPartition, int]:
+        """Partition -> the next offset to land, as its table's writer reports it."""
+        return self.tables.committed
+
+    @property
+    def landed_rows(self) -> int:
+        """Rows that the tables' writers have landed."""
+        return sum(view.rows for view in self.tables.by_topic.values())
+
+    @property
+    def staging(self) -> float:
+        """Bytes/s that all consumers stage."""
+        return sum(report.rate for report in self.reports.values())
+
+    @property
+    def in_handover(self) -> set[TopicPartition]:
+        """Partitions whose old owner has stopped and whose new one has not confirmed its start."""
+        return set(self._stopped)
+
+    def partition_lag(self, partition: TopicPartition) -> int:
+        """Return how many records of a partition the topic keeps that have not landed."""
+        start = self.starts.get(partition, 0)
+        return max(0, self.ends.get(partition, 0) - max(self.landed.get(partition, 0), start))
+
+    @property
+    def lag(self) -> int:
+        """Records of all partitions that have not landed."""
+        return sum(map(self.partition_lag, self.ends))
+
+    @property
+    def lag_bytes(self) -> float:
+        """About how many bytes these are."""
+        return sum(self.partition_lag(p) * self.record_bytes.get(p, 0.0) for p in self.ends)
+
+    def load(self, slot: Slot) -> BytesPerSecond:
+        """Return the write rate of the partitions that a consumer reads, bytes/s."""
+        report = self.reports.get(slot)
+        reading = report.reading if report else {}
+        return BytesPerSecond(sum(self.rates.get(p, 0.0) for p in reading))
+
+
+def percentile(values: list[float], share: float) -> float | None:
+    """Return the smallest value that at least `share` (0 to 1) of them do not exceed."""
+    if not values:
+        return None
+    return sorted(values)[max(0, ceil(share * len(values)) - 1)]

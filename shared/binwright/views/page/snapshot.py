@@ -1,0 +1,120 @@
+"""What the page draws: a group's status with the rate of each partition, in few bytes.
+
+Partitions are [topic's index, number, …], for a group may have 100,000 of them. Topics are those of
+`topics`, as text of any kind. The shape is told in docs/how-to/page.md.
+"""
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from binwright.protocol.model import TopicPartition
+from binwright.views.group_view import GroupView
+from binwright.views.page.follower import Follower
+from binwright.views.status import ConsumerStatus, ProposalStatus, Status
+from binwright.views.table_status import TableStatus
+
+NEWS = 50
+
+
+def snapshot(follower: Follower, status: Status, now_ms: int) -> dict[str, Any]:
+    """Return what the page draws.
+
+    Args:
+        follower: The group's view, and whether it is up to date.
+        status: The view summed up.
+        now_ms: Wall clock.
+    """
+    view, limits = follower.view, follower.settings.controller.limits
+    topics = _Topics(table.topic for table in status.tables)
+    return {
+        "group": status.group,
+        "at_ms": now_ms,
+        "state": status.state,
+        "problem": asdict(follower.problem) if follower.problem else None,
+        "rates_age_s": follower.rates_age_s(now_ms),
+        "rates_stale": follower.rates_stale(now_ms),
+        "controller": status.controller,
+        "term": status.term,
+        "limit": limits.default,
+        "partitions": status.partitions,
+        "load": round(status.load),
+        "staging": round(status.staging),
+        "lag": status.lag,
+        "age_s": status.age_s,
+        "landed_rows": view.landed_rows,
+        "consumers": [
+            _consumer(each, view, topics, limits.for_slot(each.slot)) for each in status.consumers
+        ],
+        "unread": [_partition(p, view, topics) for p in status.unread],
+        "moves": [[*topics.at(m.partition), m.old, m.new, m.phase] for m in status.moves],
+        "tables": [_table(each) for each in status.tables],
+        "plan": asdict(status.plan) if status.plan else None,
+        "proposal": _proposal(status.proposal, topics) if status.proposal else None,
+        "news": list(view.recent_events)[-NEWS:],
+        "topics": topics.names,
+    }
+
+
+class _Topics:
+    """Numbers for topics' names: those known at the beginning first, so that they stay the same."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = list(names)
+        self._numbers = {name: number for number, name in enumerate(self.names)}
+
+    def at(self, partition: TopicPartition) -> list[int]:
+        topic, number = partition
+        known = self._numbers.get(topic)
+        if known is None:
+            known = self._numbers[topic] = len(self.names)
+            self.names.append(topic)
+        return [known, number]
+
+
+def _partition(of: TopicPartition, view: GroupView, topics: _Topics) -> list[int | None]:
+    rate = view.rates.get(of)
+    return [*topics.at(of), None if rate is None else round(rate), view.partition_lag(of)]
+
+
+def _consumer(of: ConsumerStatus, view: GroupView, topics: _Topics, limit: float) -> dict[str, Any]:
+    return {
+        "slot": of.slot,
+        "state": of.state,
+        "limit": limit,
+        "load": round(of.load),
+        "staging": round(of.staging),
+        "lag": of.lag,
+        "silent_s": of.silent_s,
+        "busy": of.busy,
+        "lost_offsets": of.lost_offsets,
+        "tables": of.tables,
+        "partitions": [_partition(p, view, topics) for p in of.partitions],
+    }
+
+
+def _table(of: TableStatus) -> dict[str, Any]:
+    return {
+        "topic": of.topic,
+        "writer": of.writer,
+        "state": of.state,
+        "age_s": of.age_s,
+        "pending_bytes": of.pending_bytes,
+        "lag": of.lag,
+        "rows": of.rows,
+        "commits": of.commits,
+        "fault": of.fault,
+    }
+
+
+def _proposal(of: ProposalStatus, topics: _Topics) -> dict[str, Any]:
+    return {
+        "plan": of.plan,
+        "age_s": of.age_s,
+        "reasons": of.reasons,
+        "consumers": of.consumers,
+        "changes": [[*topics.at(each.partition), each.old, each.new] for each in of.changes],
+        "rscore": of.rscore,
+        "waits": of.waits,
+        "approved": of.approved,
+    }

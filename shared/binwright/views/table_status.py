@@ -1,0 +1,106 @@
+"""The status of tables and their partitions, derived from a `GroupView`."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
+
+from binwright.protocol.model import Slot, TopicPartition
+from binwright.views.group_view import GroupView
+
+TableState = Literal["unwritten", "silent", "claiming", "landing", "refused"]
+"""unwritten: no consumer writes it. silent: its writer has not reported lately. claiming: its
+writer fences older writers and reads what is committed. landing: it takes rows. refused: see
+`fault`.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStatus:
+    """One partition, from the log through its reader to the table; None: not known."""
+
+    partition: int
+    reader: Slot | None
+    staged: int | None  # the next offset that its reader stages
+    committed: int | None  # the next offset to land, as the table's writer reports it
+    end: int | None  # of the log
+    lag: int  # records that have not landed
+
+
+@dataclass(frozen=True, slots=True)
+class TableStatus:
+    """One topic's table."""
+
+    topic: str
+    writer: Slot | None
+    state: TableState
+    age_s: float  # of the oldest staged row that has not landed; 0: none waits
+    pending_bytes: int  # staged and not landed
+    lag: int  # records of the topic that have not landed
+    rows: int = 0  # landed since the oldest report in the metadata topic, about
+    commits: int = 0
+    fault: str = ""  # why it takes no rows
+    partitions: tuple[PartitionStatus, ...] = ()
+
+
+def table_statuses(
+    view: GroupView,
+    partitions: Collection[TopicPartition],
+    live: Collection[Slot],
+    now_ms: int,
+) -> tuple[TableStatus, ...]:
+    """Return the table of each topic, in order.
+
+    Args:
+        view: Of the group.
+        partitions: Of all topics of the group.
+        live: Consumers that are not silent.
+        now_ms: Wall clock.
+    """
+    readers = {p: slot for slot, r in sorted(view.reports.items()) for p in r.reading}
+    return tuple(
+        _table(view, topic, [_partition(view, p, readers.get(p)) for p in group], live, now_ms)
+        for topic, group in groupby(sorted(partitions), key=lambda p: p.topic)
+    )
+
+
+def _partition(view: GroupView, partition: TopicPartition, reader: Slot | None) -> PartitionStatus:
+    return PartitionStatus(
+        partition=partition.partition,
+        reader=reader,
+        staged=None if reader is None else view.reports[reader].reading[partition],
+        committed=view.landed.get(partition),
+        end=view.ends.get(partition),
+        lag=view.partition_lag(partition),
+    )
+
+
+def _table(
+    view: GroupView,
+    topic: str,
+    partitions: list[PartitionStatus],
+    live: Collection[Slot],
+    now_ms: int,
+) -> TableStatus:
+    lag = sum(partition.lag for partition in partitions)
+    table_view = view.tables.by_topic.get(topic)
+    if table_view is None:
+        return TableStatus(topic, None, "unwritten", 0.0, 0, lag, partitions=tuple(partitions))
+    report, since_s = table_view.report, max(0, now_ms - table_view.at_ms) / 1000
+    state: TableState = report.state
+    if table_view.writer is None:
+        state = "unwritten"
+    elif table_view.writer not in live:
+        state = "silent"
+    return TableStatus(
+        topic=topic,
+        writer=table_view.writer,
+        state=state,
+        age_s=report.age_s + since_s if report.pending_bytes else 0.0,
+        pending_bytes=report.pending_bytes,
+        lag=lag,
+        rows=table_view.rows,
+        commits=table_view.commits,
+        fault=report.fault,
+        partitions=tuple(partitions),
+    )

@@ -1,0 +1,102 @@
+"""Which versions of a table landed which log."""
+
+import pytest
+
+from binwright.audit.log_generations import LogHistory, Split, log_history
+from binwright.protocol.ports.lake import Commit
+from binwright.protocol.stamp import Stamp
+
+CLAIM = 0
+
+
+def commit(version: int, sequence: int = 1, **more: object) -> Commit:
+    fields = {"topic_id": "old", "landing_id": "l", **more}
+    stamp = Stamp(group="g", cluster="c", writer="w", epoch=1, sequence=sequence, **fields)  # type: ignore[arg-type]
+    return Commit(version, stamp.encode())
+
+
+def history_of(*commits: Commit, now: str | None = None) -> LogHistory:
+    """Return the history of these commits, oldest first, after the table's creation."""
+    return log_history([*commits[::-1], Commit(0, None)], "orders", now)
+
+
+def test_commits_of_one_topic_are_one_log() -> None:
+    found = history_of(
+        commit(1, CLAIM, topic_id=None),
+        commit(2, committed={0: 0, 1: 5}),
+        commit(3, committed={0: 40}),
+        now="old",
+    )
+    assert found == LogHistory(splits=(), begins={0: 0, 1: 5}, ends={0: 40, 1: 5})
+
+
+def test_a_topic_created_again_begins_with_its_first_stamp() -> None:
+    found = history_of(
+        commit(2, committed={0: 40}),
+        commit(5, CLAIM, topic_id=None),
+        commit(6, topic_id="new", committed={0: 0}),
+        commit(7, topic_id="new", committed={0: 3}),
+        now="new",
+    )
+    assert found == LogHistory(splits=(Split(5),), begins={0: 0}, ends={0: 3})
+
+
+def test_a_topic_created_again_without_a_commit_owns_no_row() -> None:
+    found = history_of(commit(2, committed={0: 40}), Commit(3, None), now="new")
+    assert found == LogHistory(splits=(Split(3),), begins={}, ends={})
+
+
+def test_a_topic_may_be_created_again_more_than_once() -> None:
+    names = ("old", "newer", "newest")
+    found = history_of(*(commit(n, topic_id=name) for n, name in enumerate(names, 1)), now="newest")
+    assert found.splits == (Split(1), Split(2))
+
+
+def test_a_truncation_splits_the_rows_of_its_partitions() -> None:
+    found = history_of(
+        commit(2, committed={0: 40, 1: 9}),
+        commit(3, committed={0: 38}, cuts={0: 100}),
+        commit(4, committed={0: 39}, cuts={0: 100}),
+        commit(5, committed={1: 7}, cuts={0: 100, 1: 130}),
+        now="old",
+    )
+    assert found.splits == (Split(2, frozenset({0})), Split(4, frozenset({1})))
+    assert found.ends == {0: 40, 1: 9}
+
+
+def test_a_new_landing_topic_numbers_truncations_from_zero() -> None:
+    found = history_of(
+        commit(2, cuts={0: 100}),
+        commit(3, landing_id="m"),
+        commit(4, landing_id="m", cuts={0: 100}),
+        now="old",
+    )
+    assert found.splits == (Split(1, frozenset({0})), Split(3, frozenset({0})))
+
+
+def test_truncations_before_the_known_history_split_nothing() -> None:
+    known = [
+        commit(9, cuts={0: 100, 1: 130}, committed={1: 3}),
+        commit(8, cuts={0: 100}, committed={0: 40}),
+    ]
+    assert log_history(known, "orders", "old").splits == (Split(8, frozenset({1})),)
+
+
+@pytest.mark.parametrize("text", [None, "", "{", "[]", '{"kind": "another/1"}', '{"group": 1}'])
+def test_metadata_of_other_writers_is_ignored(text: str | None) -> None:
+    found = history_of(commit(1, committed={0: 1}), Commit(2, text), now="old")
+    assert found == LogHistory(begins={0: 1}, ends={0: 1})
+
+
+def test_without_topic_ids_nothing_is_split() -> None:
+    found = history_of(commit(1, topic_id=None), commit(2, topic_id=None), now=None)
+    assert found.splits == ()
+
+
+def test_late_commits_of_version_0_1_do_not_restore_an_old_topic() -> None:
+    stamp = (
+        '{"kind":"binwright-stamp/1","group":"g","slot":%d,"topic_id":"%s","landed":{"orders-0":7}}'
+    )
+    ids = ("old", "new", "old", "new")
+    found = history_of(*(Commit(n, stamp % (n, name)) for n, name in enumerate(ids, 1)), now="new")
+    assert found.splits == (Split(1),)

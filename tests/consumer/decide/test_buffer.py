@@ -1,0 +1,204 @@
+"""A range holds every readable record between its ends, once."""
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from binwright.consumer.decide.batch import BatchConfig
+from binwright.consumer.decide.buffer import RECORD_OVERHEAD, Buffer, size_of
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Record
+from binwright.protocol.staged import OffsetRange
+
+P, Q, OTHER = (TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0))
+CONFIG = BatchConfig(bytes=3 * RECORD_OVERHEAD, wait_s=1.0, cap_bytes=10 * RECORD_OVERHEAD)
+
+
+def records(*offsets: int) -> list[Record]:
+    return [Record(offset, 0, None, None) for offset in offsets]
+
+
+def filled(*offsets: int, begin: int = 0, cut: bool = False) -> Buffer:
+    buffer = Buffer(CONFIG)
+    buffer.begin(P, begin, cut=cut)
+    buffer.add(P, records(*offsets), now=5.0)
+    return buffer
+
+
+# --- ranges --------------------------------------------------------------------------------------
+
+
+def test_a_range_begins_where_reading_was_started() -> None:
+    taken = filled(4, 5, 7, begin=2).take_ranges("t")[P]
+    assert taken.range == OffsetRange(2, 8)
+    assert [r.offset for r in taken.records] == [4, 5, 7]
+
+
+def test_the_next_range_begins_where_the_last_one_ended() -> None:
+    buffer = filled(0, 1)
+    buffer.take_ranges("t")
+    buffer.add(P, records(5), 6.0)
+    assert buffer.take_ranges("t")[P].range == OffsetRange(2, 6)
+
+
+def test_without_records_there_is_no_range() -> None:
+    assert filled().take_ranges("t") == {}
+
+
+def test_only_the_ranges_of_one_topic_are_taken() -> None:
+    buffer = filled(0)
+    buffer.begin(OTHER, 3)
+    buffer.add(OTHER, records(3), 5.0)
+    assert list(buffer.take_ranges("u")) == [OTHER]
+    assert list(buffer.take_ranges("t")) == [P]
+
+
+def test_records_before_the_position_are_skipped() -> None:
+    """A fetch that was in flight when the position changed may return them."""
+    buffer = filled(0, 1, 2, begin=1)
+    buffer.add(P, records(1, 2, 3), 5.0)
+    assert [r.offset for r in buffer.take_ranges("t")[P].records] == [1, 2, 3]
+    buffer.add(P, records(2, 3), 5.0)
+    assert buffer.take_ranges("t") == {}
+
+
+def test_records_of_a_partition_that_is_not_read_are_skipped() -> None:
+    buffer = Buffer(CONFIG)
+    buffer.add(P, records(0), 5.0)
+    assert buffer.take_ranges("t") == {}
+    assert buffer.next_offset(P) is None
+
+
+def test_beginning_at_another_offset_drops_the_rows() -> None:
+    buffer = filled(0, 1)
+    buffer.begin(P, 7)
+    assert buffer.next_offset(P) == 7
+    assert buffer.take_ranges("t") == {}
+
+
+def test_a_dropped_partition_takes_no_more_records() -> None:
+    buffer = filled(0, 1)
+    buffer.drop(P)
+    buffer.drop(P)
+    buffer.add(P, records(2), 6.0)
+    assert buffer.take_ranges("t") == {}
+
+
+def test_only_the_first_range_after_a_cut_is_marked() -> None:
+    buffer = filled(3, begin=3, cut=True)
+    assert buffer.take_ranges("t")[P].cut
+    buffer.add(P, records(4), 6.0)
+    assert not buffer.take_ranges("t")[P].cut
+
+
+def test_a_cut_is_marked_on_the_first_range_with_records() -> None:
+    buffer = filled(begin=3, cut=True)
+    buffer.take_ranges("t")
+    buffer.add(P, records(3), 6.0)
+    assert buffer.take_ranges("t")[P].cut
+
+
+# --- sizes and ages ------------------------------------------------------------------------------
+
+
+def test_a_row_takes_its_key_its_value_and_an_overhead() -> None:
+    assert size_of([Record(0, 0, b"key", b"value"), *records(1)]) == 8 + 2 * RECORD_OVERHEAD
+
+
+def test_taking_or_dropping_rows_makes_room() -> None:
+    buffer = filled(0, 1)
+    assert buffer.free_bytes == 8 * RECORD_OVERHEAD
+    assert buffer.sizes == {"t": 2 * RECORD_OVERHEAD}
+    buffer.take_ranges("t")
+    assert buffer.free_bytes == 10 * RECORD_OVERHEAD
+    buffer.add(P, records(2), 6.0)
+    buffer.drop(P)
+    assert buffer.free_bytes == 10 * RECORD_OVERHEAD
+    assert buffer.sizes == {}
+
+
+def test_a_topic_is_due_by_the_age_of_its_oldest_row() -> None:
+    buffer = filled(0)
+    buffer.add(P, records(1), 5.9)
+    assert buffer.due(5.9) is None
+    assert buffer.due_in(5.9) == pytest.approx(0.1)
+    assert buffer.due(6.0) == "t"
+    assert buffer.due_in(7.0) == 0.0
+    assert buffer.oldest_at("t") == 5.0
+
+
+def test_a_topic_is_due_by_its_size() -> None:
+    assert filled(0, 1, 2).due(5.0) == "t"
+
+
+def test_the_topic_with_the_oldest_row_is_staged_first_unless_it_is_busy() -> None:
+    buffer = filled(0)
+    buffer.begin(OTHER, 0)
+    buffer.add(OTHER, records(0), 4.0)
+    assert buffer.due(9.0) == "u"
+    assert buffer.due(9.0, busy={"u"}) == "t"
+    assert buffer.due_in(5.0, busy={"u"}) == 1.0
+
+
+def test_an_empty_buffer_is_never_due() -> None:
+    buffer = filled()
+    assert (buffer.due(99.0), buffer.due_in(99.0), buffer.oldest_at("t")) == (None, None, None)
+
+
+def test_the_age_is_unchanged_when_one_partition_is_dropped() -> None:
+    buffer = filled(0)
+    buffer.begin(Q, 0)
+    buffer.add(Q, records(0), 7.0)
+    buffer.drop(P)
+    assert buffer.oldest_at("t") == 5.0
+
+
+# --- properties ----------------------------------------------------------------------------------
+
+
+class Tiling(RuleBasedStateMachine):
+    """A log with gaps, read by one buffer whose position jumps."""
+
+    @initialize(gaps=st.sets(st.integers(0, 29)))
+    def write(self, gaps: set[int]) -> None:
+        self.log = [offset for offset in range(30) if offset not in gaps]
+        self.buffer = Buffer(CONFIG)
+        self.expected: int | None = None  # where the next range begins
+        self.fetched = 0
+
+    @rule(offset=st.integers(0, 30))
+    def begin(self, offset: int) -> None:
+        self.buffer.begin(P, offset)
+        self.expected = self.fetched = offset
+
+    @rule()
+    def drop(self) -> None:
+        self.buffer.drop(P)
+        self.expected = None
+
+    @rule(count=st.integers(1, 5), back=st.integers(0, 3))
+    def fetch(self, count: int, back: int) -> None:
+        """Fetch records, some of which may have been fetched before."""
+        found = [offset for offset in self.log if offset >= self.fetched - back][:count]
+        self.buffer.add(P, records(*found), 0.0)
+        self.fetched = max([self.fetched, *(offset + 1 for offset in found)])
+
+    @rule()
+    def take_ranges(self) -> None:
+        for taken in self.buffer.take_ranges("t").values():
+            first, end = taken.range
+            assert first == self.expected
+            inside = [offset for offset in self.log if first <= offset < end]
+            assert [r.offset for r in taken.records] == inside
+            self.expected = end
+
+    @invariant()
+    def the_size_is_that_of_its_rows(self) -> None:
+        rows = sum(r.bytes for r in self.buffer._rows.values())
+        assert sum(self.buffer.sizes.values()) == rows
+        assert (self.buffer.oldest_at("t") is None) == (rows == 0)
+
+
+TestTiling = Tiling.TestCase
+TestTiling.settings = settings(max_examples=50, stateful_step_count=30, deadline=None)

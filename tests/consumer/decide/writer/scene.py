@@ -1,0 +1,184 @@
+"""A table's writer whose requests the test completes, and short builders of its inputs."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+from binwright.consumer.decide.writer import machine
+from binwright.consumer.decide.writer.landing import Landing
+from binwright.consumer.decide.writer.phases import Writer
+from binwright.consumer.decide.writer.requests import (
+    Append,
+    Claim,
+    Committed,
+    Effect,
+    HistoryRead,
+    Outcome,
+    QueryKafka,
+    ReadHistory,
+    Request,
+    TopicState,
+    WriterConfig,
+)
+from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.ports.lake import Commit, Table
+from binwright.protocol.staged import OffsetRange, Staged
+from binwright.protocol.stamp import Stamp
+
+TOPIC, ID = "orders", "id-1"
+TABLE = Table(topic=TOPIC, group="g", cluster="c")
+CONFIG = WriterConfig(table=TABLE, writer="me", term=7)
+CREATED = Commit(0, None)
+EFFECT = TypeVar("EFFECT")
+
+
+def part(number: int) -> TopicPartition:
+    return TopicPartition(TOPIC, number)
+
+
+def staged(  # noqa: PLR0913
+    file: str,
+    ranges: Mapping[int, tuple[int, int]],
+    *,
+    topic: str = TOPIC,
+    topic_id: str | None = ID,
+    cut: tuple[int, ...] = (),
+    size: int = 10,
+    age_s: float = 0.0,
+) -> Staged:
+    return Staged(
+        topic=topic,
+        topic_id=topic_id,
+        file=file,
+        rows=sum(end - first for first, end in ranges.values()),
+        bytes=size,
+        ranges={TopicPartition(topic, p): OffsetRange(*r) for p, r in ranges.items()},
+        slot=Slot(0),
+        epoch=1,
+        age_s=age_s,
+        cut=tuple(map(part, cut)),
+    )
+
+
+def stamp(  # noqa: PLR0913
+    committed: Mapping[int, int] | None = None,
+    *,
+    epoch: int = 1,
+    sequence: int = 1,
+    writer: str = "other",
+    topic_id: str | None = ID,
+    full: bool = False,
+    needed_from: int = 0,
+    cuts: Mapping[int, int] | None = None,
+    landing_id: str | None = "landing-1",
+) -> Stamp:
+    return Stamp(
+        group=TABLE.group,
+        cluster=TABLE.cluster,
+        writer=writer,
+        epoch=epoch,
+        sequence=sequence,
+        topic_id=topic_id,
+        landing_id=landing_id,
+        needed_from=needed_from,
+        committed=committed or {},
+        cuts=cuts or {},
+        full=full,
+    )
+
+
+def claim(epoch: int = 1, writer: str = "other") -> Stamp:
+    return Stamp(group="g", cluster="c", writer=writer, epoch=epoch, sequence=0)
+
+
+def history(*stamps: Stamp | str | None) -> list[Commit]:
+    """Return commits, newest first, of stamps in the order in which they were committed."""
+    texts = [s.encode() if isinstance(s, Stamp) else s for s in stamps]
+    return [Commit(version, text) for version, text in enumerate(texts)][::-1]
+
+
+def topic_state(
+    bounds: Mapping[int, tuple[int, int]] | None = None,
+    topic_id: str | None = ID,
+    landing_id: str | None = "landing-1",
+    landing_end: int | None = None,
+) -> TopicState:
+    return TopicState(topic_id, bounds or {0: (0, 10)}, landing_id, landing_end)
+
+
+class Scene:
+    """One writer, the time, and its effects so far."""
+
+    def __init__(self, config: WriterConfig = CONFIG) -> None:
+        self.writer = Writer(config)
+        self.now = 0.0
+        self.effects: list[Effect] = []
+        self.next_offset = 0
+
+    @property
+    def landing(self) -> Landing:
+        assert isinstance(self.writer.phase, Landing)
+        return self.writer.phase
+
+    @property
+    def committed(self) -> dict[int, int]:
+        return dict(self.landing.chain.committed)
+
+    def next_request(self, after_s: float = 0.0) -> Request | None:
+        self.now += after_s
+        self.writer, wanted = machine.next_request(self.writer, self.now)
+        return wanted
+
+    def complete(self, outcome: Outcome) -> list[Effect]:
+        self.writer, effects = machine.apply_outcome(self.writer, outcome, self.now)
+        self.effects += effects
+        return list(effects)
+
+    def announce(self, staged: Staged, offset: int | None = None) -> list[Effect]:
+        offset = self.next_offset if offset is None else offset
+        self.next_offset = offset + 1
+        self.writer, effects = machine.apply_announcement(self.writer, offset, staged, self.now)
+        self.effects += effects
+        return list(effects)
+
+    def appends(self, after_s: float = 10.0) -> Append:
+        """Let time pass until the writer requests a commit, without a reply from Kafka."""
+        wanted = self.next_request(after_s)
+        if isinstance(wanted, QueryKafka):
+            self.complete(Committed())  # not a topic state: Kafka is asked again later
+            wanted = self.next_request()
+        assert isinstance(wanted, Append), wanted
+        return wanted
+
+    def change(self, **fields: object) -> None:
+        phase = replace(self.landing, **fields)  # type: ignore[arg-type]
+        self.writer = replace(self.writer, phase=phase)
+
+
+def effects_of(effects: list[Effect], kind: type[EFFECT]) -> list[EFFECT]:
+    return [effect for effect in effects if isinstance(effect, kind)]
+
+
+def claimed(config: WriterConfig = CONFIG) -> Scene:
+    """Return a writer whose claim of epoch 1 is committed, on a table that is new."""
+    scene = Scene(config)
+    assert isinstance(scene.next_request(), ReadHistory)
+    scene.complete(HistoryRead([CREATED], complete=True))
+    assert isinstance(scene.next_request(), Claim)
+    scene.complete(Committed())
+    return scene
+
+
+def landing(
+    bounds: Mapping[int, tuple[int, int]] | None = None, config: WriterConfig = CONFIG
+) -> Scene:
+    """Return a writer of a new table whose first stamp has fixed where partitions begin."""
+    scene = claimed(config)
+    assert isinstance(scene.next_request(), QueryKafka)
+    scene.complete(topic_state(bounds))
+    assert isinstance(scene.next_request(), ReadHistory)
+    scene.complete(HistoryRead(history(None, claim(1, "me")), complete=True))
+    assert isinstance(scene.next_request(), Append)
+    scene.complete(Committed())
+    scene.effects.clear()
+    return scene

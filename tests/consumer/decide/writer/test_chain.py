@@ -1,0 +1,275 @@
+"""How announced ranges join to what is committed."""
+
+from binwright.consumer.decide.writer.chain import (
+    Announcement,
+    Chain,
+    add_announcement,
+    begin_new_topic,
+    gaps,
+    landed,
+    next_batch,
+    open_partitions,
+    recreated_topic_id,
+    same_topic,
+    unknown_partitions,
+    without_files,
+    without_old_topic,
+)
+from binwright.protocol.staged import Staged
+
+from .scene import ID, staged
+
+LARGE = 1_000
+
+
+def chain_of(*files: Staged, committed: dict[int, int] | None = None) -> Chain:
+    """Return a chain with these announcements, one second apart."""
+    chain = Chain(topic_id=ID, committed=committed if committed is not None else {0: 0})
+    for offset, file in enumerate(files):
+        chain, _ = add_announcement(chain, Announcement(offset, file, seen_at=offset))
+    return chain
+
+
+def taken(chain: Chain, max_bytes: int = LARGE, max_files: int = LARGE) -> list[tuple[str, object]]:
+    found = next_batch(chain, max_bytes, max_files)
+    return [(s.file, dict(s.ranges)) for s in found[0].slices] if found else []
+
+
+def after(chain: Chain, max_bytes: int = LARGE) -> tuple[Chain, tuple[str, ...]]:
+    found = next_batch(chain, max_bytes)
+    assert found is not None
+    return landed(chain, found[1])
+
+
+# --- which ranges join ---------------------------------------------------------------------------
+
+
+def test_consecutive_ranges_land_together() -> None:
+    chain = chain_of(staged("a", {0: (0, 3)}), staged("b", {0: (3, 5)}))
+    found = next_batch(chain, LARGE)
+    assert found is not None
+    batch, then = found
+    assert taken(chain) == [("a", {0: (0, 3)}), ("b", {0: (3, 5)})]
+    assert batch.files == ("a", "b")
+    assert (batch.ends, batch.rows, batch.bytes) == ({0: 5}, 5, 20)
+    assert then.committed == {0: 5}
+
+
+def test_a_range_that_begins_later_waits() -> None:
+    assert next_batch(chain_of(staged("b", {0: (3, 5)})), LARGE) is None
+
+
+def test_offsets_that_have_landed_are_cut_off() -> None:
+    chain = chain_of(staged("a", {0: (0, 5)}), committed={0: 3})
+    found = next_batch(chain, LARGE)
+    assert found is not None
+    assert taken(chain) == [("a", {0: (3, 5)})]
+    assert not found[0].slices[0].whole
+
+
+def test_a_file_that_is_taken_whole_needs_no_filter() -> None:
+    found = next_batch(chain_of(staged("a", {0: (0, 5)})), LARGE)
+    assert found is not None
+    assert found[0].slices[0].whole
+
+
+def test_announcements_out_of_order_join() -> None:
+    chain = chain_of(staged("b", {0: (3, 5)}), staged("a", {0: (0, 3)}))
+    assert taken(chain) == [("b", {0: (3, 5)}), ("a", {0: (0, 3)})]
+
+
+def test_only_the_partitions_of_a_file_that_join_are_taken() -> None:
+    chain = chain_of(staged("a", {0: (0, 2), 1: (4, 6)}), committed={0: 0, 1: 0})
+    assert taken(chain) == [("a", {0: (0, 2)})]
+    chain, finished = after(chain)
+    assert finished == ()
+    chain, _ = add_announcement(chain, Announcement(1, staged("b", {1: (0, 4)}), 1))
+    assert taken(chain) == [("a", {1: (4, 6)}), ("b", {1: (0, 4)})]
+    assert after(chain)[1] == ("a", "b")
+
+
+def test_a_file_joins_in_parts_within_one_batch() -> None:
+    chain = chain_of(
+        staged("a", {0: (0, 2), 1: (4, 6)}), staged("b", {1: (0, 4)}), committed={0: 0, 1: 0}
+    )
+    assert taken(chain) == [("a", {0: (0, 2), 1: (4, 6)}), ("b", {1: (0, 4)})]
+
+
+def test_a_partition_whose_begin_is_unknown_waits() -> None:
+    chain = chain_of(staged("a", {0: (0, 2), 1: (4, 6)}))
+    assert taken(chain) == [("a", {0: (0, 2)})]
+    assert unknown_partitions(chain) == {1}
+    opened = open_partitions(chain, {0: 9, 1: 4})
+    assert opened.committed == {0: 0, 1: 4}
+
+
+def test_the_bytes_of_a_batch_are_limited() -> None:
+    chain = chain_of(staged("a", {0: (0, 1)}, size=60), staged("b", {0: (1, 2)}, size=60))
+    assert taken(chain, max_bytes=100) == [("a", {0: (0, 1)})]
+
+
+def test_a_single_file_is_taken_whatever_its_size() -> None:
+    assert taken(chain_of(staged("a", {0: (0, 1)}, size=60)), max_bytes=1) == [("a", {0: (0, 1)})]
+
+
+def test_the_files_of_a_batch_are_limited() -> None:
+    chain = chain_of(*(staged(f"f{n}", {0: (n, n + 1)}) for n in range(5)))
+    assert len(taken(chain, max_files=3)) == 3
+
+
+def test_nothing_is_taken_after_a_file_that_does_not_fit() -> None:
+    """A smaller one after it may follow the log's cut that is in it, not what was before."""
+    chain = chain_of(
+        staged("a", {1: (0, 1)}, size=60),
+        staged("cut", {0: (2, 4)}, cut=(0,), size=60),
+        staged("b", {0: (4, 6)}, size=1),
+        committed={0: 5, 1: 0},
+    )
+    assert taken(chain, max_bytes=100) == [("a", {1: (0, 1)})]
+    chain, _ = after(chain, max_bytes=100)
+    assert taken(chain, max_bytes=100) == [("cut", {0: (2, 4)}), ("b", {0: (4, 6)})]
+
+
+# --- which files are finished --------------------------------------------------------------------
+
+
+def test_a_file_is_finished_when_all_of_it_is_committed() -> None:
+    chain, finished = after(chain_of(staged("a", {0: (0, 3)}), staged("b", {0: (4, 5)})))
+    assert finished == ("a",)
+    assert [a.staged.file for a in chain.pending] == ["b"]
+    assert (chain.needed_from, chain.next_announcement) == (1, 2)
+
+
+def test_an_announcement_of_committed_offsets_is_finished_at_once() -> None:
+    chain = Chain(topic_id=ID, committed={0: 5})
+    chain, finished = add_announcement(chain, Announcement(0, staged("a", {0: (0, 5)}), 0))
+    assert finished == ("a",)
+    assert (chain.pending, chain.needed_from) == ((), 1)
+
+
+def test_an_announcement_that_was_read_before_is_ignored() -> None:
+    chain = chain_of(staged("a", {0: (0, 3)}))
+    again, finished = add_announcement(chain, Announcement(0, staged("a", {0: (0, 3)}), 5))
+    assert (again, finished) == (chain, ())
+
+
+def test_announcements_during_a_commit_stay_pending() -> None:
+    chain = chain_of(staged("a", {0: (0, 3)}))
+    found = next_batch(chain, LARGE)
+    assert found is not None
+    chain, _ = add_announcement(chain, Announcement(1, staged("b", {0: (3, 4)}), 1))
+    chain, finished = landed(chain, found[1])
+    assert finished == ("a",)
+    assert taken(chain) == [("b", {0: (3, 4)})]
+
+
+def test_the_oldest_row_is_that_of_the_oldest_fetch() -> None:
+    chain = chain_of(staged("a", {0: (0, 3)}, age_s=1), staged("b", {0: (4, 5)}, age_s=7, size=5))
+    assert (chain.oldest_at, chain.pending_bytes) == (-6, 15)
+    assert Chain().oldest_at is None
+
+
+# --- gaps ----------------------------------------------------------------------------------------
+
+
+def test_a_range_that_waits_too_long_reveals_a_gap() -> None:
+    chain = chain_of(staged("b", {0: (3, 5)}), staged("c", {0: (7, 9)}))
+    assert gaps(chain, 4.9, patience_s=5) == {}
+    assert gaps(chain, 5.0, patience_s=5) == {0: 0}
+
+
+def test_a_partition_with_a_range_that_joins_has_no_gap() -> None:
+    chain = chain_of(staged("c", {0: (7, 9)}), staged("a", {0: (0, 3)}))
+    assert gaps(chain, 99, patience_s=5) == {}
+
+
+def test_an_unknown_partition_has_no_gap() -> None:
+    assert gaps(chain_of(staged("a", {1: (7, 9)})), 99, patience_s=5) == {}
+
+
+def test_a_lost_file_is_read_again_from_the_committed_offset() -> None:
+    chain = chain_of(staged("a", {0: (0, 3), 1: (0, 2)}), staged("b", {0: (3, 5)}))
+    chain, again = without_files(chain, {"a"})
+    assert again == {0: 0}
+    assert [a.staged.file for a in chain.pending] == ["b"]
+
+
+# --- a truncated log -----------------------------------------------------------------------------
+
+
+def test_a_truncated_log_continues_at_its_end() -> None:
+    chain = chain_of(staged("cut", {0: (7, 8)}, cut=(0,)), committed={0: 9})
+    assert taken(chain) == [("cut", {0: (7, 8)})]
+    chain, finished = after(chain)
+    assert (chain.committed, chain.cuts, finished) == ({0: 8}, {0: 0}, ("cut",))
+
+
+def test_a_range_announced_before_a_cut_that_joins_lands_first() -> None:
+    chain = chain_of(
+        staged("a", {0: (5, 9)}), staged("cut", {0: (7, 8)}, cut=(0,)), committed={0: 5}
+    )
+    assert taken(chain) == [("a", {0: (5, 9)}), ("cut", {0: (7, 8)})]
+
+
+def test_a_range_announced_before_a_cut_that_does_not_join_is_finished() -> None:
+    chain = chain_of(
+        staged("a", {0: (6, 9)}), staged("cut", {0: (4, 6)}, cut=(0,)), committed={0: 5}
+    )
+    chain, finished = after(chain)
+    assert (chain.committed, finished) == ({0: 6}, ("a", "cut"))
+
+
+def test_each_cut_is_applied_once() -> None:
+    chain, _ = after(chain_of(staged("cut", {0: (7, 8)}, cut=(0,)), committed={0: 9}))
+    chain = Chain(topic_id=ID, committed=chain.committed, cuts=chain.cuts)
+    chain, finished = add_announcement(
+        chain, Announcement(0, staged("cut", {0: (7, 8)}, cut=(0,)), 0)
+    )
+    assert finished == ("cut",)
+
+
+def test_a_cut_is_not_a_gap() -> None:
+    chain = chain_of(staged("cut", {0: (7, 8)}, cut=(0,)), committed={0: 5})
+    assert gaps(chain, 99, patience_s=5) == {}
+
+
+# --- a recreated topic ---------------------------------------------------------------------------
+
+
+def test_an_unknown_topic_id_matches_any() -> None:
+    assert same_topic(None, "x")
+    assert same_topic("x", None)
+    assert same_topic("x", "x")
+    assert not same_topic("x", "y")
+
+
+def test_ranges_of_a_recreated_topic_wait() -> None:
+    chain = chain_of(staged("new", {0: (0, 3)}, topic_id="id-2"))
+    assert recreated_topic_id(chain) == "id-2"
+    assert taken(chain) == []
+    assert unknown_partitions(chain) == frozenset()
+    assert gaps(chain, 99, patience_s=5) == {}
+    assert recreated_topic_id(chain_of(staged("a", {0: (0, 3)}))) is None
+
+
+def test_a_recreated_topic_begins_a_new_chain() -> None:
+    chain = chain_of(
+        staged("cut", {0: (7, 8)}, cut=(0,)),
+        staged("old", {0: (12, 13)}),
+        staged("new", {0: (2, 3)}, topic_id="id-2"),
+        committed={0: 9},
+    )
+    chain, _ = after(chain)
+    chain, finished = begin_new_topic(chain, "id-2", {0: 2}, before=3)
+    assert finished == ("old",)
+    assert (chain.topic_id, chain.committed, chain.cuts) == ("id-2", {0: 2}, {})
+    assert taken(chain) == [("new", {0: (2, 3)})]
+
+
+def test_files_announced_after_the_query_of_kafka_are_retained() -> None:
+    chain = chain_of(
+        staged("old", {0: (0, 3)}, topic_id="id-0"), staged("new", {0: (0, 3)}, topic_id="id-2")
+    )
+    chain, finished = without_old_topic(chain, before=1)
+    assert finished == ("old",)
+    assert recreated_topic_id(chain) == "id-2"

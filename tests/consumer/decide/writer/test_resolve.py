@@ -1,0 +1,193 @@
+"""Where a writer continues: by stamps, after old consumers are fenced, or by rows and offsets."""
+
+from dataclasses import replace
+
+from tests.protocol.test_stamp import old
+
+from binwright.consumer.decide.writer.commit_version import COMMITS_PER_EPOCH, txn_version
+from binwright.consumer.decide.writer.landing import Landing
+from binwright.consumer.decide.writer.phases import Resolving
+from binwright.consumer.decide.writer.requests import (
+    CommitOffsets,
+    Committed,
+    Fence,
+    HistoryRead,
+    LandedOffsets,
+    QueryKafka,
+    ReadAnnouncements,
+    ReadHistory,
+    ReadLandedOffsets,
+    Skipped,
+    TopicState,
+    Unclear,
+)
+from binwright.protocol.ports.lake import Commit
+from binwright.protocol.stamp import Stamp
+
+from .scene import CONFIG, ID, Scene, claim, claimed, effects_of, history, stamp, topic_state
+
+
+def resolved(*stamps: Stamp | str | None, state: TopicState | None = None) -> Scene:
+    scene = claimed()
+    scene.complete(state or topic_state())
+    scene.complete(HistoryRead(history(None, *stamps), complete=True))
+    return scene
+
+
+def test_it_continues_after_the_last_stamp() -> None:
+    scene = resolved(stamp({0: 5}, full=True, needed_from=7), claim(2, "me"))
+    assert scene.committed == {0: 5}
+    assert not scene.landing.stamp_due
+    assert effects_of(scene.effects, CommitOffsets) == [CommitOffsets({0: 5})]
+    assert effects_of(scene.effects, ReadAnnouncements) == [ReadAnnouncements(7)]
+
+
+def test_a_partition_without_a_stamp_begins_at_its_first_record() -> None:
+    scene = resolved(stamp({0: 5}, full=True), state=topic_state({0: (0, 9), 1: (3, 9)}))
+    assert scene.committed == {0: 5, 1: 3}
+    assert scene.landing.stamp_due
+
+
+def test_new_decisions_are_committed_to_kafka_once_a_stamp_has_them() -> None:
+    scene = resolved(stamp({0: 5}, full=True), state=topic_state({0: (0, 9), 1: (3, 9)}))
+    assert effects_of(scene.effects, CommitOffsets) == [CommitOffsets({0: 5})]
+    assert scene.next_request() is not None
+    assert effects_of(scene.complete(Committed()), CommitOffsets) == [CommitOffsets({0: 5, 1: 3})]
+
+
+def test_with_latest_existing_partitions_of_a_new_group_begin_at_their_end() -> None:
+    scene = claimed(replace(CONFIG, from_latest=True))
+    scene.complete(topic_state({0: (0, 9)}))
+    scene.complete(HistoryRead(history(None), complete=True))
+    assert scene.committed == {0: 9}
+
+
+def test_with_latest_partitions_that_are_added_later_begin_at_their_first_record() -> None:
+    scene = claimed(replace(CONFIG, from_latest=True))
+    scene.complete(topic_state({0: (0, 9), 1: (0, 4)}))
+    scene.complete(HistoryRead(history(None, stamp({0: 9}, full=True)), complete=True))
+    assert scene.committed == {0: 9, 1: 0}
+
+
+def test_the_history_is_read_further_back_until_it_is_whole() -> None:
+    scene = claimed()
+    scene.complete(topic_state())
+    first = scene.next_request()
+    assert isinstance(first, ReadHistory)
+    scene.complete(HistoryRead([Commit(9, None)], complete=False))
+    further = scene.next_request()
+    assert isinstance(further, ReadHistory)
+    assert further.limit > first.limit
+
+
+def test_the_history_is_read_up_to_a_limit() -> None:
+    scene = claimed(replace(CONFIG, max_history=100))
+    scene.complete(topic_state())
+    scene.complete(HistoryRead([Commit(9, None)], complete=False))
+    assert isinstance(scene.next_request(), ReadLandedOffsets)
+
+
+def test_requests_without_a_reply_are_repeated() -> None:
+    scene = claimed()
+    scene.complete(Unclear("Kafka is away"))
+    assert isinstance(scene.next_request(), QueryKafka)
+    scene.complete(topic_state())
+    scene.complete(Unclear("Spark is away"))
+    assert isinstance(scene.next_request(), ReadHistory)
+
+
+# --- the landing topic ---------------------------------------------------------------------------
+
+
+def test_a_recreated_landing_topic_is_read_from_its_beginning() -> None:
+    last = stamp({0: 5}, full=True, needed_from=7, cuts={0: 6})
+    scene = resolved(last, state=topic_state(landing_id="landing-2"))
+    assert effects_of(scene.effects, ReadAnnouncements) == [ReadAnnouncements(0)]
+    assert scene.landing.chain.cuts == {}
+
+
+def test_an_unknown_landing_topic_is_read_from_its_beginning() -> None:
+    scene = resolved(stamp({0: 5}, full=True, needed_from=7, landing_id=None))
+    assert effects_of(scene.effects, ReadAnnouncements) == [ReadAnnouncements(0)]
+
+
+def test_a_truncated_landing_topic_is_read_from_its_end() -> None:
+    last = stamp({0: 5}, full=True, needed_from=7, cuts={0: 6, 1: 2})
+    scene = resolved(last, state=topic_state(landing_end=4))
+    assert effects_of(scene.effects, ReadAnnouncements) == [ReadAnnouncements(4)]
+    assert scene.landing.chain.cuts == {0: 3, 1: 2}
+
+
+def test_cuts_that_have_landed_are_remembered() -> None:
+    last = stamp({0: 5}, full=True, needed_from=7, cuts={0: 6})
+    scene = resolved(last, state=topic_state(landing_end=9))
+    assert scene.landing.chain.cuts == {0: 6}
+
+
+# --- consumers of version 0.1 --------------------------------------------------------------------
+
+
+def test_old_consumers_are_fenced_before_what_they_wrote_counts() -> None:
+    scene = resolved(old({"orders-0": 4}), old({"orders-1": 2}, slot=5), claim(2, "me"))
+    last = txn_version(CONFIG.term, COMMITS_PER_EPOCH - 1)
+    assert scene.next_request() == Fence("binwright/g/3", last)
+    scene.complete(Committed())
+    assert scene.next_request() == Fence("binwright/g/5", last)
+    scene.complete(Skipped())
+    assert isinstance(scene.next_request(), ReadHistory)
+    late = history(None, old({"orders-0": 4}), old({"orders-1": 2}, slot=5), old({"orders-0": 6}))
+    scene.complete(HistoryRead(late, complete=True))
+    assert scene.committed == {0: 6, 1: 2}
+
+
+def test_a_fence_with_an_unknown_result_is_sent_again() -> None:
+    scene = resolved(old({"orders-0": 4}))
+    sent = scene.next_request()
+    scene.complete(Unclear())
+    assert scene.next_request() == sent
+
+
+# --- a history that was cleaned up ---------------------------------------------------------------
+
+
+def cleaned_up(*stamps: Stamp, config: object = CONFIG) -> Scene:
+    scene = claimed(config)  # type: ignore[arg-type]
+    scene.complete(topic_state({0: (0, 20), 1: (0, 20)}))
+    commits = [Commit(c.version + 9, c.metadata) for c in history(*stamps)]
+    scene.complete(HistoryRead(commits, complete=True))
+    return scene
+
+
+def test_without_a_history_it_continues_after_the_rows_and_the_groups_offsets() -> None:
+    scene = cleaned_up(stamp({0: 8}))
+    assert isinstance(scene.next_request(), ReadLandedOffsets)
+    scene.complete(LandedOffsets(highest_offsets={0: 4, 1: 6}, group={0: 2, 1: 9}))
+    assert scene.committed == {0: 8, 1: 9}
+    assert scene.landing.stamp_due
+
+
+def test_a_table_with_rows_is_not_new() -> None:
+    """Its partitions without rows begin at their first record, not at their current end."""
+    scene = cleaned_up(config=replace(CONFIG, from_latest=True))
+    scene.complete(LandedOffsets(highest_offsets={0: 4}, group={}))
+    assert scene.committed == {0: 5, 1: 0}
+
+
+def test_an_empty_table_without_history_is_new() -> None:
+    scene = cleaned_up(config=replace(CONFIG, from_latest=True))
+    scene.complete(LandedOffsets(highest_offsets={}, group={}))
+    assert scene.committed == {0: 20, 1: 20}
+
+
+def test_rows_that_cannot_be_read_are_requested_again() -> None:
+    scene = cleaned_up()
+    scene.complete(Unclear())
+    assert isinstance(scene.next_request(), ReadLandedOffsets)
+    assert isinstance(scene.writer.phase, Resolving)
+
+
+def test_a_recreated_topic_begins_at_its_first_record() -> None:
+    scene = resolved(stamp({0: 90}, topic_id="id-0", full=True), state=topic_state({0: (2, 5)}))
+    assert scene.committed == {0: 2}
+    assert scene.landing.chain.topic_id == ID
+    assert isinstance(scene.writer.phase, Landing)

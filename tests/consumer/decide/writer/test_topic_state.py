@@ -1,0 +1,140 @@
+"""A topic's state by Kafka: new partitions, a recreated topic, rows that were not announced."""
+
+from binwright.consumer.decide.writer import machine
+from binwright.consumer.decide.writer.requests import (
+    Append,
+    Committed,
+    DeleteFiles,
+    Log,
+    QueryKafka,
+    ReadAnnouncements,
+    RereadPartitions,
+)
+
+from .scene import CONFIG, Scene, effects_of, landing, staged, topic_state
+
+CHECK_S = CONFIG.check_s
+
+
+def with_query(scene: Scene, after_s: float = CHECK_S) -> Scene:
+    assert isinstance(scene.next_request(after_s), QueryKafka)
+    return scene
+
+
+# --- partitions ----------------------------------------------------------------------------------
+
+
+def test_a_new_partition_begins_at_its_first_record_after_a_stamp_fixes_that() -> None:
+    scene = landing()
+    scene.announce(staged("a", {1: (2, 3)}))
+    with_query(scene, 1.0).complete(topic_state({0: (0, 0), 1: (2, 3)}))
+    assert scene.committed == {0: 0, 1: 2}
+    assert machine.due_at(scene.writer, scene.now) == scene.now
+    stamp = scene.next_request()
+    assert isinstance(stamp, Append)
+    assert stamp.batch.slices == ()
+    scene.complete(Committed())
+    assert scene.appends().batch.files == ("a",)
+
+
+def test_a_file_before_a_begin_that_no_stamp_has_is_not_deleted() -> None:
+    """Another writer may decide that the partition begins earlier."""
+    scene = landing()
+    with_query(scene).complete(topic_state({0: (0, 0), 1: (2, 3)}))
+    assert scene.announce(staged("a", {1: (0, 2)})) == []
+    scene.next_request()
+    scene.complete(Committed())
+    assert scene.announce(staged("b", {1: (0, 2)})) == [DeleteFiles(("b",))]
+
+
+# --- rows that were not announced ----------------------------------------------------------------
+
+
+def test_a_reread_of_a_gap_is_requested_at_each_check() -> None:
+    scene = landing()
+    scene.announce(staged("b", {0: (3, 5)}))
+    with_query(scene, CONFIG.gap_s)
+    assert scene.complete(topic_state({0: (0, 5)})) == [RereadPartitions({0: 0})]
+    with_query(scene)
+    assert scene.complete(topic_state({0: (0, 5)})) == [RereadPartitions({0: 0})]
+
+
+def test_a_reread_of_a_gap_is_not_requested_between_checks() -> None:
+    scene = landing()
+    scene.announce(staged("b", {0: (3, 5)}))
+    with_query(scene, CONFIG.gap_s).complete(topic_state({0: (0, 5)}))
+    scene.announce(staged("c", {2: (3, 5)}))
+    with_query(scene, 1.0)
+    assert scene.complete(topic_state({0: (0, 5)})) == []
+
+
+def test_rows_that_were_not_announced_between_two_checks_are_read_again() -> None:
+    scene = landing()
+    assert with_query(scene).complete(topic_state({0: (0, 5)})) == []
+    assert with_query(scene).complete(topic_state({0: (0, 9)})) == [RereadPartitions({0: 0})]
+
+
+def test_a_partition_with_progress_between_two_checks_is_not_read_again() -> None:
+    scene = landing()
+    with_query(scene).complete(topic_state({0: (0, 5)}))
+    scene.announce(staged("a", {0: (0, 3)}))
+    scene.appends()
+    scene.complete(Committed())
+    assert with_query(scene).complete(topic_state({0: (0, 9)})) == []
+
+
+# --- a recreated topic ---------------------------------------------------------------------------
+
+
+def test_files_of_the_previous_topic_that_join_land_first() -> None:
+    scene = landing()
+    scene.announce(staged("old", {0: (0, 3)}))
+    scene.announce(staged("new", {0: (0, 1)}, topic_id="id-2"))
+    with_query(scene, 1.0).complete(topic_state({0: (0, 1)}, topic_id="id-2"))
+    assert scene.landing.chain.topic_id == "id-1"
+    assert scene.appends().batch.files == ("old",)
+
+
+def test_then_a_new_chain_begins() -> None:
+    scene = landing()
+    scene.announce(staged("old", {0: (2, 3)}))
+    scene.announce(staged("new", {0: (0, 1)}, topic_id="id-2"))
+    effects = with_query(scene, 1.0).complete(topic_state({0: (0, 1)}, topic_id="id-2"))
+    assert effects_of(effects, DeleteFiles) == [DeleteFiles(("old",))]
+    assert [log.event for log in effects_of(effects, Log)] == ["topic.recreated"]
+    assert scene.landing.chain.topic_id == "id-2"
+    stamp = scene.next_request()
+    assert isinstance(stamp, Append)
+    assert stamp.batch.slices == ()
+
+
+def test_files_of_a_previous_topic_are_deleted() -> None:
+    scene = landing()
+    scene.announce(staged("old", {0: (2, 3)}, topic_id="id-0"))
+    assert with_query(scene, 1.0).complete(topic_state()) == [DeleteFiles(("old",))]
+
+
+def test_a_file_announced_after_the_query_is_not_deleted() -> None:
+    """Kafka replied `id-1` before the topic was recreated and the file announced."""
+    scene = with_query(landing())
+    scene.announce(staged("new", {0: (0, 1)}, topic_id="id-2"))
+    assert effects_of(scene.complete(topic_state()), DeleteFiles) == []
+    assert scene.landing.chain.pending != ()
+
+
+# --- a recreated landing topic -------------------------------------------------------------------
+
+
+def test_a_recreated_landing_topic_is_read_from_its_beginning() -> None:
+    scene = landing()
+    scene.announce(staged("b", {0: (3, 5)}), 7)
+    effects = with_query(scene, CONFIG.gap_s).complete(
+        topic_state({0: (0, 5)}, landing_id="landing-2")
+    )
+    assert effects_of(effects, ReadAnnouncements) == [ReadAnnouncements(0)]
+    scene.announce(staged("c", {0: (0, 5)}), 0)
+    stamp = scene.next_request()
+    assert isinstance(stamp, Append)
+    assert "landing-2" in stamp.stamp
+    scene.complete(Committed())
+    assert scene.appends().batch.files == ("c",)

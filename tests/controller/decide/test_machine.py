@@ -1,0 +1,222 @@
+"""Situations in which no state may get stuck."""
+
+from dataclasses import replace
+
+from tests.controller.decide.driver import (
+    CONFIG,
+    A,
+    B,
+    ControllerDriver,
+    P,
+    Q,
+    assigned,
+    leading,
+    published,
+    sent_commands,
+)
+
+from binwright.controller.decide.events import Log, Pack, ProcessEnded, Reconcile
+from binwright.controller.decide.ownership import Owned, Released
+from binwright.controller.decide.states import Manage, Sentinel, Synchronize
+from binwright.protocol.commands import Dead, StartReading, StopReading
+from binwright.protocol.model import Slot, TopicPartition
+
+RATES = {P: 50.0, Q: 40.0}
+CLICKS = TopicPartition("clicks", 0)
+
+
+def pass_seconds(driver: ControllerDriver, seconds: int) -> None:
+    """Let time pass while all living consumers report what they own."""
+    for _ in range(seconds):
+        driver.tick()
+        for slot in (A, B):
+            if driver.group.member(slot).epoch is not None:
+                owned_now = [p for p, at in driver.group.partitions.items() if at.slot == slot]
+                driver.report(slot, reading=owned_now, ready=driver.group.member(slot).ready)
+
+
+def requested_packings(driver: ControllerDriver, seconds: int) -> int:
+    return sum(isinstance(action, Pack) for action in driver.tick(seconds))
+
+
+# --- Synchronize -------------------------------------------------------------------------------
+
+
+def test_a_new_consumer_that_is_ready_before_the_others_replied_blocks_nothing() -> None:
+    """It started after the claim, so no reply is awaited; it reports its readiness only once."""
+    driver = ControllerDriver()
+    driver.hello(A)
+    driver.claim()
+    driver.hello(B)
+    driver.report(B, term=0)
+    assert driver.phase() == Synchronize
+    driver.report(A)
+    assert driver.phase() == Sentinel
+    driver.measure(dict(RATES))
+    (start,) = sent_commands(driver.pack({P: B, Q: B}), StartReading)
+    assert start.offsets.keys() == {P, Q}
+
+
+def test_after_a_pause_in_synchronize_consumers_get_more_time_to_reply() -> None:
+    """The replies may be in partition 0, not read yet."""
+    driver = ControllerDriver()
+    driver.hello(A)
+    driver.claim()
+    driver.now += 60
+    assert published(driver.tick()) == []
+    assert published(driver.tick(9)) == []
+    assert published(driver.tick(2)) == [Dead(slot=A, epoch=1, term=2)]
+
+
+# --- gone partitions ---------------------------------------------------------------------------
+
+
+def test_a_gone_partition_without_a_reader_triggers_no_plan() -> None:
+    """No plan can change it: a packing would be requested every second, forever."""
+    driver = assigned(RATES, {P: A, Q: B})
+    driver.dead(B)
+    driver.measure({P: 50.0})
+    assert requested_packings(driver, 5) == 0
+    assert driver.group.partitions.keys() == {P}
+
+
+def test_a_pending_start_of_a_gone_partition_does_not_block_the_plan() -> None:
+    driver = leading(RATES, A)
+    (start,) = sent_commands(driver.pack({P: A, Q: A}), StartReading)
+    driver.started(replace(start, offsets={P: 7}), A)
+    driver.measure({P: 50.0})
+    (stop,) = sent_commands(driver.tick(), StopReading)
+    assert stop.partitions == (Q,)
+    driver.stopped(stop, A, None)
+    assert driver.phase() == Sentinel
+    assert driver.group.partitions.keys() == {P}
+
+
+def test_a_partition_that_is_gone_before_it_is_started_does_not_block_the_plan() -> None:
+    driver = leading(RATES)
+    driver.pack({P: A, Q: B})
+    driver.measure({P: 50.0})
+    driver.hello(A)
+    (start,) = sent_commands(driver.report(A), StartReading)
+    assert start.offsets.keys() == {P}
+    driver.started(start, A)
+    assert driver.phase() == Sentinel
+
+
+def test_a_topic_that_is_not_measured_for_long_does_not_block_the_others() -> None:
+    """It was deleted while no controller ran: it will never be measured."""
+    driver = ControllerDriver()
+    driver.hello(A)
+    driver.claim()
+    driver.report(A, reading=[CLICKS])
+    driver.measure({P: 90.0, Q: 80.0})
+    (start,) = sent_commands(driver.tick(), StartReading)
+    assert start.offsets.keys() == {P, Q}, "partitions without a reader do not wait"
+    driver.started(start, A)
+    started_at, requested = driver.now, 0
+    for _ in range(100):
+        driver.measure({P: 90.0, Q: 80.0})
+        requested += requested_packings(driver, 1)
+        driver.report(A, reading=[P, Q, CLICKS])
+        if driver.now - started_at <= CONFIG.stale_s:
+            assert not requested
+    assert requested
+
+
+# --- deadlines ---------------------------------------------------------------------------------
+
+
+def test_a_new_process_that_starts_slowly_blocks_no_partition() -> None:
+    """Its slot's partitions start at another consumer at once."""
+    driver = assigned(RATES, {P: A, Q: A})
+    driver.hello(B)
+    driver.report(B)
+    driver.hello(A)
+    (start,) = sent_commands(driver.pack({P: B, Q: B}), StartReading)
+    driver.started(start, B)
+    assert driver.partition_state(P) == Owned(B, start.epoch)
+    assert driver.phase() == Sentinel
+
+
+def test_a_process_that_never_becomes_ready_is_replaced_at_growing_intervals() -> None:
+    """On a slow machine each replacement would make it even slower."""
+    driver = assigned(RATES, {P: A, Q: A})
+    lifetimes = []
+    for _ in range(3):
+        driver.hello(A)
+        started_at, death = driver.now, Dead(slot=A, epoch=driver.offset, term=1)
+        driver.actions.clear()
+        while death not in published(driver.actions) and driver.now - started_at < 2_000:
+            pass_seconds(driver, 1)
+        driver.read(death)
+        lifetimes.append(driver.now - started_at)
+    assert lifetimes == [301, 601, 1201]
+    driver.hello(A)
+    driver.report(A)
+    assert driver.group.member(A).ready
+    driver.dead(A)
+    assert driver.group.member(A).failed_starts == 0
+
+
+def test_with_no_other_consumer_partitions_wait_for_their_starting_owner() -> None:
+    driver = assigned(RATES, {P: A, Q: A})
+    driver.hello(A)
+    driver.pack({P: A, Q: A})
+    pass_seconds(driver, 121)
+    assert driver.phase() == Sentinel
+    assert not any(isinstance(m, Dead) for m in published(driver.actions))
+    assert driver.partition_state(P) == Released(7)
+
+
+# --- a group at max_slots ----------------------------------------------------------------------
+
+
+def at_max_slots(*owners: int) -> ControllerDriver:
+    driver = assigned({P: 90.0, Q: 80.0, CLICKS: 10.0}, dict.fromkeys([P, Q, CLICKS], A))
+    config = replace(CONFIG, max_slots=2)
+    driver.state = replace(driver.state, group=replace(driver.group, config=config))
+    driver.hello(B)
+    driver.report(B)
+    driver.pack(dict(zip([P, Q, CLICKS], map(Slot, owners), strict=True)))
+    return driver
+
+
+def test_at_max_slots_an_overload_moves_partitions_if_that_reduces_it() -> None:
+    assert at_max_slots(0, 1, 2).phase() == Manage
+
+
+def test_at_max_slots_no_partition_moves_if_that_does_not_reduce_the_overload() -> None:
+    """Otherwise the same overload would trigger move after move, forever."""
+    driver = at_max_slots(2, 0, 0)
+    (stop,) = sent_commands(driver.actions, StopReading)
+    start = sent_commands(driver.stopped(stop, A), StartReading)[-1]
+    driver.started(start, B)
+    assert driver.partition_state(P).slot == B
+    driver.measure({P: 200.0, Q: 190.0, CLICKS: 10.0})
+    actions = driver.pack({P: A, Q: B, CLICKS: Slot(2)})
+    assert Log("plan.rejected", {"reason": "all 2 consumers are full"}) in actions
+    assert isinstance(driver.partition_state(P), Owned)
+
+
+# --- consumers that are not needed -------------------------------------------------------------
+
+
+def test_a_consumer_started_for_a_rejected_plan_is_retired() -> None:
+    driver = assigned(RATES, {P: A, Q: A})
+    driver.hello(B)
+    driver.report(B)
+    pass_seconds(driver, 60)
+    actions = driver.pack({P: A, Q: A})
+    assert Reconcile(frozenset({A})) in actions
+    assert driver.phase() == Sentinel
+
+
+# --- ended processes ---------------------------------------------------------------------------
+
+
+def test_a_process_whose_end_the_fleet_reports_is_declared_dead_at_once() -> None:
+    driver = assigned(RATES, {P: A, Q: B})
+    epoch = driver.group.member(B).epoch
+    actions = driver.feed(ProcessEnded(driver.now, B, driver.group.member(B).process))
+    assert published(actions) == [Dead(slot=B, epoch=epoch or 0, term=driver.group.term or 0)]
+    assert driver.phase() == Sentinel

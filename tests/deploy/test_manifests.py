@@ -1,0 +1,65 @@
+"""The manifests in `deploy/`: consumers' pod templates, and the controller's rights."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from binwright.controller.fleets.kubernetes.deployment import check_template, parse_template
+from binwright.protocol.errors import TemplateRefused
+from binwright.scaler.objects.spec import FIELDS, SCHEDULE_FIELDS
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+LAKE = {"name": "lake", "persistentVolumeClaim": {"claimName": "binwright-lake"}}
+
+
+def pod(file: str) -> dict[str, Any]:
+    found = next(yaml.safe_load_all((DEPLOY / file).read_text()))["data"]["pod.yaml"]
+    return parse_template(found, file).pod
+
+
+def test_the_local_template_is_the_base_template_plus_the_lake_volume() -> None:
+    base, local = pod("consumers/consumer.yaml"), pod("overlays/local/consumer.yaml")
+    base["spec"]["securityContext"] |= {"fsGroup": 185, "fsGroupChangePolicy": "OnRootMismatch"}
+    base["spec"]["volumes"].append(LAKE)
+    base["spec"]["containers"][0]["volumeMounts"].append({"name": "lake", "mountPath": "/lake"})
+    assert local == base
+
+
+@pytest.mark.parametrize("kind", ["hostPath", "ephemeral"])
+def test_a_volume_that_ties_a_consumer_to_a_node_or_pod_is_refused(kind: str) -> None:
+    found = pod("consumers/consumer.yaml")
+    found["spec"]["volumes"].append({"name": "own", kind: {}})
+    with pytest.raises(TemplateRefused, match=f"{kind}: a consumer keeps nothing of its own"):
+        check_template(found, "test")
+
+
+@pytest.mark.parametrize("where", ["namespace", "all-namespaces"])
+def test_the_controller_has_the_same_rights_in_all_namespaces(where: str) -> None:
+    _, own, _ = yaml.safe_load_all((DEPLOY / "base/controller-rbac.yaml").read_text())
+    other, binding = yaml.safe_load_all((DEPLOY / where / "rights.yaml").read_text())
+    assert other["rules"] == own["rules"]
+    assert binding["roleRef"]["kind"] == other["kind"]
+
+
+def test_the_scaler_has_the_same_rights_in_all_namespaces() -> None:
+    _, own, _ = yaml.safe_load_all((DEPLOY / "scaler/rbac.yaml").read_text())
+    file = DEPLOY / "scaler/all-namespaces/rights.yaml"
+    other, binding = yaml.safe_load_all(file.read_text())
+    assert other["rules"] == own["rules"]
+    assert binding["roleRef"]["kind"] == other["kind"]
+
+
+def test_the_schema_of_a_scaled_group_has_every_field_that_is_read() -> None:
+    crd = yaml.safe_load((DEPLOY / "scaler/scaledgroups.yaml").read_text())
+    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    fields = schema["properties"]
+    assert set(fields) == {*FIELDS, "workload", "schedules"}
+    assert set(fields["schedules"]["items"]["properties"]) == set(SCHEDULE_FIELDS)
+
+
+def test_a_volume_claim_is_accepted_because_all_consumers_share_it() -> None:
+    found = pod("consumers/consumer.yaml")
+    found["spec"]["volumes"].append(LAKE)
+    assert check_template(found, "test").pod == found

@@ -1,0 +1,42 @@
+"""The topics that groups need measured, added to those of the monitor's settings."""
+
+import re
+from dataclasses import replace
+
+from binwright.protocol.measurements import Needs
+from binwright.protocol.needs import NEEDS_EXPIRY_MS, current_needs, merge_needs, same_needs
+from binwright.protocol.selection import Selection
+
+ORDERS = Needs(group="a", at_ms=1_000, topics=("orders",), patterns=("cl.*",))
+TEAS = Needs(group="b", at_ms=2_000, topics=("tea", "orders"), patterns=("cl.*", "tea.*"))
+CLICKS, TEA = re.compile("cl.*"), re.compile("tea.*")
+
+
+def test_the_needs_of_all_groups_are_added_to_the_settings() -> None:
+    own = Selection(frozenset({"own"}), (re.compile("o.*"),), frozenset({"never"}))
+    wanted, faults = merge_needs(own, [TEAS, ORDERS])
+    assert wanted == Selection(
+        frozenset({"own", "orders", "tea"}), (*own.patterns, CLICKS, TEA), own.excluded
+    )
+    assert faults == ()
+    assert merge_needs(own, [ORDERS, TEAS]) == (wanted, ())
+    assert merge_needs(own, []) == (own, ())
+
+
+def test_an_invalid_pattern_is_reported_and_the_others_count() -> None:
+    wanted, faults = merge_needs(Selection(), [replace(ORDERS, patterns=("(", "tea.*"))])
+    assert wanted.patterns == (TEA,)
+    assert faults == ("group a: '(': missing ), unterminated subpattern at position 0",)
+
+
+def test_needs_that_are_not_repeated_for_an_hour_expire() -> None:
+    known = {"a": ORDERS, "b": TEAS}
+    assert current_needs(known, 1_000 + NEEDS_EXPIRY_MS) == known
+    assert current_needs(known, 1_001 + NEEDS_EXPIRY_MS) == {"b": TEAS}
+
+
+def test_repeated_needs_are_the_same_needs() -> None:
+    assert same_needs(replace(ORDERS, at_ms=5), ORDERS)
+    assert not same_needs(ORDERS, None)
+    assert not same_needs(ORDERS, replace(ORDERS, topics=("clicks",)))
+    assert not same_needs(ORDERS, replace(ORDERS, patterns=()))

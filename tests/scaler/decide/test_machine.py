@@ -1,0 +1,309 @@
+"""A scaled group from one decision to the next."""
+
+from dataclasses import replace
+from datetime import UTC
+
+import pytest
+from tests.scaler.decide.groups import CONFIG, ZERO, step, verdict, work
+
+from binwright.protocol.errors import SettingsError
+from binwright.protocol.model import TopicPartition
+from binwright.scaler.decide.config import ScaledGroup
+from binwright.scaler.decide.lags import Work
+from binwright.scaler.decide.log_ends import Trend
+from binwright.scaler.decide.machine import LEFT_ALONE_S, Proposal, State, approve, ordered
+from binwright.scaler.decide.schedules import Bounds, Schedule
+from binwright.scaler.decide.sizing import rounded
+
+
+def test_replicas_are_a_packing_of_the_rates() -> None:
+    """Nine tenths of 100/s, of which nine tenths are left for catching up."""
+    found = verdict(CONFIG, work([40] * 6), 1)
+
+    assert (found.wanted, found.order, len(found.packing)) == (3, 3, 3)
+    assert found.reasons[0] == "240 records/s and a lag of 0 need 3 replicas of 100/s"
+
+
+def test_lag_counts_by_the_time_in_which_it_is_to_be_caught_up() -> None:
+    assert verdict(CONFIG, work([10] * 4, [600] * 4), 1).wanted == 1
+    assert verdict(replace(CONFIG, sla_s=10.0), work([10] * 4, [600] * 4), 1).wanted == 4
+
+
+def test_lag_that_waits_for_a_commit_counts_for_nothing() -> None:
+    config = replace(CONFIG, sla_s=1.0, commit_interval_s=5.0)
+
+    assert verdict(config, work([10] * 4, [50] * 4), 1).wanted == 1
+
+
+BURSTY = replace(CONFIG, sla_s=0.5, burst_s=1.0)
+"""A replica has 50 records of a burst in time, and is filled to 45."""
+
+
+def test_bursts_count_with_an_sla() -> None:
+    assert verdict(replace(BURSTY, sla_s=None), work([10] * 5), 1).wanted == 1
+    assert verdict(replace(BURSTY, burst_s=0.0), work([10] * 5), 1).wanted == 1
+    assert verdict(BURSTY, work([10] * 5), 1).wanted == 2
+
+
+def test_a_share_that_may_be_late_needs_fewer_replicas() -> None:
+    """Of 50 records in a burst 5 are late; the packing that is shown has them too."""
+    found = verdict(replace(BURSTY, sla_share=0.9), work([10] * 5), 1)
+
+    assert (found.wanted, len(found.packing)) == (1, 1)
+    assert verdict(replace(BURSTY, sla_share=0.95), work([10] * 5), 1).wanted == 2
+
+
+def test_a_rising_rate_is_met_before_it_is_there() -> None:
+    rising = replace(work([11] * 4), trends={"t": Trend(age_s=10, growth=0.05)})
+
+    assert verdict(CONFIG, rising, 1).wanted == 1
+    found = verdict(replace(CONFIG, start_s=20.0), rising, 1)
+    assert found.wanted == 2
+    assert "sized for 88 records/s, as the rate is changing" in found.reasons
+    assert verdict(replace(CONFIG, start_s=20.0), work([10] * 4), 1).reasons == (
+        "40 records/s and a lag of 0 need 1 replica of 100/s",
+        "rate and lag fit",
+    )
+
+
+def test_lag_that_is_gone_before_a_replica_reads_needs_none() -> None:
+    """40 records more than a burst: 80/s for half a second, or 8/s for five."""
+    lagging = work([6] * 5, [14] * 5)
+
+    assert verdict(BURSTY, lagging, 1).wanted == 2
+    assert verdict(replace(BURSTY, start_s=5.0), lagging, 1).wanted == 1
+
+
+def test_there_are_never_more_replicas_than_partitions() -> None:
+    found = verdict(replace(CONFIG, bounds=Bounds(5, 10)), work([10, 10]), 1)
+    assert found.wanted == 2
+
+    found = verdict(CONFIG, work([500, 500]), 3)
+    assert found.wanted == 2
+    assert "the bounds are" not in found.reasons
+
+
+def test_a_partition_faster_than_a_replica_is_named_and_gets_one_replica() -> None:
+    found = verdict(CONFIG, work([900, 10, 10]), 1)
+
+    assert found.wanted == 2
+    assert found.hot == (TopicPartition("t", 0),)
+    assert found.reasons[-1] == ("faster than a replica, so that more replicas do not help: t-0")
+
+
+def test_only_the_first_of_many_hot_partitions_are_named() -> None:
+    assert verdict(CONFIG, work([900] * 12), 10).reasons[-2].endswith("t-9 and 2 more")
+
+
+def test_the_bounds_hold_at_once_and_what_is_missing_is_a_reason() -> None:
+    found = verdict(replace(CONFIG, bounds=Bounds(1, 2)), work([80] * 6), 5)
+
+    assert found.wanted == 2
+    assert "6 are needed, and 2 are allowed" in found.reasons
+    many = verdict(
+        replace(CONFIG, bounds=Bounds(4, 9)), work([1] * 6), 2, state=State(scaled_s=999)
+    )
+    assert many.wanted == 4
+    assert many.reasons[-1] == "the bounds are 4 to 9"
+
+
+def test_a_schedule_changes_the_bounds() -> None:
+    """The tests' wall clock shows midnight on a Thursday."""
+    night = Schedule(days=frozenset({3}), begin_min=0, end_min=60, zone=UTC, most=0)
+    found = verdict(replace(CONFIG, schedules=(night,)), work([40] * 6), 3)
+
+    assert (found.order, found.reasons) == (0, ("the bounds allow no replica",))
+
+
+def test_a_cooldown_is_waited_for() -> None:
+    recent = State(scaled_s=990.0)
+
+    assert verdict(CONFIG, work([40] * 6), 1, state=recent).order is None
+    assert verdict(CONFIG, work([40] * 6), 1, state=recent, now_s=1_021).order == 3
+    assert verdict(CONFIG, work([1] * 6), 3, state=recent, now_s=1_021).order is None
+    assert verdict(CONFIG, work([1] * 6), 3, state=recent, now_s=1_291).order == 1
+
+
+def test_a_group_without_a_known_capacity_is_measured_while_it_is_behind() -> None:
+    config = replace(CONFIG, capacity=None)
+    behind = work([100] * 4, [9_000] * 4)
+    first = replace(behind, committed=dict.fromkeys(behind.loads, 0))
+    state, unknown = step(config, first, 1, now_s=0)
+    second = replace(behind, committed=dict.fromkeys(behind.loads, 1_500))
+    _, known = step(config, second, 1, state=state, now_s=30)
+
+    assert (unknown.wanted, unknown.capacity) == (1, None)
+    assert unknown.reasons == (
+        "what a replica serves is not known yet: it is measured while the group is behind",
+    )
+    assert (known.wanted, known.capacity) == (4, 200)
+
+
+def test_without_offsets_only_the_bounds_count() -> None:
+    assert verdict(CONFIG, Work(), 3).reasons == (
+        "only the bounds count: the group has no committed offsets, and no topics are named",
+    )
+    found = verdict(CONFIG, Work(missing=2), 3)
+    assert (found.order, found.reasons) == (
+        None,
+        ("only the bounds count: the ends of its logs are not known yet",),
+    )
+
+
+def test_a_group_that_has_never_read_gets_its_least() -> None:
+    """Until its consumers commit, nothing is known of it."""
+    assert verdict(CONFIG, Work(), 0).order == 1
+    assert verdict(ZERO, Work(), 0).order is None
+
+
+def test_no_replica_is_taken_away_while_something_is_not_known() -> None:
+    found = verdict(CONFIG, work([1] * 6, missing=1), 3)
+
+    assert found.order is None
+    assert found.reasons[-1].startswith("1 partitions have no fresh end or rate")
+    assert verdict(CONFIG, work([40] * 6, missing=1), 1).order == 3
+    assert verdict(CONFIG, work([1] * 16, missing=1), 12).order == 10
+
+
+def test_an_idle_group_goes_to_zero_after_its_time() -> None:
+    state, first = step(ZERO, work([0] * 4), 1, now_s=0)
+    state, before = step(ZERO, work([0] * 4), 1, state=state, now_s=299)
+    _, after = step(ZERO, work([0] * 4), 1, state=state, now_s=300)
+
+    assert (first.order, before.order, after.order) == (None, None, 0)
+    assert after.reasons == ("no lag and no records for 300 s",)
+
+
+def test_a_record_begins_the_idle_time_again() -> None:
+    state, _ = step(ZERO, work([0] * 4), 1, now_s=0)
+    state, _ = step(ZERO, work([0] * 4, [0, 1, 0, 0]), 1, state=state, now_s=299)
+
+    assert step(ZERO, work([0] * 4), 1, state=state, now_s=300)[1].order is None
+
+
+def test_a_group_with_a_least_stays_at_it_when_idle() -> None:
+    state, _ = step(CONFIG, work([0] * 4), 1, now_s=0)
+
+    assert step(CONFIG, work([0] * 4), 1, state=state, now_s=900)[1].wanted == 1
+
+
+def test_a_group_at_zero_wakes_with_its_first_record() -> None:
+    asleep = verdict(ZERO, work([0] * 4), 0)
+    awake = verdict(ZERO, work([0] * 4, [0, 1, 0, 0]), 0, state=State(scaled_s=999.0))
+
+    assert (asleep.order, asleep.reasons) == (None, ("no records wait",))
+    assert awake.order == 1
+    assert awake.reasons[0] == "records wait, or the bounds ask for more"
+
+
+def test_a_group_that_keeps_up_with_its_records_is_not_taken_for_idle() -> None:
+    """Of a group that KEDA scales, only the recommendation is known: zero at first."""
+    assert verdict(ZERO, work([40] * 6), 0).wanted == 3
+
+
+def test_a_group_at_zero_wakes_with_as_many_replicas_as_it_needs() -> None:
+    assert verdict(ZERO, work([0] * 4, [6_000] * 4), 0).order == 4
+
+
+def test_a_group_at_zero_with_a_least_gets_it() -> None:
+    assert verdict(CONFIG, work([0] * 4), 0).order == 1
+
+
+def test_observe_and_pause_change_nothing_and_show_what_would_be() -> None:
+    for config in (replace(CONFIG, mode="observe"), replace(CONFIG, paused=True)):
+        found = verdict(config, work([40] * 6), 1)
+        assert (found.order, found.proposal) == (None, Proposal(1, 3))
+
+
+def test_a_proposal_waits_for_its_approval() -> None:
+    config = replace(CONFIG, mode="approve")
+    state, found = step(config, work([40] * 6), 1)
+    assert (found.order, found.waits, found.proposal) == (None, True, Proposal(1, 3))
+
+    state, refused = approve(state, 7)
+    assert refused == "proposal 7 does not wait; 1 does"
+    state, refused = approve(state, 1)
+    state, found = step(config, work([40] * 6), 1, state=state)
+    assert (found.order, found.waits, refused) == (3, False, "")
+
+
+def test_an_approval_holds_for_its_own_proposal_only() -> None:
+    config = replace(CONFIG, mode="approve")
+    state, _ = step(config, work([40] * 6), 1)
+    state, _ = approve(state, 1)
+    state, found = step(config, work([40] * 8), 1, state=state)
+
+    assert (found.order, found.proposal) == (None, Proposal(2, 4))
+
+
+def test_a_proposal_that_nothing_asks_for_any_more_is_withdrawn() -> None:
+    state, _ = step(replace(CONFIG, mode="approve"), work([40] * 6), 1)
+    state, _ = step(replace(CONFIG, mode="approve"), work([1] * 6), 1, state=state)
+
+    assert approve(state, 1)[1] == "proposal 1 does not wait; none does"
+
+
+def test_an_order_begins_the_cooldown_and_ends_the_proposal() -> None:
+    state, _ = step(CONFIG, work([40] * 6), 1)
+    state = ordered(state, 3, 1_000)
+
+    assert (state.last_order, state.scaled_s, state.proposal) == (3, 1_000, None)
+
+
+def test_another_autoscaler_is_named_and_not_fought() -> None:
+    found = verdict(CONFIG, work([40] * 6), 1, scaled_by="HorizontalPodAutoscaler orders")
+
+    assert (found.order, found.blocked) == (
+        None,
+        "HorizontalPodAutoscaler orders scales the workload, too",
+    )
+
+
+def test_what_another_manager_has_set_is_left_alone_for_a_time() -> None:
+    state = ordered(State(), 3, 0)
+    state, found = step(CONFIG, work([80] * 6), 2, state=state, changed_by="kubectl")
+    assert found.order is None
+    assert found.blocked.startswith("kubectl set 2 replicas")
+
+    later = 1_000 + LEFT_ALONE_S
+    _, held = step(CONFIG, work([80] * 6), 2, state=state, changed_by="kubectl", now_s=later - 1)
+    _, free = step(CONFIG, work([80] * 6), 2, state=state, changed_by="kubectl", now_s=later)
+    assert (held.order, free.order) == (None, 6)
+
+
+def test_the_number_that_a_manifest_began_with_is_no_conflict() -> None:
+    assert verdict(CONFIG, work([40] * 6), 1, changed_by="kubectl").order == 3
+
+
+def test_another_manager_that_sets_the_same_number_is_no_conflict() -> None:
+    state = ordered(State(), 1, 0)
+
+    assert verdict(CONFIG, work([40] * 6), 1, state=state, changed_by="kubectl").order == 3
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"capacity": 0.0}, "capacity must be > 0"),
+        ({"catch_up_s": float("inf")}, "catch_up_s must be > 0"),
+        ({"burst_s": -1.0}, "burst_s must be >= 0"),
+        ({"start_s": float("nan")}, "start_s must be >= 0"),
+        ({"sla_share": 0.0}, "sla_share must be > 0 and <= 1"),
+        ({"up": 0.5, "down": 0.6}, "0 < down < up <= 1"),
+    ],
+)
+def test_values_out_of_range_are_refused(wrong: dict[str, float], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        ScaledGroup(group="orders", **wrong)  # type: ignore[arg-type]
+
+
+def test_amounts_are_rounded_up_to_two_digits() -> None:
+    assert [rounded(n) for n in (-1, 0, 0.2, 7, 99.5, 101, 12_345)] == [
+        0,
+        0,
+        1,
+        7,
+        100,
+        110,
+        13_000,
+    ]

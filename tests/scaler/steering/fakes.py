@@ -1,0 +1,82 @@
+"""A group to be steered, without Kafka."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from binwright.protocol.model import TopicPartition
+from binwright.runtime.clock import loop_s
+from binwright.scaler.decide.assignor.members import Member
+from binwright.scaler.decide.assignor.policies import StickyEven
+from binwright.scaler.decide.assignor.publication import Publisher, Rebalance
+from binwright.scaler.decide.log_ends import LogEnds
+from binwright.scaler.decide.policies.capacity import ReplicaCapacity
+from binwright.scaler.groups.descriptions import GroupDescription
+from binwright.scaler.groups.offsets import CommittedOffsets
+from binwright.scaler.steering.steered_group import SteeredGroup
+from binwright.testing.control_topics import FakeControlTopics
+
+TOPIC = "binwright.plans"
+PARTITIONS = [TopicPartition("orders", number) for number in range(4)]
+RATES = {0: 80.0, 1: 20.0, 2: 20.0, 3: 20.0}
+
+
+@dataclass
+class World:
+    """A group of two members; the first of them has too much to read."""
+
+    description: GroupDescription = field(
+        default_factory=lambda: GroupDescription(
+            "Stable",
+            "binwright",
+            {
+                "x": Member(topics=frozenset({"orders"}), owned=frozenset(PARTITIONS[:3])),
+                "y": Member(topics=frozenset({"orders"}), owned=frozenset(PARTITIONS[3:])),
+            },
+        )
+    )
+    fault: str = ""
+    rates: Mapping[int, float] = field(default_factory=lambda: RATES)
+    requests: list[tuple[str, str, str]] = field(default_factory=list)
+    bus: FakeControlTopics = field(default_factory=lambda: FakeControlTopics({TOPIC: 8}))
+
+    async def describe(self, group: str) -> GroupDescription:
+        assert group == "shop"
+        return self.description
+
+    async def request(self, group: str, protocol: str, topic: str) -> None:
+        self.requests.append((group, protocol, topic))
+
+    def steered(self) -> SteeredGroup:
+        return SteeredGroup(
+            name="shop",
+            policy=StickyEven(),
+            publisher=Publisher(
+                capacity=ReplicaCapacity(rate=100, sla_s=1.0), rebalance=Rebalance(pause_s=3.0)
+            ),
+            bus=self.bus,
+            topic=TOPIC,
+            groups=self,
+            offsets=FakeOffsets(self),
+            ends=FakeEnds(self),
+            request_rebalance=self.request,
+        )
+
+
+@dataclass
+class FakeOffsets:
+    world: World
+
+    async def look_up(self, groups: Collection[str]) -> CommittedOffsets:
+        if self.world.fault:
+            return CommittedOffsets(faults=dict.fromkeys(groups, self.world.fault))
+        return CommittedOffsets({group: dict.fromkeys(PARTITIONS, 90) for group in groups})
+
+
+@dataclass
+class FakeEnds:
+    world: World
+
+    async def look_up(self, topics: Collection[str]) -> Mapping[str, LogEnds]:
+        ends = {partition.partition: 100 for partition in PARTITIONS}
+        found = LogEnds(loop_s(), ends, self.world.rates, len(ends))
+        return {topic: found for topic in topics if topic == "orders"}

@@ -1,0 +1,219 @@
+"""The external scaler, asked by gRPC as KEDA asks it: with the contract's own bytes."""
+
+import asyncio
+import struct
+import subprocess
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from tests.scaler.fakes import FakeKafka
+
+from binwright.local.process.ports import HOST, reserve_port
+from binwright.protocol.errors import SettingsError
+from binwright.runtime.run import background_tasks, must_not_end
+from binwright.runtime.settings import ScalerSettings
+from binwright.scaler.keda.messages import CLASSES, ScaledObjectRef
+from binwright.scaler.keda.server import serve_keda
+from binwright.scaler.keda.triggers import Triggers
+from binwright.scaler.passes import Scaler
+
+PATIENCE_S = 20.0
+METADATA = {"scalerAddress": "scaler:6000", "group": "orders", "recordsPerSecond": "100"}
+MANY = [40.0] * 6  # for three replicas of 100/s
+
+
+def text(number: int, value: bytes | str) -> bytes:
+    """Return a field of a message that holds text or a message, as protobuf writes it."""
+    raw = value.encode() if isinstance(value, str) else value
+    assert len(raw) < 128
+    return bytes([number << 3 | 2, len(raw)]) + raw
+
+
+def reference(metadata: Mapping[str, str] = METADATA) -> bytes:
+    """Return a ScaledObjectRef."""
+    pairs = (text(3, text(1, key) + text(2, value)) for key, value in metadata.items())
+    return text(1, "worker") + text(2, "shop") + b"".join(pairs)
+
+
+class Keda:
+    """A client that knows the paths of the methods, and bytes."""
+
+    def __init__(self, channel: Any) -> None:
+        self._channel = channel
+
+    async def call(self, method: str, request: bytes) -> bytes:
+        unary = self._channel.unary_unary(f"/externalscaler.ExternalScaler/{method}")
+        found: bytes = await unary(request, timeout=PATIENCE_S)
+        return found
+
+    def stream(self, request: bytes) -> Any:
+        method = "/externalscaler.ExternalScaler/StreamIsActive"
+        return self._channel.unary_stream(method)(request, timeout=PATIENCE_S)
+
+
+@asynccontextmanager
+async def keda(kafka: FakeKafka, *, sizes: bool = True) -> AsyncIterator[Keda]:
+    """Give a client of a scaler that has passes four times a second, if it `sizes` at all."""
+    with reserve_port() as port:
+        chosen = ScalerSettings(keda_port=port, keda_address=HOST)
+    hurried = asyncio.Event()
+    async with serve_keda(chosen, hurried.set, first_s=0.1 if not sizes else 5.0) as triggers:
+        scaler = Scaler(triggers.current, kafka.offsets, kafka.ends, 0.25, 0.25)
+        work = (must_not_end(scaler.run()),) if sizes else ()
+        async with (
+            background_tasks(*work),
+            grpc.aio.insecure_channel(f"{HOST}:{port}") as channel,
+        ):
+            yield Keda(channel)
+
+
+def replicas(number: int) -> bytes:
+    """Return a GetMetricsResponse."""
+    value = text(1, "binwright-replicas")
+    if number:  # proto3 leaves out what is zero
+        value += bytes([2 << 3, number]) + bytes([3 << 3 | 1]) + struct.pack("<d", number)
+    return text(1, value)
+
+
+ACTIVE, INACTIVE = b"\x08\x01", b""
+SPEC = text(1, text(1, "binwright-replicas") + b"\x10\x01" + b"\x19" + struct.pack("<d", 1.0))
+
+
+async def test_the_metric_is_the_number_of_replicas_with_a_target_of_one() -> None:
+    kafka = FakeKafka(rates={"orders": MANY})
+    request = text(1, reference()) + text(2, "binwright-replicas")
+    async with keda(kafka) as client:
+        assert await client.call("GetMetricSpec", reference()) == SPEC
+        assert await client.call("GetMetrics", request) == replicas(3)
+        assert await client.call("IsActive", reference()) == ACTIVE
+
+
+async def test_a_group_without_lag_and_records_is_not_active() -> None:
+    kafka = FakeKafka(rates={"orders": [0.0] * 6})
+    async with keda(kafka) as client:
+        assert await client.call("IsActive", reference()) == INACTIVE
+        assert await client.call("GetMetrics", text(1, reference())) == replicas(0)
+
+
+async def test_a_stream_shows_the_first_record_at_once() -> None:
+    kafka = FakeKafka(rates={"orders": [0.0] * 6})
+    async with keda(kafka) as client:
+        stream = client.stream(reference())
+        assert await stream.read() == INACTIVE
+        kafka.lags["orders"] = [0, 0, 0, 0, 0, 1]
+        assert await stream.read() == ACTIVE
+        stream.cancel()
+
+
+async def test_a_group_whose_offsets_are_not_known_is_unavailable_with_the_reason() -> None:
+    """KEDA then does what the ScaledObject's fallback says."""
+    kafka = FakeKafka(rates={"orders": MANY}, faults={"orders": "no right to describe it"})
+    async with keda(kafka) as client:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await client.call("IsActive", reference())
+
+    assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+    assert caught.value.details() == "no right to describe it"
+
+
+async def test_a_scaler_that_makes_no_pass_is_unavailable() -> None:
+    async with keda(FakeKafka(), sizes=False) as client:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await client.call("GetMetrics", text(1, reference()))
+
+    assert caught.value.details() == "the rates of the group's partitions are not known yet"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ({"group": "orders"}, "missing metadata: recordsPerSecond"),
+        ({**METADATA, "lagThreshold": "5"}, "unknown metadata: lagThreshold; there is burst"),
+        ({**METADATA, "slaSeconds": "soon"}, "slaSeconds: Input should be a valid number"),
+    ],
+)
+async def test_metadata_that_do_not_hold_are_an_invalid_argument(
+    metadata: Mapping[str, str], message: str
+) -> None:
+    async with keda(FakeKafka(), sizes=False) as client:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await client.call("GetMetricSpec", reference(metadata))
+
+    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert message in str(caught.value.details())
+
+
+async def test_changed_metadata_change_the_group() -> None:
+    kafka = FakeKafka(rates={"orders": MANY})
+    async with keda(kafka) as client:
+        assert await client.call("GetMetrics", text(1, reference())) == replicas(3)
+        faster = reference({**METADATA, "recordsPerSecond": "1000"})
+        async with asyncio.timeout(PATIENCE_S):  # a pass later
+            while await client.call("GetMetrics", text(1, faster)) != replicas(1):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+
+
+@pytest.mark.looptime
+async def test_a_trigger_that_asks_no_more_is_forgotten() -> None:
+    triggers = Triggers(lambda: None)
+    message = CLASSES["ScaledObjectRef"].FromString(reference())
+    triggers.ask(ScaledObjectRef.from_message(message))
+    await asyncio.sleep(599)
+    assert list(triggers.current()) == ["keda/shop/worker/orders"]
+    await asyncio.sleep(2)
+    assert not triggers.current()
+
+
+async def test_an_address_that_cannot_be_opened_is_a_fault_of_the_settings() -> None:
+    with reserve_port() as port:
+        chosen = ScalerSettings(keda_port=port, keda_address="256.0.0.1")
+        with pytest.raises(SettingsError, match=r"scaler\.keda_port: 256\.0\.0\.1"):
+            async with serve_keda(chosen, lambda: None):
+                pass
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with a certificate for this machine that signs itself, and its key."""
+    home = tmp_path_factory.mktemp("certificates")
+    subject = ("-subj", f"/CN={HOST}", "-addext", f"subjectAltName=IP:{HOST}")
+    files = ("-keyout", str(home / "key.pem"), "-out", str(home / "cert.pem"))
+    command = ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1")
+    subprocess.run((*command, *subject, *files), check=True, capture_output=True)
+    return home
+
+
+async def test_a_client_with_the_right_certificate_is_answered_and_another_one_is_not(
+    certificates: Path,
+) -> None:
+    own, key = certificates / "cert.pem", certificates / "key.pem"
+    with reserve_port() as port:
+        chosen = ScalerSettings(
+            keda_port=port,
+            keda_address=HOST,
+            keda_certificate_file=own,
+            keda_key_file=key,
+            keda_client_ca_file=own,
+        )
+    known = grpc.ssl_channel_credentials(own.read_bytes(), key.read_bytes(), own.read_bytes())
+    unknown = grpc.ssl_channel_credentials(own.read_bytes())
+    async with serve_keda(chosen, lambda: None):
+        async with grpc.aio.secure_channel(f"{HOST}:{port}", known) as channel:
+            assert await Keda(channel).call("GetMetricSpec", reference()) == SPEC
+        async with grpc.aio.secure_channel(f"{HOST}:{port}", unknown) as channel:
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await Keda(channel).call("GetMetricSpec", reference())
+
+    assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+
+
+async def test_a_certificate_that_is_not_there_is_a_fault_of_the_settings(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.pem"
+    chosen = ScalerSettings(keda_port=6000, keda_certificate_file=missing, keda_key_file=missing)
+    with pytest.raises(SettingsError, match=r"scaler\.keda_\*_file: .*missing\.pem"):
+        async with serve_keda(chosen, lambda: None):
+            pass

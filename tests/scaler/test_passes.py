@@ -1,0 +1,197 @@
+"""The scaler's loop, on virtual time."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from tests.scaler.fakes import FakeKafka, FakeWorkload
+
+from binwright.runtime.metrics import exposition
+from binwright.scaler.decide.config import ScaledGroup
+from binwright.scaler.decide.machine import Proposal
+from binwright.scaler.decide.schedules import Bounds
+from binwright.scaler.passes import ORDER_S, Scaler
+from binwright.scaler.targets import Target
+
+pytestmark = pytest.mark.looptime
+PERIOD_S, WAKE_S = 10.0, 2.0
+
+
+def target(group: str = "orders", least: int = 1, workload: FakeWorkload | None = None) -> Target:
+    config = ScaledGroup(group=group, bounds=Bounds(least, 10), capacity=100.0)
+    return Target(group, config, workload or FakeWorkload())
+
+
+def scaler(kafka: FakeKafka, *targets: Target) -> Scaler:
+    found = {each.key: each for each in targets}
+    return Scaler(lambda: found, kafka.offsets, kafka.ends, PERIOD_S, WAKE_S)
+
+
+async def run_for(made: Scaler, seconds: float) -> None:
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await made.run()
+
+
+async def test_a_pass_looks_up_all_groups_at_once_and_orders_what_they_need() -> None:
+    kafka = FakeKafka(rates={"orders": [40.0] * 6, "clicks": [1.0] * 6})
+    orders, clicks = FakeWorkload(), FakeWorkload()
+    await run_for(
+        scaler(kafka, target("orders", workload=orders), target("clicks", workload=clicks)), 1
+    )
+
+    assert (kafka.asked, kafka.ended) == ([{"orders", "clicks"}], [{"orders", "clicks"}])
+    assert (orders.orders, clicks.orders) == ([3], [])
+
+
+async def test_passes_are_a_period_apart() -> None:
+    kafka = FakeKafka(rates={"orders": [1.0]})
+    await run_for(scaler(kafka, target()), 3.5 * PERIOD_S)
+
+    assert len(kafka.asked) == 4
+
+
+async def test_a_change_of_the_groups_brings_a_pass_at_once() -> None:
+    kafka = FakeKafka(rates={"orders": [1.0]})
+    made = scaler(kafka, target())
+    asyncio.get_running_loop().call_later(3, made.hurry)
+    await run_for(made, 4)
+
+    assert len(kafka.asked) == 2
+
+
+async def test_a_group_at_zero_wakes_between_two_passes() -> None:
+    kafka = FakeKafka(rates={"orders": [0.0] * 4, "clicks": [1.0]})
+    workload = FakeWorkload(0)
+    made = scaler(kafka, target(least=0, workload=workload), target("clicks"))
+    record = [1, 0, 0, 0]
+    asyncio.get_running_loop().call_later(3, lambda: kafka.lags.update(orders=record))
+    await run_for(made, 3 + WAKE_S)
+
+    assert (workload.orders, len(kafka.asked)) == ([1], 1)
+    assert kafka.ended[1:] == [{"orders"}] * 2
+
+
+async def test_a_group_whose_offsets_kafka_has_deleted_meanwhile_still_wakes() -> None:
+    kafka = FakeKafka(rates={"orders": [0.0] * 4})
+    workload = FakeWorkload(0)
+    loop = asyncio.get_running_loop()
+    loop.call_later(15, lambda: kafka.expired.add("orders"))
+    loop.call_later(33, lambda: kafka.lags.update(orders=[1, 0, 0, 0]))
+    await run_for(scaler(kafka, target(least=0, workload=workload)), 33 + WAKE_S)
+
+    assert workload.orders == [1]
+
+
+async def test_a_slow_order_delays_no_other_group_and_is_not_repeated_meanwhile() -> None:
+    kafka = FakeKafka(rates={"orders": [40.0] * 6, "clicks": [40.0] * 6})
+    slow, fast = FakeWorkload(slow_s=15), FakeWorkload()
+    await run_for(
+        scaler(kafka, target("orders", workload=slow), target("clicks", workload=fast)), 14
+    )
+
+    assert (slow.orders, fast.orders, fast.replicas) == ([3], [3], 3)
+
+
+async def test_an_order_that_takes_too_long_is_given_up_and_tried_again() -> None:
+    kafka = FakeKafka(rates={"orders": [40.0] * 6})
+    stuck = target(workload=FakeWorkload(slow_s=1_000))
+    await run_for(scaler(kafka, stuck), ORDER_S + 1)
+    assert stuck.fault == "the order was not carried out within 20 s"
+
+    assert isinstance(stuck.workload, FakeWorkload)
+    stuck.workload.slow_s = 0.0
+    await run_for(scaler(kafka, stuck), PERIOD_S + 1)
+    assert (stuck.fault, stuck.state.last_order) == ("", 3)
+
+
+async def test_an_order_that_fails_is_a_fault_of_its_group() -> None:
+    kafka = FakeKafka(rates={"orders": [40.0] * 6})
+    refused = target(workload=FakeWorkload(refuses="403: no right"))
+    await run_for(scaler(kafka, refused), 1)
+
+    assert (refused.fault, refused.state.last_order) == ("403: no right", None)
+
+
+async def test_a_group_whose_offsets_are_not_known_keeps_its_replicas() -> None:
+    kafka = FakeKafka(
+        rates={"orders": [40.0] * 6, "clicks": [40.0] * 6}, faults={"orders": "no right"}
+    )
+    one, other = target("orders"), target("clicks")
+    await run_for(scaler(kafka, one, other), 1)
+
+    assert (one.fault, one.verdict) == ("no right", None)
+    assert other.state.last_order == 3
+
+
+async def test_a_workload_that_does_not_exist_is_a_fault() -> None:
+    kafka = FakeKafka(rates={"orders": [40.0] * 6})
+    alone = target(workload=FakeWorkload(missing=True))
+    await run_for(scaler(kafka, alone), 1)
+
+    assert alone.fault == "the workload does not exist"
+
+
+async def test_a_workload_that_is_not_known_now_is_a_fault() -> None:
+    kafka = FakeKafka(rates={"orders": [40.0] * 6})
+    hidden = target(workload=FakeWorkload(unknown="the API server does not answer"))
+    await run_for(scaler(kafka, hidden), 1)
+
+    assert (hidden.fault, hidden.verdict) == ("the API server does not answer", None)
+
+
+async def test_an_unexpected_error_in_one_group_ends_no_other() -> None:
+    kafka = FakeKafka(rates={"orders": [float("nan")] * 6, "clicks": [40.0] * 6})
+    broken, other = target("orders"), target("clicks")
+    await run_for(scaler(kafka, broken, other), 1)
+
+    assert broken.fault.startswith("PackingError: ")
+    assert other.state.last_order == 3
+
+
+async def test_only_named_topics_count() -> None:
+    kafka = FakeKafka(rates={"orders": [40.0] * 6, "other": [1.0]})
+    named = target()
+    named.config = replace(named.config, topics=frozenset({"other"}))
+    await run_for(scaler(kafka, named), 1)
+
+    assert named.verdict is not None
+    assert {p.topic for p in named.verdict.work.loads} == {"other"}
+
+
+async def test_changes_are_reported_after_a_pass_and_after_an_order() -> None:
+    kafka, reports = FakeKafka(rates={"orders": [40.0] * 6}), list[int | None]()
+    seen = target()
+    seen.on_change = lambda _, ordered: reports.append(ordered)
+    await run_for(scaler(kafka, seen), 1)
+
+    assert reports == [None, 3]
+
+
+async def test_metrics_show_each_group() -> None:
+    kafka = FakeKafka(rates={"orders": [40.0] * 6})
+    shown = target()
+    shown.config = replace(shown.config, mode="approve")
+    made = scaler(kafka, shown, Target("new", shown.config, FakeWorkload(missing=True)))
+    await run_for(made, 1)
+    text = exposition(made.samples())
+
+    assert shown.state.proposal == Proposal(1, 3)
+    labels = '{target="orders",group="orders"}'
+    for line in (
+        f"binwright_scaled_group_wanted_replicas{labels} 3",
+        f"binwright_scaled_group_proposal_waits{labels} 1",
+        f"binwright_scaled_group_records_per_second{labels} 240",
+        'binwright_scaled_group_fault{target="new",group="orders"} 1',
+        "binwright_scaler_passes_total 1",
+    ):
+        assert line in text
+
+
+async def test_liveness_follows_the_loop() -> None:
+    kafka, beats = FakeKafka(rates={"orders": [1.0]}), list[str]()
+    made = scaler(kafka, target())
+    made.beat, made.end = (lambda: beats.append("beat")), (lambda: beats.append("end"))
+    await run_for(made, 2 * WAKE_S + 1)
+
+    assert beats == ["beat", "beat", "beat", "end"]

@@ -1,0 +1,57 @@
+"""Every metric that is reported is on the page, with its labels; and no other is."""
+
+from binwright.fleets.reconcile import samples
+from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.reports import Report, TableReport
+from binwright.runtime.health import Health
+from binwright.runtime.metrics import METRICS, Sample
+from binwright.runtime.report_metrics import consumer_samples
+from binwright.views.metrics import group_samples
+from binwright.views.status import ConsumerStatus, Status
+from binwright.views.table_status import TableStatus
+
+P = TopicPartition("orders", 0)
+SLOT = Slot(0)
+
+REPORT = Report(
+    slot=SLOT,
+    epoch=1,
+    term=0,
+    ready=True,
+    reading={P: 8},
+    writing={"orders": TableReport(state="landing", committed={P: 7})},
+)
+
+STATUS = Status(
+    group="eu",
+    state="steady",
+    term=3,
+    controller="c1",
+    consumers=(ConsumerStatus(SLOT, "ready", (P,), 1.0, 1.0, 0, 0.0),),
+    partitions=1,
+    unread=(),
+    load=1.0,
+    staging=1.0,
+    lag=0,
+    moves=(),
+    plan=None,
+    tables=(TableStatus("orders", SLOT, "landing", 0.0, 0, 0),),
+)
+
+
+def reported() -> dict[str, list[Sample]]:
+    return {
+        "service": [s for s in Health(120.0).samples() if not s.labels],
+        "fleet": list(samples("eu", 1, 0, {SLOT: "Unschedulable"})),
+        "consumer": list(consumer_samples("eu", REPORT)),
+        "group": list(group_samples(STATUS)),
+    }
+
+
+def test_every_reported_metric_has_the_labels_and_the_source_of_its_entry() -> None:
+    for source, found in reported().items():
+        assert {(sample.name, tuple(sample.labels)) for sample in found} == {
+            (name, metric.labels)
+            for name, metric in METRICS.items()
+            if source in metric.where.split(", ")
+        }, source

@@ -1,0 +1,71 @@
+"""Offsets that retention removed before they were read are visible wherever a group is shown."""
+
+from rich.console import Console
+
+from binwright.protocol.commands import Dead
+from binwright.protocol.model import Slot
+from binwright.protocol.reports import Hello, Report
+from binwright.runtime.metrics import exposition
+from binwright.views.commands import status_page, terminal
+from binwright.views.group_view import GroupView
+from binwright.views.metrics import group_samples
+from binwright.views.status import Status, status
+
+A = Slot(0)
+
+
+def lossy(*lost: int) -> GroupView:
+    """A consumer that reports these counts, one after the other."""
+    view = GroupView()
+    view.apply(1, 0, Hello(slot=A, process="a", version="1"))
+    for number in lost:
+        report = Report(
+            slot=A, epoch=1, term=0, ready=True, reading={}, writing={}, lost_offsets=number
+        )
+        view.apply(2, 0, report)
+    return view
+
+
+def after_its_death(view: GroupView) -> Status:
+    view.apply(3, 0, Dead(slot=A, epoch=1, term=0))
+    return status("g", view, 0)
+
+
+def drawn(page: object) -> str:
+    console = Console(width=160)
+    with console.capture() as captured:
+        console.print(page)
+    return captured.get()
+
+
+def test_each_new_loss_is_an_event() -> None:
+    events = [text for _, text in lossy(0, 20, 20, 1_025).recent_events]
+    assert [text for text in events if "lost" in text] == [
+        "consumer 0 lost 20 offsets to retention",
+        "consumer 0 lost 1,005 offsets to retention",
+    ]
+
+
+def test_the_status_sums_losses_up_also_those_of_dead_consumers() -> None:
+    found = after_its_death(lossy(20))
+    assert (found.consumers, found.lost_offsets) == ((), 20)
+    assert found.to_json()["lost_offsets"] == 20
+    assert "lost to retention before they were read: 20 offsets" in drawn(status_page.draw([found]))
+
+
+def test_the_metrics_hold_the_sum() -> None:
+    page = exposition(group_samples(after_its_death(lossy(20))))
+    assert 'binwright_group_lost_offsets_total{group="g"} 20' in page
+
+
+def test_the_terminal_shows_losses_as_a_page_and_as_a_line() -> None:
+    view = lossy(20)
+    assert "20 offsets lost to retention" in drawn(terminal.draw(view, 1.0, "title"))
+    assert "lost offsets 20, " in terminal.line(view)
+
+
+def test_without_a_loss_nothing_is_shown() -> None:
+    view = lossy(0)
+    pages = terminal.draw(view, 1.0, "title"), status_page.draw([status("g", view, 0)])
+    assert all("lost" not in drawn(page) for page in pages)
+    assert "lost" not in terminal.line(view)

@@ -1,0 +1,53 @@
+"""The page of all errors, from their classes."""
+
+import inspect
+from collections.abc import Iterator, Mapping
+
+from tools.reference.markdown import code, table
+
+from binwright.protocol import errors
+from binwright.protocol.errors import BinwrightError
+from binwright.runtime.run import exit_code
+
+HEAD = """\
+# Errors
+
+Every error that binwright raises on purpose, by who is at fault. A command or a service that ends
+with an error ends with the exit code of its class: 2 if a person has to change something first,
+else 1. Ended without an error, also by SIGTERM or Ctrl-C, the code is 0. Services end with few of
+them: what fails outside is tried again, and logged under the events of
+[log-events.md](log-events.md).
+
+`binwright reference errors` prints this page.
+"""
+
+FAULTS: Mapping[type[BinwrightError], str] = {
+    errors.UserError: "A person has to change something: a setting, an option, a right.",
+    errors.MalformedMessage: "Another process wrote a record that this one cannot read.",
+    errors.ExternalError: "Kafka, Spark, storage, Kubernetes or the container engine failed.",
+    errors.Superseded: "Nobody is at fault.",
+    errors.IllegalTransition: "binwright has a defect.",
+}
+"""Each class right below the root, and who is at fault."""
+
+
+def page() -> str:
+    """Return the reference, in Markdown."""
+    parts = [HEAD]
+    for root, fault in FAULTS.items():
+        rows = map(_row, _family(root))
+        parts.append(f"## {root.__name__}\n\n{fault}\n")
+        parts.append(table(["class", "exit code", "what is wrong", "what to do"], rows))
+    return "\n".join(parts)
+
+
+def _family(root: type[BinwrightError]) -> Iterator[type[BinwrightError]]:
+    """Yield a class and all below it, as they stand in the module."""
+    for found in vars(errors).values():
+        if inspect.isclass(found) and issubclass(found, root):
+            yield found
+
+
+def _row(found: type[BinwrightError]) -> tuple[str, str, str, str]:
+    wrong, _, remedy = inspect.cleandoc(found.__doc__ or "").partition("\n\n")
+    return code(found.__name__), str(exit_code(found)), wrong, remedy

@@ -1,0 +1,207 @@
+"""The page of all messages, from the dataclasses and the comments behind their fields."""
+
+import ast
+import inspect
+import io
+import tokenize
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, fields
+from itertools import pairwise
+from types import ModuleType
+from typing import Any, get_args
+
+from tools.reference.markdown import code, table
+
+from binwright.protocol import fields as aliases
+from binwright.protocol import measurements, wire
+from binwright.protocol.broker_plans import BrokerPlanRecord
+from binwright.protocol.commands import Command
+from binwright.protocol.group_plans import GroupPlan
+from binwright.protocol.measurements import Measurement, Needs, PartitionRate
+from binwright.protocol.messages import Inbound
+from binwright.protocol.parts import Part
+from binwright.protocol.reports import TableReport
+from binwright.protocol.staged import OffsetRange, Staged
+
+HEAD = """\
+# Messages
+
+Every message is a JSON object in one Kafka record; `kind` names the message and its version. A
+reader skips a kind that it does not know and logs `message.unknown` once; it logs
+`message.malformed` for each record that is not a message. A field with a default may be missing.
+[The protocol](../design/protocol.md) explains who sends what when.
+
+A *partition* is written `orders-3`. An *epoch* names a consumer process, a *term* a controller, a
+*revision* a command ([glossary](../glossary.md)). Fields that end in `_s` are seconds, those that
+end in `_ms` milliseconds.
+
+`binwright reference messages` prints this page.
+"""
+
+TOPICS: Mapping[str, tuple[str, tuple[Any, ...]]] = {
+    "GROUP.metadata, partition 0": (
+        "Consumers and controllers write, controllers read. The topic is compacted by key.",
+        get_args(Inbound),
+    ),
+    "GROUP.metadata, partition SLOT + 1": (
+        """Controllers write, the slot's consumer reads. A consumer ignores a command of a lower
+        term than the highest that it has seen, and a command that is for another epoch.""",
+        get_args(Command),
+    ),
+    "GROUP.landing": (
+        "Consumers write, tables' writers read. The key, a topic, selects the partition.",
+        (Staged,),
+    ),
+    "binwright.metrics": ("Monitors write, controllers read.", (Measurement,)),
+    "binwright.metrics.needs": (
+        "Controllers write, monitors read. The topic is compacted by key.",
+        (Needs,),
+    ),
+    "binwright.plans": (
+        """A controller writes, the assignors in the members of ordinary consumer groups read. The
+        topic is compacted by key.""",
+        (GroupPlan,),
+    ),
+    "binwright.brokers": (
+        """Controllers with `brokers.mode` `approve` or `act` and people's commands write and read.
+        Records are kept for 30 days.""",
+        get_args(BrokerPlanRecord),
+    ),
+}
+"""Each topic, what it is, and the messages in it."""
+
+SHARED_MEANING = {"Epoch", "Revision", "SlotNumber", "Term"}
+"""Types whose fields are the same thing everywhere."""
+
+TYPES = {
+    "Amount": "number ≥ 0",
+    "Epoch": "integer",
+    "KnownOffsets": "partition → offset or null",
+    "None": "null",
+    "Number": "integer ≥ 0",
+    "Offset": "integer ≥ 0",
+    "Offsets": "partition → offset",
+    "Partition": "partition",
+    "Quality": " or ".join(map(code, get_args(measurements.Quality))),
+    "Rate": "number ≥ 0",
+    "Revision": "integer",
+    "SlotNumber": "integer ≥ 0",
+    "Term": "integer",
+    "bool": "true or false",
+    "int": "integer ≥ 0",
+    "str": "text",
+}
+
+
+def page() -> str:
+    """Return the reference, in Markdown."""
+    lines = [HEAD]
+    for topic, (what, found) in TOPICS.items():
+        lines.append(f"## {topic}\n\n{' '.join(what.split())}\n")
+        lines += [_message(each, _key(each)) for each in found]
+    lines.append("## Parts\n\nA message above 900 kB is sent as several records of this kind.\n")
+    lines.append(_message(Part, "part/KEY/NUMBER"))
+    lines.append("## Inside other messages\n")
+    for each in (TableReport, OffsetRange, PartitionRate):
+        lines.append(f"### {each.__name__}\n\n{_text(each)}\n\n{_table(each)}")
+    lines.append(f"`quality` is one of:\n\n{_qualities()}")
+    return "\n".join(lines)
+
+
+def _message(kind: type[Any], key: str) -> str:
+    (name,) = get_args(kind.__annotations__["kind"])
+    return f"### {name}\n\n{_text(kind)} Key: {code(key)}.\n\n{_table(kind)}"
+
+
+def _key(kind: type[Any]) -> str:
+    """Return the record key, with the names of the fields that are in it."""
+    wanted = (f.name for f in fields(kind) if f.default is MISSING)
+    return wire.key(kind(**{name: name.upper() for name in wanted})).decode()
+
+
+def _text(kind: type[Any]) -> str:
+    return " ".join((inspect.getdoc(kind) or "").replace(" (†)", "").split())
+
+
+def _table(kind: type[Any]) -> str:
+    return table(["field", "type", "default", "meaning"], _rows(kind))
+
+
+def _rows(kind: type[Any]) -> Iterator[tuple[str, str, str, str]]:
+    source = inspect.getsource(kind)
+    comments = _comments(source)
+    (body,) = (node.body for node in ast.parse(source).body if isinstance(node, ast.ClassDef))
+    for node in body:
+        if not isinstance(node, ast.AnnAssign) or (name := ast.unparse(node.target)) == "kind":
+            continue
+        meaning = comments.get(node.lineno) or _alias_meaning(node.annotation)
+        if not meaning:
+            raise ValueError(f"{kind.__name__}.{name}: no comment says what it is")
+        yield code(name), _type(node.annotation), _default(node.value), _sentence(meaning)
+
+
+def _comments(source: str) -> dict[int, str]:
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    found = (t for t in tokens if t.type == tokenize.COMMENT)
+    return {t.start[0]: t.string.removeprefix("#").strip() for t in found}
+
+
+def _alias_meaning(annotation: ast.expr) -> str:
+    """Return what stands below the type's alias in `fields`, where that says what a field is."""
+    name = ast.unparse(annotation)
+    return _below(aliases, name) if name in SHARED_MEANING else ""
+
+
+def _below(module: ModuleType, name: str) -> str:
+    """Return the docstring of an assignment, if it has one."""
+    body = ast.parse(inspect.getsource(module)).body
+    for node, after in pairwise(body):
+        named = isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name
+        if named and isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+            return " ".join(str(after.value.value).split())
+    return ""
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:].rstrip('.')}."
+
+
+def _default(value: ast.expr | None) -> str:
+    match value:
+        case None | ast.Call():  # a call: the bounds of a field without a default
+            return ""
+        case ast.Tuple():
+            return code("[]")
+        case ast.Constant(value=None):
+            return code("null")
+        case ast.Constant(value=bool() as flag):
+            return code(str(flag).lower())
+        case _:
+            return code(ast.unparse(value).replace("'", '"'))
+
+
+def _type(annotation: ast.expr) -> str:
+    match annotation:
+        case ast.BinOp(left=left, right=right):
+            return f"{_type(left)} or {_type(right)}"
+        case ast.Subscript(value=ast.Name(id="Mapping"), slice=ast.Tuple(elts=[key, value])):
+            return f"{_type(key)} → {_type(value)}"
+        case ast.Subscript(value=ast.Name(id="tuple"), slice=ast.Tuple(elts=[item, _])):
+            return f"array of {_type(item)}"
+        case ast.Subscript(value=ast.Name(id="Literal"), slice=values):
+            return " or ".join(map(code, ast.literal_eval(values)))
+        case _:
+            name = ast.unparse(annotation)
+            return TYPES.get(name, f"[{name}](#{name.lower()})")
+
+
+def _qualities() -> str:
+    found = {name.strip(): text for name, text in _pairs(_below(measurements, "Quality"))}
+    return table(["quality", "meaning"], ((code(n), _sentence(t)) for n, t in found.items()))
+
+
+def _pairs(text: str) -> Iterator[tuple[str, str]]:
+    for sentence in text.split(". "):
+        name, colon, meaning = sentence.partition(": ")
+        if colon:
+            yield name, meaning

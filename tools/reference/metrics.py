@@ -1,0 +1,53 @@
+"""The page of all metrics."""
+
+from collections.abc import Mapping
+
+from tools.reference.markdown import code, table
+
+from binwright.runtime.metrics import METRICS, Metric, kind
+
+HEAD = """\
+# Metrics
+
+Every service answers `/metrics` in Prometheus' text format on the port `health.port`; `binwright
+page` answers it for a whole group on its own port. The same metric of a consumer or a table comes
+from the consumer itself and from the page: scrape one of the two.
+[operations.md](../operations.md) says what to do when a value is wrong, and `deploy/alerts/` has
+alert rules.
+
+`binwright reference metrics` prints this page.
+"""
+
+WHERE: Mapping[str, str] = {
+    "service": "every service",
+    "fleet": "the leading controller (docker, kubernetes)",
+    "brokers": "the leading controller (`brokers.mode`)",
+    "consumer": "the consumer",
+    "group": "`binwright page`",
+    "scaler": "the leading scaler",
+    "steering": "the leading `binwright steer`",
+    "consumer, group": "the consumer and `binwright page`",
+}
+
+UNITS = {
+    "_bytes_per_second": "bytes/s",
+    "_bytes": "bytes",
+    "_seconds": "seconds",
+    "_ratio": "share, 0 to 1",
+}
+"""By the end of the name; any other metric is a count."""
+
+
+def page() -> str:
+    """Return the reference, in Markdown."""
+    rows = (_row(name, metric) for name, metric in METRICS.items())
+    return f"{HEAD}\n{table(['metric', 'type', 'unit', 'labels', 'meaning', 'from'], rows)}"
+
+
+def _row(name: str, metric: Metric) -> tuple[str, ...]:
+    labels = ", ".join(map(code, metric.labels))
+    return code(name), kind(name), _unit(name), labels, metric.help, WHERE[metric.where]
+
+
+def _unit(name: str) -> str:
+    return next((unit for end, unit in UNITS.items() if name.endswith(end)), "count")
