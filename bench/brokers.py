@@ -11,21 +11,19 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 
-from tests.balancer.decide.drawn import Shape, large, small
+from tests.balancer.decide.generated import Shape, large, small
 
 from bench import figures
 from bench.goal_order import ALL_GOALS, LOAD_GOALS, goal_order
-from binwright.balancer.decide.bounds import balance_limits
-from binwright.balancer.decide.cluster import Cluster, Placement
-from binwright.balancer.decide.conflicts import contradictions
-from binwright.balancer.decide.loads import imbalance
+from binwright.balancer.decide.constraints import contradictions, violations
+from binwright.balancer.decide.exact import Program
+from binwright.balancer.decide.loads import balance_limits, imbalance
+from binwright.balancer.decide.model import Cluster, Placement
 from binwright.balancer.decide.planner import plan
-from binwright.balancer.decide.plans import BOUND, Balance, Plan
-from binwright.balancer.decide.search.draft import Draft
+from binwright.balancer.decide.plans import BOUND, Balance, PlacementPlan
+from binwright.balancer.decide.search.draft import PlacementDraft
 from binwright.balancer.decide.search.heuristic import Heuristic
 from binwright.balancer.decide.search.problem import compiled
-from binwright.balancer.decide.violations import violations
-from binwright.balancer.exact.program import Program
 from binwright.cli.console import to_stderr
 
 LIMIT_S = 20.0
@@ -65,7 +63,7 @@ def compared(seed: int) -> dict[str, object]:
         return {"answer": "missed", **took}
     if least.at is None:
         return {"answer": "no placement", **took}
-    copied = [Draft(problem, at).copied() for at in (near.at, least.at)]
+    copied = [PlacementDraft(problem, at).copied() for at in (near.at, least.at)]
     ratio = copied[0] / copied[1] if copied[1] else 1.0 + copied[0]
     return {"answer": "feasible", "ratio": ratio, "moves": copied[1] > 0, **took}
 
@@ -101,13 +99,13 @@ def largest(cluster: Cluster, placement: Placement) -> dict[str, float]:
     return {one.resource: round(one.factor, 4) for one in imbalance(cluster, placement)}
 
 
-def planned(shape: Shape) -> tuple[Cluster, Plan, dict[str, object]]:
+def planned(shape: Shape) -> tuple[Cluster, PlacementPlan, dict[str, object]]:
     """Plan for a large cluster; return what it took and what came of it."""
     cluster = large(shape, seed=1)
     began, spent = time.perf_counter(), time.process_time()
     outcome = plan(cluster, Balance())
     wall_s, cpu_s = time.perf_counter() - began, time.process_time() - spent
-    if not isinstance(outcome, Plan):
+    if not isinstance(outcome, PlacementPlan):
         raise TypeError(f"no plan: {outcome.conflicts}")
     everything = sum(each.size_bytes * len(each.replicas) for each in cluster.partitions)
     return cluster, outcome, {
@@ -127,7 +125,10 @@ def planned(shape: Shape) -> tuple[Cluster, Plan, dict[str, object]]:
 def moved(cluster: Cluster, bound: float) -> int:
     """Return the bytes that a plan within a bound moves; all bytes where it is not within it."""
     outcome = plan(cluster, Balance(bound))
-    if not isinstance(outcome, Plan) or max(largest(cluster, outcome.placement).values()) > bound:
+    if (
+        not isinstance(outcome, PlacementPlan)
+        or max(largest(cluster, outcome.placement).values()) > bound
+    ):
         return sum(each.size_bytes * len(each.replicas) for each in cluster.partitions)
     return outcome.bytes
 

@@ -9,12 +9,11 @@ the network out and for the number of leaders.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from binwright.balancer.decide.bounds import hard_limits
-from binwright.balancer.decide.cluster import Cluster, Placement
-from binwright.balancer.decide.search.draft import Draft
-from binwright.balancer.decide.search.leaders import difference
+from binwright.balancer.decide.loads import hard_limits
+from binwright.balancer.decide.model import Cluster, Placement
+from binwright.balancer.decide.search.draft import PlacementDraft
+from binwright.balancer.decide.search.heuristic import seeded
 from binwright.balancer.decide.search.problem import compiled
-from binwright.balancer.decide.search.seed import seeded
 
 REPLICAS, DISK, IN, OUT, LEADERS = range(5)
 ALL_GOALS = (REPLICAS, DISK, IN, OUT, LEADERS)
@@ -52,7 +51,7 @@ def goal_order(cluster: Cluster, threshold: float, goals: Sequence[int]) -> Plac
 class _Greedy:
     """A draft, the thresholds of each goal, and the goals that were satisfied before."""
 
-    def __init__(self, draft: Draft, threshold: float) -> None:
+    def __init__(self, draft: PlacementDraft, threshold: float) -> None:
         self.draft = draft
         self._usable = [b for b, limit in enumerate(draft.problem.limits) if any(limit)]
         self._leaders = [0] * len(draft.loads)
@@ -96,7 +95,7 @@ class _Greedy:
             return 0.0 if leads else 1.0
         if goal == LEADERS:
             return float(is_leader)
-        needs = difference(self.draft, p) if leads else self.draft.needed(p, b)
+        needs = self.draft.leader_extra(p) if leads else self.draft.needed(p, b)
         return needs[goal - 1]
 
     def _actions(self, goal: int, b: int) -> Iterator[tuple[int, bool]]:
@@ -146,7 +145,7 @@ class _Greedy:
         draft = self.draft
         if not leads and not (draft.may_leave(p, b) and draft.may_hold(p, c, b)):
             return False
-        needs = difference(draft, p) if leads else draft.needed(p, b)
+        needs = draft.leader_extra(p) if leads else draft.needed(p, b)
         if not (draft.fits(c, needs) and self._accepts(goal, action)):
             return False
         led = draft.at[p][0] == b

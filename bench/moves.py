@@ -31,11 +31,10 @@ from tests.integration.brokers.helpers import make_topic
 
 from bench.figures import add_option, progress
 from binwright.balancer import plan_file
-from binwright.balancer.admin.client import AdminClient
-from binwright.balancer.decide.reassignment.machine import Limits
-from binwright.balancer.decide.reassignment.steps import Targets
+from binwright.balancer.admin_client import AdminClient
+from binwright.balancer.decide.reassignment import CopyLimits
 from binwright.balancer.executor import Executor, read_throttles
-from binwright.balancer.ports import Replicas
+from binwright.balancer.ports import Replicas, Targets
 from binwright.consumer.reading.intake import KafkaIntake
 from binwright.kafka.client import client_options
 from binwright.local.kafka.cluster import run_brokers
@@ -159,7 +158,7 @@ def _ring(number: int, turn: int, brokers: int) -> Replicas:
     return tuple(1 + (number + (turn + k) % REPLICAS) % brokers for k in range(REPLICAS))
 
 
-async def carry_out(admin: AdminClient, targets: Targets, limits: Limits) -> None:
+async def carry_out(admin: AdminClient, targets: Targets, limits: CopyLimits) -> None:
     async with asyncio.timeout(LONGEST_RUN_S):
         await Executor(admin, targets, limits).run()
 
@@ -183,7 +182,7 @@ async def leader_moves(
             for _ in range(ROUNDS):
                 if batch:
                     turn += 1
-                    await carry_out(admin, rotated(turn, brokers), Limits(leaders=batch))
+                    await carry_out(admin, rotated(turn, brokers), CopyLimits(leaders=batch))
                 await asyncio.sleep(SETTLE_S)
                 for name, arrivals in traffic.consumers.items():
                     pauses[name] += arrivals.pauses()
@@ -222,7 +221,7 @@ async def kills(kafka: KafkaSettings, directory: Path, count: int, brokers: int)
                 await producer.send(COPIED, bytes(100_000), partition=partition.partition)
         await producer.flush()
     found: dict[str, Any] = {"left": 0, "killed_with_throttles": 0, "killed_while_copying": 0}
-    limits = Limits(rate=RATE, copies=1)
+    limits = CopyLimits(rate=RATE, copies=1)
     async with (
         AdminClient(kafka) as admin,
         Traffic(kafka, [*rotated(0, brokers)]).running() as traffic,

@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from binwright.balancer.decide.reassignment.throttles import FOLLOWER_LIST, LEADER_RATE
+from binwright.balancer.decide.throttles import FOLLOWER_LIST, LEADER_RATE
 from binwright.balancer.ports import (
     ClusterState,
+    ConfigChanges,
     ConfigResource,
     Configs,
     Disk,
@@ -95,7 +96,7 @@ class FakeBrokers:
             found[each] = {name: known[name] for name in names if name in known}
         return found
 
-    async def set_configs(self, changes: Mapping[ConfigResource, Mapping[str, str | None]]) -> None:
+    async def set_configs(self, changes: ConfigChanges) -> None:
         """Set and remove values, one resource at a time: a failure leaves a part of them."""
         for resource, values in changes.items():
             self._called("set_configs")

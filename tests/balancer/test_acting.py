@@ -12,23 +12,23 @@ from tests.balancer.fake_brokers import FakeBrokers
 
 from binwright.balancer.acting import Acting
 from binwright.balancer.cluster_model import Snapshot
-from binwright.balancer.decide.lines import Lines
 from binwright.balancer.decide.planner import plan
-from binwright.balancer.decide.proposals import Mode, Proposal
-from binwright.balancer.decide.reassignment.machine import Limits
-from binwright.balancer.decide.reassignment.steps import Targets
-from binwright.balancer.description import Description
-from binwright.balancer.plan_topic import PlanTopic
-from binwright.balancer.ports import Probe
-from binwright.balancer.watch import BrokerWatch
-from binwright.protocol import wire
-from binwright.protocol.broker_plans import (
+from binwright.balancer.decide.proposals import (
+    BrokerMode,
+    BrokerPlan,
     BrokerPlanRecord,
     BrokersApproved,
     BrokersEnded,
     BrokersProposed,
     CopiesStarted,
+    decode_record,
 )
+from binwright.balancer.decide.reassignment import CopyLimits
+from binwright.balancer.decide.thresholds import Thresholds
+from binwright.balancer.description import Description
+from binwright.balancer.plan_topic import PlanTopic
+from binwright.balancer.ports import Probe, Targets
+from binwright.balancer.watch import BrokerWatch
 from binwright.protocol.errors import BrokerUnavailable, ReassignmentRefused
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.testing.control_topics import FakeControlTopics
@@ -57,7 +57,7 @@ def now_ms() -> int:
 
 
 def watch(
-    fake: FakeBrokers, bus: FakeControlTopics, mode: Mode, limits: Limits | None = None
+    fake: FakeBrokers, bus: FakeControlTopics, mode: BrokerMode, limits: CopyLimits | None = None
 ) -> BrokerWatch:
     """Return the watch of one leader."""
 
@@ -78,12 +78,12 @@ def watch(
         connect,
         group=GROUP,
         mode=mode,
-        limits=limits or Limits(rate=1_000, paused_rate=1_000),
+        limits=limits or CopyLimits(rate=1_000, paused_rate=1_000),
         probe=no_probe,
         now_ms=now_ms,
     )
-    lines = Lines(imbalance=1.3, within_days=7.0)
-    return BrokerWatch(read, plan, Description(), lines, 300.0, reaction)
+    thresholds = Thresholds(imbalance=1.3, within_days=7.0)
+    return BrokerWatch(read, plan, Description(), thresholds, 300.0, reaction)
 
 
 @asynccontextmanager
@@ -103,14 +103,14 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def records(bus: FakeControlTopics) -> list[BrokerPlanRecord]:
-    return [wire.decode_broker_plan(record.value) for record in bus.records(TOPIC)]
+    return [decode_record(record.value) for record in bus.records(TOPIC)]
 
 
 def of_kind(bus: FakeControlTopics, kind: type) -> int:
     return sum(isinstance(each, kind) for each in records(bus)) if TOPIC in bus.configs else 0
 
 
-async def waiting(bus: FakeControlTopics) -> Proposal:
+async def waiting(bus: FakeControlTopics) -> BrokerPlan:
     """Return the plan that waits, as soon as there is one."""
     await until(lambda: of_kind(bus, BrokersProposed) > 0)
     (found,) = (await PlanTopic(bus, TOPIC).read()).by_group.values()
@@ -160,7 +160,7 @@ async def test_in_mode_act_a_plan_is_carried_out_without_approval() -> None:
 
 async def test_no_hour_begins_to_copy_more_than_the_budget_also_under_another_leader() -> None:
     fake, bus = uneven(), FakeControlTopics()
-    limits = Limits(rate=1_000, paused_rate=1_000, hourly_bytes=SIZE)
+    limits = CopyLimits(rate=1_000, paused_rate=1_000, hourly_bytes=SIZE)
     async with running(watch(fake, bus, "act", limits)):
         await until(lambda: held(fake, 2) == 1 and not fake.throttled())
     began = asyncio.get_running_loop().time()
@@ -175,7 +175,7 @@ async def test_no_hour_begins_to_copy_more_than_the_budget_also_under_another_le
 
 async def test_a_leader_that_is_stopped_takes_back_and_the_next_one_continues() -> None:
     fake, bus = uneven(), FakeControlTopics()
-    slow = Limits(rate=10, paused_rate=10)
+    slow = CopyLimits(rate=10, paused_rate=10)
     async with running(watch(fake, bus, "approve", slow)):
         await approve(bus, (await waiting(bus)).number)
         await until(lambda: "reassign" in fake.calls)
@@ -190,7 +190,7 @@ async def test_a_leader_that_is_stopped_takes_back_and_the_next_one_continues() 
 
 async def test_a_plan_that_a_person_withdraws_is_stopped_and_taken_back() -> None:
     fake, bus = uneven(), FakeControlTopics()
-    slow = Limits(rate=10, paused_rate=10)
+    slow = CopyLimits(rate=10, paused_rate=10)
     async with running(watch(fake, bus, "act", slow)):
         await until(lambda: "reassign" in fake.calls)
         proposal = await waiting(bus)
@@ -205,7 +205,7 @@ async def test_a_plan_that_a_person_withdraws_is_stopped_and_taken_back() -> Non
 async def test_a_leader_that_is_stopped_while_it_takes_back_does_so_to_the_end() -> None:
     fake, bus = uneven(), FakeControlTopics()
     with capture_logs() as logs:
-        async with running(watch(fake, bus, "act", Limits(rate=10, paused_rate=10))):
+        async with running(watch(fake, bus, "act", CopyLimits(rate=10, paused_rate=10))):
             await until(lambda: "reassign" in fake.calls)
             await PlanTopic(bus, TOPIC).end(await waiting(bus), done=False, reason="by ann")
             async with asyncio.timeout(DEADLINE_S):
@@ -219,12 +219,12 @@ async def test_a_plan_that_is_out_of_date_is_withdrawn() -> None:
     fake, bus = uneven(), FakeControlTopics()
     async with running(watch(fake, bus, "approve")):
         proposal = await waiting(bus)
-        moved = dict.fromkeys(proposal.plan.before, (2,))
+        moved = dict.fromkeys(proposal.proposed.before, (2,))
         moved |= dict.fromkeys(PARTITIONS[: 4 - len(moved)], (2,))
         await fake.reassign(moved)
         await until(lambda: of_kind(bus, BrokersEnded) > 0)
     (ended,) = (each for each in records(bus) if isinstance(each, BrokersEnded))
-    assert (ended.done, ended.reason) == (False, "no line is crossed by now")
+    assert (ended.done, ended.reason) == (False, "no threshold is crossed by now")
 
 
 async def test_a_plan_of_another_mode_is_withdrawn_and_another_proposed() -> None:
@@ -244,7 +244,7 @@ async def test_what_a_killed_leader_has_under_way_is_taken_back_when_its_plan_is
     None
 ):
     fake, bus = uneven(), FakeControlTopics()
-    async with running(watch(fake, bus, "act", Limits(rate=10, paused_rate=10))):
+    async with running(watch(fake, bus, "act", CopyLimits(rate=10, paused_rate=10))):
         await until(lambda: "reassign" in fake.calls)
         killed = deepcopy(fake)  # as if this leader did nothing any more
     assert killed.throttled()
@@ -256,7 +256,7 @@ async def test_what_a_killed_leader_has_under_way_is_taken_back_when_its_plan_is
 
 async def test_a_plan_that_cannot_be_taken_back_is_not_over_and_the_next_look_tries_again() -> None:
     fake, bus = uneven(), FakeControlTopics()
-    async with running(watch(fake, bus, "act", Limits(rate=10, paused_rate=10))):
+    async with running(watch(fake, bus, "act", CopyLimits(rate=10, paused_rate=10))):
         await until(lambda: "reassign" in fake.calls)
         killed = deepcopy(fake)
 
@@ -294,7 +294,7 @@ async def test_a_refusal_of_kafka_is_logged_and_the_plan_is_continued_after_a_re
 
 async def test_metrics_have_what_is_proposed_and_what_is_left() -> None:
     fake, bus = uneven(), FakeControlTopics()
-    watching = watch(fake, bus, "act", Limits(rate=10, paused_rate=10))
+    watching = watch(fake, bus, "act", CopyLimits(rate=10, paused_rate=10))
     async with running(watching):
         await until(lambda: "reassign" in fake.calls)
         found = {each.name: each.value for each in watching.samples()}

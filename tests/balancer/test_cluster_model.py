@@ -5,10 +5,9 @@ from math import inf
 
 import pytest
 
-from binwright.balancer.cluster_model import Changes, Snapshot, cluster_model, known_limits
-from binwright.balancer.decide.amounts import BrokerId
-from binwright.balancer.decide.cluster import Cluster
-from binwright.balancer.description import Capacity, Description, TopicDescription
+from binwright.balancer.cluster_model import Snapshot, WhatIf, cluster_model, known_limits
+from binwright.balancer.decide.model import BrokerId, Cluster
+from binwright.balancer.description import BrokerCapacity, DescribedTopic, Description
 from binwright.balancer.ports import (
     ClusterState,
     ConfigResource,
@@ -88,8 +87,8 @@ def test_retention_is_that_of_the_topic(
 
 def test_a_capacity_that_is_described_counts_before_what_kafka_reports() -> None:
     wanted = Description(
-        capacity=Capacity(network_in_bytes_per_s=7.0),
-        brokers={2: Capacity(disk_bytes=9_000.0)},
+        capacity=BrokerCapacity(network_in_bytes_per_s=7.0),
+        brokers={2: BrokerCapacity(disk_bytes=9_000.0)},
     )
     capacities = {int(each.id): each.capacity for each in model(wanted).brokers}
     assert (capacities[1].disk, capacities[1].network_in) == (1_000, 7)
@@ -103,14 +102,14 @@ def test_a_network_that_is_not_described_has_room_for_the_load_of_all() -> None:
 
 
 def test_readers_count_as_network_out() -> None:
-    wanted = Description(topics={"orders": TopicDescription(readers=3)})
+    wanted = Description(topics={"orders": DescribedTopic(readers=3)})
     assert [float(each.read) for each in model(wanted).partitions] == [30, 15]
 
 
 def test_what_is_wanted_of_topics_and_partitions_is_taken_over() -> None:
     wanted = Description(
         topics={
-            "orders": TopicDescription(
+            "orders": DescribedTopic(
                 group="g", excluded=True, excluded_brokers=(3,), rack_spread=False, replication=3
             )
         },
@@ -124,7 +123,7 @@ def test_what_is_wanted_of_topics_and_partitions_is_taken_over() -> None:
 
 
 def test_changes_drain_add_grow_and_keep_longer() -> None:
-    changes = Changes(drained=(1,), added=("c", None), growth=2.0, retention_s={"orders": 9.0})
+    changes = WhatIf(drained=(1,), added=("c", None), growth=2.0, retention_s={"orders": 9.0})
     found = cluster_model(snapshot(), Description(), changes)
     states = [(each.id, each.rack, each.state) for each in found.brokers]
     assert states[0] == (1, "a", "draining")
@@ -134,16 +133,16 @@ def test_changes_drain_add_grow_and_keep_longer() -> None:
 
 
 def test_names_that_do_not_exist_are_refused_together() -> None:
-    wanted = Description(topics={"bills": TopicDescription()}, pinned={"orders-9": (1,)})
+    wanted = Description(topics={"bills": DescribedTopic()}, pinned={"orders-9": (1,)})
     with pytest.raises(PlacementError) as refused:
-        cluster_model(snapshot(), wanted, Changes(drained=(7,)))
+        cluster_model(snapshot(), wanted, WhatIf(drained=(7,)))
     assert str(refused.value) == (
         "the cluster has no broker 7, no topic bills, no partition orders-9"
     )
 
 
 def test_a_limit_is_known_where_kafka_or_a_person_gives_the_capacity() -> None:
-    wanted = Description(headroom=0.5, brokers={2: Capacity(network_in_bytes_per_s=60)})
+    wanted = Description(headroom=0.5, brokers={2: BrokerCapacity(network_in_bytes_per_s=60)})
     limits = known_limits(model(wanted), snapshot(), wanted)
     assert limits[BrokerId(1)] == (500, inf, inf, inf)
     assert limits[BrokerId(2)] == (500, 30, inf, inf)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from binwright.balancer.description import Capacity, Description, read
+from binwright.balancer.description import BrokerCapacity, Description, read
 from binwright.protocol.errors import SettingsError
 
 TEXT = """
@@ -29,7 +29,7 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         2.0,
         (1,),
     )
-    assert found.of_broker(3) == Capacity(disk_bytes=2e12, network_in_bytes_per_s=1e8)
+    assert found.of_broker(3) == BrokerCapacity(disk_bytes=2e12, network_in_bytes_per_s=1e8)
 
 
 def test_without_a_file_nothing_is_described() -> None:

@@ -7,9 +7,15 @@ import pytest
 from structlog.testing import capture_logs
 from tests.balancer.fake_brokers import FakeBrokers, FakeProbe
 
-from binwright.balancer.decide.reassignment.machine import Decision, Limits, Observation
-from binwright.balancer.decide.reassignment.throttles import LEADER_RATE
-from binwright.balancer.executor import FETCH_BACKOFF, Executor, check, slow_followers, take_back
+from binwright.balancer.decide.reassignment import ClusterObservation, CopyLimits, NextActions
+from binwright.balancer.decide.throttles import LEADER_RATE
+from binwright.balancer.executor import (
+    FETCH_BACKOFF,
+    Executor,
+    check,
+    slow_followers,
+    take_back,
+)
 from binwright.balancer.ports import ConfigResource, Replicas
 from binwright.protocol.errors import BrokerUnavailable, PlacementError, ReassignmentRefused
 from binwright.protocol.model import TopicPartition
@@ -21,7 +27,7 @@ AFTER: dict[TopicPartition, Replicas] = {
     TopicPartition("orders", n): ((2, 1), (3, 1), (2, 4), (4, 3), (1, 3), (3, 2))[n]
     for n in range(6)
 }
-LIMITS = Limits(rate=1_000, paused_rate=1_000, copies=2, leaders=2)
+LIMITS = CopyLimits(rate=1_000, paused_rate=1_000, copies=2, leaders=2)
 DEADLINE_S = 600.0
 
 
@@ -110,7 +116,7 @@ async def test_a_broker_that_does_not_answer_is_asked_again() -> None:
 async def test_a_refusal_ends_the_run_and_leaves_nothing() -> None:
     fake = brokers()
 
-    def refuse(decided: Decision, _: Observation) -> None:
+    def refuse(decided: NextActions, _: ClusterObservation) -> None:
         if decided.progress.copying:
             fake.fail_next = [ReassignmentRefused("no right")]
 
@@ -124,7 +130,7 @@ async def test_a_refusal_ends_the_run_and_leaves_nothing() -> None:
 async def test_a_run_that_cannot_take_back_ends_with_its_own_error() -> None:
     fake = brokers()
 
-    def refuse(decided: Decision, _: Observation) -> None:
+    def refuse(decided: NextActions, _: ClusterObservation) -> None:
         if decided.progress.copying:
             fake.fail_next = [ReassignmentRefused("no right")] * 2
 
@@ -175,7 +181,7 @@ async def test_a_run_waits_for_a_broker_that_went_down() -> None:
 
 async def test_the_bytes_of_an_hour_spread_a_plan_over_hours() -> None:
     fake = brokers()
-    limits = Limits(rate=1_000, copies=2, hourly_bytes=6_000)
+    limits = CopyLimits(rate=1_000, copies=2, hourly_bytes=6_000)
     running = asyncio.create_task(Executor(fake, AFTER, limits).run())
     await asyncio.sleep(3_000)
     assert not running.done()

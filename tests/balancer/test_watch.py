@@ -10,18 +10,18 @@ import pytest
 from structlog.testing import capture_logs
 
 from binwright.balancer.cluster_model import Snapshot
-from binwright.balancer.decide.cluster import Cluster
-from binwright.balancer.decide.lines import Lines
+from binwright.balancer.decide.constraints import UnmetConstraint
+from binwright.balancer.decide.model import Cluster
 from binwright.balancer.decide.planner import plan
-from binwright.balancer.decide.plans import Conflict, Goal, Infeasible, Outcome, Plan
+from binwright.balancer.decide.plans import Goal, Infeasible, PlacementPlan, PlanOutcome
+from binwright.balancer.decide.thresholds import Thresholds
 from binwright.balancer.description import Description
-from binwright.balancer.observing import Observing
 from binwright.balancer.ports import ClusterState, Disk, PartitionState
-from binwright.balancer.watch import BrokerWatch
+from binwright.balancer.watch import BrokerWatch, Observing
 from binwright.protocol.errors import BrokerUnavailable, ReassignmentRefused
 from binwright.protocol.model import BytesPerSecond, Rates, TopicPartition
 
-LINES = Lines(imbalance=1.3, within_days=7.0)
+THRESHOLDS = Thresholds(imbalance=1.3, within_days=7.0)
 ORDERS = [TopicPartition("orders", number) for number in range(4)]
 EVEN, UNEVEN = (1, 2, 1, 2), (1, 1, 1, 1)
 
@@ -46,11 +46,13 @@ def snapshot(brokers: tuple[int, ...], rate: float = 1.0) -> Snapshot:
     )
 
 
-def watch(read: Callable[[], Snapshot], planner: Callable[[Cluster, Goal], Outcome]) -> BrokerWatch:
+def watch(
+    read: Callable[[], Snapshot], planner: Callable[[Cluster, Goal], PlanOutcome]
+) -> BrokerWatch:
     async def reading() -> Snapshot:
         return read()
 
-    return BrokerWatch(reading, planner, Description(), LINES, 60.0, Observing())
+    return BrokerWatch(reading, planner, Description(), THRESHOLDS, 60.0, Observing())
 
 
 async def proposals(watching: BrokerWatch, seconds: float) -> list[dict[str, object]]:
@@ -110,10 +112,10 @@ async def test_without_the_right_to_describe_it_logs_that_once_and_rests() -> No
 
 
 @pytest.mark.looptime
-async def test_the_same_lines_are_planned_for_once_an_hour() -> None:
+async def test_the_same_thresholds_are_planned_for_once_an_hour() -> None:
     planned = []
 
-    def planner(cluster: Cluster, goal: Goal) -> Outcome:
+    def planner(cluster: Cluster, goal: Goal) -> PlanOutcome:
         planned.append(cluster)
         return plan(cluster, goal)
 
@@ -123,9 +125,9 @@ async def test_the_same_lines_are_planned_for_once_an_hour() -> None:
 
 @pytest.mark.looptime
 async def test_a_plan_that_moves_nothing_is_not_proposed() -> None:
-    def planner(cluster: Cluster, goal: Goal) -> Outcome:
+    def planner(cluster: Cluster, goal: Goal) -> PlanOutcome:
         found = plan(cluster, goal)
-        assert isinstance(found, Plan)
+        assert isinstance(found, PlacementPlan)
         return replace(found, moves=())
 
     assert await proposals(watch(lambda: snapshot(UNEVEN), planner), 100) == []
@@ -133,8 +135,8 @@ async def test_a_plan_that_moves_nothing_is_not_proposed() -> None:
 
 @pytest.mark.looptime
 async def test_that_there_is_no_placement_is_logged() -> None:
-    def planner(_: Cluster, goal: Goal) -> Outcome:
-        return Infeasible(goal, (Conflict("pin", "broker 9 is down"),), proved=True)
+    def planner(_: Cluster, goal: Goal) -> PlanOutcome:
+        return Infeasible(goal, (UnmetConstraint("pin", "broker 9 is down"),), proved=True)
 
     (logged,) = await proposals(watch(lambda: snapshot(UNEVEN), planner), 100)
     assert (logged["event"], logged["reason"]) == ("balance.failed", "pin: broker 9 is down")
@@ -150,7 +152,7 @@ async def test_a_fault_of_its_own_does_not_end_it() -> None:
         return snapshot(UNEVEN)
 
     logs = await proposals(watch(read, plan), 4_000)
-    assert [each["event"] for each in logs] == ["balance.broken", "balance.proposed"]
+    assert [each["event"] for each in logs] == ["balancer.crashed", "balance.proposed"]
 
 
 class ThreadsOfReaders(dict[TopicPartition, BytesPerSecond]):
@@ -167,20 +169,8 @@ class ThreadsOfReaders(dict[TopicPartition, BytesPerSecond]):
 
 @pytest.mark.looptime
 async def test_the_model_of_a_cluster_is_made_beside_the_loop() -> None:
-    """It takes a second for 100,000 replicas, and the group's controller is on the loop."""
+    """It takes a second for 100,000 replicas, and heartbeats to Kafka are on the loop."""
     rates = ThreadsOfReaders(snapshot(EVEN).rates)
     await proposals(watch(lambda: replace(snapshot(EVEN), rates=rates), plan), 10)
     assert rates.threads
     assert threading.main_thread() not in rates.threads
-
-
-@pytest.mark.looptime
-async def test_the_first_look_waits_until_a_new_leader_has_taken_over() -> None:
-    looked: list[float] = []
-
-    async def read() -> Snapshot:
-        looked.append(asyncio.get_running_loop().time())
-        return snapshot(EVEN)
-
-    await proposals(BrokerWatch(read, plan, Description(), LINES, 60.0, Observing(), 45.0), 110)
-    assert looked == pytest.approx([45, 105])

@@ -9,6 +9,7 @@ from typing import get_args
 
 from tests.docs.words import DOCS, unknown
 
+from binwright.balancer.decide.proposals import BrokerPlanRecord
 from binwright.controller.decide.config import Mode
 from binwright.controller.decide.ownership import State as PartitionState
 from binwright.controller.decide.plans import approval, drain, evaluation, triggers
@@ -62,7 +63,7 @@ def test_the_modes_are_those_of_the_settings() -> None:
 
 
 def test_the_messages_are_those_of_the_protocol() -> None:
-    assert terms("Messages") == names(Message)
+    assert terms("Messages") == names(Message) | names(BrokerPlanRecord)
 
 
 def test_the_reasons_are_those_that_plans_have() -> None:

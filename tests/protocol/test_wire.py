@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from binwright.balancer.decide.proposals import BrokerPlanRecord, decode_record
 from binwright.protocol import wire
-from binwright.protocol.broker_plans import BrokerPlanRecord
 from binwright.protocol.commands import Claim, Command, StartReading, StateQuery
 from binwright.protocol.errors import MalformedMessage, UnknownKind
 from binwright.protocol.group_plans import GroupPlan
@@ -105,7 +105,7 @@ READERS = (
     wire.decode_staged,
     wire.decode_needs,
     wire.decode_group_plan,
-    wire.decode_broker_plan,
+    decode_record,
 )
 OTHER_KINDS = (Staged, Measurement, Needs, GroupPlan, *get_args(BrokerPlanRecord))
 
@@ -165,7 +165,7 @@ def test_any_group_plan_decodes_to_itself(message: GroupPlan) -> None:
 
 @given(some_message(get_args(BrokerPlanRecord)))
 def test_any_record_of_a_plan_for_brokers_decodes_to_itself(message: BrokerPlanRecord) -> None:
-    assert wire.decode_broker_plan(wire.encode(message)) == message
+    assert decode_record(wire.encode(message)) == message
 
 
 @given(some_message((*get_args(Inbound), *get_args(Command), *OTHER_KINDS)))

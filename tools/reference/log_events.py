@@ -22,6 +22,7 @@ includes the embedded servers. Other libraries' warnings have other forms.
 """
 
 SOURCES = {
+    "binwright.balancer": "balancer",
     "binwright.cli": "command line",
     "binwright.consumer": "consumer",
     "binwright.controller": "controller",
@@ -33,7 +34,6 @@ SOURCES = {
     "binwright.monitor": "monitor",
     "binwright.ops": "command line",
     "binwright.packings": "controller",
-    "binwright.balancer.exact": "command line",
     "binwright.runtime": "all",
 }
 """Each package that logs, and whose log has it."""

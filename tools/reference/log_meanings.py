@@ -16,9 +16,8 @@ MEANINGS = {
         "A report contradicts what the controller believes; it claims a new term and asks all "
         "consumers."
     ),
-    "balance.broken": (
-        "The watch over brokers has a fault of its own: please report it. It rests for an hour; "
-        "everything else goes on."
+    "balancer.crashed": (
+        "The watch over brokers has a fault of its own: please report it. It rests for an hour."
     ),
     "balance.failed": (
         "The brokers could not be looked at, or there is no placement for what they hold; the next "
@@ -32,8 +31,8 @@ MEANINGS = {
         "A plan for brokers is out of date or not safe; if one is needed, another takes its place."
     ),
     "balance.refused": (
-        "Kafka does not let the controller look at the brokers: it needs DESCRIBE on the cluster. "
-        "It rests for an hour; everything else goes on."
+        "Kafka does not let the balancer look at the brokers: it needs DESCRIBE on the cluster. "
+        "It rests for an hour."
     ),
     "balance.proposed": (
         "Brokers are uneven, or will be full; a plan would copy so many bytes. With a number it is "

@@ -12,9 +12,9 @@ from typing import Any, get_args
 
 from tools.reference.markdown import code, table
 
+from binwright.balancer.decide.proposals import BrokerPlanRecord
 from binwright.protocol import fields as aliases
 from binwright.protocol import measurements, wire
-from binwright.protocol.broker_plans import BrokerPlanRecord
 from binwright.protocol.commands import Command
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.measurements import Measurement, Needs, PartitionRate
@@ -63,7 +63,7 @@ TOPICS: Mapping[str, tuple[str, tuple[Any, ...]]] = {
         (GroupPlan,),
     ),
     "binwright.brokers": (
-        """Controllers with `brokers.mode` `approve` or `act` and people's commands write and read.
+        """Balancers with `brokers.mode` `approve` or `act` and people's commands write and read.
         Records are kept for 30 days.""",
         get_args(BrokerPlanRecord),
     ),

@@ -21,7 +21,7 @@ alert rules.
 WHERE: Mapping[str, str] = {
     "service": "every service",
     "fleet": "the leading controller (docker, kubernetes)",
-    "brokers": "the leading controller (`brokers.mode`)",
+    "brokers": "the leading balancer",
     "consumer": "the consumer",
     "group": "`binwright page`",
     "scaler": "the leading scaler",

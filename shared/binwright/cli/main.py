@@ -21,7 +21,7 @@ COMMANDS: Mapping[str, str] = {
     "top": "binwright.views.commands.top:command",
     "record": "binwright.recordings.commands.record:command",
     "replay": "binwright.recordings.commands.replay:command",
-    "brokers": "binwright.balancer.commands.app:app",
+    "brokers": "binwright.balancer.commands:app",
     "load": "binwright.recordings.commands.load:command",
     "generate": "binwright.recordings.commands.generate:command",
     "convert": "binwright.recordings.commands.convert:command",
@@ -33,6 +33,7 @@ COMMANDS: Mapping[str, str] = {
     "consumer": "binwright.cli.services:consumer",
     "steer": "binwright.cli.services:steer",
     "scaler": "binwright.cli.services:scaler",
+    "balancer": "binwright.cli.services:balancer",
 }
 """In the order in which a new user needs them."""
 

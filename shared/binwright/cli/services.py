@@ -1,4 +1,4 @@
-"""`binwright monitor`, `controller`, `consumer`, `scaler`, `steer`: one service, as a process."""
+"""`binwright monitor`, `controller`, `consumer`, ...: one service, as a process."""
 
 from importlib import import_module
 from typing import Annotated
@@ -31,6 +31,11 @@ def steer() -> None:
 def scaler() -> None:
     """Run a scaler of ordinary consumer groups, with the settings of the file and environment."""
     _serve("controller.scaler")
+
+
+def balancer() -> None:
+    """Run a balancer alone, with the settings of the file and the environment."""
+    _serve("balancer")
 
 
 def _serve(service: str, *arguments: str) -> None:

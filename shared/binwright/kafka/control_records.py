@@ -15,7 +15,7 @@ from binwright.protocol.errors import (
     UnknownKind,
 )
 from binwright.protocol.measurements import Measurement
-from binwright.protocol.messages import Inbound, Message
+from binwright.protocol.messages import AnyMessage, Inbound
 from binwright.protocol.parts import RECORD_BYTES, PartialMessages, is_part, split_message
 from binwright.protocol.ports.kafka import ControlTopics, Reader, Record
 
@@ -98,7 +98,9 @@ class Decoder(Generic[T]):
                 yield record, message
 
 
-async def publish_message(bus: ControlTopics, topic: str, partition: int, message: Message) -> int:
+async def publish_message(
+    bus: ControlTopics, topic: str, partition: int, message: AnyMessage
+) -> int:
     """Append a message durably, in parts if necessary; return the offset of its last record.
 
     Raises:

@@ -6,7 +6,8 @@ Every message has a versioned `kind`: increase the version when a field changes 
 skip unknown kinds.
 """
 
-from binwright.protocol.broker_plans import BrokerPlanRecord
+from typing import Protocol
+
 from binwright.protocol.commands import Claim, Command, Dead
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.measurements import Measurement, Needs
@@ -31,4 +32,14 @@ Inbound = (
 )  # the records of metadata partition 0
 """Records of metadata partition 0."""
 
-Message = Inbound | Command | Staged | Measurement | Needs | GroupPlan | BrokerPlanRecord
+
+Message = Inbound | Command | Staged | Measurement | Needs | GroupPlan
+"""Messages that several programs know."""
+
+
+class AnyMessage(Protocol):
+    """A frozen dataclass with a versioned kind: one of these, or a program's own."""
+
+    @property
+    def kind(self) -> str:
+        """Return the message's name and version."""

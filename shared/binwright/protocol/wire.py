@@ -9,17 +9,21 @@ import orjson
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from binwright.protocol.broker_plans import BrokerPlanRecord
 from binwright.protocol.commands import Command, Dead
 from binwright.protocol.errors import MalformedMessage, UnknownKind
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.measurements import Measurement, Needs
-from binwright.protocol.messages import Inbound, Message
+from binwright.protocol.messages import AnyMessage, Inbound
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.reports import Gap, Goodbye, Hello, Report, Started, Stopped
 from binwright.protocol.staged import Staged
 
 T = TypeVar("T")
+
+
+def decoder(union: Any) -> "Decode[Any]":
+    """Return what reads the records of a topic that has these kinds, two at least."""
+    return partial(_decode, _adapter(union))
 
 
 def _adapter(union: Any) -> TypeAdapter[Any]:
@@ -40,7 +44,7 @@ def _plain(value: object) -> object:
             return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}  # type: ignore[arg-type]
 
 
-def encode(message: Message) -> bytes:
+def encode(message: AnyMessage) -> bytes:
     """Return JSON, fields as declared, mappings sorted: equal messages are equal bytes."""
     if isinstance(message, Measurement):  # large, frequent, and without mappings: the faster way
         return orjson.dumps(
@@ -49,11 +53,11 @@ def encode(message: Message) -> bytes:
     return orjson.dumps(_plain(message))
 
 
-def _shallow(message: Message) -> dict[str, Any]:
+def _shallow(message: Measurement) -> dict[str, Any]:
     return {f.name: getattr(message, f.name) for f in fields(message)}
 
 
-def key(message: Message) -> bytes:
+def key(message: AnyMessage) -> bytes:
     """Return the record key: kind and slot, topic, or group; compaction retains the newest."""
     name = message.kind.partition("/")[0]
     match message:
@@ -91,9 +95,9 @@ def _is_unknown_kind(fault: ErrorDetails) -> bool:
 Decode = Callable[[bytes | None], T]
 """Reads a record; raises `MalformedMessage`, or `UnknownKind` for a kind of a later version."""
 
-decode_inbound: Decode[Inbound] = partial(_decode, _adapter(Inbound))
+decode_inbound: Decode[Inbound] = decoder(Inbound)
 """Of metadata partition 0."""
-decode_command: Decode[Command] = partial(_decode, _adapter(Command))
+decode_command: Decode[Command] = decoder(Command)
 """Of a slot's own partition."""
 decode_measurement: Decode[Measurement] = partial(_decode, TypeAdapter(Measurement))
 """Of the metrics topic."""
@@ -103,5 +107,3 @@ decode_staged: Decode[Staged] = partial(_decode, TypeAdapter(Staged))
 """Of the landing topic."""
 decode_group_plan: Decode[GroupPlan] = partial(_decode, TypeAdapter(GroupPlan))
 """Of the plans topic."""
-decode_broker_plan: Decode[BrokerPlanRecord] = partial(_decode, _adapter(BrokerPlanRecord))
-"""Of the topic of plans for brokers."""

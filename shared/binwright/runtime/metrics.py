@@ -9,8 +9,8 @@ CONTENT_TYPE = "text/plain"
 Where = Literal[
     "service", "fleet", "consumer", "group", "consumer, group", "scaler", "brokers", "steering"
 ]
-"""Whose `/metrics` has it: every service, a controller, a consumer, the page, the scaler, the watch
-over brokers, or `binwright steer`."""
+"""Whose `/metrics` has it: every service, a controller, a consumer, the page, the scaler, the
+balancer, or `binwright steer`."""
 
 
 @dataclass(frozen=True, slots=True)

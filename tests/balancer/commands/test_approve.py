@@ -6,13 +6,13 @@ import pytest
 
 from binwright.balancer.commands.approve import approve_plan, withdraw_plan
 from binwright.balancer.commands.status import plan_lines
-from binwright.balancer.plan_topic import PlanTopic
-from binwright.protocol.broker_plans import (
+from binwright.balancer.decide.proposals import (
     BrokerPlanRecord,
     BrokersEnded,
     BrokersProposed,
     CopiesStarted,
 )
+from binwright.balancer.plan_topic import PlanTopic
 from binwright.protocol.errors import ExternalError, UserError
 from binwright.protocol.model import TopicPartition
 from binwright.testing.control_topics import FakeControlTopics
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.looptime
 
 TOPIC, PARTITION = "binwright.brokers", TopicPartition("orders", 0)
 STARTED = CopiesStarted(plan=0, bytes=0, at_ms=0)
-OUTDATED = BrokersEnded(plan=0, done=False, reason="no line is crossed by now")
+OUTDATED = BrokersEnded(plan=0, done=False, reason="no threshold is crossed by now")
 
 
 async def proposed(bus: FakeControlTopics, *, waits: bool = True) -> PlanTopic:
@@ -67,7 +67,7 @@ async def test_a_plan_that_is_out_of_date_is_not_approved() -> None:
 async def test_without_a_controller_an_approval_ends_in_time() -> None:
     bus = FakeControlTopics()
     await proposed(bus)
-    with pytest.raises(ExternalError, match="no controller carries out plan 0 after 30 s"):
+    with pytest.raises(ExternalError, match="no balancer carries out plan 0 after 30 s"):
         await approve_plan(bus, TOPIC, 0, 30)
 
 
@@ -105,5 +105,5 @@ async def test_status_shows_what_waits_and_what_is_carried_out() -> None:
     await topic.publish(STARTED)
     (running,) = plan_lines(topic.proposals)
     text = "1 partitions, 100 bytes; disk of broker 1 is 2.00 of the mean"
-    assert waiting == f"plan 0 of the controller of orders waits: {text}"
-    assert running == f"plan 0 of the controller of orders is carried out: {text}"
+    assert waiting == f"plan 0 of the balancer of orders waits: {text}"
+    assert running == f"plan 0 of the balancer of orders is carried out: {text}"

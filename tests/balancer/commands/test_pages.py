@@ -11,11 +11,19 @@ from binwright.balancer.commands.pages import (
     infeasible_text,
     plan_page,
 )
-from binwright.balancer.decide.amounts import Amounts, BrokerId
-from binwright.balancer.decide.cluster import Broker, Cluster, Partition, Topic, current
+from binwright.balancer.decide.constraints import UnmetConstraint
 from binwright.balancer.decide.loads import broker_loads
+from binwright.balancer.decide.model import (
+    Amounts,
+    Broker,
+    BrokerId,
+    Cluster,
+    Partition,
+    Topic,
+    current,
+)
 from binwright.balancer.decide.planner import plan
-from binwright.balancer.decide.plans import Balance, Conflict, Infeasible, Plan
+from binwright.balancer.decide.plans import Balance, Infeasible, PlacementPlan
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 
 CAPACITY = Amounts(10e9, 100e6, 100e6, 4.0)
@@ -58,9 +66,9 @@ def test_resources_without_a_load_are_left_out() -> None:
     assert "cpu" not in shown(broker_table(cluster(), broker_loads(cluster(), current(cluster()))))
 
 
-def found(partitions: int = 4) -> Plan:
+def found(partitions: int = 4) -> PlacementPlan:
     outcome = plan(cluster(partitions), Balance())
-    assert isinstance(outcome, Plan)
+    assert isinstance(outcome, PlacementPlan)
     return outcome
 
 
@@ -84,7 +92,7 @@ def test_amounts_have_their_units() -> None:
 
 
 def test_a_placement_that_does_not_exist_is_explained() -> None:
-    conflict = Conflict("distinct brokers", "3 replicas, 2 brokers")
+    conflict = UnmetConstraint("distinct brokers", "3 replicas, 2 brokers")
     outcome = Infeasible(Balance(), (conflict,), proved=True)
     assert infeasible_text(outcome) == (
         "there is no placement: distinct brokers: 3 replicas, 2 brokers"

@@ -3,8 +3,15 @@
 from collections.abc import Iterable
 from math import inf
 
-from binwright.balancer.decide.amounts import Amounts, BrokerId
-from binwright.balancer.decide.cluster import Broker, BrokerState, Cluster, Partition, Topic
+from binwright.balancer.decide.model import (
+    Amounts,
+    Broker,
+    BrokerId,
+    BrokerState,
+    Cluster,
+    Partition,
+    Topic,
+)
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 
 

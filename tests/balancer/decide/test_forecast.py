@@ -1,30 +1,31 @@
-"""A linear trend says when which broker is full."""
+"""When a broker is full, and how topics grow."""
 
 import pytest
 from tests.balancer.decide.clusters import broker, cluster, partition
 
-from binwright.balancer.decide.bounds import balance_limits
-from binwright.balancer.decide.cluster import Topic
 from binwright.balancer.decide.forecast import (
     DAY_S,
-    Sample,
+    RateSample,
+    RateTrend,
     Shortage,
-    Trend,
     forecast,
     future,
+    topic_trends,
     trend,
 )
+from binwright.balancer.decide.loads import balance_limits
+from binwright.balancer.decide.model import Topic
 from binwright.protocol.errors import BalanceError
-from binwright.protocol.model import BytesPerSecond
+from binwright.protocol.model import BytesPerSecond, TopicPartition
 
 
-def samples(*rates: float) -> list[Sample]:
+def samples(*rates: float) -> list[RateSample]:
     """Return one sample a day."""
-    return [Sample(day * DAY_S, BytesPerSecond(rate)) for day, rate in enumerate(rates)]
+    return [RateSample(day * DAY_S, BytesPerSecond(rate)) for day, rate in enumerate(rates)]
 
 
 def test_a_trend_is_the_line_through_the_samples() -> None:
-    assert trend(samples(10, 20, 30)) == Trend(now=30.0, per_day=10.0)
+    assert trend(samples(10, 20, 30)) == RateTrend(now=30.0, per_day=10.0)
 
 
 def test_samples_may_come_in_any_order() -> None:
@@ -42,7 +43,7 @@ def test_negative_rates_are_refused() -> None:
 
 
 def test_growth_never_falls_below_nothing() -> None:
-    falling = Trend(now=10.0, per_day=-5.0)
+    falling = RateTrend(now=10.0, per_day=-5.0)
     assert [falling.growth(days) for days in (0, 1, 2, 9)] == [1.0, 0.5, 0.0, 0.0]
 
 
@@ -55,7 +56,7 @@ def test_rates_grow_on_their_topics_line() -> None:
         ],
         [Topic("orders", 1, compacted=True), Topic("bills", 1, compacted=True)],
     )
-    later = future(found, {"orders": Trend(10.0, 10.0)}, 3.0)
+    later = future(found, {"orders": RateTrend(10.0, 10.0)}, 3.0)
     assert [(each.rate, each.read) for each in later.partitions] == [(40.0, 8.0), (10.0, 2.0)]
 
 
@@ -63,7 +64,8 @@ def test_what_nothing_deletes_is_kept() -> None:
     found = cluster([broker(1)], [partition("orders-0", [1], rate=1.0, size=100)])
     assert future(found, {}, 2.0).partitions[0].size_bytes == 100 + 2 * DAY_S
     assert (
-        future(found, {"orders": Trend(1.0, 1.0)}, 2.0).partitions[0].size_bytes == 100 + 4 * DAY_S
+        future(found, {"orders": RateTrend(1.0, 1.0)}, 2.0).partitions[0].size_bytes
+        == 100 + 4 * DAY_S
     )
 
 
@@ -79,7 +81,7 @@ def test_a_disk_without_retention_is_full_when_the_rate_has_filled_it() -> None:
 def test_a_network_is_full_when_the_rate_has_grown() -> None:
     topics = [Topic("orders", 1, compacted=True)]
     found = cluster([broker(1, network=40.0)], [partition("orders-0", [1], rate=10.0)], topics)
-    (shortage,) = forecast(found, {"orders": Trend(10.0, 2.0)}, 30.0)
+    (shortage,) = forecast(found, {"orders": RateTrend(10.0, 2.0)}, 30.0)
     assert shortage.resource == "network in"
     assert shortage.in_days == pytest.approx(15.0, abs=0.01)
 
@@ -105,7 +107,35 @@ def test_a_forecast_can_be_about_balance() -> None:
         for n in range(100)
     ]
     found = cluster([broker(1, network=1e6), broker(2, network=1e6)], partitions, topics)
-    line = {"orders": Trend(100.0, 10.0)}
+    line = {"orders": RateTrend(100.0, 10.0)}
     found_shortages = forecast(found, line, 10.0, balance_limits(found, 1.05))
     assert [(s.broker, s.resource) for s in found_shortages] == [(1, "network in")]
     assert found_shortages[0].in_days == pytest.approx(0.5, abs=0.01)
+
+
+def rows(*orders: float) -> list[dict[TopicPartition, BytesPerSecond]]:
+    """Return two rows a day: the rate of two partitions of orders, by day and by night."""
+    return [
+        {TopicPartition("orders", n): BytesPerSecond(rate * share / 2) for n in range(2)}
+        for rate in orders
+        for share in (1.5, 0.5)
+    ]
+
+
+def test_a_topic_grows_as_the_means_of_its_days_do() -> None:
+    line = topic_trends(rows(100, 110, 120, 130), DAY_S / 2)["orders"]
+    assert line.growth(0) == pytest.approx(1)
+    assert line.growth(13) == pytest.approx(2)
+
+
+def test_two_days_have_no_trend() -> None:
+    assert topic_trends(rows(100, 200), DAY_S / 2) == {}
+
+
+def test_a_day_that_is_not_whole_does_not_count() -> None:
+    begun = rows(100, 100, 100, 100)[:-1]
+    assert topic_trends(begun, DAY_S / 2)["orders"].growth(30) == pytest.approx(1)
+
+
+def test_a_topic_without_load_has_no_trend() -> None:
+    assert topic_trends(rows(0, 0, 0), DAY_S / 2) == {}

@@ -6,25 +6,24 @@ from math import inf
 import pytest
 from tests.balancer.decide.clusters import broker, cluster, ids, partition
 
-from binwright.balancer.decide.amounts import Amounts
-from binwright.balancer.decide.cluster import Broker, Cluster, Partition, Topic, current
+from binwright.balancer.decide.constraints import violations
+from binwright.balancer.decide.model import Amounts, Broker, Cluster, Partition, Topic, current
 from binwright.balancer.decide.planner import plan
-from binwright.balancer.decide.plans import Balance, FewestBrokers, Goal, Infeasible, Plan
-from binwright.balancer.decide.violations import violations
+from binwright.balancer.decide.plans import Balance, FewestBrokers, Goal, Infeasible, PlacementPlan
 
 BALANCE = Balance()
 
 
-def planned(found: Cluster, goal: Goal = BALANCE) -> Plan:
+def planned(found: Cluster, goal: Goal = BALANCE) -> PlacementPlan:
     """Return the plan, whose placement breaks no hard constraint."""
     outcome = plan(found, goal)
-    assert isinstance(outcome, Plan), outcome
+    assert isinstance(outcome, PlacementPlan), outcome
     if not outcome.added:
         assert violations(found, outcome.placement) == ()
     return outcome
 
 
-def after(outcome: Plan) -> Mapping[str, tuple[int, ...]]:
+def after(outcome: PlacementPlan) -> Mapping[str, tuple[int, ...]]:
     return {str(name): replicas for name, replicas in outcome.placement.items()}
 
 

@@ -2,22 +2,20 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.balancer.decide.drawn import small
+from tests.balancer.decide.generated import small
 
-from binwright.balancer.decide.bounds import balance_limits
-from binwright.balancer.decide.cluster import Cluster, current
-from binwright.balancer.decide.conflicts import contradictions
-from binwright.balancer.decide.loads import broker_loads
+from binwright.balancer.decide.constraints import contradictions, overloads, violations
+from binwright.balancer.decide.loads import balance_limits, broker_loads
+from binwright.balancer.decide.model import Cluster, current
 from binwright.balancer.decide.planner import plan
-from binwright.balancer.decide.plans import Balance, FewestBrokers, Infeasible, Plan
-from binwright.balancer.decide.violations import overloads, violations
+from binwright.balancer.decide.plans import Balance, FewestBrokers, Infeasible, PlacementPlan
 
 SEEDS = st.integers(0, 10_000)
 
 
-def plans(found: Cluster) -> Plan | None:
+def plans(found: Cluster) -> PlacementPlan | None:
     outcome = plan(found, Balance())
-    return outcome if isinstance(outcome, Plan) else None
+    return outcome if isinstance(outcome, PlacementPlan) else None
 
 
 @settings(max_examples=6)
@@ -77,7 +75,7 @@ def test_a_plan_from_its_own_placement_moves_nothing(seed: int) -> None:
 def test_fewest_brokers_breaks_nothing_and_leaves_closed_ones_empty(seed: int) -> None:
     found = small(seed)
     outcome = plan(found, FewestBrokers())
-    if isinstance(outcome, Plan):
+    if isinstance(outcome, PlacementPlan):
         assert violations(found, outcome.placement) == ()
         assert all(outcome.after[broker].replicas == 0 for broker in outcome.closed)
 

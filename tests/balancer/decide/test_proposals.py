@@ -5,27 +5,32 @@ from dataclasses import replace
 
 import pytest
 
-from binwright.balancer.decide.amounts import UNLIMITED, Amounts, BrokerId
-from binwright.balancer.decide.cluster import Broker, Cluster, Partition, Topic
-from binwright.balancer.decide.lines import Lines, crossings
+from binwright.balancer.decide.model import (
+    UNLIMITED,
+    Amounts,
+    Broker,
+    BrokerId,
+    Cluster,
+    Partition,
+    Topic,
+)
 from binwright.balancer.decide.planner import plan as find_plan
-from binwright.balancer.decide.plans import Balance, Plan
+from binwright.balancer.decide.plans import Balance, PlacementPlan
 from binwright.balancer.decide.proposals import (
     HOUR_MS,
-    Mode,
-    Proposal,
-    Proposals,
-    outdated_reason,
-    proposal_of,
-)
-from binwright.balancer.ports import ClusterState, PartitionState, Reassignment
-from binwright.protocol.broker_plans import (
+    BrokerMode,
+    BrokerPlan,
     BrokerPlanRecord,
+    BrokerPlans,
     BrokersApproved,
     BrokersEnded,
     BrokersProposed,
     CopiesStarted,
+    outdated_reason,
+    proposal_of,
 )
+from binwright.balancer.decide.thresholds import Thresholds, crossings
+from binwright.balancer.ports import ClusterState, PartitionState, Reassignment
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 
 P0, P1 = (TopicPartition("orders", number) for number in range(2))
@@ -38,15 +43,15 @@ ENDED = BrokersEnded(plan=0, done=True, reason="all is in place")
 ONE, TWO = BrokerId(1), BrokerId(2)
 
 
-def read(records: Iterable[BrokerPlanRecord]) -> Proposals:
-    found = Proposals()
+def read(records: Iterable[BrokerPlanRecord]) -> BrokerPlans:
+    found = BrokerPlans()
     for offset, record in enumerate(records):
         found = found.applied(offset, record)
     return found
 
 
 def test_the_offset_of_a_proposal_is_its_number() -> None:
-    assert read([APPROVED, PLAN]).numbered(1) == Proposal(1, PLAN)
+    assert read([APPROVED, PLAN]).numbered(1) == BrokerPlan(1, PLAN)
 
 
 def test_a_plan_that_waits_goes_ahead_when_it_is_approved() -> None:
@@ -56,30 +61,30 @@ def test_a_plan_that_waits_goes_ahead_when_it_is_approved() -> None:
 
 
 def test_a_plan_that_does_not_wait_goes_ahead() -> None:
-    assert Proposal(0, replace(PLAN, waits=False)).goes_ahead
+    assert BrokerPlan(0, replace(PLAN, waits=False)).goes_ahead
 
 
 def test_a_plan_that_has_started_is_known_to_the_next_leader() -> None:
     found = read([PLAN, APPROVED, STARTED]).numbered(0)
-    assert found == Proposal(0, PLAN, approved=True, started=True)
+    assert found == BrokerPlan(0, PLAN, approved=True, started=True)
 
 
 def test_a_plan_that_ended_is_gone() -> None:
-    assert read([PLAN, ENDED]) == Proposals()
+    assert read([PLAN, ENDED]) == BrokerPlans()
 
 
 def test_the_approval_of_another_plan_changes_nothing() -> None:
-    assert read([PLAN, replace(APPROVED, plan=7)]).by_group == {"orders": Proposal(0, PLAN)}
+    assert read([PLAN, replace(APPROVED, plan=7)]).by_group == {"orders": BrokerPlan(0, PLAN)}
 
 
 def test_a_later_proposal_of_the_same_group_takes_its_place() -> None:
     found = read([PLAN, PLAN])
-    assert (found.numbered(0), found.numbered(1)) == (None, Proposal(1, PLAN))
+    assert (found.numbered(0), found.numbered(1)) == (None, BrokerPlan(1, PLAN))
 
 
 def test_groups_have_plans_of_their_own() -> None:
     other = replace(PLAN, group="clicks")
-    assert read([PLAN, other, ENDED]).by_group == {"clicks": Proposal(1, other)}
+    assert read([PLAN, other, ENDED]).by_group == {"clicks": BrokerPlan(1, other)}
 
 
 def test_copies_count_for_an_hour_whatever_became_of_their_plan() -> None:
@@ -122,29 +127,32 @@ def state_of(seen: Cluster) -> ClusterState:
 
 
 def reason(
-    proposal: Proposal, seen: Cluster, mode: Mode = "approve", state: ClusterState | None = None
+    proposal: BrokerPlan,
+    seen: Cluster,
+    mode: BrokerMode = "approve",
+    state: ClusterState | None = None,
 ) -> str | None:
-    lines = Lines(imbalance=1.3, within_days=7.0)
-    crossed = tuple(crossings(seen, {}, lines, dict.fromkeys((ONE, TWO), UNLIMITED)))
+    thresholds = Thresholds(imbalance=1.3, within_days=7.0)
+    crossed = tuple(crossings(seen, {}, thresholds, dict.fromkeys((ONE, TWO), UNLIMITED)))
     return outdated_reason(proposal, mode, state or state_of(seen), seen, crossed)
 
 
 UNEVEN, EVEN = cluster(ONE, ONE, ONE, ONE), cluster(ONE, TWO, ONE, TWO)
-WAITING = Proposal(0, PLAN)
+WAITING = BrokerPlan(0, PLAN)
 
 
 def test_what_a_planner_finds_is_proposed_with_its_reasons() -> None:
     found = find_plan(UNEVEN, Balance())
-    assert isinstance(found, Plan)
+    assert isinstance(found, PlacementPlan)
     proposed = proposal_of(found, (), "orders", "act")
     assert proposed is not None
     assert (proposed.bytes, proposed.waits, len(proposed.after)) == (100, False, 1)
-    assert reason(Proposal(0, proposed), UNEVEN, "act") is None
+    assert reason(BrokerPlan(0, proposed), UNEVEN, "act") is None
 
 
 def test_a_plan_that_moves_nothing_is_not_proposed() -> None:
     found = find_plan(EVEN, Balance())
-    assert isinstance(found, Plan)
+    assert isinstance(found, PlacementPlan)
     assert proposal_of(found, (), "orders", "approve") is None
 
 
@@ -172,7 +180,7 @@ def test_a_plan_with_a_broker_that_is_down_is_outdated() -> None:
 
 
 def test_a_plan_is_outdated_when_no_line_is_crossed() -> None:
-    assert reason(WAITING, cluster(ONE, TWO, ONE, TWO)) == "no line is crossed by now"
+    assert reason(WAITING, cluster(ONE, TWO, ONE, TWO)) == "no threshold is crossed by now"
 
 
 def test_a_plan_that_makes_it_worse_is_outdated() -> None:
@@ -189,7 +197,7 @@ def test_a_resource_that_crosses_no_line_does_not_outdate_a_plan() -> None:
     """The plan moves a partition that nobody writes to: the network stays as uneven as it is."""
     idle = replace(UNEVEN.partitions[0], rate=BytesPerSecond(0.0), read=BytesPerSecond(0.0))
     seen = replace(UNEVEN, partitions=(idle, *UNEVEN.partitions[1:]))
-    lines = Lines(imbalance=1.3, within_days=7.0, least_network=100.0)
-    crossed = tuple(crossings(seen, {}, lines, dict.fromkeys((ONE, TWO), UNLIMITED)))
+    thresholds = Thresholds(imbalance=1.3, within_days=7.0, least_network=100.0)
+    crossed = tuple(crossings(seen, {}, thresholds, dict.fromkeys((ONE, TWO), UNLIMITED)))
     assert [each.resource for each in crossed] == ["disk"]
     assert outdated_reason(WAITING, "approve", state_of(seen), seen, crossed) is None

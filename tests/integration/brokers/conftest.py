@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from tests.integration.conftest import BackgroundLoop
 
-from binwright.balancer.admin.client import AdminClient
+from binwright.balancer.admin_client import AdminClient
 from binwright.local.kafka.broker import Broker
 from binwright.local.kafka.cluster import run_brokers
 from binwright.runtime.settings import KafkaSettings

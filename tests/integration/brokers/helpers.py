@@ -14,14 +14,13 @@ from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from binwright.balancer import plan_file
-from binwright.balancer.decide.reassignment.throttles import Throttles
+from binwright.balancer.decide.proposals import BrokerPlanRecord, decode_record
+from binwright.balancer.decide.throttles import Throttles
 from binwright.balancer.executor import read_throttles
 from binwright.balancer.ports import Brokers, ClusterState, Replicas
 from binwright.kafka.client import client_options
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.process.child import Child, Command
-from binwright.protocol import wire
-from binwright.protocol.broker_plans import BrokerPlanRecord
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import KafkaSettings, Settings, settings_environment
 
@@ -142,13 +141,11 @@ async def run(kafka: KafkaSettings, *arguments: str) -> tuple[int, str, str]:
 
 
 @asynccontextmanager
-async def controller(settings: Settings, directory: Path) -> AsyncIterator[Child]:
-    """Run a whole controller as a process, and stop it at the end as an operator would."""
-    line = (sys.executable, "-m", "binwright.controller")
+async def balancer(settings: Settings, directory: Path) -> AsyncIterator[Child]:
+    """Run a whole balancer as a process, and stop it at the end as an operator would."""
+    line = (sys.executable, "-m", "binwright.balancer")
     environment = {**os.environ, **settings_environment(settings)}
-    child = Child(
-        Command("the controller", line, directory, directory / "controller.log", environment)
-    )
+    child = Child(Command("the balancer", line, directory, directory / "balancer.log", environment))
     try:
         yield child
     finally:
@@ -162,7 +159,7 @@ async def plan_records(bus: KafkaControlTopics, topic: str) -> list[tuple[int, B
     reader = await bus.reader(topic, 0, 0)
     end, found = await bus.end(topic, 0), []
     while reader.position < end:
-        found += [(r.offset, wire.decode_broker_plan(r.value)) for r in await reader.read(1.0)]
+        found += [(r.offset, decode_record(r.value)) for r in await reader.read(1.0)]
     await reader.close()
     return found
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from binwright.balancer.admin.client import AdminClient
+from binwright.balancer.admin_client import AdminClient
 from binwright.balancer.ports import Replicas
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import KafkaSettings

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from binwright.balancer import plan_file
-from binwright.balancer.admin.client import AdminClient
+from binwright.balancer.admin_client import AdminClient
 from binwright.balancer.ports import ConfigResource
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import KafkaSettings

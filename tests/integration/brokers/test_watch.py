@@ -1,4 +1,4 @@
-"""The leader's watch on three real brokers: it proposes, and moves what is approved."""
+"""The watch on three real brokers: it proposes, and moves what is approved."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping
@@ -9,10 +9,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from binwright.balancer.__main__ import broker_watch
-from binwright.balancer.admin.client import AdminClient
+from binwright.balancer.admin_client import AdminClient
 from binwright.balancer.commands.approve import approve_plan, withdraw_plan
+from binwright.balancer.decide.proposals import CopiesStarted
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.protocol.broker_plans import CopiesStarted
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import Settings
 from binwright.runtime.settings.brokers import BrokerSettings

@@ -6,13 +6,16 @@ from typing import get_args
 import pytest
 from tools.reference.messages import TOPICS, _table
 
+from binwright.balancer.decide.proposals import BrokerPlanRecord
 from binwright.protocol.fields import Epoch, Number
 from binwright.protocol.messages import Message
 
 
 def test_every_message_is_in_one_topic() -> None:
     listed = [kind for _, kinds in TOPICS.values() for kind in kinds]
-    assert sorted(kind.__name__ for kind in listed) == sorted(k.__name__ for k in get_args(Message))
+    assert sorted(kind.__name__ for kind in listed) == sorted(
+        kind.__name__ for kind in (*get_args(Message), *get_args(BrokerPlanRecord))
+    )
 
 
 @dataclass

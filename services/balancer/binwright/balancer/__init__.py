@@ -1,1 +1,1 @@
-"""Brokers of a running cluster: read into the model, planned for, moved, and shown."""
+"""Balances replicas over the brokers of a cluster: reads it, plans, moves, and shows."""

@@ -1,25 +1,25 @@
-"""The leader's watch over Kafka's brokers, as the settings have it."""
+"""The balancer as a process: `python -m binwright.balancer`. Its leader watches the brokers."""
 
-from collections.abc import Awaitable, Callable
+import sys
+from collections.abc import Sequence
 
 from binwright.balancer import description
 from binwright.balancer.acting import Acting
-from binwright.balancer.admin.client import AdminClient
-from binwright.balancer.admin.probe import producer_probe
-from binwright.balancer.decide.lines import Lines
-from binwright.balancer.decide.reassignment.machine import Limits
-from binwright.balancer.exact.planner import plan
-from binwright.balancer.live import read_cluster
-from binwright.balancer.observing import Observing
+from binwright.balancer.admin_client import AdminClient
+from binwright.balancer.decide.reassignment import CopyLimits
+from binwright.balancer.decide.thresholds import Thresholds
 from binwright.balancer.plan_topic import PlanTopic
-from binwright.balancer.snapshot import MEASURE_S
-from binwright.balancer.watch import BrokerWatch, Reaction
+from binwright.balancer.planning import plan
+from binwright.balancer.probe import producer_probe
+from binwright.balancer.snapshot import MEASURE_S, read_cluster
+from binwright.balancer.watch import BrokerWatch, Observing, Reaction
+from binwright.kafka.control_records import METRICS_CONFIG
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.kafka.election import lead_in_turn
 from binwright.protocol.ports.kafka import ControlTopics
-from binwright.runtime.run import background_tasks, must_not_end, root_cause
+from binwright.runtime.health import serve_health
+from binwright.runtime.serve import run_service
 from binwright.runtime.settings import Settings
-
-FIRST_S = 60.0
-"""Before a new leader that only observes looks: a plan costs a core, and it has a group to take."""
 
 
 def broker_watch(settings: Settings, bus: ControlTopics) -> BrokerWatch:
@@ -33,27 +33,26 @@ def broker_watch(settings: Settings, bus: ControlTopics) -> BrokerWatch:
         read=lambda: read_cluster(settings, None, MEASURE_S),
         plan=plan,
         wanted=description.read(wanted.describe),
-        lines=Lines(
+        thresholds=Thresholds(
             imbalance=wanted.imbalance,
             within_days=wanted.within_days,
             least_network=wanted.least_network_bytes_per_s,
         ),
         interval_s=wanted.interval_s,
         reaction=_reaction(settings, bus),
-        first_s=min(FIRST_S, wanted.interval_s) if wanted.mode == "observe" else 0.0,
     )
 
 
 def _reaction(settings: Settings, bus: ControlTopics) -> Reaction:
     wanted = settings.brokers
-    if wanted.mode in ("off", "observe"):
+    if wanted.mode == "observe":
         return Observing()
     return Acting(
         PlanTopic(bus, wanted.topic),
         lambda: AdminClient(settings.kafka),
         group=settings.group,
-        mode="approve" if wanted.mode == "approve" else "act",
-        limits=Limits(
+        mode=wanted.mode,
+        limits=CopyLimits(
             rate=wanted.throttle_bytes_per_s,
             paused_rate=wanted.throttle_bytes_per_s // 10,
             hourly_bytes=wanted.bytes_per_hour,
@@ -62,10 +61,25 @@ def _reaction(settings: Settings, bus: ControlTopics) -> Reaction:
     )
 
 
-async def run_watched(watch: BrokerWatch, lead: Callable[[], Awaitable[None]]) -> None:
-    """Lead, and watch meanwhile; raises what `lead` raises, not a group of it."""
-    try:
-        async with background_tasks(must_not_end(watch.run())):
-            await lead()
-    except BaseExceptionGroup as found:
-        raise root_cause(found) from None
+async def balance(settings: Settings) -> None:
+    """Watch the brokers, or stand by, until cancelled.
+
+    Raises:
+        SettingsError: `brokers.describe` names no file, or one with faults.
+        BrokerUnavailable: Kafka cannot be reached at the start.
+    """
+    async with serve_health(settings.health) as health, KafkaControlTopics(settings.kafka) as bus:
+        watch = broker_watch(settings, bus)
+        health.collectors.append(watch.samples)
+        topic = settings.monitor.topic
+        await bus.ensure(topic, 1, METRICS_CONFIG)
+        await lead_in_turn(settings.kafka, health, topic, f"{settings.group}.balancers", watch.run)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the balancer with the settings of the file and the environment."""
+    return run_service("balancer", __doc__, balance, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

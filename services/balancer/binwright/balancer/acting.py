@@ -10,21 +10,19 @@ from contextlib import AbstractAsyncContextManager
 
 import structlog
 
-from binwright.balancer.decide.proposals import Mode, Proposal, outdated_reason, proposal_of
-from binwright.balancer.decide.reassignment.machine import Decision, Limits, Observation
-from binwright.balancer.decide.reassignment.steps import Targets
+from binwright.balancer.decide.proposals import BrokerMode, BrokerPlan, outdated_reason, proposal_of
+from binwright.balancer.decide.reassignment import ClusterObservation, CopyLimits, NextActions
 from binwright.balancer.executor import POLL_S, TAKE_BACK_S, Executor, check, take_back
-from binwright.balancer.observing import PlanPace
 from binwright.balancer.plan_topic import RETRY_S, PlanTopic, TopicLedger
-from binwright.balancer.ports import Brokers, Probe
-from binwright.balancer.watch import Look
+from binwright.balancer.ports import Brokers, Probe, Targets
+from binwright.balancer.watch import Look, PlanPace
 from binwright.protocol.errors import BrokerUnavailable, ExternalError, PlacementError
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.metrics import Sample
 
 log = structlog.get_logger()
 
-Connect = Callable[[], AbstractAsyncContextManager[Brokers]]
+ConnectBrokers = Callable[[], AbstractAsyncContextManager[Brokers]]
 MakeProbe = Callable[[Targets], AbstractAsyncContextManager[Probe | None]]
 
 
@@ -34,11 +32,11 @@ class Acting:
     def __init__(  # noqa: PLR0913 - each is a choice of the settings
         self,
         topic: PlanTopic,
-        connect: Connect,
+        connect: ConnectBrokers,
         *,
         group: str,
-        mode: Mode,
-        limits: Limits,
+        mode: BrokerMode,
+        limits: CopyLimits,
         probe: MakeProbe,
         poll_s: float = POLL_S,
         now_ms: Callable[[], int] = wall_ms,
@@ -48,7 +46,7 @@ class Acting:
         Args:
             topic: Of the plans.
             connect: Connects to the brokers.
-            group: Whose controller this is.
+            group: Whose balancer this is.
             mode: Whether plans wait for an approval.
             limits: Of copying; its bytes per hour are those of all plans.
             probe: Makes what measures how long producers wait.
@@ -64,18 +62,18 @@ class Acting:
     async def react(self, look: Look) -> None:
         """See `Reaction`."""
         await self._topic.read()
-        proposal = self._proposal()
-        if proposal is not None:
-            reason = outdated_reason(proposal, self._mode, look.state, look.cluster, look.crossed)
+        plan = self._plan()
+        if plan is not None:
+            reason = outdated_reason(plan, self._mode, look.state, look.cluster, look.crossed)
             if reason is not None:
-                await self._take_back(proposal)
-                await self._topic.end(proposal, done=False, reason=reason)
+                await self._take_back(plan)
+                await self._topic.end(plan, done=False, reason=reason)
                 self._pace = PlanPace()
-                proposal = None
-        if proposal is None and self._pace.due(look.crossed):
-            proposal = await self._propose(look)
-        if proposal is not None and proposal.goes_ahead:
-            await self._carry_out(proposal)
+                plan = None
+        if plan is None and self._pace.due(look.crossed):
+            plan = await self._propose(look)
+        if plan is not None and plan.goes_ahead:
+            await self._carry_out(plan)
 
     async def rest(self, seconds: float) -> None:
         """See `Reaction`: a plan that is approved goes ahead at once."""
@@ -91,19 +89,19 @@ class Acting:
 
     def samples(self) -> Iterator[Sample]:
         """See `Reaction`."""
-        if (proposal := self._proposal()) is not None:
-            yield Sample("binwright_brokers_proposed_bytes", proposal.plan.bytes)
+        if (plan := self._plan()) is not None:
+            yield Sample("binwright_brokers_proposed_bytes", plan.proposed.bytes)
         if self._left is not None:
             yield Sample("binwright_brokers_left_partitions", self._left)
 
-    def _proposal(self) -> Proposal | None:
+    def _plan(self) -> BrokerPlan | None:
         return self._topic.proposals.by_group.get(self._group)
 
     def _goes_ahead(self) -> bool:
-        proposal = self._proposal()
-        return proposal is not None and proposal.goes_ahead
+        plan = self._plan()
+        return plan is not None and plan.goes_ahead
 
-    async def _propose(self, look: Look) -> Proposal | None:
+    async def _propose(self, look: Look) -> BrokerPlan | None:
         """Publish a plan; raise `PlacementError` with each reason why it would not be safe."""
         message = proposal_of(await look.find_plan(), look.crossed, self._group, self._mode)
         if message is None:
@@ -119,37 +117,37 @@ class Acting:
             bytes=message.bytes,
             waits=message.waits,
         )
-        return self._proposal()
+        return self._plan()
 
-    async def _take_back(self, proposal: Proposal) -> None:
+    async def _take_back(self, plan: BrokerPlan) -> None:
         """Take back what a leader that was killed has under way of a plan; it took back nothing.
 
         Raises:
             BrokerUnavailable: It is not done in time; the next look tries again.
         """
-        if not proposal.started:
+        if not plan.started:
             return
         try:
             async with asyncio.timeout(TAKE_BACK_S), self._connect() as brokers:
-                await take_back(brokers, proposal.plan.after, poll_s=self._poll_s)
+                await take_back(brokers, plan.proposed.after, poll_s=self._poll_s)
         except TimeoutError as exc:
             raise BrokerUnavailable(
-                f"plan {proposal.number} is not taken back within {TAKE_BACK_S:g} s"
+                f"plan {plan.number} is not taken back within {TAKE_BACK_S:g} s"
             ) from exc
 
-    async def _carry_out(self, proposal: Proposal) -> None:
+    async def _carry_out(self, plan: BrokerPlan) -> None:
         """Move what a plan moves, until all is in place or a person withdraws it."""
-        targets = proposal.plan.after
+        targets = plan.proposed.after
         async with self._connect() as brokers:
             try:
                 await check(brokers, targets, replication_may_change=False)
             except PlacementError as exc:
-                if proposal.started:
+                if plan.started:
                     raise  # the next look tries again
-                await self._topic.end(proposal, done=False, reason=str(exc))
+                await self._topic.end(plan, done=False, reason=str(exc))
                 return
-            ledger = TopicLedger(self._topic, proposal.number, self._now_ms)
-            log.info("balance.started", plan=proposal.number, again=proposal.started)
+            ledger = TopicLedger(self._topic, plan.number, self._now_ms)
+            log.info("balance.started", plan=plan.number, again=plan.started)
             await ledger.start(0)
             async with self._probe(targets) as probe:
                 executor = Executor(
@@ -162,11 +160,11 @@ class Acting:
                     ledger=ledger,
                 )
                 try:
-                    done = await self._run(executor, proposal.number)
+                    done = await self._run(executor, plan.number)
                 finally:
                     self._left = None
         if done:
-            await self._topic.end(proposal, done=True, reason="all is in place")
+            await self._topic.end(plan, done=True, reason="all is in place")
 
     async def _run(self, executor: Executor, number: int) -> bool:
         """Run to the end, or until the plan is over; return whether all is in place."""
@@ -183,7 +181,7 @@ class Acting:
                 task.result()  # raises what it raised
         return not running.cancelled()
 
-    def _show(self, decided: Decision, _: Observation) -> None:
+    def _show(self, decided: NextActions, _: ClusterObservation) -> None:
         self._left = decided.progress.total - decided.progress.done
 
 

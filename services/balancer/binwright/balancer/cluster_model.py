@@ -9,10 +9,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from math import inf
 
-from binwright.balancer.decide.amounts import UNLIMITED, Amounts, BrokerId
-from binwright.balancer.decide.bounds import Limits
-from binwright.balancer.decide.cluster import (
+from binwright.balancer.decide.loads import LoadLimits
+from binwright.balancer.decide.model import (
+    UNLIMITED,
+    Amounts,
     Broker,
+    BrokerId,
     BrokerState,
     Cluster,
     CpuCosts,
@@ -20,9 +22,9 @@ from binwright.balancer.decide.cluster import (
     Topic,
 )
 from binwright.balancer.description import Description
-from binwright.balancer.ports import ClusterState, ConfigResource, Configs, Disk, Replicas
+from binwright.balancer.ports import ClusterState, ConfigResource, Configs, Disk
 from binwright.protocol.errors import PlacementError
-from binwright.protocol.model import BytesPerSecond, Rates, TopicPartition
+from binwright.protocol.model import BytesPerSecond, Rates
 
 RETENTION_MS, RETENTION_BYTES, POLICY = "retention.ms", "retention.bytes", "cleanup.policy"
 TOPIC_CONFIGS = (RETENTION_MS, RETENTION_BYTES, POLICY)
@@ -43,13 +45,12 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class WhatIf:
     """What is to be different from the cluster as it is.
 
     Attributes:
         drained: Brokers that are to hold nothing.
         added: Racks of brokers that are added, with the capacity of all.
-        removed: Brokers that are taken out, as if they were drained.
         growth: Factor on all rates.
         retention_s: Of topics, instead of theirs.
     """
@@ -60,14 +61,14 @@ class Changes:
     retention_s: Mapping[str, float] = field(default_factory=dict)
 
 
-def cluster_model(seen: Snapshot, wanted: Description, changes: Changes | None = None) -> Cluster:
+def cluster_model(seen: Snapshot, wanted: Description, changes: WhatIf | None = None) -> Cluster:
     """Return the cluster to plan for, without the topic of the probe.
 
     Raises:
         PlacementError: A broker or topic that is named does not exist.
         BalanceError: The parts contradict each other.
     """
-    what_if = changes or Changes()
+    what_if = changes or WhatIf()
     _check_names(seen, wanted, what_if)
     partitions = _partitions(seen, wanted)
     topics = _topics(seen, wanted, what_if, partitions)
@@ -83,7 +84,7 @@ def cluster_model(seen: Snapshot, wanted: Description, changes: Changes | None =
     return cluster if what_if.growth == 1 else cluster.grown(what_if.growth)
 
 
-def _check_names(seen: Snapshot, wanted: Description, changes: Changes) -> None:
+def _check_names(seen: Snapshot, wanted: Description, changes: WhatIf) -> None:
     brokers = {*seen.state.racks, *_named_brokers(seen)}
     named = {
         *changes.drained,
@@ -109,19 +110,13 @@ def _named_brokers(seen: Snapshot) -> set[int]:
     return {broker for state in seen.state.partitions.values() for broker in state.replicas}
 
 
-def _placed(seen: Snapshot, partition: TopicPartition) -> Replicas:
-    """Return where a partition is, or will be once what is under way has ended."""
-    under_way = seen.state.reassignments.get(partition)
-    return under_way.target if under_way else seen.state.partitions[partition].replicas
-
-
 def _partitions(seen: Snapshot, wanted: Description) -> list[Partition]:
     found = []
     for partition, state in sorted(seen.state.partitions.items()):
         if partition.topic == PROBE_TOPIC:
             continue
         rate = seen.rates.get(partition, BytesPerSecond(0.0))
-        replicas = _placed(seen, partition)
+        replicas = seen.state.placed(partition)
         leader = state.leader if state.leader in seen.disks else None
         holders = replicas if leader is None else (leader,)
         sizes = (seen.disks[b].sizes.get(partition, 0) for b in holders if b in seen.disks)
@@ -139,7 +134,7 @@ def _partitions(seen: Snapshot, wanted: Description) -> list[Partition]:
 
 
 def _topics(
-    seen: Snapshot, wanted: Description, changes: Changes, partitions: list[Partition]
+    seen: Snapshot, wanted: Description, changes: WhatIf, partitions: list[Partition]
 ) -> dict[str, Topic]:
     counts: dict[str, Counter[int]] = {}
     for partition in partitions:
@@ -182,7 +177,7 @@ def _nominal(
 
 
 def _brokers(
-    seen: Snapshot, wanted: Description, changes: Changes, nominal: Amounts
+    seen: Snapshot, wanted: Description, changes: WhatIf, nominal: Amounts
 ) -> list[Broker]:
     alive, named = seen.state.racks, _named_brokers(seen)
     found = []
@@ -202,7 +197,7 @@ def _brokers(
     return found
 
 
-def known_limits(cluster: Cluster, seen: Snapshot, wanted: Description) -> Limits:
+def known_limits(cluster: Cluster, seen: Snapshot, wanted: Description) -> LoadLimits:
     """Return what each broker may carry at most; `inf` where its capacity is not known."""
     return {
         broker.id: _known(cluster.room(broker), broker.id, seen, wanted)

@@ -28,7 +28,7 @@ Share = Annotated[float, Field(ge=0, lt=1)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class Capacity(Section):
+class BrokerCapacity(Section):
     """What a broker sustains; unset: see `cluster_model`."""
 
     disk_bytes: Positive | None = None
@@ -40,12 +40,12 @@ class Capacity(Section):
     cpu_cores: Positive | None = None
     """Counts only with costs of bytes."""
 
-    def over(self, other: "Capacity") -> "Capacity":
+    def over(self, other: "BrokerCapacity") -> "BrokerCapacity":
         """Return this capacity, and what it does not set from another one."""
-        return Capacity(**{**other.model_dump(), **self.model_dump(exclude_none=True)})
+        return BrokerCapacity(**{**other.model_dump(), **self.model_dump(exclude_none=True)})
 
 
-class TopicDescription(Section):
+class DescribedTopic(Section):
     """What is wanted of a topic."""
 
     readers: Amount = 1.0
@@ -71,11 +71,11 @@ class Description(Section):
 
     headroom: Share = 0.2
     """Share of each capacity that a plan leaves free."""
-    capacity: Capacity = Capacity()
+    capacity: BrokerCapacity = BrokerCapacity()
     """Of each broker."""
-    brokers: dict[int, Capacity] = {}  # noqa: RUF012 - pydantic copies it
+    brokers: dict[int, BrokerCapacity] = {}  # noqa: RUF012 - pydantic copies it
     """Of single brokers, by number."""
-    topics: dict[str, TopicDescription] = {}  # noqa: RUF012 - as above
+    topics: dict[str, DescribedTopic] = {}  # noqa: RUF012 - as above
     """By name."""
     pinned: dict[str, tuple[int, ...]] = {}  # noqa: RUF012 - as above
     """Brokers that must hold a replica, by partition: `orders-0`."""
@@ -84,13 +84,13 @@ class Description(Section):
     cpu_s_per_byte_out: Amount = 0.0
     """CPU-seconds of a broker for each byte that goes out."""
 
-    def topic(self, name: str) -> TopicDescription:
+    def topic(self, name: str) -> DescribedTopic:
         """Return what is wanted of a topic."""
-        return self.topics.get(name, TopicDescription())
+        return self.topics.get(name, DescribedTopic())
 
-    def of_broker(self, broker: int) -> Capacity:
+    def of_broker(self, broker: int) -> BrokerCapacity:
         """Return what is said of a broker."""
-        return self.brokers.get(broker, Capacity()).over(self.capacity)
+        return self.brokers.get(broker, BrokerCapacity()).over(self.capacity)
 
 
 def read(path: Path | None) -> Description:

@@ -7,19 +7,25 @@ from typing import Any, Protocol
 
 import structlog
 
-from binwright.balancer.decide.reassignment.latency import LatencyGate
-from binwright.balancer.decide.reassignment.machine import (
+from binwright.balancer.decide.reassignment import (
     Cancellation,
-    Decision,
-    Limits,
-    Observation,
+    ClusterObservation,
+    CopyLimits,
+    NextActions,
     cancel,
     decide,
 )
-from binwright.balancer.decide.reassignment.safety import refusals
-from binwright.balancer.decide.reassignment.steps import Targets
-from binwright.balancer.decide.reassignment.throttles import ALL_BROKERS, NAMES, Changes, Throttles
-from binwright.balancer.ports import Brokers, ClusterState, ConfigResource, Disk, Probe
+from binwright.balancer.decide.safety import LatencyGate, refusals
+from binwright.balancer.decide.throttles import ALL_BROKERS, NAMES, Throttles
+from binwright.balancer.ports import (
+    Brokers,
+    ClusterState,
+    ConfigChanges,
+    ConfigResource,
+    Disk,
+    Probe,
+    Targets,
+)
 from binwright.protocol.errors import BrokerUnavailable, ExternalError, PlacementError
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.backoff import Backoff
@@ -88,16 +94,16 @@ class _Observer:
 
     async def observe(
         self, slow: str | None = None, spent: int = 0, *, reload: bool = False
-    ) -> Observation:
+    ) -> ClusterObservation:
         """Return what the cluster reports."""
         cluster = await self.brokers.state()
         if reload or self._throttles is None or loop_s() >= self._read_at + RELOAD_S:
             self._throttles = await read_throttles(self.brokers, cluster)
             self._disks = await self.brokers.disks() if self.with_disks else {}
             self._read_at = loop_s()
-        return Observation(cluster, self._throttles, self._disks, slow, spent)
+        return ClusterObservation(cluster, self._throttles, self._disks, slow, spent)
 
-    async def change(self, changes: Changes) -> None:
+    async def change(self, changes: ConfigChanges) -> None:
         """Change throttles; read them again next time."""
         if changes:
             self._throttles = None  # also if it fails: part of them may be set
@@ -137,10 +143,12 @@ class Executor:
         self,
         brokers: Brokers,
         targets: Targets,
-        limits: Limits,
+        limits: CopyLimits,
         *,
         probe: Probe | None = None,
-        on_decision: Callable[[Decision, Observation], None] = lambda _decided, _seen: None,
+        on_decision: Callable[[NextActions, ClusterObservation], None] = lambda _decided, _seen: (
+            None
+        ),
         poll_s: float = POLL_S,
         ledger: Ledger | None = None,
     ) -> None:
@@ -205,7 +213,7 @@ class Executor:
             if not reload:
                 await asyncio.sleep(self._poll_s)
 
-    async def _advance(self, *, reload: bool) -> Decision:
+    async def _advance(self, *, reload: bool) -> NextActions:
         seen = await self._observer.observe(self._slow(), self._ledger.spent(), reload=reload)
         decided = decide(self._targets, self._limits, seen)
         self._log(decided)
@@ -219,7 +227,7 @@ class Executor:
             await self._brokers.elect_preferred(decided.elect)
         return decided
 
-    def _log(self, decided: Decision) -> None:
+    def _log(self, decided: NextActions) -> None:
         if decided.pauses != self._paused:
             if decided.pauses:
                 log.info("reassignment.paused", reasons=list(decided.pauses))

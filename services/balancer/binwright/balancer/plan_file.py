@@ -11,8 +11,7 @@ from typing import Any
 
 import orjson
 
-from binwright.balancer.decide.reassignment.steps import Targets
-from binwright.balancer.ports import Replicas
+from binwright.balancer.ports import Replicas, Targets
 from binwright.protocol.errors import PlacementError
 from binwright.protocol.model import TopicPartition
 

@@ -5,10 +5,15 @@ from collections.abc import Callable
 
 import structlog
 
-from binwright.balancer.decide.proposals import Proposal, Proposals
+from binwright.balancer.decide.proposals import (
+    BrokerPlan,
+    BrokerPlanRecord,
+    BrokerPlans,
+    BrokersEnded,
+    CopiesStarted,
+    decode_record,
+)
 from binwright.kafka.control_records import Decoder, publish_message
-from binwright.protocol import wire
-from binwright.protocol.broker_plans import BrokerPlanRecord, BrokersEnded, CopiesStarted
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.ports.kafka import ControlTopics, Reader
 from binwright.runtime.clock import wall_ms
@@ -27,11 +32,11 @@ class PlanTopic:
     def __init__(self, bus: ControlTopics, topic: str) -> None:
         self._bus, self._topic = bus, topic
         self._reader: Reader | None = None
-        self._decoder = Decoder(wire.decode_broker_plan)
+        self._decoder = Decoder(decode_record)
         self._reading = asyncio.Lock()
-        self.proposals = Proposals()
+        self.proposals = BrokerPlans()
 
-    async def read(self) -> Proposals:
+    async def read(self) -> BrokerPlans:
         """Return what the topic says by now; create it if it is not there.
 
         Raises:
@@ -44,13 +49,13 @@ class PlanTopic:
                 await self._take(reader)
             return self.proposals
 
-    async def read_if_there(self) -> Proposals:
+    async def read_if_there(self) -> BrokerPlans:
         """Return what it says, nothing if it is not there; raise as `read`."""
         if not await self._bus.partitions(self._topic):
             return self.proposals
         return await self.read()
 
-    async def follow(self) -> Proposals:
+    async def follow(self) -> BrokerPlans:
         """Return what it says when there is something new, or after `READ_S`; raise as `read`."""
         async with self._reading:
             await self._take(await self._open())
@@ -63,11 +68,11 @@ class PlanTopic:
         await self.read()
         return offset
 
-    async def end(self, proposal: Proposal, *, done: bool, reason: str) -> None:
+    async def end(self, plan: BrokerPlan, *, done: bool, reason: str) -> None:
         """Publish that a plan is over."""
-        await self.publish(BrokersEnded(plan=proposal.number, done=done, reason=reason))
+        await self.publish(BrokersEnded(plan=plan.number, done=done, reason=reason))
         event = "balance.finished" if done else "balance.withdrawn"
-        log.info(event, plan=proposal.number, reason=reason)
+        log.info(event, plan=plan.number, reason=reason)
 
     async def until_over(self, number: int) -> None:
         """Return when a plan is over, as when a person withdraws it; wait through outages."""

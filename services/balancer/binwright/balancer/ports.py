@@ -9,6 +9,9 @@ from binwright.protocol.model import TopicPartition
 Replicas = tuple[int, ...]
 """The brokers that hold a partition; the first is its preferred leader."""
 
+Targets = Mapping[TopicPartition, Replicas]
+"""The replicas of each partition of a plan, in the order in which they are to move."""
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
@@ -41,6 +44,11 @@ class ClusterState:
     partitions: Mapping[TopicPartition, PartitionState]
     reassignments: Mapping[TopicPartition, Reassignment] = field(default_factory=dict)
 
+    def placed(self, partition: TopicPartition) -> Replicas:
+        """Return where a partition is, or will be once what is under way has ended."""
+        under_way = self.reassignments.get(partition)
+        return self.partitions[partition].replicas if under_way is None else under_way.target
+
 
 @dataclass(frozen=True, slots=True)
 class Disk:
@@ -64,6 +72,8 @@ class ConfigResource:
 
 Configs = Mapping[ConfigResource, Mapping[str, str]]
 """The values of each resource, by Kafka's names; a value that is not set is left out."""
+ConfigChanges = Mapping[ConfigResource, Mapping[str, str | None]]
+"""Values to set, and None for those to remove."""
 
 
 class Brokers(Protocol):
@@ -84,7 +94,7 @@ class Brokers(Protocol):
         that is down is left out, as is a topic that does not exist.
         """
 
-    async def set_configs(self, changes: Mapping[ConfigResource, Mapping[str, str | None]]) -> None:
+    async def set_configs(self, changes: ConfigChanges) -> None:
         """Set values, or remove those that are None; all others stay.
 
         Raises:

@@ -4,11 +4,18 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from binwright.balancer.admin_client import AdminClient
 from binwright.balancer.cluster_model import TOPIC_CONFIGS, Snapshot
-from binwright.balancer.decide.forecast import Trend
-from binwright.balancer.ports import Brokers, ClusterState, ConfigResource, Disk, PartitionState
-from binwright.balancer.trend import topic_trends
+from binwright.balancer.decide.forecast import RateTrend, topic_trends
+from binwright.balancer.ports import (
+    Brokers,
+    ClusterState,
+    ConfigResource,
+    Disk,
+    PartitionState,
+)
 from binwright.kafka.control_records import Decoder
+from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol import wire
 from binwright.protocol.errors import StreamError
 from binwright.protocol.measurements import Measurement
@@ -17,6 +24,7 @@ from binwright.protocol.monitors import Monitors, accept_measurement
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.recordings.recording import RecordingReader, rows
 from binwright.runtime.clock import loop_s, wall_ms
+from binwright.runtime.settings import Settings
 from binwright.views.topic_readers import read_recent_measurements
 
 MEASURE_S = 10.0
@@ -113,7 +121,7 @@ def latest_rates(found: Iterable[Measurement]) -> dict[TopicPartition, BytesPerS
     return rates
 
 
-def recorded_trends(path: Path) -> dict[str, Trend]:
+def recorded_trends(path: Path) -> dict[str, RateTrend]:
     """Return how the topics of a recording grow; see `trend.topic_trends`.
 
     Raises:
@@ -124,3 +132,23 @@ def recorded_trends(path: Path) -> dict[str, Trend]:
             return topic_trends(rows(RecordingReader(file), HOUR_S), HOUR_S)
     except (OSError, StreamError) as exc:
         raise StreamError(f"{path}: {exc}") from exc
+
+
+async def read_cluster(settings: Settings, rates: Path | None, measure_s: float) -> Snapshot:
+    """Read the cluster of the settings.
+
+    Args:
+        settings: Name the cluster and the metrics topic.
+        rates: A recording; None: what monitors published lately.
+        measure_s: how long what is not measured is measured, s; 0: it counts as idle.
+
+    Raises:
+        StreamError: The recording cannot be read.
+        BrokerUnavailable: Kafka does not answer.
+    """
+    known = {} if rates is None else recorded_rates(rates)
+    async with AdminClient(settings.kafka) as brokers:
+        if rates is None:
+            async with KafkaControlTopics(settings.kafka, read_only=True) as bus:
+                known = await published_rates(bus, settings.monitor.topic)
+        return await take_snapshot(brokers, known, measure_s)

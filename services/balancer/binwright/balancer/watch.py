@@ -1,21 +1,27 @@
-"""Looks at brokers again and again, and has a reaction when a line is crossed."""
+"""Looks at brokers again and again, and has a reaction when a threshold is crossed."""
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import structlog
 
 from binwright.balancer.cluster_model import Snapshot, cluster_model, known_limits
-from binwright.balancer.decide.cluster import Cluster
-from binwright.balancer.decide.lines import Crossing, Lines, crossings, imbalances
+from binwright.balancer.decide.forecast import topic_trends
 from binwright.balancer.decide.loads import Imbalance
-from binwright.balancer.decide.plans import Balance, Goal, Infeasible, Outcome, Plan
+from binwright.balancer.decide.model import Cluster
+from binwright.balancer.decide.plans import Balance, Goal, Infeasible, PlacementPlan, PlanOutcome
+from binwright.balancer.decide.thresholds import (
+    Crossing,
+    CrossingKey,
+    Thresholds,
+    crossings,
+    imbalances,
+)
 from binwright.balancer.description import Description
 from binwright.balancer.ports import ClusterState
-from binwright.balancer.trend import topic_trends
 from binwright.protocol.errors import (
     BalanceError,
     ExternalError,
@@ -37,6 +43,10 @@ REST_S = 3_600.0
 """Until the next look when Kafka refuses one: rights change rarely."""
 
 
+PLAN_AGAIN_S = 3_600.0
+"""A plan costs a core for seconds: the same crossings are not planned for again so soon."""
+
+
 @dataclass(frozen=True, slots=True)
 class Look:
     """A cluster at one time.
@@ -44,14 +54,14 @@ class Look:
     Attributes:
         state: As Kafka reports it.
         cluster: The model of it.
-        crossed: The lines that it crosses.
+        crossed: The thresholds that it crosses.
         find_plan: Plans for it; raises `PlacementError` if there is no placement.
     """
 
     state: ClusterState
     cluster: Cluster
     crossed: tuple[Crossing, ...]
-    find_plan: Callable[[], Awaitable[Plan]]
+    find_plan: Callable[[], Awaitable[PlacementPlan]]
 
 
 class Reaction(Protocol):
@@ -73,12 +83,11 @@ class BrokerWatch:
     def __init__(  # noqa: PLR0913, PLR0917 - each is a choice of the settings
         self,
         read: Callable[[], Awaitable[Snapshot]],
-        plan: Callable[[Cluster, Goal], Outcome],
+        plan: Callable[[Cluster, Goal], PlanOutcome],
         wanted: Description,
-        lines: Lines,
+        thresholds: Thresholds,
         interval_s: float,
         reaction: Reaction,
-        first_s: float = 0.0,
     ) -> None:
         """Prepare a watch.
 
@@ -86,14 +95,12 @@ class BrokerWatch:
             read: Reads the cluster.
             plan: Finds a plan; called in a thread.
             wanted: What a person describes.
-            lines: When a plan is proposed.
+            thresholds: When a plan is proposed.
             interval_s: Between looks, s.
             reaction: What follows from a look.
-            first_s: Before the first look, s.
         """
         self._read, self._plan, self._wanted = read, plan, wanted
-        self._lines, self._interval_s, self._reaction = lines, interval_s, reaction
-        self._first_s = first_s
+        self._thresholds, self._interval_s, self._reaction = thresholds, interval_s, reaction
         self._hours: deque[Mapping[TopicPartition, BytesPerSecond]] = deque(maxlen=HOURS)
         self._next_hour = 0.0
         self._imbalance: tuple[Imbalance, ...] = ()
@@ -101,7 +108,6 @@ class BrokerWatch:
 
     async def run(self) -> None:
         """Look until cancelled; a cluster that cannot be read is read again later."""
-        await asyncio.sleep(self._first_s)
         while True:
             pause_s = self._interval_s
             try:
@@ -111,8 +117,8 @@ class BrokerWatch:
                 pause_s = max(pause_s, REST_S)
             except (ExternalError, PlacementError, BalanceError) as exc:
                 self._log_fault("balance.failed", str(exc))
-            except Exception:  # the group that this process leads must go on
-                log.exception("balance.broken")
+            except Exception:  # the next look may go well
+                log.exception("balancer.crashed")
                 pause_s = max(pause_s, REST_S)
             else:
                 self._fault = ""
@@ -127,10 +133,10 @@ class BrokerWatch:
     async def _look(self) -> Look:
         seen = await self._read()
         self._remember(seen)
-        # Seconds of CPU for 100,000 replicas, in which the group's controller must go on.
+        # Seconds of CPU for 100,000 replicas, in which the loop must answer Kafka and the probes.
         cluster, crossed = await asyncio.to_thread(self._evaluated, seen, tuple(self._hours))
 
-        async def find_plan() -> Plan:
+        async def find_plan() -> PlacementPlan:
             found = await asyncio.to_thread(self._plan, cluster, Balance())
             if isinstance(found, Infeasible):
                 raise PlacementError("; ".join(map(str, found.conflicts)))
@@ -141,11 +147,11 @@ class BrokerWatch:
     def _evaluated(
         self, seen: Snapshot, hours: Sequence[Mapping[TopicPartition, BytesPerSecond]]
     ) -> tuple[Cluster, tuple[Crossing, ...]]:
-        """Return the model of a cluster, and the lines that it crosses."""
+        """Return the model of a cluster, and the thresholds that it crosses."""
         cluster = cluster_model(seen, self._wanted)
-        self._imbalance = imbalances(cluster, self._lines)
+        self._imbalance = imbalances(cluster, self._thresholds)
         limits = known_limits(cluster, seen, self._wanted)
-        crossed = crossings(cluster, topic_trends(hours, HOUR_S), self._lines, limits)
+        crossed = crossings(cluster, topic_trends(hours, HOUR_S), self._thresholds, limits)
         return cluster, tuple(crossed)
 
     def _remember(self, seen: Snapshot) -> None:
@@ -165,3 +171,58 @@ class BrokerWatch:
             labels = {"resource": each.resource}
             yield Sample("binwright_brokers_imbalance_ratio", each.factor, labels)
         yield from self._reaction.samples()
+
+
+class PlanPace:
+    """When to plan: for other crossings than before at once, for the same ones once an hour."""
+
+    def __init__(self) -> None:
+        self._keys: frozenset[CrossingKey] = frozenset()
+        self._again_at = 0.0
+
+    def due(self, crossed: Iterable[Crossing]) -> bool:
+        """Whether to plan now, for these crossings; none: never."""
+        before, self._keys = self._keys, frozenset(each.key for each in crossed)
+        if not self._keys or (self._keys == before and loop_s() < self._again_at):
+            return False
+        self._again_at = loop_s() + PLAN_AGAIN_S
+        return True
+
+
+class Observing:
+    """Proposes a plan when other thresholds are crossed than before."""
+
+    def __init__(self) -> None:
+        self._pace = PlanPace()
+        self._logged: frozenset[CrossingKey] = frozenset()
+        self._bytes: int | None = None  # of the plan that is proposed
+
+    async def react(self, look: Look) -> None:
+        """See `Reaction`."""
+        due, keys = self._pace.due(look.crossed), frozenset(each.key for each in look.crossed)
+        if not keys:
+            self._bytes, self._logged = None, keys
+        if not due:
+            return
+        self._bytes = None
+        plan = await look.find_plan()
+        if not plan.moves:
+            return  # the replicas are too large for anything better
+        self._bytes = plan.bytes
+        if keys != self._logged:
+            self._logged = keys
+            log.info(
+                "balance.proposed",
+                reasons=[each.text for each in look.crossed],
+                partitions=len(plan.moves),
+                bytes=plan.bytes,
+            )
+
+    async def rest(self, seconds: float) -> None:
+        """See `Reaction`."""
+        await asyncio.sleep(seconds)
+
+    def samples(self) -> Iterator[Sample]:
+        """See `Reaction`."""
+        if self._bytes is not None:
+            yield Sample("binwright_brokers_proposed_bytes", self._bytes)

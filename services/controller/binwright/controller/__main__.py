@@ -24,8 +24,6 @@ from binwright.runtime.settings import Settings
 GATHER_MS = 200
 """How long brokers gather records for a controller of many groups: fewer, larger fetches."""
 
-Lead = Callable[[], Awaitable[None]]
-
 
 def consumer_command(settings: Settings, slot: Slot, option: str = "--instance") -> tuple[str, ...]:
     """Return a consumer's command line; `option` tells its group from others."""
@@ -71,20 +69,6 @@ async def _fleet(settings: Settings, health: Health) -> AsyncIterator[Fleet]:
                 yield deployments
 
 
-def _watched(
-    settings: Settings, bus: ControlTopics, health: Health
-) -> Callable[[Lead], Awaitable[None]]:
-    """Return what runs a leader's work: beside it the watch over the brokers, if that is on."""
-    if settings.brokers.mode == "off":
-        return lambda lead: lead()
-    # Importing the planner takes a fifth of a second.
-    from binwright.balancer.__main__ import broker_watch, run_watched  # noqa: PLC0415
-
-    watch = broker_watch(settings, bus)
-    health.collectors.append(watch.samples)
-    return lambda lead: run_watched(watch, lead)
-
-
 @contextlib.asynccontextmanager
 async def _leader(
     settings: Settings,
@@ -94,19 +78,18 @@ async def _leader(
     health: Health,
 ) -> AsyncIterator[Callable[[], Awaitable[None]]]:
     """Give what a leader runs: one controller for the settings' group, or one per group object."""
-    watched = _watched(settings, bus, health)
     if settings.kubernetes.groups:
         from binwright.controller.on_kubernetes import kubernetes_groups  # noqa: PLC0415 - as above
 
         async with kubernetes_groups(settings, bus, measurements) as groups:
             health.collectors.append(groups.samples)
-            yield lambda: watched(groups.lead)
+            yield groups.lead
         return
     async with _fleet(settings, health) as fleet:
 
         async def lead() -> None:
             try:
-                await watched(Controller(bus, fleet, context, measurements).lead)
+                await Controller(bus, fleet, context, measurements).lead()
             finally:
                 fleet.detach()  # or it would go on restarting what the next leader retires
 

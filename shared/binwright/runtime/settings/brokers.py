@@ -1,4 +1,4 @@
-"""Settings of the controller's watch over the brokers."""
+"""Settings of the balancer: of its watch over the brokers."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -9,9 +9,9 @@ from binwright.runtime.settings.section import Bytes, Positive, Seconds, Section
 
 
 class BrokerSettings(Section):
-    """When the controller proposes to move replicas, and whether it moves them."""
+    """When the balancer proposes to move replicas, and whether it moves them."""
 
-    mode: Literal["off", "observe", "approve", "act"] = "observe"
+    mode: Literal["observe", "approve", "act"] = "observe"
     """What becomes of plans for brokers: only shown; carried out when approved; or at once."""
     topic: str = "binwright.brokers"
     """Topic of plans that are to be carried out (`approve` and `act`)."""

@@ -54,7 +54,7 @@ class Settings(BaseSettings):
     monitor: MonitorSettings = MonitorSettings()
     controller: ControllerSettings = ControllerSettings()
     brokers: BrokerSettings = BrokerSettings()
-    """When the controller proposes to move replicas between Kafka's brokers."""
+    """When the balancer proposes to move replicas between Kafka's brokers."""
     docker: DockerSettings = DockerSettings()
     """Where consumers run, with the fleet `docker`."""
     kubernetes: KubernetesSettings = KubernetesSettings()

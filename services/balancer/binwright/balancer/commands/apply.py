@@ -7,20 +7,31 @@ import typer
 from rich.console import Console
 
 from binwright.balancer import plan_file
-from binwright.balancer.admin.client import AdminClient
-from binwright.balancer.admin.probe import producer_probe
-from binwright.balancer.commands.progress import ProgressLines
-from binwright.balancer.decide.reassignment.machine import Limits
-from binwright.balancer.executor import FETCH_BACKOFF, Executor, check, slow_followers, take_back
+from binwright.balancer.admin_client import AdminClient
+from binwright.balancer.decide.reassignment import ClusterObservation, CopyLimits, NextActions
+from binwright.balancer.decide.throttles import Copy
+from binwright.balancer.executor import (
+    FETCH_BACKOFF,
+    Executor,
+    check,
+    slow_followers,
+    take_back,
+)
+from binwright.balancer.probe import producer_probe
 from binwright.cli.options import Bootstrap, settings_at
 from binwright.cli.runner import run_for_result
+from binwright.protocol.model import TopicPartition
 
-DEFAULTS = Limits()
+DEFAULTS = CopyLimits()
 PAUSED_SHARE = 0.1
 
 PlanFile = Annotated[
     Path, typer.Argument(help="Of `plan` or `drain`, or of kafka-reassign-partitions.")
 ]
+
+
+SHOWN = 4
+"""Copies that a line names."""
 
 
 def apply(  # noqa: PLR0913 - one parameter for each option
@@ -67,7 +78,7 @@ def apply(  # noqa: PLR0913 - one parameter for each option
     Ctrl-C takes back what is being copied; what is in place stays. No throttle is left.
     """
     settings, targets = settings_at(bootstrap_servers), plan_file.read(file)
-    limits = Limits(
+    limits = CopyLimits(
         rate=throttle or None,
         paused_rate=round(throttle * PAUSED_SHARE),
         copies=copies,
@@ -118,3 +129,45 @@ def cancel(
         console.print(f"{count} reassignments taken back; no throttle is left")
 
     run_for_result(work)  # stopped by a signal it is no success
+
+
+class ProgressLines:
+    """Prints how far a run is, when that changes."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._last = ""
+
+    def show(self, decided: NextActions, seen: ClusterObservation) -> None:
+        """Print a line, unless it is the last one again."""
+        text = line(decided, seen)
+        if text != self._last:
+            self._console.print(text, markup=False, highlight=False)
+            self._last = text
+
+
+def line(decided: NextActions, seen: ClusterObservation) -> str:
+    """Return how far a run is: in place, copying, waiting."""
+    progress = decided.progress
+    parts = [f"{progress.done} of {progress.total} partitions in place"]
+    if progress.copying:
+        first = ", ".join(_copied(copy, seen) for copy in progress.copying[:SHOWN])
+        parts.append(f"{len(progress.copying)} being copied: {first}")
+    if decided.elect:
+        parts.append(f"{len(decided.elect)} leaders move")
+    if decided.pauses:
+        parts.append(f"paused: {'; '.join(decided.pauses)}")
+    return "; ".join(parts)
+
+
+def _copied(copy: Copy, seen: ClusterObservation) -> str:
+    """Return which partition goes where, and the share that is there."""
+    whole = max((_held(seen, broker, copy.partition) for broker in copy.sources), default=0)
+    there = min((_held(seen, broker, copy.partition) for broker in copy.added), default=0)
+    share = f" {100 * there / whole:.0f} %" if whole else ""
+    return f"{copy.partition} → {', '.join(map(str, copy.added))}{share}"
+
+
+def _held(seen: ClusterObservation, broker: int, partition: TopicPartition) -> int:
+    disk = seen.disks.get(broker)
+    return 0 if disk is None else disk.sizes.get(partition, 0)

@@ -1,4 +1,4 @@
-"""`binwright brokers approve` and `withdraw`: what becomes of a plan that a controller proposed."""
+"""`binwright brokers approve` and `withdraw`: what becomes of a plan that a balancer proposed."""
 
 import asyncio
 from contextlib import aclosing
@@ -7,12 +7,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from binwright.balancer.decide.proposals import Proposal
+from binwright.balancer.decide.proposals import BrokerPlan, BrokersApproved
 from binwright.balancer.plan_topic import PlanTopic
 from binwright.cli.options import CONTROLLER_S, Bootstrap, ControllerSeconds, settings_at
 from binwright.cli.runner import run_for_result
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.protocol.broker_plans import BrokersApproved
 from binwright.protocol.errors import ExternalError, UserError
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.views.commands.approve import user_name
@@ -23,46 +22,46 @@ PlanNumber = Annotated[
 
 
 async def approve_plan(bus: ControlTopics, topic: str, number: int, timeout_s: float) -> None:
-    """Approve a plan, and wait until a controller carries it out.
+    """Approve a plan, and wait until a balancer carries it out.
 
     Raises:
         UserError: It does not wait, or is out of date by now.
-        ExternalError: Neither Kafka nor a controller answers in time.
+        ExternalError: Neither Kafka nor a balancer answers in time.
     """
     async with aclosing(PlanTopic(bus, topic)) as plans:
-        if not (await _found(plans, topic, number)).plan.waits:
+        if not (await _found(plans, topic, number)).proposed.waits:
             raise UserError(f"plan {number} waits for no approval: the mode is `act`")
         await plans.publish(BrokersApproved(plan=number, by=user_name()))
         try:
             async with asyncio.timeout(timeout_s):
-                while (proposal := plans.proposals.numbered(number)) and not proposal.started:
+                while (plan := plans.proposals.numbered(number)) and not plan.started:
                     await plans.follow()
         except TimeoutError as exc:
             raise ExternalError(
-                f"no controller carries out plan {number} after {timeout_s:g} s; it is approved: "
+                f"no balancer carries out plan {number} after {timeout_s:g} s; it is approved: "
                 "does one run, with brokers.mode `approve`?"
             ) from exc
-        if proposal is None:
-            raise UserError(f"plan {number} is out of date; the controller's log says why")
+        if plan is None:
+            raise UserError(f"plan {number} is out of date; the balancer's log says why")
 
 
 async def withdraw_plan(bus: ControlTopics, topic: str, number: int) -> None:
-    """End a plan; a controller that carries it out takes back what is being copied.
+    """End a plan; a balancer that carries it out takes back what is being copied.
 
     Raises:
         UserError: It is over, or there is none of this number.
         ExternalError: Kafka does not answer.
     """
     async with aclosing(PlanTopic(bus, topic)) as plans:
-        proposal = await _found(plans, topic, number)
-        await plans.end(proposal, done=False, reason=f"withdrawn by {user_name()}")
+        plan = await _found(plans, topic, number)
+        await plans.end(plan, done=False, reason=f"withdrawn by {user_name()}")
 
 
-async def _found(plans: PlanTopic, topic: str, number: int) -> Proposal:
-    proposal = (await plans.read_if_there()).numbered(number)
-    if proposal is None:
+async def _found(plans: PlanTopic, topic: str, number: int) -> BrokerPlan:
+    plan = (await plans.read_if_there()).numbered(number)
+    if plan is None:
         raise UserError(f"there is no plan {number} on the topic {topic}, or it is over")
-    return proposal
+    return plan
 
 
 def approve(
@@ -83,7 +82,7 @@ def approve(
 
 
 def withdraw(plan: PlanNumber, *, bootstrap_servers: Bootstrap = None) -> None:
-    """End a plan that a controller proposed or carries out; what is in place stays."""
+    """End a plan that a balancer proposed or carries out; what is in place stays."""
     settings = settings_at(bootstrap_servers)
 
     async def work() -> None:

@@ -7,10 +7,9 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from binwright.balancer.decide.amounts import RESOURCES, Amounts, BrokerId, Resource
-from binwright.balancer.decide.cluster import Cluster
 from binwright.balancer.decide.loads import BrokerLoad, use
-from binwright.balancer.decide.plans import Infeasible, Move, Plan
+from binwright.balancer.decide.model import RESOURCES, Amounts, BrokerId, Cluster, Resource
+from binwright.balancer.decide.plans import Infeasible, PlacementPlan, ReplicaChange
 
 BAR = 16  # characters of a full bar: the largest use of any broker
 MOVES_SHOWN = 20
@@ -89,7 +88,7 @@ def amount(name: Resource, value: float) -> str:
             return f"{value / MB:,.2f} MB/s"
 
 
-def plan_page(cluster: Cluster, plan: Plan) -> RenderableType:
+def plan_page(cluster: Cluster, plan: PlacementPlan) -> RenderableType:
     """Return brokers before and after, and the moves with their reasons."""
     copies = [move for move in plan.moves if not move.leader_only]
     head = (
@@ -108,7 +107,7 @@ def plan_page(cluster: Cluster, plan: Plan) -> RenderableType:
     return Group(broker_table(cluster, plan.before, plan.after), "", *lines, *_moves(plan.moves))
 
 
-def _moves(moves: Sequence[Move]) -> Iterator[RenderableType]:
+def _moves(moves: Sequence[ReplicaChange]) -> Iterator[RenderableType]:
     if not moves:
         return
     table = Table(box=None, pad_edge=False, header_style="bold")

@@ -10,12 +10,18 @@ import typer
 from rich.console import Console
 
 from binwright.balancer import plan_file
-from binwright.balancer.cluster_model import Changes, cluster_model
+from binwright.balancer.cluster_model import WhatIf, cluster_model
 from binwright.balancer.commands.pages import infeasible_text, plan_page
-from binwright.balancer.commands.planning import Planning, with_planning
-from binwright.balancer.commands.reading import unmeasured_text
-from binwright.balancer.decide.cluster import Cluster
-from binwright.balancer.decide.plans import BOUND, Balance, Goal, Infeasible, Outcome, Plan
+from binwright.balancer.commands.planning import Planning, unmeasured_text, with_planning
+from binwright.balancer.decide.model import Cluster
+from binwright.balancer.decide.plans import (
+    BOUND,
+    Balance,
+    Goal,
+    Infeasible,
+    PlacementPlan,
+    PlanOutcome,
+)
 from binwright.protocol.errors import PlacementError
 
 Output = Annotated[
@@ -37,7 +43,7 @@ def plan(
     chart: Chart = None,
 ) -> None:
     """Find the placement that balances the brokers and copies the fewest bytes. Nothing moves."""
-    cluster, outcome = _planned(planning, Balance(bound), Changes())
+    cluster, outcome = _planned(planning, Balance(bound), WhatIf())
     _show(cluster, outcome, output, chart, json_=planning.json_)
 
 
@@ -54,7 +60,7 @@ def drain(
 ) -> None:
     """Find a placement that leaves brokers empty, so that they can be taken away. Nothing moves."""
     goal = Balance() if balance else Balance(inf)
-    cluster, outcome = _planned(planning, goal, Changes(drained=numbers(brokers)))
+    cluster, outcome = _planned(planning, goal, WhatIf(drained=numbers(brokers)))
     _show(cluster, outcome, output, chart, json_=planning.json_)
 
 
@@ -66,7 +72,7 @@ def numbers(text: str) -> tuple[int, ...]:
         raise PlacementError(f"not numbers of brokers, separated by commas: {text!r}") from exc
 
 
-def _planned(planning: Planning, goal: Goal, changes: Changes) -> tuple[Cluster, Outcome]:
+def _planned(planning: Planning, goal: Goal, changes: WhatIf) -> tuple[Cluster, PlanOutcome]:
     """Return the cluster and the plan; warn of what is not measured."""
     seen, wanted = planning.read()
     cluster = cluster_model(seen, wanted, changes)
@@ -76,14 +82,14 @@ def _planned(planning: Planning, goal: Goal, changes: Changes) -> tuple[Cluster,
 
 
 def _show(
-    cluster: Cluster, outcome: Outcome, output: Path | None, chart: Path | None, *, json_: bool
+    cluster: Cluster, outcome: PlanOutcome, output: Path | None, chart: Path | None, *, json_: bool
 ) -> None:
     if isinstance(outcome, Infeasible):
         raise PlacementError(infeasible_text(outcome))
     if output is not None:
         write(outcome, output)
     if chart is not None:
-        from binwright.balancer.generated import save_chart  # noqa: PLC0415 - a second of CPU
+        from binwright.balancer.chart import save_chart  # noqa: PLC0415 - a second of CPU
 
         save_chart(cluster, outcome, chart)
     if json_:
@@ -95,7 +101,7 @@ def _show(
         console.print(f"\nwritten to {output}: binwright brokers apply {output}")
 
 
-def write(found: Plan, output: Path) -> None:
+def write(found: PlacementPlan, output: Path) -> None:
     """Write a plan, with its reasons, and beside it the way back."""
     targets = {move.partition: tuple(map(int, move.after)) for move in found.moves}
     back = {move.partition: tuple(map(int, move.before)) for move in found.moves}
@@ -107,7 +113,7 @@ def write(found: Plan, output: Path) -> None:
     plan_file.write(output.with_suffix(f".rollback{output.suffix}"), back)
 
 
-def _json(found: Plan) -> dict[str, Any]:
+def _json(found: PlacementPlan) -> dict[str, Any]:
     return {
         "bytes": found.bytes,
         "relaxed": None if found.relaxed == inf else found.relaxed,

@@ -1,33 +1,50 @@
-"""How commands plan for a cluster, and the options that they share for it."""
+"""How commands read a cluster and plan for it, and the options that they share for it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from binwright.balancer import description
 from binwright.balancer.cluster_model import Snapshot
-from binwright.balancer.commands.reading import (
-    MEASURE,
-    DescriptionFile,
-    MeasureSeconds,
-    RatesFile,
-    described,
-)
-from binwright.balancer.decide.cluster import Cluster
-from binwright.balancer.decide.plans import Goal, Outcome
+from binwright.balancer.decide.model import Cluster
+from binwright.balancer.decide.plans import Goal, PlanOutcome
 from binwright.balancer.description import Description
-from binwright.balancer.exact.planner import plan
-from binwright.balancer.live import read_cluster
+from binwright.balancer.planning import plan
+from binwright.balancer.snapshot import MEASURE_S, read_cluster
 from binwright.cli.console import to_stderr
 from binwright.cli.options import Bootstrap, Json, settings_at
 from binwright.cli.runner import run_for_result
 
-LIMIT_S = 20.0
+DescriptionFile = Annotated[
+    Path | None,
+    typer.Option("--describe", help="TOML: capacities, readers, groups, pins, exclusions."),
+]
+RatesFile = Annotated[
+    Path | None,
+    typer.Option("--rates", help="A recording; else the metrics topic, else sizes that grow."),
+]
+MeasureSeconds = Annotated[
+    float,
+    typer.Option(
+        "--measure", min=0, help="Seconds to measure what no monitor does; 0: it counts as idle."
+    ),
+]
 
+
+LIMIT_S = 20.0
 Limit = Annotated[float, typer.Option(min=0, help="Seconds for one integer program.")]
+
+
+def unmeasured_text(seen: Snapshot, cluster: Cluster) -> str | None:
+    """Return a warning where rates are not known."""
+    if not seen.unmeasured:
+        return None
+    return f"{seen.unmeasured} of {len(cluster.partitions)} partitions count as idle: not measured"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +53,17 @@ class Planning:
 
     describe: DescriptionFile = None
     rates: RatesFile = None
-    measure: MeasureSeconds = MEASURE
+    measure: MeasureSeconds = MEASURE_S
     limit: Limit = LIMIT_S
     bootstrap_servers: Bootstrap = None
     json_: Json = False
 
     def read(self) -> tuple[Snapshot, Description]:
         """Return the cluster as it is, and what is wanted of it; see `read_cluster`."""
-        settings, wanted = settings_at(self.bootstrap_servers), described(self.describe)
+        settings, wanted = settings_at(self.bootstrap_servers), description.read(self.describe)
         return run_for_result(lambda: read_cluster(settings, self.rates, self.measure)), wanted
 
-    def find(self, cluster: Cluster, goal: Goal) -> Outcome:
+    def find(self, cluster: Cluster, goal: Goal) -> PlanOutcome:
         """Return the plan of least bytes; see `placements.planner.plan`.
 
         Without a word of the solver on standard output, where JSON goes.

@@ -11,19 +11,16 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from binwright.balancer.cluster_model import Changes, Snapshot, cluster_model
+from binwright.balancer.cluster_model import Snapshot, WhatIf, cluster_model
 from binwright.balancer.commands.pages import GB
 from binwright.balancer.commands.plan import numbers
-from binwright.balancer.commands.planning import Planning, with_planning
-from binwright.balancer.commands.reading import unmeasured_text
-from binwright.balancer.decide.amounts import RESOURCES
-from binwright.balancer.decide.cluster import Cluster
-from binwright.balancer.decide.forecast import Trend, future
+from binwright.balancer.commands.planning import Planning, unmeasured_text, with_planning
+from binwright.balancer.decide.forecast import MONTH_DAYS, RateTrend, future
 from binwright.balancer.decide.loads import use
-from binwright.balancer.decide.plans import Balance, FewestBrokers, Infeasible, Plan
+from binwright.balancer.decide.model import RESOURCES, Cluster
+from binwright.balancer.decide.plans import Balance, FewestBrokers, Infeasible, PlacementPlan
 from binwright.balancer.description import Description
 from binwright.balancer.snapshot import recorded_trends
-from binwright.balancer.trend import MONTH_DAYS
 from binwright.protocol.errors import PlacementError
 
 
@@ -68,7 +65,7 @@ def command(
     kept = dict(_retention(retention or []))
     seen, wanted = planning.read()
     lines = {} if planning.rates is None else recorded_trends(planning.rates)
-    changes = Changes(
+    changes = WhatIf(
         drained=numbers(remove), added=_racks(seen, add), growth=growth or 1.0, retention_s=kept
     )
     answers = list(_answers(planning, seen, wanted, changes, lines))
@@ -107,12 +104,12 @@ def _answers(
     planning: Planning,
     seen: Snapshot,
     wanted: Description,
-    changes: Changes,
-    lines: Mapping[str, Trend],
+    changes: WhatIf,
+    lines: Mapping[str, RateTrend],
 ) -> Iterator[Answer]:
     yield _answer("now", cluster_model(seen, wanted), planning)
     changed = cluster_model(seen, wanted, changes)
-    if changes != Changes():
+    if changes != WhatIf():
         yield _answer("changed", changed, planning)
     if lines:
         yield _answer(f"in {MONTH_DAYS} days", future(changed, lines, MONTH_DAYS), planning)
@@ -122,18 +119,18 @@ def _answer(case: str, cluster: Cluster, planning: Planning) -> Answer:
     usable = [broker for broker in cluster.brokers if broker.usable]
     spare = usable[0] if usable else None
     fewest = planning.find(cluster, FewestBrokers(spare=spare))
-    needed = _needed(fewest, len(usable)) if isinstance(fewest, Plan) else None
+    needed = _needed(fewest, len(usable)) if isinstance(fewest, PlacementPlan) else None
     outcome = planning.find(cluster, Balance())
     if isinstance(outcome, Infeasible):
         return Answer(case, len(usable), needed, None, {}, "; ".join(map(str, outcome.conflicts)))
     return Answer(case, len(usable), needed, outcome.bytes / GB, _largest(cluster, outcome))
 
 
-def _needed(found: Plan, usable: int) -> int:
+def _needed(found: PlacementPlan, usable: int) -> int:
     return usable - len(found.closed) + len(found.added)
 
 
-def _largest(cluster: Cluster, found: Plan) -> dict[str, float]:
+def _largest(cluster: Cluster, found: PlacementPlan) -> dict[str, float]:
     uses = use(cluster, found.after).values()
     largest = {name: max(each[n] for each in uses) for n, name in enumerate(RESOURCES)}
     return {name: share for name, share in largest.items() if share}

@@ -8,24 +8,24 @@ from typing import Any
 
 from rich.console import Console
 
-from binwright.balancer.admin.client import AdminClient
+from binwright.balancer import description
+from binwright.balancer.admin_client import AdminClient
 from binwright.balancer.cluster_model import Snapshot, cluster_model
 from binwright.balancer.commands.pages import broker_table
-from binwright.balancer.commands.reading import (
+from binwright.balancer.commands.planning import (
     DescriptionFile,
     MeasureSeconds,
     RatesFile,
-    described,
     unmeasured_text,
 )
-from binwright.balancer.decide.cluster import Cluster, current
 from binwright.balancer.decide.loads import broker_loads, imbalance
-from binwright.balancer.decide.proposals import Proposal, Proposals
-from binwright.balancer.decide.reassignment.safety import named, under_replicated
-from binwright.balancer.decide.reassignment.throttles import Throttles
+from binwright.balancer.decide.model import Cluster, current
+from binwright.balancer.decide.proposals import BrokerPlan, BrokerPlans
+from binwright.balancer.decide.safety import named, under_replicated
+from binwright.balancer.decide.throttles import Throttles
 from binwright.balancer.executor import read_throttles
-from binwright.balancer.live import read_cluster
 from binwright.balancer.plan_topic import PlanTopic
+from binwright.balancer.snapshot import read_cluster
 from binwright.cli.options import Bootstrap, Json, settings_at
 from binwright.cli.runner import run_for_result
 from binwright.kafka.control_topics import KafkaControlTopics
@@ -40,9 +40,9 @@ def command(
     json_: Json = False,
 ) -> None:
     """Show each broker's load, how even it is, reassignments under way, and throttles."""
-    settings, wanted = settings_at(bootstrap_servers), described(describe)
+    settings, wanted = settings_at(bootstrap_servers), description.read(describe)
 
-    async def read() -> tuple[Snapshot, Throttles, Proposals]:
+    async def read() -> tuple[Snapshot, Throttles, BrokerPlans]:
         seen = await read_cluster(settings, rates, measure)
         async with (
             AdminClient(settings.kafka) as brokers,
@@ -83,24 +83,24 @@ def lines(cluster: Cluster, seen: Snapshot, throttles: Throttles) -> Iterator[st
         yield f"throttles of another tool: {places}"
 
 
-def plan_lines(proposals: Proposals) -> Iterator[str]:
-    """Yield what the controllers propose or carry out."""
+def plan_lines(proposals: BrokerPlans) -> Iterator[str]:
+    """Yield what the balancers propose or carry out."""
     for group, each in sorted(proposals.by_group.items()):
         yield (
-            f"plan {each.number} of the controller of {group} {_stage(each)}: "
-            f"{len(each.plan.after)} partitions, {each.plan.bytes} bytes; "
-            f"{'; '.join(each.plan.reasons)}"
+            f"plan {each.number} of the balancer of {group} {_stage(each)}: "
+            f"{len(each.proposed.after)} partitions, {each.proposed.bytes} bytes; "
+            f"{'; '.join(each.proposed.reasons)}"
         )
 
 
-def _stage(proposal: Proposal) -> str:
-    if proposal.started:
+def _stage(plan: BrokerPlan) -> str:
+    if plan.started:
         return "is carried out"
-    return "goes ahead" if proposal.goes_ahead else "waits"
+    return "goes ahead" if plan.goes_ahead else "waits"
 
 
 def _json(
-    cluster: Cluster, seen: Snapshot, throttles: Throttles, proposals: Proposals
+    cluster: Cluster, seen: Snapshot, throttles: Throttles, proposals: BrokerPlans
 ) -> dict[str, Any]:
     loads = broker_loads(cluster, current(cluster))
     return {
@@ -126,9 +126,9 @@ def _json(
                 "number": each.number,
                 "group": group,
                 "stage": _stage(each),
-                "reasons": list(each.plan.reasons),
-                "bytes": each.plan.bytes,
-                "replicas": {str(p): list(new) for p, new in sorted(each.plan.after.items())},
+                "reasons": list(each.proposed.reasons),
+                "bytes": each.proposed.bytes,
+                "replicas": {str(p): list(new) for p, new in sorted(each.proposed.after.items())},
             }
             for group, each in sorted(proposals.by_group.items())
         ],

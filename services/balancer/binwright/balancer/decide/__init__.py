@@ -1,19 +1,10 @@
-"""Decides which brokers hold each partition's replicas, by true load, moving few bytes.
+"""Decides which brokers hold each partition's replicas, and how they get there.
 
-Names, by module:
-
-- `amounts`: `BrokerId`, `Resource`, `RESOURCES`, `Amounts` (one number per resource), `UNLIMITED`.
-- `cluster`: `Broker`, `Topic`, `Partition`, `CpuCosts`, `Cluster`; `Placement` (each partition's
-  replicas, the preferred leader first) and `current(cluster)`.
-- `loads`: `BrokerLoad`, `broker_loads(cluster, placement)`, `use(cluster, loads)`, `imbalance`.
-- `bounds`: `hard_limits(cluster)`, `balance_limits(cluster, bound)`: what brokers may carry.
-- `violations`: `violations(cluster, placement)`, every constraint that a placement breaks.
-- `plans`: the goals `Balance` and `FewestBrokers`; `Move`, `Reason`, `Conflict`; `Plan` and
-  `Infeasible`, together `Outcome`.
-- `planner`: `plan(cluster, goal) -> Outcome`, the entry.
-- `forecast`: `trend(samples)`, `future(cluster, lines, days)`, `forecast(cluster, lines, days)`:
-  which broker exceeds what in how many days.
-
-`binwright.balancer.exact.planner` has the entry for commands, `plan(cluster, goal, limit_s)`: exact for
-small clusters where scipy is installed, the core's otherwise. May import the model and the errors.
+- `model`: a cluster as a value; `loads`: what brokers carry and may carry; `constraints`: what a
+  placement breaks.
+- `planner.plan(cluster, goal, solver)`: a `plans.Plan`, or why there is none. `search` solves
+  clusters of any size, `exact` small ones.
+- `forecast`, `thresholds`, `proposals`: when a plan is proposed, and what becomes of it.
+- `reassignment`, `safety`, `throttles`: how a plan is carried out. Everything follows from the plan
+  and from what the cluster reports, so a run that was killed continues where it was.
 """

@@ -1,20 +1,34 @@
 """When a broker is full: the linear trend of each topic over the days behind, carried on."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import mean
 from typing import NamedTuple
 
-from binwright.balancer.decide.amounts import RESOURCES, Amounts, BrokerId, Resource
-from binwright.balancer.decide.bounds import Limits, exceeds, hard_limits
-from binwright.balancer.decide.cluster import Cluster, Partition, Topic, current
-from binwright.balancer.decide.loads import broker_loads
+from binwright.balancer.decide.loads import LoadLimits, broker_loads, exceeds, hard_limits
+from binwright.balancer.decide.model import (
+    RESOURCES,
+    Amounts,
+    BrokerId,
+    Cluster,
+    Partition,
+    Resource,
+    Topic,
+    current,
+)
 from binwright.protocol.errors import BalanceError
-from binwright.protocol.model import BytesPerSecond
+from binwright.protocol.model import BytesPerSecond, TopicPartition
 
 DAY_S = 86_400.0
 
 
-class Sample(NamedTuple):
+MONTH_DAYS = 30
+LEAST_DAYS = 3
+"""Whole days below which there is no trend: within a day a load rises and falls by itself."""
+
+
+class RateSample(NamedTuple):
     """The rate of a topic at one time."""
 
     at_s: float  # any clock that all samples share
@@ -22,7 +36,7 @@ class Sample(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Trend:
+class RateTrend:
     """A straight line through the samples.
 
     Attributes:
@@ -38,7 +52,7 @@ class Trend:
         return max(0.0, 1.0 + days * self.per_day / self.now)
 
 
-def trend(samples: Sequence[Sample]) -> Trend | None:
+def trend(samples: Sequence[RateSample]) -> RateTrend | None:
     """Return the least-squares line through samples; None: too few times, or no rate.
 
     Args:
@@ -57,7 +71,7 @@ def trend(samples: Sequence[Sample]) -> Trend | None:
     spread = sum((sample.at_s - mean_at) ** 2 for sample in samples)
     slope = sum((s.at_s - mean_at) * (s.rate - mean) for s in samples) / spread
     now = mean + slope * (max(sample.at_s for sample in samples) - mean_at)
-    return Trend(now, slope * DAY_S) if now > 0 else None
+    return RateTrend(now, slope * DAY_S) if now > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +89,7 @@ class Shortage:
     in_days: float
 
 
-def future(cluster: Cluster, lines: Mapping[str, Trend], days: float) -> Cluster:
+def future(cluster: Cluster, lines: Mapping[str, RateTrend], days: float) -> Cluster:
     """Return the cluster as it will be: rates on their lines, and what nothing deletes kept.
 
     Args:
@@ -90,7 +104,7 @@ def future(cluster: Cluster, lines: Mapping[str, Trend], days: float) -> Cluster
     return replace(cluster, partitions=partitions)
 
 
-def _later(partition: Partition, topic: Topic, line: Trend | None, days: float) -> Partition:
+def _later(partition: Partition, topic: Topic, line: RateTrend | None, days: float) -> Partition:
     """Return a partition after so many days."""
     begin, end = (1.0, 1.0) if line is None else (line.growth(0.0), line.growth(days))
     written = partition.rate * (begin + end) / 2 * days * DAY_S
@@ -105,9 +119,9 @@ def _later(partition: Partition, topic: Topic, line: Trend | None, days: float) 
 
 def forecast(
     cluster: Cluster,
-    lines: Mapping[str, Trend],
+    lines: Mapping[str, RateTrend],
     within_days: float,
-    limits: Limits | None = None,
+    limits: LoadLimits | None = None,
 ) -> tuple[Shortage, ...]:
     """Return what will exceed a limit within so many days, the first first.
 
@@ -143,14 +157,55 @@ def _ends(within_days: float) -> Iterator[float]:
         length *= 2
 
 
-def _loads(cluster: Cluster, lines: Mapping[str, Trend], days: float) -> dict[BrokerId, Amounts]:
+def _loads(
+    cluster: Cluster, lines: Mapping[str, RateTrend], days: float
+) -> dict[BrokerId, Amounts]:
     later = future(cluster, lines, days)
     return {b: load.amounts for b, load in broker_loads(later, current(later)).items()}
 
 
-def _exceeded(loads: Mapping[BrokerId, Amounts], limits: Limits) -> Iterator[tuple[BrokerId, int]]:
+def _exceeded(
+    loads: Mapping[BrokerId, Amounts], limits: LoadLimits
+) -> Iterator[tuple[BrokerId, int]]:
     """Yield broker and place of each resource above its limit."""
     for broker, amounts in loads.items():
         for place, (load, limit) in enumerate(zip(amounts, limits[broker], strict=True)):
             if exceeds(load, limit):
                 yield broker, place
+
+
+def topic_trends(
+    rows: Iterable[Mapping[TopicPartition, BytesPerSecond]], every_s: float
+) -> dict[str, RateTrend]:
+    """Return the line of each topic; none for a recording of fewer than `LEAST_DAYS` whole days.
+
+    Args:
+        rows: All rates, at equal intervals.
+        every_s: The interval, s.
+    """
+    days: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    count = 0
+    for count, row in enumerate(rows, 1):
+        for topic, rate in _by_topic(row).items():
+            days[topic][int((count - 1) * every_s // DAY_S)].append(rate)
+    whole = int(count * every_s // DAY_S)
+    if whole < LEAST_DAYS:
+        return {}
+    lines = {
+        topic: trend(
+            [
+                RateSample(day * DAY_S, BytesPerSecond(mean(found)))
+                for day, found in sorted(by_day.items())
+                if day < whole
+            ]
+        )
+        for topic, by_day in sorted(days.items())
+    }
+    return {topic: line for topic, line in lines.items() if line is not None}
+
+
+def _by_topic(row: Mapping[TopicPartition, BytesPerSecond]) -> dict[str, float]:
+    sums: dict[str, float] = defaultdict(float)
+    for partition, rate in row.items():
+        sums[partition.topic] += rate
+    return sums

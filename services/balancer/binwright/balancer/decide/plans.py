@@ -1,33 +1,37 @@
-"""What is asked of a plan, and what a plan is."""
+"""What is asked of a plan, what a plan is, and which constraint forces each of its moves."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
-from typing import Literal
 
-from binwright.balancer.decide.amounts import BrokerId, Resource
-from binwright.balancer.decide.cluster import Broker, Placement
-from binwright.balancer.decide.loads import BrokerLoad
+from binwright.balancer.decide.constraints import Constraint, UnmetConstraint, group_topics
+from binwright.balancer.decide.loads import (
+    BrokerLoad,
+    LoadLimits,
+    broker_loads,
+    exceeds,
+    replica_amounts,
+)
+from binwright.balancer.decide.model import (
+    RESOURCES,
+    Amounts,
+    Broker,
+    BrokerId,
+    Cluster,
+    Partition,
+    Placement,
+    Rack,
+    Resource,
+    current,
+    most_in_a_rack,
+    racks,
+)
 from binwright.protocol.errors import BalanceError
 from binwright.protocol.model import TopicPartition
 
 BOUND = 1.05
 """The largest use of a resource, in units of its mean."""
-
-Constraint = Literal[
-    "replication",  # as many replicas as the topic asks for
-    "distinct brokers",  # replicas of a partition are on different brokers
-    "broker down",  # holds nothing
-    "broker draining",  # holds nothing
-    "broker closed",  # the goal is fewest brokers, and this one is not needed
-    "pin",  # a pinned broker holds a replica
-    "exclusion",  # an excluded topic stays, an excluded broker holds none of it
-    "rack spread",
-    "anti-colocation",
-    "capacity",  # of a resource, less the headroom
-    "balance",  # use of a resource above the bound over its mean
-    "makes room",  # moved so that another replica fits
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,7 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class ReplicaChange:
     """One partition whose replicas change.
 
     Attributes:
@@ -135,7 +139,7 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PlacementPlan:
     """A placement that satisfies every hard constraint, and the way to it.
 
     Attributes:
@@ -153,7 +157,7 @@ class Plan:
 
     goal: Goal
     placement: Placement
-    moves: tuple[Move, ...]
+    moves: tuple[ReplicaChange, ...]
     before: Mapping[BrokerId, BrokerLoad]
     after: Mapping[BrokerId, BrokerLoad]
     relaxed: float = 1.0
@@ -168,18 +172,6 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
-    """A constraint that cannot be satisfied, or was not in the best placement that was found."""
-
-    constraint: Constraint
-    detail: str  # what asks for how much, and what there is
-
-    def __str__(self) -> str:
-        """Write it for a person."""
-        return f"{self.constraint}: {self.detail}"
-
-
-@dataclass(frozen=True, slots=True)
 class Infeasible:
     """No placement that satisfies every hard constraint.
 
@@ -191,9 +183,154 @@ class Infeasible:
     """
 
     goal: Goal
-    conflicts: tuple[Conflict, ...]
+    conflicts: tuple[UnmetConstraint, ...]
     proved: bool
 
 
-Outcome = Plan | Infeasible
+PlanOutcome = PlacementPlan | Infeasible
 """What planning returns."""
+
+
+def moves(
+    cluster: Cluster,
+    placement: Placement,
+    limits: LoadLimits,
+    closed: frozenset[BrokerId] = frozenset(),
+) -> tuple[ReplicaChange, ...]:
+    """Return the moves from today's placement, leader moves first, then by partition.
+
+    Args:
+        cluster: With the placement of today.
+        placement: The one to reach.
+        limits: What each broker may carry: they explain why something moves.
+        closed: Brokers that are to be empty.
+    """
+    view = _Comparison.of(cluster, placement, limits, closed)
+    changed = [each for each in cluster.partitions if placement[each.id] != each.replicas]
+    found = [_move(view, each, placement[each.id]) for each in changed]
+    return tuple(sorted(found, key=lambda move: (not move.leader_only, move.partition)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """What reasons are read from: both loads, limits, racks, groups."""
+
+    cluster: Cluster
+    brokers: Mapping[BrokerId, Broker]
+    racks: Mapping[BrokerId, Rack]
+    most: Mapping[str, int]  # replicas of a partition in one rack, by topic
+    groups: Mapping[tuple[str, BrokerId], tuple[str, ...]]  # topics, before
+    before: Mapping[BrokerId, BrokerLoad]
+    after: Mapping[BrokerId, BrokerLoad]
+    limits: LoadLimits
+    closed: frozenset[BrokerId]
+
+    @classmethod
+    def of(
+        cls, cluster: Cluster, placement: Placement, limits: LoadLimits, closed: frozenset[BrokerId]
+    ) -> "_Comparison":
+        """Compute it from a cluster and the placement to reach."""
+        today = current(cluster)
+        return cls(
+            cluster,
+            {broker.id: broker for broker in cluster.brokers},
+            racks(cluster),
+            {name: most_in_a_rack(cluster, topic) for name, topic in cluster.topics.items()},
+            group_topics(cluster, today),
+            broker_loads(cluster, today),
+            broker_loads(cluster, placement),
+            limits,
+            closed,
+        )
+
+
+def _move(view: _Comparison, partition: Partition, after: tuple[BrokerId, ...]) -> ReplicaChange:
+    added = len(set(after) - set(partition.replicas))
+    reasons = dict.fromkeys(_reasons(view, partition, after))
+    copied = partition.size_bytes * added
+    return ReplicaChange(partition.id, partition.replicas, after, copied, tuple(reasons))
+
+
+def _reasons(
+    view: _Comparison, partition: Partition, after: tuple[BrokerId, ...]
+) -> Iterator[Reason]:
+    """Yield why each broker gives a replica up, then why one is added, then why another leads."""
+    before = partition.replicas
+    removed = [broker for broker in before if broker not in after]
+    for broker in removed:
+        yield from _why_removed(view, partition, broker)
+    for broker in after:
+        if broker in partition.pinned and broker not in before:
+            yield Reason("pin", broker)
+    if len(after) > len(before):
+        yield Reason("replication")
+    if after[0] != before[0] and before[0] not in removed:
+        yield from _why_not_led(view, partition, before[0])
+
+
+def _why_removed(view: _Comparison, partition: Partition, broker: BrokerId) -> Iterator[Reason]:
+    """Yield the constraints that force a replica away; `makes room` where none is broken today."""
+    found = [*_named(view, partition, broker)]
+    leads = partition.replicas[0] == broker
+    leader, follower = replica_amounts(view.cluster, partition, len(partition.replicas))
+    needs = leader if leads else follower
+    found += _overloads(view, broker, needs)
+    yield from found or _makes_room(view, broker, needs)
+
+
+def _named(view: _Comparison, partition: Partition, broker: BrokerId) -> Iterator[Reason]:
+    """Yield the constraints about brokers, racks and topics that a replica breaks today."""
+    topic, replicas = view.cluster.topics[partition.id.topic], partition.replicas
+    match view.brokers[broker].state:
+        case "down":
+            yield Reason("broker down", broker)
+        case "draining":
+            yield Reason("broker draining", broker)
+        case _ if broker in view.closed:
+            yield Reason("broker closed", broker)
+        case _:
+            pass
+    if broker in topic.excluded_brokers:
+        yield Reason("exclusion", broker)
+    if topic.group is not None and len(view.groups[topic.group, broker]) > 1:
+        yield Reason("anti-colocation", broker)
+    if len(replicas) > topic.replication:
+        yield Reason("replication", broker)
+    if Counter(map(view.racks.__getitem__, replicas))[view.racks[broker]] > view.most[topic.name]:
+        yield Reason("rack spread", broker)
+
+
+def _overloads(view: _Comparison, broker: BrokerId, needs: Amounts) -> Iterator[Reason]:
+    """Yield the resources of a broker that are above a limit today and that a replica uses."""
+    where = view.brokers[broker]
+    if not where.usable or broker in view.closed:
+        return
+    room, load = view.cluster.room(where), view.before[broker].amounts
+    for place, resource in enumerate(RESOURCES):
+        limit = view.limits[broker][place]
+        if needs[place] > 0 and exceeds(load[place], limit):
+            of, is_hard = where.capacity[place], exceeds(load[place], room[place])
+            broken: Constraint = "capacity" if is_hard else "balance"
+            yield Reason(broken, broker, resource, load[place] / of, limit / of)
+
+
+def _makes_room(view: _Comparison, broker: BrokerId, needs: Amounts) -> Iterator[Reason]:
+    """Yield the resources of a broker that would be above a limit if the replica had stayed."""
+    load, capacity = view.after[broker].amounts, view.brokers[broker].capacity
+    found = False
+    for place, resource in enumerate(RESOURCES):
+        limit, stayed = view.limits[broker][place], load[place] + needs[place]
+        if needs[place] > 0 and exceeds(stayed, limit):
+            found = True
+            of = capacity[place]
+            yield Reason("makes room", broker, resource, stayed / of, limit / of)
+    if not found:
+        yield Reason("makes room", broker)
+
+
+def _why_not_led(view: _Comparison, partition: Partition, broker: BrokerId) -> Iterator[Reason]:
+    """Yield why a broker that keeps its replica no longer leads."""
+    leader, follower = replica_amounts(view.cluster, partition, len(partition.replicas))
+    more = Amounts(*(a - b for a, b in zip(leader, follower, strict=True)))
+    found = [*_overloads(view, broker, more)]
+    yield from found or _makes_room(view, broker, more)

@@ -1,4 +1,4 @@
-"""Plans for brokers that wait or run: what the records of their topic say, and what follows.
+"""Plans for brokers that wait or run: the records of their topic, and what follows from them.
 
 All of it is in the topic, so a number stays valid and the budget is kept under another leader.
 """
@@ -7,61 +7,103 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from binwright.balancer.decide.amounts import Resource
-from binwright.balancer.decide.cluster import Cluster, current
-from binwright.balancer.decide.lines import Crossing
 from binwright.balancer.decide.loads import imbalance
-from binwright.balancer.decide.plans import Plan
-from binwright.balancer.ports import ClusterState, Replicas
-from binwright.protocol.broker_plans import (
-    BrokerPlanRecord,
-    BrokersApproved,
-    BrokersProposed,
-    CopiesStarted,
-)
-from binwright.protocol.model import TopicPartition
+from binwright.balancer.decide.model import Cluster, Resource, current
+from binwright.balancer.decide.plans import PlacementPlan
+from binwright.balancer.decide.thresholds import Crossing
+from binwright.balancer.ports import ClusterState
+from binwright.protocol import wire
+from binwright.protocol.fields import Number, Offset, Partition
 
 HOUR_MS = 3_600_000
-Mode = Literal["approve", "act"]
+BrokerMode = Literal["approve", "act"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokersProposed:
+    """A plan for brokers is shown; the record's offset is its number."""
+
+    group: str  # whose balancer proposes it, and may carry it out
+    reasons: tuple[str, ...]  # the thresholds that the cluster crosses
+    bytes: Number  # that it copies
+    before: Mapping[Partition, tuple[Number, ...]]  # of what it moves: replicas, the first leads
+    after: Mapping[Partition, tuple[Number, ...]]  # the same in the plan
+    waits: bool  # for an approval (mode approve); else it is carried out at once (mode act)
+    kind: Literal["brokers-proposed/1"] = "brokers-proposed/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokersApproved:
+    """A person approves exactly this plan for brokers."""
+
+    plan: Offset  # its number
+    by: str  # a name for people; it proves nothing
+    kind: Literal["brokers-approved/1"] = "brokers-approved/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopiesStarted:
+    """A plan for brokers goes ahead, and these bytes count against the budget for an hour."""
+
+    plan: Offset  # its number
+    bytes: Number  # of the copies that start now; 0: the plan itself starts
+    at_ms: Number  # wall clock, ms since 1970
+    kind: Literal["copies-started/1"] = "copies-started/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokersEnded:
+    """A plan for brokers is over; what was being copied is taken back."""
+
+    plan: Offset  # its number
+    done: bool  # whether all is in place; else it is withdrawn
+    reason: str  # for people
+    kind: Literal["brokers-ended/1"] = "brokers-ended/1"
+
+
+BrokerPlanRecord = BrokersProposed | BrokersApproved | CopiesStarted | BrokersEnded
+"""Records of the topic of plans for brokers."""
+decode_record: wire.Decode[BrokerPlanRecord] = wire.decoder(BrokerPlanRecord)
+"""Reads one of them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class BrokerPlan:
     """A plan that is not over."""
 
     number: int
-    plan: BrokersProposed
+    proposed: BrokersProposed
     approved: bool = False
     started: bool = False
 
     @property
     def goes_ahead(self) -> bool:
         """Whether a leader may carry it out."""
-        return self.approved or not self.plan.waits
+        return self.approved or not self.proposed.waits
 
 
 @dataclass(frozen=True, slots=True)
-class Proposals:
+class BrokerPlans:
     """The plans that are not over, one for each group, and what has begun to be copied lately."""
 
-    by_group: Mapping[str, Proposal] = field(default_factory=dict)
+    by_group: Mapping[str, BrokerPlan] = field(default_factory=dict)
     copies: tuple[CopiesStarted, ...] = ()
 
-    def applied(self, offset: int, message: BrokerPlanRecord) -> "Proposals":
+    def applied(self, offset: int, message: BrokerPlanRecord) -> "BrokerPlans":
         """Return them after a record; one about a plan that is over changes nothing."""
         match message:
             case BrokersProposed():
-                return self._with(Proposal(offset, message))
+                return self._with(BrokerPlan(offset, message))
             case CopiesStarted():
-                found = self._recent(message.at_ms)
-                return replace(self._changed(message.plan, started=True), copies=(*found, message))
+                recent = self._recent(message.at_ms)
+                return replace(self._changed(message.plan, started=True), copies=(*recent, message))
             case BrokersApproved():
                 return self._changed(message.plan, approved=True)
             case _:
                 left = {g: p for g, p in self.by_group.items() if p.number != message.plan}
                 return replace(self, by_group=left)
 
-    def numbered(self, number: int) -> Proposal | None:
+    def numbered(self, number: int) -> BrokerPlan | None:
         """Return the plan of this number if it is not over."""
         return next((each for each in self.by_group.values() if each.number == number), None)
 
@@ -72,23 +114,20 @@ class Proposals:
     def _recent(self, now_ms: int) -> Iterator[CopiesStarted]:
         return (each for each in self.copies if each.at_ms > now_ms - HOUR_MS)
 
-    def _with(self, proposal: Proposal) -> "Proposals":
-        return replace(self, by_group={**self.by_group, proposal.plan.group: proposal})
+    def _with(self, plan: BrokerPlan) -> "BrokerPlans":
+        return replace(self, by_group={**self.by_group, plan.proposed.group: plan})
 
     def _changed(
         self, number: int, *, approved: bool = False, started: bool = False
-    ) -> "Proposals":
-        found = self.numbered(number)
-        if found is None:
+    ) -> "BrokerPlans":
+        if (plan := self.numbered(number)) is None:
             return self
-        changed = replace(
-            found, approved=approved or found.approved, started=started or found.started
-        )
+        changed = replace(plan, approved=approved or plan.approved, started=started or plan.started)
         return self._with(changed)
 
 
 def proposal_of(
-    plan: Plan, crossed: tuple[Crossing, ...], group: str, mode: Mode
+    plan: PlacementPlan, crossed: tuple[Crossing, ...], group: str, mode: BrokerMode
 ) -> BrokersProposed | None:
     """Return the record that proposes a plan; None: it moves nothing."""
     if not plan.moves:
@@ -104,8 +143,8 @@ def proposal_of(
 
 
 def outdated_reason(
-    proposal: Proposal,
-    mode: Mode,
+    plan: BrokerPlan,
+    mode: BrokerMode,
     state: ClusterState,
     cluster: Cluster,
     crossed: tuple[Crossing, ...],
@@ -115,49 +154,46 @@ def outdated_reason(
     A plan that has started goes on, whatever the load is, unless its partitions are elsewhere.
 
     Args:
-        proposal: The plan.
+        plan: The plan.
         mode: Of the settings now.
         state: As Kafka reports it.
         cluster: The model of it.
-        crossed: The lines that it crosses.
+        crossed: The thresholds that it crosses.
     """
-    plan = proposal.plan
-    if plan.waits != (mode == "approve"):
+    proposed = plan.proposed
+    if proposed.waits != (mode == "approve"):
         return "brokers.mode has changed"
-    if (moved := next(_elsewhere(plan, state), None)) is not None:
+    if (moved := next(_elsewhere(proposed, state), None)) is not None:
         return moved
-    if proposal.started:
+    if plan.started:
         return None
-    wanted = {broker for replicas in plan.after.values() for broker in replicas}
+    wanted = {broker for replicas in proposed.after.values() for broker in replicas}
     if down := sorted(wanted - state.racks.keys()):
         return f"broker {down[0]} is down"
     if not crossed:
-        return "no line is crossed by now"
+        return "no threshold is crossed by now"
     resources = {each.resource for each in crossed}
-    return None if _helps(plan, cluster, resources) else "it evens out nothing by the present load"
+    return (
+        None if _helps(proposed, cluster, resources) else "it evens out nothing by the present load"
+    )
 
 
-def _elsewhere(plan: BrokersProposed, state: ClusterState) -> Iterator[str]:
+def _elsewhere(proposed: BrokersProposed, state: ClusterState) -> Iterator[str]:
     """Yield the partitions that are neither where they were nor where they are to be."""
-    for partition, before in sorted(plan.before.items()):
+    for partition, before in sorted(proposed.before.items()):
         if partition not in state.partitions:
             yield f"{partition} is gone"
-        elif {*_placed(partition, state)} not in ({*before}, {*plan.after[partition]}):
+        elif {*state.placed(partition)} not in ({*before}, {*proposed.after[partition]}):
             yield f"{partition} was moved by somebody else"
 
 
-def _placed(partition: TopicPartition, state: ClusterState) -> Replicas:
-    under_way = state.reassignments.get(partition)
-    return state.partitions[partition].replicas if under_way is None else under_way.target
-
-
-def _helps(plan: BrokersProposed, cluster: Cluster, resources: Collection[Resource]) -> bool:
+def _helps(proposed: BrokersProposed, cluster: Cluster, resources: Collection[Resource]) -> bool:
     """Whether the largest use of any of these resources, in units of its mean, gets smaller."""
     now = current(cluster)
     by_number = {int(broker.id): broker.id for broker in cluster.brokers}
     planned = {
         partition: tuple(by_number[broker] for broker in replicas)
-        for partition, replicas in plan.after.items()
+        for partition, replicas in proposed.after.items()
     }
     before, after = (
         max(

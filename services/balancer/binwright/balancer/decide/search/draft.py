@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 
-from binwright.balancer.decide.search.problem import Problem, Vector
+from binwright.balancer.decide.search.problem import PlacementProblem, Vector
 
 SLACK = 1e-9
 """A load is within a limit up to this share above it; the judge's tolerance is larger."""
 
 
-class Draft:
+class PlacementDraft:
     """Replicas by partition, loads by broker. Changes keep both in step.
 
     Attributes:
@@ -21,7 +21,7 @@ class Draft:
 
     __slots__ = ("_members", "at", "held", "limits", "loads", "problem")
 
-    def __init__(self, problem: Problem, at: Iterable[Sequence[int]]) -> None:
+    def __init__(self, problem: PlacementProblem, at: Iterable[Sequence[int]]) -> None:
         brokers = range(len(problem.brokers))
         self.problem = problem
         self.at: list[list[int]] = [[] for _ in problem.names]
@@ -87,6 +87,16 @@ class Draft:
                 del topics[topic]
 
     # --- questions -----------------------------------------------------------------------------
+
+    def leader_extra(self, p: int) -> Vector:
+        """Return what a leader of a partition needs more than a follower."""
+        lead, follow = self.problem.leads[p], self.problem.follows[p]
+        return (
+            lead[0] - follow[0],
+            lead[1] - follow[1],
+            lead[2] - follow[2],
+            lead[3] - follow[3],
+        )
 
     def needed(self, p: int, b: int) -> Vector:
         """Return what the replica at a broker needs."""
@@ -173,3 +183,45 @@ class Draft:
 def _wider(limit: Vector) -> Vector:
     d, i, o, c = (x * (1 + SLACK) + SLACK for x in limit)
     return d, i, o, c
+
+
+def undo(draft: PlacementDraft) -> None:
+    """Return replicas and leaders to their brokers of today while every limit holds.
+
+    The most bytes first, until a pass returns nothing.
+    """
+    again = True
+    while again:
+        again = _return_replicas(draft)
+    _return_leaders(draft)
+
+
+def _return_replicas(draft: PlacementDraft) -> bool:
+    """Return replicas home; whether any went."""
+    problem, any_returned = draft.problem, False
+    moved = [p for p, at in enumerate(draft.at) if not problem.fixed[p] and _away(draft, p, at)]
+    for p in sorted(moved, key=lambda p: (-problem.sizes[p], p)):
+        for c in _away(draft, p, draft.at[p]):
+            for home in problem.homes[p]:
+                needs = draft.needed(p, c)
+                fits = draft.may_leave(p, c) and draft.may_hold(p, home, c)
+                if fits and draft.fits(home, needs):
+                    draft.shift(p, c, home)
+                    any_returned = True
+                    break
+    return any_returned
+
+
+def _away(draft: PlacementDraft, p: int, at: list[int]) -> list[int]:
+    """Return the brokers that would copy a partition."""
+    homes = draft.problem.homes[p]
+    return [b for b in at if b not in homes]
+
+
+def _return_leaders(draft: PlacementDraft) -> None:
+    """Let the leaders of today lead again where they still have a replica, and room."""
+    for p, at in enumerate(draft.at):
+        leader = draft.problem.homes[p][0]
+        is_follower = at and at[0] != leader and leader in at
+        if is_follower and draft.fits(leader, draft.leader_extra(p)):
+            draft.lead(p, leader)

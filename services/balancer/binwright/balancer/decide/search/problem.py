@@ -1,13 +1,24 @@
-"""A cluster as arrays: brokers and partitions are numbers, loads are in units of their means."""
+"""A cluster as arrays, and what a solver returns: brokers and partitions are numbers.
+
+Loads are in units of their means.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from binwright.balancer.decide.amounts import Amounts, BrokerId
-from binwright.balancer.decide.bounds import Limits
-from binwright.balancer.decide.cluster import Cluster, Partition, Placement, Topic
-from binwright.balancer.decide.loads import replica_amounts
-from binwright.balancer.decide.racks import may_hold, most_in_a_rack, racks
+from binwright.balancer.decide.loads import LoadLimits, replica_amounts
+from binwright.balancer.decide.model import (
+    Amounts,
+    BrokerId,
+    Cluster,
+    Partition,
+    Placement,
+    Topic,
+    may_hold,
+    most_in_a_rack,
+    racks,
+)
 from binwright.protocol.model import TopicPartition
 
 Vector = tuple[float, float, float, float]
@@ -15,7 +26,7 @@ Vector = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class PlacementProblem:
     """What the searches know; partition p and broker b are places in these sequences.
 
     Attributes:
@@ -60,7 +71,7 @@ class Problem:
         }
 
 
-def compiled(cluster: Cluster, limits: Limits) -> Problem:
+def compiled(cluster: Cluster, limits: LoadLimits) -> PlacementProblem:
     """Return a cluster as arrays, with limits in each resource's own unit."""
     brokers = sorted(cluster.brokers, key=lambda each: each.id)
     place = {broker.id: b for b, broker in enumerate(brokers)}
@@ -76,7 +87,7 @@ def compiled(cluster: Cluster, limits: Limits) -> Problem:
     allowed = {n: [may_hold(b, t) for b in brokers] for n, t in cluster.topics.items()}
     most = {name: most_in_a_rack(cluster, topic) for name, topic in cluster.topics.items()}
     topics = [cluster.topics[each.id.topic] for each in partitions]
-    return Problem(
+    return PlacementProblem(
         names=[each.id for each in partitions],
         brokers=[broker.id for broker in brokers],
         limits=[_scaled(limits[broker.id], units) for broker in brokers],
@@ -114,3 +125,29 @@ def _units(
 def _scaled(amounts: Amounts, units: Amounts) -> Vector:
     d, i, o, c = (amount / unit for amount, unit in zip(amounts, units, strict=True))
     return d, i, o, c
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """The best placement that a solver found.
+
+    Attributes:
+        at: Brokers of each partition by place, the leader first; fewer than asked where no broker
+            was found for a replica.
+        feasible: Whether it satisfies every constraint of the problem.
+        proved: Whether nothing better exists; without `feasible`: whether nothing feasible does.
+    """
+
+    at: Sequence[Sequence[int]]
+    feasible: bool
+    proved: bool = False
+
+
+class Solver(Protocol):
+    """Solves a problem: exactly, or not."""
+
+    def place(self, problem: PlacementProblem) -> Solution:
+        """Return a placement within the limits that copies few bytes."""
+
+    def fewest(self, problem: PlacementProblem) -> Solution:
+        """Return a placement on few brokers that copies few bytes."""

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from math import inf
 
-from binwright.balancer.decide.search.draft import Draft
-from binwright.balancer.decide.search.leaders import spread_leaders
+from binwright.balancer.decide.search.draft import SLACK, PlacementDraft
 from binwright.balancer.decide.search.problem import Vector
 
 ROUNDS, ENOUGH = 30, 0.999
@@ -20,7 +19,13 @@ MISSES = 400
 """Replicas in a row that find no broker, after which the others of a broker are not tried."""
 
 
-def repair(draft: Draft) -> None:
+MARGIN = 0.02
+"""Brokers pass on this share of their limit more than they must: others can then pass to them."""
+SWEEPS = 40
+"""Passes over the brokers whose leaders are too much for them."""
+
+
+def repair(draft: PlacementDraft) -> None:
     """Lower the excess until there is none, or nothing found lowers it further.
 
     First as if leaders needed no more than followers, then leaders alone: what can be done by
@@ -40,11 +45,11 @@ def repair(draft: Draft) -> None:
         spread_leaders(draft)
 
 
-def _total(draft: Draft) -> float:
+def _total(draft: PlacementDraft) -> float:
     return sum(draft.excess(b) for b in range(len(draft.loads)))
 
 
-def _by_excess(draft: Draft) -> list[int]:
+def _by_excess(draft: PlacementDraft) -> list[int]:
     """Return the overloaded brokers, the worst first."""
     return sorted(draft.overloaded(), key=lambda b: (-draft.excess(b), b))
 
@@ -52,12 +57,12 @@ def _by_excess(draft: Draft) -> list[int]:
 # --- replicas ------------------------------------------------------------------------------------
 
 
-def _unload_all(draft: Draft) -> None:
+def _unload_all(draft: PlacementDraft) -> None:
     for b in _by_excess(draft):
         _unload(draft, b)
 
 
-def _unload(draft: Draft, b: int) -> None:
+def _unload(draft: PlacementDraft, b: int) -> None:
     """Move replicas away from an overloaded broker to brokers that have room for them."""
     over, misses = _over(draft, b), 0
     candidates = iter(_candidates(draft, b, over))
@@ -77,13 +82,13 @@ def _unload(draft: Draft, b: int) -> None:
             over, candidates = now, iter(_candidates(draft, b, now))
 
 
-def _over(draft: Draft, b: int) -> tuple[int, ...]:
+def _over(draft: PlacementDraft, b: int) -> tuple[int, ...]:
     """Return the resources of which a broker carries too much."""
     pairs = zip(draft.loads[b], draft.limits[b], strict=True)
     return tuple(place for place, (load, limit) in enumerate(pairs) if load > limit)
 
 
-def _candidates(draft: Draft, b: int, over: Sequence[int]) -> list[int]:
+def _candidates(draft: PlacementDraft, b: int, over: Sequence[int]) -> list[int]:
     """Return the partitions whose replica at b lowers its excess, the most per byte first."""
     problem, found = draft.problem, []
     for p in draft.held[b]:
@@ -100,7 +105,7 @@ def _candidates(draft: Draft, b: int, over: Sequence[int]) -> list[int]:
     return [p for _, _, p in found]
 
 
-def _roomy(draft: Draft, b: int) -> list[int]:
+def _roomy(draft: PlacementDraft, b: int) -> list[int]:
     """Return the other brokers that are within every limit."""
     return [
         c
@@ -113,7 +118,7 @@ def _roomy(draft: Draft, b: int) -> list[int]:
     ]
 
 
-def _target(draft: Draft, p: int, b: int, targets: Sequence[int]) -> int:
+def _target(draft: PlacementDraft, p: int, b: int, targets: Sequence[int]) -> int:
     """Return the broker that a replica fits best: a home, else the emptiest; -1: none."""
     needs, homes = draft.needed(p, b), draft.problem.homes[p]
     best, least = -1, (1, 2.0)
@@ -128,7 +133,7 @@ def _target(draft: Draft, p: int, b: int, targets: Sequence[int]) -> int:
 # --- exchanges -----------------------------------------------------------------------------------
 
 
-def _exchange(draft: Draft, b: int) -> None:
+def _exchange(draft: PlacementDraft, b: int) -> None:
     """Swap replicas of an overloaded broker for others, while that lowers the excess."""
     over = _over(draft, b)
     others = [c for c in range(len(draft.loads)) if c != b]
@@ -139,11 +144,11 @@ def _exchange(draft: Draft, b: int) -> None:
         _trade(draft, b, c)
 
 
-def _slack(draft: Draft, c: int, place: int) -> float:
+def _slack(draft: PlacementDraft, c: int, place: int) -> float:
     return draft.limits[c][place] - draft.loads[c][place]
 
 
-def _trade(draft: Draft, b: int, c: int) -> None:
+def _trade(draft: PlacementDraft, b: int, c: int) -> None:
     """Swap replicas of b, rich in what it has too much of, for such of c that are poor in it."""
     signs = [_sign(draft, b, c, place) for place in range(4)]
     gives = sorted((-_score(draft, p, b, signs), p) for p in draft.held[b])
@@ -161,24 +166,24 @@ def _trade(draft: Draft, b: int, c: int) -> None:
                 return
 
 
-def _may_swap(draft: Draft, one: tuple[int, int], other: tuple[int, int]) -> bool:
+def _may_swap(draft: PlacementDraft, one: tuple[int, int], other: tuple[int, int]) -> bool:
     """Return whether two replicas may still change places: swaps before may have brought groups."""
     (p, b), (q, c) = one, other
     return draft.may_hold(p, c, b) and draft.may_hold(q, b, c)
 
 
-def _sign(draft: Draft, b: int, c: int, place: int) -> float:
+def _sign(draft: PlacementDraft, b: int, c: int, place: int) -> float:
     """Return 1 for what b has too much of, -1 for what c has no room for, 0 for neither or both."""
     lacks = _slack(draft, c, place) < TIGHT * draft.loads[c][place]
     return float(_slack(draft, b, place) < 0) - float(lacks)
 
 
-def _score(draft: Draft, p: int, b: int, signs: Sequence[float]) -> float:
+def _score(draft: PlacementDraft, p: int, b: int, signs: Sequence[float]) -> float:
     needs = draft.needed(p, b)
     return signs[0] * needs[0] + signs[1] * needs[1] + signs[2] * needs[2] + signs[3] * needs[3]
 
 
-def _swap_gain(draft: Draft, p: int, b: int, q: int, c: int) -> float:
+def _swap_gain(draft: PlacementDraft, p: int, b: int, q: int, c: int) -> float:
     """Return by how much the excess falls when p goes from b to c and q from c to b."""
     gives, takes = draft.needed(p, b), draft.needed(q, c)
     net = (gives[0] - takes[0], gives[1] - takes[1], gives[2] - takes[2], gives[3] - takes[3])
@@ -186,7 +191,66 @@ def _swap_gain(draft: Draft, p: int, b: int, q: int, c: int) -> float:
     return draft.excess(b) + draft.excess(c) - after
 
 
-def _above(draft: Draft, b: int, needs: Vector, sign: int) -> float:
+def _above(draft: PlacementDraft, b: int, needs: Vector, sign: int) -> float:
     """Return the excess of a broker with needs added (1) or taken away (-1)."""
     rows = zip(draft.loads[b], needs, draft.limits[b], strict=True)
     return sum(max(0.0, load + sign * need - limit) for load, need, limit in rows)
+
+
+def spread_leaders(draft: PlacementDraft) -> None:
+    """Pass leaderships on from brokers with too many, until there is none or no pass helps.
+
+    One may go to a broker that then has too much itself, but less than the giver had: it passes
+    others on in the next sweep.
+    """
+    passed, sweeps = 1, 0
+    while passed and sweeps < SWEEPS:
+        shares = [_led_share(draft, b) for b in range(len(draft.loads))]
+        # Brokers that are nearly full pass on as well, to make room for those above.
+        full = [b for b, share in enumerate(shares) if share > 1 - MARGIN and max(shares) > 1]
+        full.sort(key=lambda b: (-shares[b], b))
+        passed, sweeps = sum(_pass_on(draft, b) for b in full), sweeps + 1
+
+
+def evened(draft: PlacementDraft, even: Sequence[Vector]) -> PlacementDraft:
+    """Return a draft with leaders spread to tighter limits than its own, if it stays within both.
+
+    Args:
+        draft: Within its limits.
+        even: What each broker should carry, as far as leaders can do it.
+    """
+    found = PlacementDraft(draft.problem, draft.at)
+    limits = found.limits
+    found.limits = [(inf, inf, tight[2] + SLACK, tight[3] + SLACK) for tight in even]
+    spread_leaders(found)
+    found.limits = limits
+    return draft if found.overloaded() else found
+
+
+def _led_share(draft: PlacementDraft, b: int) -> float:
+    """Return the largest share of a limit that a broker carries, of what leaders need."""
+    load, limit = draft.loads[b], draft.limits[b]
+    return max(load[2] / limit[2], load[3] / limit[3])
+
+
+def _pass_on(draft: PlacementDraft, b: int) -> bool:
+    """Let followers elsewhere lead instead of a broker; whether any does."""
+    problem, any_passed = draft.problem, False
+    led = [p for p in draft.held[b] if draft.at[p][0] == b and not problem.fixed[p]]
+    # Leaders that came here go back first: that makes fewer moves of leaders.
+    led.sort(key=lambda p: (problem.homes[p][0] == b, -problem.leads[p][2], p))
+    for p in led:
+        if (share := _led_share(draft, b)) <= 1 - MARGIN:
+            return any_passed
+        more = draft.leader_extra(p)
+        shares = ((_share_with(draft, c, more), c) for c in draft.at[p][1:])
+        least, c = min(shares, default=(share, b))
+        if least < share * (1 - 1e-9) and (share > 1 or least <= 1 - MARGIN):
+            draft.lead(p, c)
+            any_passed = True
+    return any_passed
+
+
+def _share_with(draft: PlacementDraft, c: int, more: Vector) -> float:
+    load, limit = draft.loads[c], draft.limits[c]
+    return max((load[2] + more[2]) / limit[2], (load[3] + more[3]) / limit[3])

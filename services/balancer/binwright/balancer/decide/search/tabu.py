@@ -9,10 +9,8 @@ assignment problem" (2004), for prices that adapt.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from binwright.balancer.decide.search.draft import Draft
-from binwright.balancer.decide.search.leaders import difference
-from binwright.balancer.decide.search.problem import Problem, Vector
-from binwright.balancer.decide.search.undo import undo
+from binwright.balancer.decide.search.draft import PlacementDraft, undo
+from binwright.balancer.decide.search.problem import PlacementProblem, Vector
 
 LARGEST = 1_000
 """Pairs of replica and broker in one search; larger clusters are not improved."""
@@ -28,7 +26,7 @@ LEADER = 1e-7
 """What a leader move costs, in the same units: it only breaks ties."""
 
 
-class Step(NamedTuple):
+class TabuStep(NamedTuple):
     """A change of one partition and what it costs; the least is taken."""
 
     cost: float
@@ -38,31 +36,31 @@ class Step(NamedTuple):
     leads: bool  # only the leadership goes from source to target
 
 
-def is_small(problem: Problem) -> bool:
+def is_small(problem: PlacementProblem) -> bool:
     """Return whether the search improves placements of a problem."""
     return sum(problem.counts) * len(problem.brokers) <= LARGEST
 
 
-def improved(draft: Draft) -> Draft:
+def improved(draft: PlacementDraft) -> PlacementDraft:
     """Return the best draft that is met; the one given where it is large, or nothing is better."""
     if not draft.at or not draft.is_complete() or not is_small(draft.problem):
         return draft
     if not any(_rank(draft)):
         return draft  # as it is today, and within every limit
     pairs = sum(draft.problem.counts) * len(draft.loads)
-    search, step = _Search(draft), 0
+    search, step = _TabuSearch(draft), 0
     while step < min(STEPS, EVALUATIONS // pairs) and search.advance(step):
         step += 1
     return search.best
 
 
-class _Search:
+class _TabuSearch:
     """One tabu search: a draft, prices, what is forbidden until when, and the best so far."""
 
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: PlacementDraft) -> None:
         problem = draft.problem
         self.best, self._rank = draft, _rank(draft)
-        self._draft = Draft(problem, draft.at)
+        self._draft = PlacementDraft(problem, draft.at)
         self._prices = [[PRICE] * 4 for _ in draft.loads]
         copied = sum(s * n for s, n in zip(problem.sizes, problem.counts, strict=True))
         unit = copied / len(draft.loads) or 1.0
@@ -98,11 +96,11 @@ class _Search:
         for prices in self._prices:
             prices[:] = [CHEAPER * price for price in prices]
         if _rank(draft) < self._rank:
-            best = Draft(draft.problem, draft.at)
+            best = PlacementDraft(draft.problem, draft.at)
             undo(best)
             self.best, self._rank = best, _rank(best)
 
-    def _steps(self, now: int) -> Iterator[Step]:
+    def _steps(self, now: int) -> Iterator[TabuStep]:
         """Yield every allowed step."""
         draft, problem = self._draft, self._draft.problem
         for p, replicas in enumerate(draft.at):
@@ -114,7 +112,7 @@ class _Search:
             if len(replicas) > 1 and problem.leads[p] != problem.follows[p]:
                 yield from self._leads(p, replicas, now)
 
-    def _shifts(self, p: int, b: int, now: int) -> Iterator[Step]:
+    def _shifts(self, p: int, b: int, now: int) -> Iterator[TabuStep]:
         """Yield where the replica of a broker could go."""
         draft, size, homes = self._draft, self._sizes[p], self._draft.problem.homes[p]
         needs = draft.needed(p, b)
@@ -122,16 +120,16 @@ class _Search:
         for c in range(len(draft.loads)):
             if self._forbidden.get((p, c), -1) < now and draft.may_hold(p, c, b):
                 cost = self._priced(c, needs, 1) - self._exceeds[c] - saved
-                yield Step(cost if c in homes else cost + size, p, b, c, leads=False)
+                yield TabuStep(cost if c in homes else cost + size, p, b, c, leads=False)
 
-    def _leads(self, p: int, replicas: Sequence[int], now: int) -> Iterator[Step]:
+    def _leads(self, p: int, replicas: Sequence[int], now: int) -> Iterator[TabuStep]:
         """Yield which follower could lead."""
-        more, b, home = difference(self._draft, p), replicas[0], self._draft.problem.homes[p][0]
+        more, b, home = self._draft.leader_extra(p), replicas[0], self._draft.problem.homes[p][0]
         saved = self._exceeds[b] - self._priced(b, more, -1) + (0.0 if b == home else LEADER)
         for c in replicas[1:]:
             if self._forbidden.get((p, c), -1) < now:
                 cost = self._priced(c, more, 1) - self._exceeds[c] - saved
-                yield Step(cost if c == home else cost + LEADER, p, b, c, leads=True)
+                yield TabuStep(cost if c == home else cost + LEADER, p, b, c, leads=True)
 
     def _priced(self, b: int, needs: Vector, sign: int) -> float:
         """Return what a broker's excess costs with needs added or taken away."""
@@ -145,7 +143,7 @@ class _Search:
         return total
 
 
-def _rank(draft: Draft) -> tuple[float, int, int]:
+def _rank(draft: PlacementDraft) -> tuple[float, int, int]:
     """Return what makes a draft better than another: less excess, fewer bytes, fewer leaders."""
     excess = sum(draft.excess(b) for b in range(len(draft.loads)))
     return excess, draft.copied(), draft.led_elsewhere()
