@@ -67,5 +67,5 @@ async def run_watched(watch: BrokerWatch, lead: Callable[[], Awaitable[None]]) -
     try:
         async with background_tasks(must_not_end(watch.run())):
             await lead()
-    except BaseExceptionGroup as found:
-        raise root_cause(found) from None
+    except BaseExceptionGroup as errors:
+        raise root_cause(errors) from None
