@@ -17,16 +17,15 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import figures
-from binwright.controller.decide.config import ControllerConfig
 from binwright.controller.decide.events import Measured, RecordRead, Tick
-from binwright.controller.decide.group import Group, Member
+from binwright.controller.decide.group import ControllerConfig, Group, Member
 from binwright.controller.decide.machine import transition
 from binwright.controller.decide.ownership import Owned, Ownership, Partitions
 from binwright.controller.decide.states import Sentinel, State
 from binwright.protocol import wire
 from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.messages import Report, TableReport
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
-from binwright.protocol.reports import Report, TableReport
 
 RATE = 1_000.0
 ROUNDS = 5

@@ -24,7 +24,7 @@ from bench.fake_consumers import FakeConsumer, measurement
 from binwright.controller.__main__ import GATHER_MS
 from binwright.controller.fleets.fixed import FixedFleet
 from binwright.controller.group_context import group_context
-from binwright.controller.leader import Controller
+from binwright.controller.leadership import Leadership
 from binwright.kafka.control_records import (
     CONTROLLER_PARTITION,
     LANDING_CONFIG,
@@ -32,14 +32,14 @@ from binwright.kafka.control_records import (
     METADATA_CONFIG,
     METRICS_CONFIG,
     inbound,
-    publish_message,
 )
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.metrics_topic import run_measurements
+from binwright.kafka.publishing import publish_message
 from binwright.local.kafka.broker import run_broker
 from binwright.local.process.child import Child, Command, clean_environment
+from binwright.protocol.messages import Planned
 from binwright.protocol.model import Slot
-from binwright.protocol.plans import Planned
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import serve
@@ -84,7 +84,7 @@ async def control(bootstrap: str, groups: int) -> None:
     ):
         for number in range(groups):
             ruled = group_context(settings_of(bootstrap, number))
-            leadership = Controller(bus, FixedFleet(CONSUMERS + 1), ruled, measurements).lead()
+            leadership = Leadership(bus, FixedFleet(CONSUMERS + 1), ruled, measurements).lead()
             leaderships.create_task(must_not_end(leadership))
 
 

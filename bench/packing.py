@@ -18,9 +18,9 @@ from tests.scans import by_scanning
 
 from bench import figures
 from binwright.cli.console import to_stderr
-from binwright.packing.capacity import SlotCapacities
 from binwright.packing.catalogue import Packing, algorithm
 from binwright.packing.exact import Exact, objective
+from binwright.packing.inputs import SlotCapacities
 from binwright.packing.sticky.policy import Sticky
 from binwright.protocol.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
 from binwright.runtime.serve import COLLECT_EVERY

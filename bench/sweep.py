@@ -19,7 +19,7 @@ import psutil
 
 from bench import figures
 from binwright.cli.console import to_stderr
-from binwright.controller.decide.config import ControllerConfig
+from binwright.controller.decide.group import ControllerConfig
 from binwright.lab.simulation.scenario import Timing
 from binwright.lab.sweep.point import Load, Point, Result
 from binwright.lab.sweep.run import run_points

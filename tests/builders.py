@@ -5,10 +5,8 @@ from typing import Any
 
 from immutables import Map
 
-from binwright.controller.decide.config import ControllerConfig
 from binwright.controller.decide.events import RecordRead
-from binwright.controller.decide.group import Group, Member
-from binwright.controller.decide.measured_rates import MeasuredRates
+from binwright.controller.decide.group import ControllerConfig, Group, Member
 from binwright.controller.decide.ownership import (
     Owned,
     Ownership,
@@ -18,11 +16,20 @@ from binwright.controller.decide.ownership import (
     State,
     Stopping,
 )
-from binwright.protocol.commands import Dead
+from binwright.controller.decide.rates import MeasuredRates
 from binwright.protocol.measurements import Measurement, PartitionRate
-from binwright.protocol.messages import Inbound
+from binwright.protocol.messages import (
+    Dead,
+    Gap,
+    Goodbye,
+    Hello,
+    Inbound,
+    Report,
+    Started,
+    Stopped,
+    TableReport,
+)
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
-from binwright.protocol.reports import Gap, Goodbye, Hello, Report, Started, Stopped, TableReport
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 C = TopicPartition("clicks", 0)

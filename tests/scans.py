@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import count
 
-from binwright.packing.any_fit.order import Shuffled
+from binwright.packing.any_fit import Shuffled
 from binwright.protocol.model import Assignment, Rates, Slot, TopicPartition
 
 

@@ -25,7 +25,7 @@ from bench.simulation.differences import Course, by_cause, differences
 from bench.simulation.live import LiveRun, run_live
 from bench.simulation.week import week
 from binwright.cli.console import to_stderr
-from binwright.controller.group_context import config
+from binwright.controller.group_context import controller_config
 from binwright.lab.simulation import sources
 from binwright.lab.simulation.outcome import Outcome, equal_seconds
 from binwright.lab.simulation.recorded import recorded
@@ -41,7 +41,7 @@ from binwright.recordings.generated import Stream
 def simulated(live: LiveRun, source: Source, zero_s: float, *, idle_before: bool) -> Outcome:
     """Simulate a load under the live run's settings; it begins at `zero_s`, s since 1970."""
     settings = live.settings
-    found = replace(config(settings), topics=None)
+    found = replace(controller_config(settings), topics=None)
     timing = Timing(
         start_up_s=_start_up_s(live),
         hand_over_s=median(live.pauses() or [0.1]),

@@ -10,11 +10,10 @@ from typing import get_args
 from tests.docs.words import DOCS, unknown
 
 from binwright.balancer.decide.proposals import BrokerPlanRecord
-from binwright.controller.decide.config import Mode
+from binwright.controller.decide import approval, drain, plans
+from binwright.controller.decide.group import Mode
 from binwright.controller.decide.ownership import State as PartitionState
-from binwright.controller.decide.plans import approval, drain, evaluation, triggers
 from binwright.controller.decide.states import State
-from binwright.controller.decide.transitions import reassign
 from binwright.protocol.messages import Message
 
 PAGE = DOCS / "glossary.md"
@@ -67,10 +66,7 @@ def test_the_messages_are_those_of_the_protocol() -> None:
 
 
 def test_the_reasons_are_those_that_plans_have() -> None:
-    texts = {
-        text for module in (approval, drain, evaluation, triggers) for text in templates(module)
-    }
-    texts |= {text for text in templates(reassign) if "full" in text}
+    texts = {text for module in (approval, drain, plans) for text in templates(module)}
     assert terms("Reasons") == {
         text for text in texts if re.search(r"[a-z] |[a-z]$", text) and " " in text
     }

@@ -11,7 +11,7 @@ from tests.builders import measurement
 from binwright.controller.decide.states import Manage
 from binwright.controller.fleets.fixed import FixedFleet
 from binwright.controller.group_context import group_context
-from binwright.controller.leader import Controller
+from binwright.controller.leadership import Leadership
 from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.metrics_topic import Measurements
@@ -79,7 +79,7 @@ async def test_a_plan_goes_ahead_when_a_person_approves_exactly_it(broker: str) 
     async with KafkaControlTopics(chosen.kafka) as bus:
         await bus.ensure(METRICS, 1, METRICS_CONFIG)
         measurements = Measurements(bus, METRICS)
-        controller = Controller(bus, FixedFleet(4), group_context(chosen), measurements)
+        controller = Leadership(bus, FixedFleet(4), group_context(chosen), measurements)
         async with background_tasks(
             *map(must_not_end, (controller.lead(), measurements.run(), measure(bus)))
         ):

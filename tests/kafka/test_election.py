@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 
-from binwright.controller.leader import LeadershipLost
-from binwright.kafka.election import Lease, lead_while_leased
+from binwright.kafka.election import LeadershipLost, Lease, lead_while_leased
 
 pytestmark = pytest.mark.looptime
 

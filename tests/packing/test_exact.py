@@ -5,8 +5,8 @@ from random import Random
 from structlog.testing import capture_logs
 from tests.packing.packings import owners_of, rates_of
 
-from binwright.packing.capacity import SlotCapacities
 from binwright.packing.exact import Exact, objective
+from binwright.packing.inputs import SlotCapacities
 from binwright.packing.sticky.policy import Sticky
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 
@@ -70,3 +70,9 @@ def test_a_fallback_to_sticky_is_logged_with_its_reason() -> None:
     with capture_logs() as logs:
         assert Exact(limit_s=1e-3)(hard, CAPACITY, {}) == Sticky()(hard, CAPACITY, {})
     assert logs[0]["reason"] == "no proof within 0.001 s"
+
+
+def test_an_assignment_that_is_better_only_by_the_error_of_the_tangents_is_not_taken() -> None:
+    rates, current = rates_of(23, 17, 3, 9, 45, 45), owners_of(2, 2, 2, 3, 1, 0)
+    arguments = (rates, BytesPerSecond(100), current)
+    assert Exact(1.0)(*arguments, rate_variance=25.0) == Sticky(1.0)(*arguments, rate_variance=25.0)

@@ -6,24 +6,35 @@ from hypothesis import strategies as some
 from tests.builders import measurement
 
 from binwright.protocol import wire
-from binwright.protocol.commands import (
+from binwright.protocol.errors import MalformedMessage, UnknownKind
+from binwright.protocol.measurements import PartitionRate
+from binwright.protocol.messages import (
+    Accepted,
+    Approved,
     Claim,
     Command,
     Dead,
+    Gap,
+    Goodbye,
+    Hello,
+    Inbound,
     Leave,
+    OffsetRange,
+    Planned,
+    Proposed,
+    Report,
+    Staged,
+    Started,
     StartReading,
     StartWriting,
     StateQuery,
+    Stopped,
     StopReading,
     StopWriting,
+    TableReport,
+    Withdrawn,
 )
-from binwright.protocol.errors import MalformedMessage, UnknownKind
-from binwright.protocol.measurements import PartitionRate
-from binwright.protocol.messages import Inbound
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
-from binwright.protocol.plans import Accepted, Approved, Planned, Proposed, Withdrawn
-from binwright.protocol.reports import Gap, Goodbye, Hello, Report, Started, Stopped, TableReport
-from binwright.protocol.staged import OffsetRange, Staged
 
 P, Q = TopicPartition("or-ders", 0), TopicPartition("or-ders", 11)
 S = Slot(3)
@@ -37,7 +48,7 @@ INBOUND: list[Inbound] = [
     Report(
         slot=S, epoch=1, term=2, ready=True, reading={P: 3, Q: None}, writing={"or-ders": TABLE}
     ),
-    Stopped(slot=S, epoch=1, revision=5, next={P: None, Q: 7}, tables=("or-ders",), quit_ms=8),
+    Stopped(slot=S, epoch=1, revision=5, next={P: None, Q: 7}, tables=("or-ders",), stopped_ms=8),
     Started(slot=S, epoch=1, revision=5, offsets={P: 3}, tables=("or-ders",)),
     Gap(slot=S, epoch=1, committed={P: 3}),
     Goodbye(slot=S, epoch=1, next={P: 3}),

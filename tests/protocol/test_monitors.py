@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as some
 from tests.builders import measurement
 
-from binwright.controller.decide.events import Log
 from binwright.protocol.measurements import Measurement
 from binwright.protocol.monitors import Monitors, accept_measurement, drop_silent
 
@@ -23,10 +22,6 @@ def accept_all(*events: tuple[float, Measurement]) -> tuple[Monitors, list[bool]
         known, accepted_now, _ = accept_measurement(known, now, message)
         accepted.append(accepted_now)
     return known, accepted
-
-
-def log_events(logs: tuple[Log, ...]) -> list[tuple[str, object]]:
-    return [(log.event, log.facts["monitor"]) for log in logs]
 
 
 def test_a_topic_follows_the_first_monitor_that_measures_it() -> None:
@@ -73,28 +68,26 @@ def test_the_timeout_grows_with_the_interval() -> None:
     assert accepted == [True, False, True]
 
 
-def test_a_new_monitor_is_logged_once() -> None:
-    known, _, logs = accept_measurement(NO_MONITORS, 0, sample("a"))
-    assert log_events(logs) == [("monitor.discovered", "a")]
-    assert accept_measurement(known, 1, sample("a", 2))[2] == ()
+def test_a_monitor_is_new_once() -> None:
+    known, _, new = accept_measurement(NO_MONITORS, 0, sample("a"))
+    assert new
+    assert not accept_measurement(known, 1, sample("a", 2))[2]
 
 
-def test_a_silent_monitor_is_logged_once_with_the_effect() -> None:
+def test_a_silent_monitor_is_dropped_once() -> None:
     known, _ = accept_all((0, sample("b")), (0, sample("a")), (3, sample("c")))
     assert drop_silent(known, 5) == (known, ())
-    known, logs = drop_silent(known, 6)
-    assert log_events(logs) == [("monitor.silent", "a"), ("monitor.silent", "b")]
-    assert logs[0].facts["effect"] == "another is followed"
+    known, silent = drop_silent(known, 6)
+    assert [one.monitor for one in silent] == ["a", "b"]
+    assert known.seen.keys() == {"c"}
     assert drop_silent(known, 7)[1] == ()
-    assert drop_silent(known, 9)[1][0].facts["effect"] == "the assignment stays as it is"
+    assert [one.monitor for one in drop_silent(known, 9)[1]] == ["c"]
 
 
-def test_a_monitor_that_comes_back_is_logged_again() -> None:
+def test_a_monitor_that_comes_back_is_new_again() -> None:
     known, _ = accept_all((0, sample("a")))
     known, _ = drop_silent(known, 10)
-    assert log_events(accept_measurement(known, 11, sample("a", 2))[2]) == [
-        ("monitor.discovered", "a")
-    ]
+    assert accept_measurement(known, 11, sample("a", 2))[2]
 
 
 @given(some.lists(some.tuples(some.floats(0, 3), some.sampled_from("abc")), max_size=60))

@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 from tests.simulation.world import CONFIG, LANDING, METADATA, METRICS, NEEDS, P, World, until, world
 
-from binwright.controller.leader import Controller, GroupContext, LeadershipLost
+from binwright.controller.group_context import GroupContext
+from binwright.controller.leadership import Leadership
+from binwright.kafka.election import LeadershipLost
 from binwright.kafka.metrics_topic import run_measurements
 from binwright.packing.catalogue import algorithm
-from binwright.protocol.commands import Dead
+from binwright.protocol.messages import Dead
 from binwright.protocol.model import Slot
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
@@ -84,7 +86,7 @@ async def test_a_leader_that_loses_its_connection_declares_no_consumer_dead() ->
         group_context = GroupContext(METADATA, LANDING, NEEDS, CONFIG, algorithm("sticky"))
         async with run_measurements(connection, METRICS) as measurements:
             first = asyncio.create_task(
-                Controller(connection, w.fleet, group_context, measurements).lead()
+                Leadership(connection, w.fleet, group_context, measurements).lead()
             )
             await asyncio.sleep(5)
             connection.up.clear()

@@ -16,11 +16,12 @@ from binwright.consumer.ingest import Ingest, IngestConfig
 from binwright.consumer.mailbox import open_mailbox
 from binwright.consumer.writer.maintenance import MaintenanceConfig
 from binwright.consumer.writer.writers import Writers
-from binwright.controller.decide.config import ControllerConfig
-from binwright.controller.decide.group import Group
+from binwright.controller.decide.group import ControllerConfig, Group
 from binwright.controller.decide.ownership import Owned
 from binwright.controller.decide.states import Sentinel
-from binwright.controller.leader import Controller, GroupContext, LeadershipLost
+from binwright.controller.group_context import GroupContext
+from binwright.controller.leadership import Leadership
+from binwright.kafka.election import LeadershipLost
 from binwright.kafka.metrics_topic import Measurements
 from binwright.monitor.group_needs import GroupNeeds
 from binwright.monitor.passes import Monitor
@@ -28,13 +29,11 @@ from binwright.packing.catalogue import algorithm
 from binwright.protocol import wire
 from binwright.protocol.errors import MalformedMessage
 from binwright.protocol.measurements import Measurement
-from binwright.protocol.messages import Inbound
+from binwright.protocol.messages import Inbound, Report, Staged
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.protocol.ports.lake import Table
-from binwright.protocol.reports import Report
 from binwright.protocol.selection import Selection
-from binwright.protocol.staged import Staged
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import MonitorSettings
 from binwright.testing.control_topics import FakeControlTopics
@@ -172,7 +171,7 @@ class World:
     ingest_config: IngestConfig = INGEST
     config: ControllerConfig = CONFIG
     fleet: FakeFleet = field(init=False)
-    controllers: list[Controller] = field(default_factory=list)
+    controllers: list[Leadership] = field(default_factory=list)
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -186,13 +185,13 @@ class World:
             self.bus if dies_after is None else MortalControlTopics(self.bus, dies_after)
         )
         measurements = Measurements(bus, METRICS)
-        controller = Controller(bus, self.fleet, group_context, measurements)
+        controller = Leadership(bus, self.fleet, group_context, measurements)
         self.controllers.append(controller)
         self.tasks.append(asyncio.create_task(self._lead(controller, measurements)))
         return self.tasks[-1]
 
     @staticmethod
-    async def _lead(controller: Controller, measurements: Measurements) -> None:
+    async def _lead(controller: Leadership, measurements: Measurements) -> None:
         try:
             async with background_tasks(must_not_end(measurements.run())):
                 await controller.lead()

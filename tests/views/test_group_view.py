@@ -1,10 +1,18 @@
 """A group seen from outside, folded from its messages."""
 
-from binwright.protocol.commands import Dead
 from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.messages import (
+    Dead,
+    Gap,
+    Goodbye,
+    Hello,
+    Planned,
+    Report,
+    Started,
+    Stopped,
+    TableReport,
+)
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
-from binwright.protocol.plans import Planned
-from binwright.protocol.reports import Gap, Goodbye, Hello, Report, Started, Stopped, TableReport
 from binwright.views.group_view import GroupView, percentile
 
 P = TopicPartition("orders", 0)
@@ -32,7 +40,7 @@ def two_consumers() -> GroupView:
 
 def test_a_move_is_paused_from_the_last_fetch_to_the_first() -> None:
     view = two_consumers()
-    view.apply(5, 1_900, Stopped(slot=A, epoch=1, revision=1, next={P: 50}, quit_ms=1_000))
+    view.apply(5, 1_900, Stopped(slot=A, epoch=1, revision=1, next={P: 50}, stopped_ms=1_000))
     view.apply(6, 2_250, Started(slot=B, epoch=2, revision=2, offsets={P: 50}))
     (move,) = view.moves
     assert (move.old, move.new, move.pause_s) == (A, B, 1.25)

@@ -3,11 +3,22 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from binwright.protocol.commands import Claim, Dead
 from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.messages import (
+    Accepted,
+    Approved,
+    Claim,
+    Dead,
+    Goodbye,
+    Hello,
+    Planned,
+    Proposed,
+    Report,
+    Stopped,
+    TableReport,
+    Withdrawn,
+)
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
-from binwright.protocol.plans import Accepted, Approved, Planned, Proposed, Withdrawn
-from binwright.protocol.reports import Goodbye, Hello, Report, Stopped, TableReport
 from binwright.protocol.selection import Selection
 from binwright.views.group_view import GroupView
 from binwright.views.status import SILENT_MS, OwnerChange, Status, status
@@ -120,7 +131,7 @@ def test_a_move_is_followed_from_phase_to_phase() -> None:
 def test_a_partition_between_two_owners_is_moving_not_unread() -> None:
     view = two_consumers()
     view.apply(5, NOW, planned({P: A, Q: B}))
-    view.apply(6, NOW, Stopped(slot=A, epoch=1, revision=1, next={Q: 30}, quit_ms=NOW))
+    view.apply(6, NOW, Stopped(slot=A, epoch=1, revision=1, next={Q: 30}, stopped_ms=NOW))
     view.apply(7, NOW, report(A, reading={P: 40}))
     assert now(view).state == "moving"
     view.apply(8, NOW, Dead(slot=B, epoch=2, term=0))

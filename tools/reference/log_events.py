@@ -27,13 +27,14 @@ SOURCES = {
     "binwright.consumer": "consumer",
     "binwright.controller": "controller",
     "binwright.controller.decide": "controller",
+    "binwright.packing": "controller",
     "binwright.consumer.decide.writer": "consumer",
     "binwright.local": "command line",
     "binwright.kafka": "all",
     "binwright.lab": "command line",
     "binwright.monitor": "monitor",
     "binwright.ops": "command line",
-    "binwright.packings": "controller",
+    "binwright.balancer.exact": "command line",
     "binwright.runtime": "all",
 }
 """Each package that logs, and whose log has it."""

@@ -13,7 +13,6 @@ import structlog
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import CommitFailedError, IllegalStateError
 
-from binwright.controller.leader import LeadershipLost
 from binwright.kafka.client import client_options, stop_client, translate_errors
 from binwright.kafka.generation_sticky import GenerationStickyAssignor
 from binwright.protocol.errors import ExternalError
@@ -27,6 +26,10 @@ SESSION_S = 6.0  # the shortest that brokers allow by default: how long a dead l
 POLL_S = 1.0
 RETRY_S, LONGEST_RETRY_S = 1.0, 60.0  # from the end of one leadership to the next attempt
 STEADY_S = 30.0  # the end of a leadership that lasted so long does not count as a failed attempt
+
+
+class LeadershipLost(Exception):
+    """Another one leads: this leadership is over."""
 
 
 class Lease(ConsumerRebalanceListener):  # type: ignore[misc]

@@ -10,9 +10,9 @@ from binwright.kafka.control_records import METRICS_PARTITION, Decoder, read_or_
 from binwright.protocol import wire
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.measurements import Measurement
-from binwright.protocol.parts import message_key
 from binwright.protocol.ports.kafka import ControlTopics, Record
 from binwright.protocol.selection import REMEMBERED, Selection
+from binwright.protocol.wire import message_key
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.run import background_tasks, must_not_end
 
@@ -97,14 +97,14 @@ class Measurements:
         """
         if name is None:
             return self._subscribers
-        if (found := self._routes.get(name)) is None:
+        if (queues := self._routes.get(name)) is None:
             if len(self._routes) >= REMEMBERED:
                 self._routes.clear()
-            found = [
+            queues = [
                 queue for queue, topics in self._subscribers.items() if _includes(topics, name)
             ]
-            self._routes[name] = found
-        return found
+            self._routes[name] = queues
+        return queues
 
 
 def _includes(topics: Selection | None, name: bytes) -> bool:

@@ -2,15 +2,14 @@
 
 import re
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Protocol
 
-from binwright.packing.any_fit.bins import BestFit, FirstFit, WorstFit
-from binwright.packing.any_fit.classic import AnyFit, NextFit, RoundRobin
-from binwright.packing.any_fit.modified import Modified
-from binwright.packing.any_fit.order import Shuffled, descending
-from binwright.packing.capacity import Capacity
-from binwright.packing.sticky.policy import Sticky
+from binwright.packing.any_fit import AnyFit, Modified, NextFit, RoundRobin, Shuffled, descending
+from binwright.packing.bins import BestFit, FirstFit, WorstFit
+from binwright.packing.inputs import Capacity
+from binwright.packing.sticky.policy import PRICE, Sticky
 from binwright.protocol.errors import PackingError
 from binwright.protocol.model import Assignment, Rates, Slot, TopicPartition
 
@@ -72,27 +71,42 @@ _FIXED: Mapping[str, Packing] = MappingProxyType(
     }
 )
 _ROUND_ROBIN = re.compile(r"kd_([1-9][0-9]{0,4})")
-_STICKY = re.compile(r"sticky(?::([0-9]+(?:\.[0-9]+)?))?")
+_PRICED = re.compile(r"(sticky|exact)(?::([0-9]+(?:\.[0-9]+)?))?")
 
 
 def algorithm(name: str, seed: int = 0) -> Packing:
     """Return the packing algorithm of that name.
 
     Args:
-        name: One of `NAMES`; sticky:PRICE for a price other than the default, as in sticky:0.4; or
-            kd_N for round robin over N > 0 consumers.
+        name: One of `NAMES`; exact; sticky:PRICE or exact:PRICE for a price other than the default,
+            as in sticky:0.4; or kd_N for round robin over N > 0 consumers.
         seed: Of the order in which NF, FF, WF and BF take partitions.
 
     Raises:
-        PackingError: The name is unknown; the message lists the known ones.
+        PackingError: The name is unknown (lists the known ones), or scipy is missing for `exact`
+            (says what to install or to use instead).
     """
     if name in _FIXED:
         return _FIXED[name]
     if name in _ONLINE:
         return _ONLINE[name](Shuffled(seed))
-    if found := _ROUND_ROBIN.fullmatch(name):
-        return RoundRobin(int(found[1]))
-    if found := _STICKY.fullmatch(name):
-        return Sticky(float(found[1])) if found[1] else Sticky()
+    if numbered := _ROUND_ROBIN.fullmatch(name):
+        return RoundRobin(int(numbered[1]))
+    if priced := _PRICED.fullmatch(name):
+        price = float(priced[2]) if priced[2] else PRICE
+        return Sticky(price) if priced[1] == "sticky" else _exact(name, price)
     known = ", ".join(NAMES)
-    raise PackingError(f"no packing is called {name!r}; there are: {known}, sticky:PRICE, kd_N")
+    raise PackingError(
+        f"no packing is called {name!r}; there are: {known}, sticky:PRICE, kd_N, exact"
+    )
+
+
+def _exact(name: str, price: float) -> Packing:
+    if find_spec("scipy") is None:
+        raise PackingError(
+            f"packing {name!r} needs scipy, which is not installed here: "
+            "pip install 'binwright[exact]', or use sticky"
+        )
+    from binwright.packing.exact import Exact  # noqa: PLC0415 - only where scipy is
+
+    return Exact(price)

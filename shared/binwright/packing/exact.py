@@ -1,6 +1,6 @@
 """The assignment of least cost for one decision of a small group, by an integer program.
 
-The objective is that of `sticky`: price x consumers + V(room) + moved load, bytes/s. V is convex;
+The objective is that of `sticky`: price x consumers + V(spare) + moved load, bytes/s. V is convex;
 the program bounds it from below by tangents, each a linear constraint, so between two tangents it
 takes V a little too low.
 """
@@ -14,8 +14,7 @@ import structlog
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
-from binwright.packing.capacity import Capacity, SlotCapacities
-from binwright.packing.inputs import check_inputs
+from binwright.packing.inputs import Capacity, SlotCapacities, check_inputs
 from binwright.packing.sticky.draft import Costs
 from binwright.packing.sticky.policy import PRICE, Sticky
 from binwright.protocol.model import Assignment, Rates, Slot, TopicPartition
@@ -65,31 +64,31 @@ class Exact:
         if len(program.names) > LARGEST:
             log.info("packing.approximated", reason=f"more than {LARGEST} partitions")
             return fallback
-        found = program.solve(costs, self.limit_s)
-        if found is None:
+        optimal = program.solve(costs, self.limit_s)
+        if optimal is None:
             log.info("packing.approximated", reason=f"no proof within {self.limit_s:g} s")
             return fallback
-        better = {**fallback, **found}
+        better = {**fallback, **optimal}
         if objective(rates, capacity, current, better, costs) > objective(
             rates, capacity, current, fallback, costs
         ):
             return fallback  # the two differ by less than the error of the tangents
-        return _with_idle_partitions(rates, current, better, set(found.values()))
+        return _with_idle_partitions(rates, current, better, set(optimal.values()))
 
 
 def objective(
     rates: Rates, capacity: Capacity, current: Assignment, target: Assignment, costs: Costs
 ) -> float:
-    """Return what a decision costs, bytes/s: price x consumers with a load + V(room) + moved."""
+    """Return what a decision costs, bytes/s: price x consumers with a load + V(spare) + moved."""
     capacities, loads = check_inputs(rates, capacity), dict[Slot, float]()
     for p, slot in target.items():
         if rates[p]:
             loads[slot] = loads.get(slot, 0.0) + rates[p]
     moved = sum(rates[p] for p, slot in target.items() if current.get(p, slot) != slot)
-    room = sum(
+    spare = sum(
         costs.value(max(0.0, capacities.for_slot(slot) - load)) for slot, load in loads.items()
     )
-    return costs.price * len(loads) + room + moved
+    return costs.price * len(loads) + spare + moved
 
 
 def _with_idle_partitions(
@@ -110,7 +109,7 @@ class _Program:
     sizes: Sequence[float]  # rates, bytes/s
     homes: Sequence[Slot | None]  # current owners
     slots: Sequence[Slot]
-    rooms: Sequence[float]  # capacities of `slots`, bytes/s
+    spares: Sequence[float]  # capacities of `slots`, bytes/s
 
     @classmethod
     def of(
@@ -142,16 +141,16 @@ class _Program:
         sizes = np.array(self.sizes)
         home = np.array([[at == slot for slot in self.slots] for at in self.homes])
         moving = np.where(home.any(axis=1, keepdims=True) & ~home, sizes[:, None], 0.0)
-        found = milp(
+        solution = milp(
             np.concatenate([moving.ravel(), np.full(m, costs.price), np.ones(m)]),
             integrality=np.repeat([1, 1, 0], [n * m, m, m]),
             bounds=Bounds(0.0, np.repeat([1.0, 1.0, np.inf], [n * m, m, m])),
-            constraints=[self._one_owner(), self._capacity(sizes), *self._room_cost(sizes, costs)],
+            constraints=[self._one_owner(), self._capacity(sizes), *self._spare_cost(sizes, costs)],
             options={"time_limit": limit_s, "mip_rel_gap": 1e-6},
         )
-        if found.status != OPTIMAL:
+        if solution.status != OPTIMAL:
             return None
-        at = found.x[: n * m].reshape(n, m).argmax(axis=1)
+        at = solution.x[: n * m].reshape(n, m).argmax(axis=1)
         return {name: self.slots[at[i]] for i, name in enumerate(self.names)}
 
     def _one_owner(self) -> LinearConstraint:
@@ -163,20 +162,20 @@ class _Program:
 
     def _capacity(self, sizes: np.ndarray) -> LinearConstraint:
         """The load of a consumer is at most its capacity, and 0 if it is not used."""
-        return LinearConstraint(self._loads(sizes, -np.array(self.rooms), 0.0), -np.inf, 0.0)
+        return LinearConstraint(self._loads(sizes, -np.array(self.spares), 0.0), -np.inf, 0.0)
 
-    def _room_cost(self, sizes: np.ndarray, costs: Costs) -> list[LinearConstraint]:
+    def _spare_cost(self, sizes: np.ndarray, costs: Costs) -> list[LinearConstraint]:
         """The cost of a consumer's room is not below any tangent of V."""
         value, small = costs.value, costs.value.deviation / 1_000
-        found = []
+        constraints = []
         for touched in TANGENTS:
-            room = touched * value.deviation
-            slope = (value(room + small) - value(room)) / small
-            at_empty = value(room) + slope * (np.array(self.rooms) - room)
-            found.append(
+            spare = touched * value.deviation
+            slope = (value(spare + small) - value(spare)) / small
+            at_empty = value(spare) + slope * (np.array(self.spares) - spare)
+            constraints.append(
                 LinearConstraint(self._loads(-slope * sizes, at_empty, -1.0), -np.inf, 0.0)
             )
-        return found
+        return constraints
 
     def _loads(self, sizes: np.ndarray, per_open: np.ndarray, per_value: float) -> coo_array:
         """Return rows: sizes . x[:, j] + per_open[j] y[j] + per_value v[j]."""

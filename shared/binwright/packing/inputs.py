@@ -1,10 +1,20 @@
-"""Validates the inputs of packing algorithms."""
+"""The inputs of packing algorithms: the capacities of consumers, and their validation."""
 
 from math import isfinite
 
-from binwright.packing.capacity import Capacity, SlotCapacities, slot_capacities
 from binwright.protocol.errors import PackingError
-from binwright.protocol.model import Rates
+from binwright.protocol.model import BytesPerSecond, PerSlot, Rates
+
+SlotCapacities = PerSlot
+"""A capacity per slot, bytes/s."""
+
+Capacity = BytesPerSecond | SlotCapacities
+"""One number, or one per slot."""
+
+
+def slot_capacities(capacity: Capacity) -> SlotCapacities:
+    """Return a capacity as `SlotCapacities`."""
+    return capacity if isinstance(capacity, SlotCapacities) else SlotCapacities(capacity)
 
 
 def check_inputs(rates: Rates, capacity: Capacity) -> SlotCapacities:

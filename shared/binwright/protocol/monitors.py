@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 
 from immutables import Map
 
-from binwright.controller.decide.events import Log
 from binwright.protocol.measurements import Measurement
 
 SILENT_AFTER_PASSES = 3
@@ -42,44 +41,30 @@ class Monitors:
 
 def accept_measurement(
     known: Monitors, now: float, measurement: Measurement
-) -> tuple[Monitors, bool, tuple[Log, ...]]:
-    """Apply a measurement; return whether it is accepted, and what to log.
+) -> tuple[Monitors, bool, bool]:
+    """Apply a measurement; return whether it is accepted, and whether its monitor is new.
 
     Accepted are measurements of the monitor that the topic follows, and of another one once the
     followed one is silent about the topic. A pass older than the last accepted one is not.
     """
     silent_after_s = max(MIN_SILENT_AFTER_S, SILENT_AFTER_PASSES * measurement.interval_s)
     latest = MonitorSeen(measurement.monitor, measurement.number, now, silent_after_s)
-    logs: tuple[Log, ...] = ()
-    if measurement.monitor not in known.seen:
-        logs = (Log("monitor.discovered", {"monitor": measurement.monitor}),)
+    new = measurement.monitor not in known.seen
     seen = {**known.seen, measurement.monitor: latest}
     followed = known.followed.get(measurement.topic)
     if followed is not None:
         if followed.monitor == measurement.monitor:
             if measurement.number < followed.number:
-                return Monitors(seen, known.followed), False, logs
+                return Monitors(seen, known.followed), False, new
         elif not followed.silent(now):
-            return Monitors(seen, known.followed), False, logs
-    return Monitors(seen, known.followed.set(measurement.topic, latest)), True, logs
+            return Monitors(seen, known.followed), False, new
+    return Monitors(seen, known.followed.set(measurement.topic, latest)), True, new
 
 
-def drop_silent(known: Monitors, now: float) -> tuple[Monitors, tuple[Log, ...]]:
-    """Return the monitors without those that are silent by now, and what to log of these."""
+def drop_silent(known: Monitors, now: float) -> tuple[Monitors, tuple[MonitorSeen, ...]]:
+    """Return the monitors without those that are silent by now, and these, sorted by name."""
     silent = [monitor for monitor in known.seen.values() if monitor.silent(now)]
     if not silent:
         return known, ()
     seen = {name: monitor for name, monitor in known.seen.items() if not monitor.silent(now)}
-    logs = tuple(
-        Log(
-            "monitor.silent",
-            {
-                "monitor": monitor.monitor,
-                "seconds": round(now - monitor.seen_at, 1),
-                "others": len(seen),
-                "effect": "another is followed" if seen else "the assignment stays as it is",
-            },
-        )
-        for monitor in sorted(silent, key=lambda monitor: monitor.monitor)
-    )
-    return replace(known, seen=seen), logs
+    return replace(known, seen=seen), tuple(sorted(silent, key=lambda one: one.monitor))

@@ -5,11 +5,10 @@ from typing import TypeVar
 
 from tests.controller.decide.driver import CONFIG, A, B, ControllerDriver, P, Q, assigned, published
 
-from binwright.controller.decide.config import Mode
 from binwright.controller.decide.events import Action, Log, Reconcile
-from binwright.protocol.messages import Inbound
+from binwright.controller.decide.group import Mode
+from binwright.protocol.messages import Accepted, Approved, Inbound
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.plans import Accepted, Approved
 
 R = TopicPartition("orders", 2)
 C = Slot(2)

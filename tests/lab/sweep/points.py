@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from binwright.controller.decide.config import ControllerConfig
+from binwright.controller.decide.group import ControllerConfig
 from binwright.lab.simulation.scenario import Timing
 from binwright.lab.sweep.point import Load, Point
 from binwright.protocol.model import BytesPerSecond, PerSlot

@@ -34,7 +34,7 @@ OMITTED = TIMES | {
     "length",
     "began",
     "history",
-    "quit_ms",
+    "stopped_ms",
 }
 
 

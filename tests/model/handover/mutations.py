@@ -10,11 +10,10 @@ from typing import Any
 
 from tests.model.landing.mutations import Patch
 
-from binwright.controller.decide import applying
+from binwright.controller.decide import apply, machine, synchronize
 from binwright.controller.decide.group import Group, Update
-from binwright.controller.decide.transitions import records, synchronize
 
-_from_consumer = applying._from_consumer
+_from_consumer = apply._from_consumer
 
 
 def _any_epoch(group: Group, message: Any, event: Any) -> Update:
@@ -35,10 +34,10 @@ def _ignores_later_claims(_group: Group, _event: Any) -> None:
 
 
 MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
-    "any epoch is applied": ((applying, "_from_consumer", _any_epoch),),
-    "no leave command is sent": ((applying, "_from_consumer", _sends_no_leave),),
+    "any epoch is applied": ((apply, "_from_consumer", _any_epoch),),
+    "no leave command is sent": ((apply, "_from_consumer", _sends_no_leave),),
     "does not step down": (
-        (records, "later_claim", _ignores_later_claims),
+        (machine, "later_claim", _ignores_later_claims),
         (synchronize, "later_claim", _ignores_later_claims),
     ),
 }

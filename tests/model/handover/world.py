@@ -9,8 +9,8 @@ from tests.builders import measurement
 
 from binwright.consumer.decide import handover
 from binwright.consumer.decide.actions import Exit, Fetch, Reply, ReportNow, StopWriter
-from binwright.controller.decide import applying, machine
-from binwright.controller.decide.config import ControllerConfig
+from binwright.controller.decide import machine
+from binwright.controller.decide.apply import apply_record
 from binwright.controller.decide.events import (
     Action,
     Broadcast,
@@ -23,14 +23,11 @@ from binwright.controller.decide.events import (
     Send,
     StepDown,
 )
-from binwright.controller.decide.group import Group
+from binwright.controller.decide.group import ControllerConfig, Group
 from binwright.controller.decide.states import Sentinel, State
-from binwright.protocol.commands import Claim, Command
 from binwright.protocol.measurements import Measurement, PartitionRate
-from binwright.protocol.messages import Inbound
+from binwright.protocol.messages import Claim, Command, Hello, Inbound, Planned, Report, TableReport
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
-from binwright.protocol.plans import Planned
-from binwright.protocol.reports import Hello, Report, TableReport
 
 TOPIC = "t"
 CONFIG = ControllerConfig(limits=PerSlot(BytesPerSecond(120)), capacity=BytesPerSecond(100))
@@ -119,7 +116,7 @@ def publish(world: World, message: Inbound) -> World:
         # All records before its claim are applied at once.
         reader = _caught_up(world, controller) if mine and controller.fresh else controller
         found.append(replace(reader, unread=(*reader.unread, (offset, message))))
-    history, _ = applying.apply_record(world.history, RecordRead(0.0, offset, message))
+    history, _ = apply_record(world.history, RecordRead(0.0, offset, message))
     return replace(world, history=history, length=offset + 1, controllers=tuple(found))
 
 

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from binwright.lab.packing.experiments import StreamSource
-from binwright.packing.by_name import packing as by_name
 from binwright.packing.catalogue import PAPER
+from binwright.packing.catalogue import algorithm as by_name
 from binwright.protocol.errors import SettingsError
 from binwright.recordings import generated as streams
 from binwright.recordings.location import read_stream

@@ -15,7 +15,7 @@ from binwright.cli.runner import run_for_result, working_directory
 from binwright.lab.commands.live.terminal import show
 from binwright.lab.commands.options import CORES
 from binwright.lab.timings.outcome import Timings
-from binwright.packing.by_name import packing as by_name
+from binwright.packing.catalogue import algorithm as by_name
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.clock import wall_ms
 

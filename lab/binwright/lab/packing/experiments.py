@@ -10,10 +10,9 @@ from functools import lru_cache
 from io import StringIO
 from statistics import fmean
 
-from binwright.controller.decide.volatility import PERIOD_S, RateVolatility
-from binwright.packing.by_name import packing
-from binwright.packing.capacity import SlotCapacities
-from binwright.packing.catalogue import PAPER
+from binwright.controller.decide.rates import PERIOD_S, RateVolatility
+from binwright.packing.catalogue import PAPER, algorithm
+from binwright.packing.inputs import SlotCapacities
 from binwright.packing.score import (
     cardinal_bin_score,
     expected_rscore,
@@ -135,7 +134,7 @@ def decisions(experiment: Experiment) -> Iterator[Decision]:
         rates = streams.as_rates(row, CAPACITY)
         volatility = volatility.observe(rates, number * experiment.source.row_s)
         # The paper shuffles the input of its online algorithms anew each time.
-        pack = packing(experiment.algorithm, seed=number)
+        pack = algorithm(experiment.algorithm, seed=number)
         target = pack(rates, capacity, current, rate_variance=volatility.mean_square)
         yield Decision(rates, current, target)
         current = target

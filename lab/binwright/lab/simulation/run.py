@@ -13,7 +13,7 @@ from binwright.lab.simulation.policies.by_name import POLICIES, policy
 from binwright.lab.simulation.policies.group import PolicyGroup
 from binwright.lab.simulation.policies.optimum import optimum
 from binwright.lab.simulation.scenario import Scenario
-from binwright.packing.by_name import packing as packing_by_name
+from binwright.packing.catalogue import algorithm as packing_by_name
 
 PRODUCT, OPTIMUM = "binwright", "optimum"
 NAMES: tuple[str, ...] = (PRODUCT, *POLICIES, OPTIMUM)

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from binwright.controller.decide.config import ControllerConfig
+from binwright.controller.decide.group import ControllerConfig
 from binwright.lab.simulation.flow.arrivals import Arrivals, Floats
 from binwright.protocol.model import BytesPerSecond, Slot
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from binwright.controller.decide.config import ControllerConfig
+from binwright.controller.decide.group import ControllerConfig
 from binwright.lab.report.section import Section
 from binwright.lab.simulation import sources
 from binwright.lab.simulation.charts import charts

@@ -9,7 +9,7 @@ from typing import Self
 
 from pyspark.core.files import SparkFiles
 
-from binwright.controller.decide.config import ControllerConfig
+from binwright.controller.decide.group import ControllerConfig
 from binwright.lab.simulation.outcome import Score
 from binwright.lab.simulation.run import Run, run
 from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s

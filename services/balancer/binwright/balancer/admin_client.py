@@ -13,6 +13,7 @@ from aiokafka.protocol.admin import (
     ListPartitionReassignmentsRequest,
 )
 from aiokafka.protocol.types import Array, Boolean, Int8, Int16, Int32, String
+from binwright.kafka.versions import VersionedRequest, version
 
 from binwright.balancer.ports import (
     ClusterState,
@@ -27,7 +28,6 @@ from binwright.balancer.ports import (
 )
 from binwright.kafka.client import NO_LEADER, ClusterClient
 from binwright.kafka.log_dirs import DescribeLogDirs, disk_bytes, is_refused, sizes
-from binwright.kafka.versions import VersionedRequest, version
 from binwright.protocol.errors import BrokerUnavailable, ReassignmentRefused
 from binwright.protocol.model import TopicPartition
 
@@ -264,7 +264,7 @@ def _partitions(topics: Iterable[Any]) -> Iterator[tuple[TopicPartition, Partiti
 
 
 def _row(row: Sequence[Any]) -> tuple[int, int, Replicas, Replicas]:
-    """Return number, leader, replicas and in-sync replicas; see `kafka.requests` for both forms."""
+    """Return number, leader, replicas and in-sync replicas; see `kafka.frames` for both forms."""
     _, number, leader, head, *rest = row
     if isinstance(head, int):
         return number, leader, tuple(rest[:head]), tuple(rest[head + 1 :])

@@ -13,7 +13,8 @@ from binwright.balancer.decide.proposals import (
     CopiesStarted,
     decode_record,
 )
-from binwright.kafka.control_records import Decoder, publish_message
+from binwright.kafka.control_records import Decoder
+from binwright.kafka.publishing import publish_message
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.ports.kafka import ControlTopics, Reader
 from binwright.runtime.clock import wall_ms
@@ -62,7 +63,7 @@ class PlanTopic:
             return self.proposals
 
     async def publish(self, message: BrokerPlanRecord) -> int:
-        """Append a record and read it back; return its offset. Raises as `ControlTopics.publish`."""
+        """Append a record, read it back, return its offset; raise as `ControlTopics.publish`."""
         await self.read()  # creates the topic
         offset = await publish_message(self._bus, self._topic, PARTITION, message)
         await self.read()

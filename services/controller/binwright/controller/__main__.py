@@ -6,8 +6,8 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from binwright.controller.fleets.fixed import FixedFleet
-from binwright.controller.group_context import group_context
-from binwright.controller.leader import Controller, GroupContext
+from binwright.controller.group_context import GroupContext, group_context
+from binwright.controller.leadership import Leadership
 from binwright.fleets.process import ProcessFleet
 from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
@@ -89,7 +89,7 @@ async def _leader(
 
         async def lead() -> None:
             try:
-                await Controller(bus, fleet, context, measurements).lead()
+                await Leadership(bus, fleet, context, measurements).lead()
             finally:
                 fleet.detach()  # or it would go on restarting what the next leader retires
 

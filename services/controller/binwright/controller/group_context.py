@@ -1,32 +1,31 @@
-"""Builds a group's controller configuration from settings."""
+"""What a controller needs to lead a group, from the group's settings."""
 
-from binwright.controller.decide.config import ControllerConfig
-from binwright.controller.leader import GroupContext
-from binwright.packing.by_name import packing
+from dataclasses import dataclass, fields
+from typing import Any
+
+from binwright.controller.decide.group import ControllerConfig
+from binwright.packing.catalogue import Packing, algorithm
 from binwright.protocol.errors import PackingError, SettingsError
-from binwright.protocol.model import BytesPerSecond
+from binwright.protocol.selection import METADATA_SUFFIX
 from binwright.runtime.settings import Settings
 
 STALE_WINDOWS = 3
 
 
-def config(settings: Settings) -> ControllerConfig:
-    """Return the state machine's configuration."""
-    chosen = settings.controller
-    return ControllerConfig(
-        limits=chosen.limits,
-        capacity=BytesPerSecond(chosen.capacity),
-        look_again_s=chosen.look_again_s,
-        consumer_timeout_s=chosen.consumer_timeout_s,
-        start_timeout_s=chosen.start_timeout_s,
-        plan_timeout_s=chosen.plan_timeout_s,
-        repeat_s=chosen.repeat_s,
-        stale_s=STALE_WINDOWS * settings.monitor.window_s,
-        max_slots=chosen.max_slots,
-        min_slots=chosen.min_slots,
-        mode=chosen.mode,
-        topics=settings.landed_topics,
-    )
+@dataclass(frozen=True, slots=True)
+class GroupContext:
+    """A group as its controller needs it: its topics, its configuration and its packing."""
+
+    metadata_topic: str
+    landing_topic: str
+    needs_topic: str
+    config: ControllerConfig
+    packing: Packing
+
+    @property
+    def group(self) -> str:
+        """Return the group's name."""
+        return self.metadata_topic.removesuffix(METADATA_SUFFIX)
 
 
 def group_context(settings: Settings) -> GroupContext:
@@ -36,13 +35,27 @@ def group_context(settings: Settings) -> GroupContext:
         SettingsError: The packing of the settings does not exist, or cannot run here.
     """
     try:
-        chosen = packing(settings.controller.packing)
+        packing = algorithm(settings.controller.packing)
     except PackingError as exc:
         raise SettingsError(f"controller.packing: {exc}") from exc
     return GroupContext(
         metadata_topic=settings.metadata_topic,
         landing_topic=settings.landing_topic,
         needs_topic=settings.needs_topic,
-        config=config(settings),
-        packing=chosen,
+        config=controller_config(settings),
+        packing=packing,
     )
+
+
+def controller_config(settings: Settings) -> ControllerConfig:
+    """Return the machine's configuration: the fields of the section `controller`, and two more."""
+    derived: dict[str, Any] = {
+        "stale_s": STALE_WINDOWS * settings.monitor.window_s,
+        "topics": settings.landed_topics,
+    }
+    same = {
+        field.name: getattr(settings.controller, field.name)
+        for field in fields(ControllerConfig)
+        if field.name not in derived
+    }
+    return ControllerConfig(**same, **derived)

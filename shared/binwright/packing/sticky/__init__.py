@@ -1,5 +1,5 @@
 """Our own packing: moves what no longer fits, and closes a consumer where that pays.
 
-Decides which few partitions move, weighing consumers, moved bytes/s and spare room; `policy` is
-its entry. May import the packing's inputs, capacities, index and metrics.
+Decides which few partitions move, weighing consumers, moved bytes/s and spare capacity; `policy` is
+its entry.
 """

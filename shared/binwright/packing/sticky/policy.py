@@ -7,20 +7,19 @@ from itertools import compress
 from math import fsum, isfinite, sqrt
 from typing import TypeVar
 
-from binwright.packing.capacity import Capacity, SlotCapacities
-from binwright.packing.inputs import check_inputs
+from binwright.packing.inputs import Capacity, SlotCapacities, check_inputs
 from binwright.packing.score import lower_bound_of
 from binwright.packing.sticky.close_consumer import close_consumers
-from binwright.packing.sticky.draft import NO_SLOT, Costs, Draft
-from binwright.packing.sticky.ejection_chain import place
-from binwright.packing.sticky.evict import evict
-from binwright.packing.sticky.room_value import RoomValue
-from binwright.packing.sticky.undo_moves import undo_moves
+from binwright.packing.sticky.draft import NO_SLOT, Costs, Draft, SpareValue
+from binwright.packing.sticky.place import place, undo_moves
 from binwright.protocol.errors import PackingError
 from binwright.protocol.model import Assignment, Rates, Slot, TopicPartition
 
+GRAIN = 1_024
+"""Sums within one part in this many of a capacity count as equal."""
+ROUNDING = 1e-9
+"""The tolerance for sums of floats, as a share of a capacity."""
 T = TypeVar("T")
-
 PRICE = 2.0
 """At 32 partitions this dominates the paper's four algorithms at any volatility of rates."""
 UNKNOWN_DEVIATION = 0.05
@@ -33,7 +32,7 @@ LEAST_DEVIATION = 1e-3
 class Sticky:
     """Moves only what must move, and what pays. See `docs/design/packing.md`.
 
-    Searches for the assignment with the least price x consumers + V(room) + moved bytes/s.
+    Searches for the assignment with the least price x consumers + V(spare) + moved bytes/s.
 
     Args:
         price: What a closed consumer is worth, in capacities of moved rate per decision, > 0: from
@@ -86,7 +85,7 @@ class Sticky:
         # The variance of a consumer's load is the sum of its partitions' variances.
         per_consumer = len(rates) / max(1.0, fsum(rates.values()) / unit)
         deviation = min(max(sqrt(rate_variance * per_consumer), LEAST_DEVIATION * unit), unit)
-        return Costs(self.price * unit, RoomValue.for_deviation(deviation, unit))
+        return Costs(self.price * unit, SpareValue.for_deviation(deviation, unit))
 
 
 def solve(draft: Draft) -> None:
@@ -95,7 +94,7 @@ def solve(draft: Draft) -> None:
     # If a consumer costs more than all its room is worth, any consumer with room is cheaper.
     expensive = value(0.0) < draft.costs.price
     for number in evict(draft):
-        if expensive and draft.assign_elsewhere(number, value.ample_room):
+        if expensive and draft.assign_elsewhere(number, value.ample_spare):
             continue
         if place(draft, number, _alone(draft, number)) is None:
             draft.open(number)
@@ -132,3 +131,63 @@ def _idle_owners(homes: Sequence[Slot], speeds: Sequence[float], draft: Draft) -
         common = min(most, key=lambda s: (-most[s], s)) if most else draft.free(0.0)
         open_homes = {common}
     return [home if home in open_homes else common for home in idle]
+
+
+# --- which partitions leave an overloaded consumer ----------------------------------------------
+
+
+def evict(draft: Draft) -> list[int]:
+    """Evict partitions from every overloaded consumer, and offer the consumers that have room.
+
+    A partition above capacity stays, alone, and its consumer is not offered.
+
+    Returns:
+        The unassigned partitions, with the new ones, the fastest first.
+    """
+    unassigned = [number for number, slot in enumerate(draft.homes) if slot == NO_SLOT]
+    tolerated = -ROUNDING * draft.capacities.default
+    every = zip(draft.slots, draft.spare, strict=True)
+    for slot in [slot for slot, spare in every if spare < tolerated]:
+        unassigned += _evict_from(draft, slot)
+    draft.offer_all(draft.with_spare(tolerated))
+    return draft.biggest_first(unassigned)
+
+
+def _evict_from(draft: Draft, slot: Slot) -> list[int]:
+    capacity, over, rates = draft.capacities.for_slot(slot), -draft.spare[slot], draft.rates
+    # The list is by number, and the sort stable: equal rates stay in this order.
+    held = sorted(draft.held(slot), key=rates.__getitem__, reverse=True)
+    falling = [rates[number] for number in held]
+    if falling[0] > capacity:
+        leaving = held[1:]
+    else:
+        leaving = [
+            held[index] for index in cheapest_eviction(falling, over, capacity, draft.costs.value)
+        ]
+    draft.release(slot, leaving)
+    return leaving
+
+
+def cheapest_eviction(
+    rates: Sequence[float], over: float, capacity: float, value: SpareValue
+) -> tuple[int, ...]:
+    """Return the indices of `rates`, descending, that leave: sum s >= over, least s + V(s - over).
+
+    Exact to within capacity / GRAIN, because one of several sums within that is followed.
+    O(k min(2^k, GRAIN)) for k rates.
+    """
+    if len(rates) > 1 and rates[-2] >= over:  # all but the least are enough alone
+        costs = [rate + value(rate - over) for rate in rates if rate >= over]
+        return (costs.index(min(costs)),)
+    least, cheapest = float("inf"), tuple(range(len(rates)))
+    sums: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
+    for index, rate in enumerate(rates):
+        for total, picks in list(sums.values()):
+            reached = total + rate
+            if reached >= least:
+                continue
+            if reached < over:
+                sums.setdefault(int(reached * GRAIN / capacity), (reached, (*picks, index)))
+            elif (cost := reached + value(reached - over)) < least:
+                least, cheapest = cost, (*picks, index)
+    return cheapest

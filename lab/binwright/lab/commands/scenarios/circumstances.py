@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from binwright.cli.runner import split
-from binwright.controller.decide.config import ControllerConfig
+from binwright.controller.decide.group import ControllerConfig
 from binwright.controller.group_context import group_context
 from binwright.lab.simulation.run import NAMES
 from binwright.lab.simulation.scenario import Timing

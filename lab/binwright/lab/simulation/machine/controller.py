@@ -19,8 +19,8 @@ from binwright.controller.decide.events import (
     Tick,
 )
 from binwright.controller.decide.machine import begin, transition
+from binwright.controller.decide.rates import PERIOD_S
 from binwright.controller.decide.states import State
-from binwright.controller.decide.volatility import PERIOD_S
 from binwright.lab.simulation.clock import TICKS, Clock
 from binwright.lab.simulation.costs import Costs
 from binwright.lab.simulation.flow.arrivals import Arrivals
@@ -31,10 +31,8 @@ from binwright.lab.simulation.outcome import Change
 from binwright.lab.simulation.scenario import ROUNDING, TICK_S, Scenario
 from binwright.packing.catalogue import Packing
 from binwright.protocol.measurements import Measurement, PartitionRate
-from binwright.protocol.messages import Inbound
+from binwright.protocol.messages import Inbound, Planned, Report
 from binwright.protocol.model import BytesPerSecond
-from binwright.protocol.plans import Planned
-from binwright.protocol.reports import Report
 
 NAME = "simulated"
 NOTHING = BytesPerSecond(0.0)

@@ -18,17 +18,19 @@ from binwright.consumer.decide.actions import (
     StopFetching,
     StopWriter,
 )
-from binwright.protocol.commands import (
+from binwright.protocol.messages import (
     Command,
+    Goodbye,
     Leave,
+    Started,
     StartReading,
     StartWriting,
     StateQuery,
+    Stopped,
     StopReading,
     StopWriting,
 )
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.reports import Goodbye, Started, Stopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ def _stop_reading(consumer: Consumer, command: StopReading, now_ms: int) -> Step
         epoch=consumer.epoch,
         revision=command.revision,
         next=next_offsets,
-        quit_ms=now_ms,
+        stopped_ms=now_ms,
     )
     return _exit_if_done(replace(consumer, partitions=parts), (*actions, Reply(stopped)))
 

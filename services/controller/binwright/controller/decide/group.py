@@ -6,20 +6,53 @@ Controllers rebuild it from metadata partition 0 (and measurements), so all know
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import fsum
+from typing import Literal
 
 from immutables import Map
 
-from binwright.controller.decide.config import ControllerConfig
 from binwright.controller.decide.events import Action
-from binwright.controller.decide.measured_rates import MeasuredRates
 from binwright.controller.decide.ownership import Ownership, Partitions, Released
-from binwright.controller.decide.volatility import RateVolatility
-from binwright.protocol.model import Assignment, BytesPerSecond, Slot, TopicPartition
+from binwright.controller.decide.rates import MeasuredRates, RateVolatility
+from binwright.packing.inputs import Capacity, SlotCapacities
+from binwright.protocol.messages import Accepted, Proposed, TableReport
+from binwright.protocol.model import Assignment, BytesPerSecond, PerSlot, Slot, TopicPartition
 from binwright.protocol.monitors import Monitors
-from binwright.protocol.plans import Accepted, Proposed
-from binwright.protocol.reports import TableReport
+from binwright.protocol.selection import Selection
 
+Mode = Literal["observe", "approve", "act"]
+"""observe: plans are only published. approve: each waits for approval. act: carried out."""
 REVISIONS_PER_TERM = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerConfig:
+    """What one group's controller decides by; times in seconds, limits in bytes/s."""
+
+    limits: PerSlot  # what each slot's consumer sustains
+    capacity: BytesPerSecond  # of a slot with the default limit
+    look_again_s: float = 60.0
+    consumer_timeout_s: float = 10.0
+    start_timeout_s: float = 300.0
+    plan_timeout_s: float = 120.0
+    repeat_s: float = 10.0
+    stale_s: float = 90.0
+    max_slots: int = 100
+    min_slots: int = 1
+    mode: Mode = "act"
+    topics: Selection | None = None  # None: every measured topic
+
+    def includes(self, topic: str) -> bool:
+        """Whether the group reads this topic."""
+        return self.topics is None or self.topics.includes(topic)
+
+    @property
+    def capacities(self) -> Capacity:
+        """Return what consumers are packed to, bytes/s: the same share of each one's limit."""
+        if not self.limits.named:
+            return self.capacity
+        share = self.capacity / self.limits.default
+        named = {s: BytesPerSecond(share * limit) for s, limit in self.limits.named.items()}
+        return SlotCapacities(self.capacity, named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +124,10 @@ class Group:
         """Return what is known of a slot; an empty `Member` if no record named it."""
         return self.members.get(slot, Member())
 
+    def with_member(self, slot: Slot, member: Member) -> "Group":
+        """Return the group with a changed member."""
+        return replace(self, members=self.members.set(slot, member))
+
     def usable(self) -> list[Slot]:
         """Return the slots that may be given partitions and tables, sorted."""
         return sorted([slot for slot, member in self.members.items() if member.usable])
@@ -110,6 +147,12 @@ class Group:
             slot: BytesPerSecond(fsum(rate(p, 0.0) for p in self.partitions.owned_by(slot)))
             for slot in self.partitions.slots
         }
+
+    def known_rates(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, BytesPerSecond]:
+        """Return the rates of these partitions, bytes/s; 0 where none is known."""
+        return {p: self.rates.get(p, BytesPerSecond(0.0)) for p in partitions}
 
     def assignment(self) -> dict[TopicPartition, Slot]:
         """Return the owners; a moving partition belongs to the slot that stops or starts it."""

@@ -1,23 +1,80 @@
 """The controller's state machine: `transition(state, event) -> (state, actions)`.
 
 It is pure: the same records of partition 0 and the same measurements give the same commands.
-`TRANSITIONS` lists all of it; the functions are in `transitions`, one module per state.
+`TRANSITIONS` lists all of it.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
-from binwright.controller.decide.config import ControllerConfig
+from binwright.controller.decide import synchronize
+from binwright.controller.decide.apply import (
+    apply_measurement,
+    apply_record,
+    correct,
+    drop_silent_monitors,
+    inconsistency,
+    later_claim,
+)
+from binwright.controller.decide.approval import (
+    accept_proposal,
+    approved_slots,
+    displaced,
+    outdated_reason,
+    reevaluate,
+    restore_plan,
+    withdraw_proposal,
+)
+from binwright.controller.decide.deaths import declare_dead, process_ended
+from binwright.controller.decide.drain import (
+    drain_plan,
+    drained,
+    draining_slots,
+    keep_alive,
+    last_slots,
+    reader_plan,
+)
 from binwright.controller.decide.events import (
+    Action,
     Event,
+    Log,
     Measured,
     Packed,
     ProcessEnded,
     Publish,
+    Reconcile,
     RecordRead,
+    StepDown,
     Tick,
 )
-from binwright.controller.decide.group import Group
+from binwright.controller.decide.group import (
+    ControllerConfig,
+    Group,
+    Proposal,
+    Update,
+    add_partitions,
+    forget_gone,
+)
+from binwright.controller.decide.moves import (
+    add_misplaced,
+    advance,
+    goal_for,
+    goal_reached,
+    move_writers,
+    resend,
+)
+from binwright.controller.decide.plans import (
+    Plan,
+    Rejected,
+    has_fresh_measurements,
+    packing_request,
+    plan,
+    planned_message,
+    proposed_message,
+    triggers,
+)
 from binwright.controller.decide.states import (
+    Leading,
     Manage,
     Reassign,
     Sentinel,
@@ -26,10 +83,9 @@ from binwright.controller.decide.states import (
     SteppedDown,
     Synchronize,
 )
-from binwright.controller.decide.transitions import manage, reassign, records, sentinel, synchronize
-from binwright.controller.decide.transitions.common import ignore, on_measured, on_process_ended
-from binwright.protocol.commands import Claim
 from binwright.protocol.errors import IllegalTransition
+from binwright.protocol.messages import Claim, Report, Started
+from binwright.protocol.model import Slot
 
 
 def begin(config: ControllerConfig, controller: str, now: float) -> Step:
@@ -44,29 +100,253 @@ def begin(config: ControllerConfig, controller: str, now: float) -> Step:
     return Synchronize(group, now), (Publish(Claim(controller=controller)),)
 
 
+# --- in several states --------------------------------------------------------------------------
+
+
+def _on_measured(state: State, event: Measured) -> Step:
+    """Store the rates; what follows is decided at the next tick, when all topics have arrived."""
+    group, logs = apply_measurement(state.group, event)
+    return replace(state, group=group), logs
+
+
+def _on_process_ended(state: State, event: ProcessEnded) -> Step:
+    """Declare the process dead; effective once read back, as any other death."""
+    group, actions = process_ended(state.group, event)
+    return replace(state, group=group), actions
+
+
+def _ignore(state: State, _event: Event) -> Step:
+    """Do nothing."""
+    return state, ()
+
+
+def _run_timers(group: Group, now: float) -> Update:
+    """Do what is due: deaths, commands to repeat, draining consumers, silent monitors."""
+    group, deaths = declare_dead(group, now)
+    group, commands = resend(group, now)
+    group, logs = drop_silent_monitors(group, now)
+    return group, (*deaths, *commands, *keep_alive(group), *logs)
+
+
+def _assign_writers(group: Group, now: float) -> Update:
+    """Give every table its writer; in mode `observe` no command is sent."""
+    return (group, ()) if group.config.mode == "observe" else move_writers(group, now)
+
+
+def _on_record(state: Leading, event: RecordRead) -> Step:
+    """Apply the record and send what it makes possible; a contradiction leads to Synchronize."""
+    if (other := later_claim(state.group, event)) is not None:
+        return SteppedDown(state.group, event.now), (StepDown(other),)
+    group, actions = apply_record(state.group, event)
+    if reason := inconsistency(group, event.message):
+        claim = Publish(Claim(controller=group.controller))
+        log = Log("assignment.inconsistent", {"reason": reason})
+        return Synchronize(replace(group, term=None), event.now), (*actions, log, claim)
+    group, more = correct(group, event.message, event.now)
+    actions, state = (*actions, *more), replace(state, group=group)
+    if isinstance(event.message, Started) and isinstance(state, Manage):
+        state = replace(state, goal=add_misplaced(group, state.goal, event.message.offsets))
+    if isinstance(event.message, Report) and not actions:
+        return state, ()  # most reports hold nothing new
+    return _proceed(state, event.now, actions)
+
+
+# --- Sentinel: is a plan needed, and which one? -------------------------------------------------
+
+
+def _on_tick_in_sentinel(state: Sentinel, event: Tick) -> Step:
+    """Run the timers, then start or request a plan if one is needed; else assign the writers."""
+    after, actions = _decide(state, event)
+    if not isinstance(after, Sentinel):
+        return after, actions
+    group, more = _assign_writers(after.group, event.now)
+    return replace(after, group=group), (*actions, *more)
+
+
+def _decide(state: Sentinel, event: Tick) -> Step:
+    group, actions = _run_timers(state.group, event.now)
+    # Partitions that are gone and have no reader would trigger plans that change nothing.
+    group = forget_gone(group)
+    plan, restored_state = restore_plan(group, state.restored_state)
+    if plan is not None:
+        managing, more = _start_plan(group, plan, event.now)  # needs no approval
+        return _proceed(managing, event.now, (*actions, *more))
+    state = replace(state, group=group, restored_state=restored_state)
+    if not has_fresh_measurements(group, state.since, event.now):
+        return _without_measurements(state, event.now, actions)
+    triggered_by, due = triggers(group), event.now - state.since > group.config.look_again_s
+    if not due and (displaced(group) if restored_state is None else restored_state.displaced):
+        return state, actions
+    if group.proposal is not None and group.config.mode != "act":
+        return _with_proposal(state, group.proposal, triggered_by, event.now, actions)
+    # In mode `observe` a plan is only published, so `look_again_s` is often enough.
+    if due or (triggered_by and group.config.mode != "observe"):
+        after, more = _request_packing(group, event.now, triggered_by)
+        return after, (*actions, *more)
+    return state, actions
+
+
+def _without_measurements(state: Sentinel, now: float, actions: tuple[Action, ...]) -> Step:
+    """Keep the last assignment, but assign partitions without a reader."""
+    group = state.group
+    if group.config.mode != "act":
+        return state, actions
+    if group.measured_at is None and now - state.since > group.config.stale_s:
+        # Without any monitor the last plan is the only source of partitions.
+        group = add_partitions(group, group.last_plan)
+    if (plan := reader_plan(group)) is None:
+        return replace(state, group=group), actions
+    # Without measurements no consumer is retired.
+    managing, more = _start_plan(group, plan, now, group.living() | last_slots(group))
+    return _proceed(managing, now, (*actions, *more))
+
+
+def _with_proposal(
+    state: Sentinel,
+    proposal: Proposal,
+    triggered_by: tuple[str, ...],
+    now: float,
+    actions: tuple[Action, ...],
+) -> Step:
+    """Let a proposed plan wait, carry it out once approved, or replace it when it is outdated."""
+    group, due = state.group, now - state.since > state.group.config.look_again_s
+    outdated = outdated_reason(group, proposal.plan)
+    if proposal.number is None or (outdated is None and not (due or proposal.approved)):
+        return state, actions
+    evaluated = (
+        reevaluate(group, proposal.plan, triggered_by) if outdated is None else Rejected(outdated)
+    )
+    if isinstance(evaluated, Rejected):
+        group, withdrawn = withdraw_proposal(group, evaluated.reason)
+        after, more = _request_packing(group, now, triggered_by)
+        return after, (*actions, *withdrawn, *more)
+    if not proposal.approved:
+        return replace(state, since=now), actions
+    group, accepted = accept_proposal(group)
+    managing, more = _start_plan(group, evaluated, now)
+    return _proceed(managing, now, (*actions, *accepted, *more))
+
+
+# --- Reassign: the packing runs -----------------------------------------------------------------
+
+
+def _request_packing(group: Group, now: float, triggered_by: tuple[str, ...]) -> Step:
+    return Reassign(group, now, triggered_by), (packing_request(group),)
+
+
+def _on_packed(state: Reassign, event: Packed) -> Step:
+    """Start, propose or reject the plan that the packing leads to."""
+    group, result = state.group, plan(state.group, event.target, state.triggered_by)
+    if isinstance(result, Rejected):
+        return _reject(group, event.now, result.reason)
+    if group.config.mode != "act":
+        proposal = Proposal(proposed_message(group, result))
+        return Sentinel(replace(group, proposal=proposal), event.now), (Publish(proposal.plan),)
+    managing, actions = _start_plan(group, result, event.now)
+    return _proceed(managing, event.now, actions)
+
+
+def _reject(group: Group, now: float, reason: str) -> Step:
+    """Keep the assignment; a consumer that was started for a plan never carried out is retired."""
+    log = Log("plan.rejected", {"reason": reason})
+    if group.config.mode != "act" or group.owning_slots() >= group.living():
+        return Sentinel(group, now), (log,)
+    return Sentinel(group, now), (log, Reconcile(group.owning_slots()))
+
+
+def _on_tick_in_reassign(state: Reassign, event: Tick) -> Step:
+    """Run the timers; return to Sentinel when the packing takes too long."""
+    group, actions = _run_timers(state.group, event.now)
+    group, more = _assign_writers(group, event.now)
+    actions = (*actions, *more)
+    if event.now - state.since > group.config.plan_timeout_s:
+        log = Log("packing.overdue", {"seconds": group.config.plan_timeout_s})
+        return Sentinel(group, event.now), (*actions, log)
+    return replace(state, group=group), actions
+
+
+# --- Group Management: a plan is carried out ----------------------------------------------------
+
+
+def _start_plan(
+    group: Group, plan: Plan, now: float, kept_slots: frozenset[Slot] = frozenset()
+) -> tuple[Manage, tuple[Action, ...]]:
+    """Begin to carry out a plan: publish it, and start the consumers that it needs.
+
+    Args:
+        group: The group.
+        plan: The plan.
+        now: Seconds, monotonic.
+        kept_slots: Slots that keep running after the plan, even if they own nothing then.
+    """
+    kept_slots |= approved_slots(group)
+    needed = kept_slots.union(plan.target.values(), group.owning_slots())
+    managing = Manage(
+        replace(group, last_plan=plan.target), now, goal_for(group, plan.target), kept_slots
+    )
+    return managing, (Publish(planned_message(group, plan)), Reconcile(needed))
+
+
+def _proceed(state: Leading, now: float, actions: tuple[Action, ...]) -> Step:
+    """Send what can be sent now: in Group Management every record may let a partition move on."""
+    if not isinstance(state, Manage):
+        if (plan := drain_plan(state.group)) is None:
+            group, more = _assign_writers(state.group, now)
+            return replace(state, group=group), (*actions, *more)
+        # Without delay: a draining consumer waits for its partitions to move, but not forever.
+        state, more = _start_plan(state.group, plan, now)
+        actions = (*actions, *more)
+    target = drained(state.group, state.goal.target)
+    kept_slots = state.kept_slots | draining_slots(state.group)
+    goal = state.goal if target is state.goal.target else goal_for(state.group, target)
+    group, goal, moves = advance(state.group, goal, now)
+    group, roles = move_writers(group, now, kept_slots | goal.slots)
+    actions = (*actions, *moves, *roles)
+    if goal_reached(group, goal):
+        # Partitions that have gone meanwhile were never started: no slot runs for them.
+        running = kept_slots.union(slot for p, slot in target.items() if not group.gone(p))
+        if group.writers.slots <= running:
+            # Empty consumers are retired only now: until here they owned something.
+            return Sentinel(group, now), (*actions, Reconcile(running | group.owning_slots()))
+    return replace(state, group=group, goal=goal, kept_slots=kept_slots), actions
+
+
+def _on_tick_in_manage(state: Manage, event: Tick) -> Step:
+    """Run the timers and go on with the plan; return to Sentinel when it takes too long."""
+    group, actions = _run_timers(state.group, event.now)
+    if event.now - state.since > group.config.plan_timeout_s:
+        log = Log("plan.overdue", {"seconds": group.config.plan_timeout_s})
+        return Sentinel(group, event.now), (*actions, log)
+    target = {p: slot for p, slot in state.goal.target.items() if not group.gone(p)}
+    return _proceed(replace(state, group=group, goal=goal_for(group, target)), event.now, actions)
+
+
+# --- the table ----------------------------------------------------------------------------------
+
+
 # (state, event) -> its function, and the other states that it may lead to. The diagram in
 # docs/design/architecture.md is drawn from this table; a test compares the two.
 TRANSITIONS: Mapping[tuple[type, type], tuple[Callable[..., Step], tuple[type, ...]]] = {
     (Synchronize, RecordRead): (synchronize.on_record, (Sentinel, SteppedDown)),
-    (Synchronize, Measured): (on_measured, ()),
-    (Synchronize, Packed): (ignore, ()),  # requested before the inconsistency
+    (Synchronize, Measured): (_on_measured, ()),
+    (Synchronize, Packed): (_ignore, ()),  # requested before the inconsistency
     (Synchronize, Tick): (synchronize.on_tick, ()),
-    (Synchronize, ProcessEnded): (on_process_ended, ()),
-    (Sentinel, RecordRead): (records.on_record, (Manage, Synchronize, SteppedDown)),
-    (Sentinel, Measured): (on_measured, ()),
-    (Sentinel, Packed): (ignore, ()),  # overdue
-    (Sentinel, Tick): (sentinel.on_tick, (Reassign, Manage)),
-    (Sentinel, ProcessEnded): (on_process_ended, ()),
-    (Reassign, RecordRead): (records.on_record, (Manage, Synchronize, SteppedDown)),
-    (Reassign, Measured): (on_measured, ()),
-    (Reassign, Packed): (reassign.on_packed, (Sentinel, Manage)),
-    (Reassign, Tick): (reassign.on_tick, (Sentinel,)),
-    (Reassign, ProcessEnded): (on_process_ended, ()),
-    (Manage, RecordRead): (records.on_record, (Sentinel, Synchronize, SteppedDown)),
-    (Manage, Measured): (on_measured, ()),
-    (Manage, Packed): (ignore, ()),  # overdue
-    (Manage, Tick): (manage.on_tick, (Sentinel,)),
-    (Manage, ProcessEnded): (on_process_ended, ()),
+    (Synchronize, ProcessEnded): (_on_process_ended, ()),
+    (Sentinel, RecordRead): (_on_record, (Manage, Synchronize, SteppedDown)),
+    (Sentinel, Measured): (_on_measured, ()),
+    (Sentinel, Packed): (_ignore, ()),  # overdue
+    (Sentinel, Tick): (_on_tick_in_sentinel, (Reassign, Manage)),
+    (Sentinel, ProcessEnded): (_on_process_ended, ()),
+    (Reassign, RecordRead): (_on_record, (Manage, Synchronize, SteppedDown)),
+    (Reassign, Measured): (_on_measured, ()),
+    (Reassign, Packed): (_on_packed, (Sentinel, Manage)),
+    (Reassign, Tick): (_on_tick_in_reassign, (Sentinel,)),
+    (Reassign, ProcessEnded): (_on_process_ended, ()),
+    (Manage, RecordRead): (_on_record, (Sentinel, Synchronize, SteppedDown)),
+    (Manage, Measured): (_on_measured, ()),
+    (Manage, Packed): (_ignore, ()),  # overdue
+    (Manage, Tick): (_on_tick_in_manage, (Sentinel,)),
+    (Manage, ProcessEnded): (_on_process_ended, ()),
 }
 
 

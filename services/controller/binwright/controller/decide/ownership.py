@@ -216,11 +216,11 @@ class Partitions(Ownership[TopicPartition]):
 
 
 def _highest_numbers(partitions: Iterable[TopicPartition]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    highest: dict[str, int] = {}
     for topic, number in partitions:
-        if number > found.get(topic, -1):
-            found[topic] = number
-    return found
+        if number > highest.get(topic, -1):
+            highest[topic] = number
+    return highest
 
 
 # --- replies -----------------------------------------------------------------------------------
@@ -252,9 +252,9 @@ def unacknowledged(
     known: Ownership[K], sent_before: float
 ) -> dict[tuple[Slot, int], dict[K, PendingCommand]]:
     """Return the pending commands sent at `sent_before` or earlier, by slot and revision."""
-    found: dict[tuple[Slot, int], dict[K, PendingCommand]] = {}
+    pending: dict[tuple[Slot, int], dict[K, PendingCommand]] = {}
     for key in known.pending:
         at = known[key]
         if isinstance(at, PendingCommand) and at.sent_at <= sent_before:
-            found.setdefault((at.slot, at.revision), {})[key] = at
-    return found
+            pending.setdefault((at.slot, at.revision), {})[key] = at
+    return pending

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from binwright.controller.decide.approval import RestoredState
 from binwright.controller.decide.events import Action
 from binwright.controller.decide.group import Group
-from binwright.controller.decide.moves.advance import Goal
-from binwright.controller.decide.plans.approval import RestoredState
+from binwright.controller.decide.moves import Goal
+from binwright.protocol.messages import Report
 from binwright.protocol.model import Slot
-from binwright.protocol.reports import Report
 
 
 @dataclass(frozen=True, slots=True)

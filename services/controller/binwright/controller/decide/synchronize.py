@@ -3,15 +3,58 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from binwright.controller.decide.events import Action, Broadcast, Log, Reconcile
+from binwright.controller.decide.apply import apply_record, later_claim
+from binwright.controller.decide.approval import approved_slots, inherit_approved
+from binwright.controller.decide.deaths import declare_dead, was_paused
+from binwright.controller.decide.events import (
+    Action,
+    Broadcast,
+    Log,
+    Reconcile,
+    RecordRead,
+    StepDown,
+    Tick,
+)
 from binwright.controller.decide.group import Group, Update
-from binwright.controller.decide.moves.commands import stop_unexpected
+from binwright.controller.decide.moves import stop_unexpected
 from binwright.controller.decide.ownership import K, Owned, Ownership, Partitions, Released, State
-from binwright.controller.decide.plans.approval import approved_slots
-from binwright.protocol.commands import StateQuery
-from binwright.protocol.messages import Inbound
+from binwright.controller.decide.states import Sentinel, Step, SteppedDown, Synchronize
+from binwright.protocol.messages import Claim, Inbound, Report, StateQuery
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.reports import Report
+
+
+def on_record(state: Synchronize, event: RecordRead) -> Step:
+    """Apply the record; the own claim begins the term, the last awaited reply ends the state."""
+    if state.group.term is None:
+        if isinstance(event.message, Claim) and event.message.controller == state.group.controller:
+            group, actions = begin_term(state.group, event.offset)
+            return _conclude(replace(state, group=group, since=event.now), event.now, actions)
+        group, _ = apply_record(state.group, event)  # history: sends nothing
+        return replace(state, group=group), ()
+    if (other := later_claim(state.group, event)) is not None:
+        return SteppedDown(state.group, event.now), (StepDown(other),)
+    group, actions = apply_record(state.group, event)
+    replies = collect_replies(group, state.replies, event.message)
+    return _conclude(replace(state, group=group, replies=replies), event.now, actions)
+
+
+def _conclude(state: Synchronize, now: float, actions: tuple[Action, ...]) -> Step:
+    if state.group.term is None or awaiting_reply(state.group):
+        return state, actions
+    group, more = adopt_reports(state.group, state.replies)
+    group, running, accepted = inherit_approved(group, group.living())
+    return Sentinel(group, now), (*actions, Reconcile(running), *more, *accepted)
+
+
+def on_tick(state: Synchronize, event: Tick) -> Step:
+    """Declare dead the consumers that did not reply in time."""
+    if was_paused(state.group, event.now):
+        state = replace(state, since=event.now)  # replies may be in partition 0, not read yet
+    group, actions = declare_dead(state.group, event.now)
+    if group.term is not None and event.now - state.since > group.config.consumer_timeout_s:
+        group, more = declare_dead(group, event.now, awaiting_reply(group))
+        actions = (*actions, *more)
+    return replace(state, group=group), actions
 
 
 def begin_term(group: Group, term: int) -> Update:

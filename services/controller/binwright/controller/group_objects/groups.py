@@ -1,4 +1,4 @@
-"""Leads the groups of all ConsumerGroup objects: a `Controller` and a fleet for each object."""
+"""Leads the groups of all ConsumerGroup objects: a `Leadership` and a fleet for each object."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,7 +29,8 @@ from binwright.controller.group_objects.status import (
     group_status,
     health_condition,
 )
-from binwright.controller.leader import Controller, LeadershipLost
+from binwright.controller.leadership import Leadership
+from binwright.kafka.election import LeadershipLost
 from binwright.kafka.metrics_topic import Measurements
 from binwright.kubernetes.api import Obj, collection_path
 from binwright.kubernetes.cluster import Cluster
@@ -216,7 +217,7 @@ class Groups:
         try:
             async with background_tasks(must_not_end(fleet.run())):
                 while True:
-                    controller = Controller(self.bus, fleet, context, self.measurements, observe)
+                    controller = Leadership(self.bus, fleet, context, self.measurements, observe)
                     try:
                         await self._lead_once(controller, fleet, owner, writer)
                     except UserError as exc:
@@ -229,7 +230,7 @@ class Groups:
             fleet.close()
 
     async def _lead_once(
-        self, controller: Controller, fleet: KubernetesFleet, owner: Owner, writer: StatusWriter
+        self, controller: Leadership, fleet: KubernetesFleet, owner: Owner, writer: StatusWriter
     ) -> None:
         """Lead until leadership is lost or an external error ends it, and log which."""
         updating = self._update_status(controller, fleet, owner, writer)
@@ -245,7 +246,7 @@ class Groups:
             log.warning("leadership.ended", path=writer.path, reason=str(cause))
 
     async def _update_status(
-        self, controller: Controller, fleet: KubernetesFleet, owner: Owner, writer: StatusWriter
+        self, controller: Leadership, fleet: KubernetesFleet, owner: Owner, writer: StatusWriter
     ) -> None:
         """Keep the object's status up to date and handle its approve annotation, for ever."""
         accepted = Condition("Accepted", holds=True, reason="SpecHolds")

@@ -1,0 +1,260 @@
+"""Plans that need approval, and the last approved plan, which the controller restores.
+
+In mode `approve` the controller by itself only restores the last approved plan and assigns
+partitions without a reader. All of this is rebuilt from metadata partition 0, so the number of a
+proposed plan stays valid when another controller takes over.
+"""
+
+from dataclasses import dataclass, replace
+
+from binwright.controller.decide.drain import forced_plan
+from binwright.controller.decide.events import Action, Log, Publish, RecordRead
+from binwright.controller.decide.group import Group, Proposal, Update
+from binwright.controller.decide.ownership import Partitions
+from binwright.controller.decide.plans import Plan, Rejected, evaluate
+from binwright.packing.adjust import spread
+from binwright.protocol.messages import Accepted, Approved, Planned, Proposed, Withdrawn
+from binwright.protocol.model import Slot, TopicPartition
+
+PlanRecord = Proposed | Approved | Accepted | Withdrawn | Planned
+
+
+def apply_plan_record(group: Group, message: PlanRecord, event: RecordRead) -> Update:
+    """Apply one record about plans; return the group and what the shell must do."""
+    match message:
+        case Proposed():
+            return _log_proposed(
+                replace(group, proposal=Proposal(message, event.offset)), message, event.offset
+            )
+        case Approved():
+            return _apply_approval(group, message)
+        case Accepted():
+            return replace(_drop_proposal(group, message.plan), approved_plan=message), ()
+        case Withdrawn(plan=number):
+            return _drop_proposal(group, number), ()
+        case _:
+            group = replace(group, last_plan=message.targets)
+            return _void_approvals(group, message.term) if message.keeps is None else group, ()
+
+
+def _log_proposed(group: Group, plan: Proposed, number: int) -> Update:
+    if group.term is None:  # history
+        return group, ()
+    facts = {
+        "plan": number,
+        "reasons": plan.reasons,
+        "consumers": plan.consumers,
+        "moves": len(plan.moves),
+        "waits": plan.waits,
+    }
+    return group, (Log("plan.proposed", facts),)
+
+
+def _void_approvals(group: Group, term: int) -> Group:
+    """Void the approved plan and the proposal: a controller carried out a plan without approval.
+
+    A plan of an older term than theirs has no effect: that controller had stepped down.
+    """
+    approved, proposal = group.approved_plan, group.proposal
+    if approved is not None and approved.term <= term:
+        approved = replace(approved, targets={})
+    if proposal is not None and proposal.number is not None and proposal.plan.term <= term:
+        proposal = None
+    return replace(group, approved_plan=approved, proposal=proposal)
+
+
+def _drop_proposal(group: Group, number: int) -> Group:
+    """Drop the proposed plan if its number is this one or lower."""
+    proposal = group.proposal
+    done = proposal is not None and proposal.number is not None and proposal.number <= number
+    return replace(group, proposal=None) if done else group
+
+
+def _apply_approval(group: Group, message: Approved) -> Update:
+    number, proposal = message.plan, group.proposal
+    facts: dict[str, object] = {"plan": number, "by": message.by}
+    if proposal is not None and proposal.number == number and proposal.plan.waits:
+        logs = () if proposal.approved or group.term is None else (Log("plan.approved", facts),)
+        return replace(group, proposal=replace(proposal, approved=True)), logs
+    if group.term is None or (
+        group.approved_plan is not None and number <= group.approved_plan.plan
+    ):
+        return group, ()  # history, or a repeated approval of a plan already accepted
+    return group, (Log("approval.refused", {**facts, "reason": _refusal_reason(proposal, number)}),)
+
+
+def _refusal_reason(proposal: Proposal | None, number: int) -> str:
+    if proposal is None or proposal.number is None:
+        return "no plan waits"
+    if proposal.number != number:
+        return f"it is not the plan that waits: that is {proposal.number}"
+    return "the group's mode is to observe only"
+
+
+# --- whether a proposed plan is still valid ----------------------------------------------------
+
+
+def outdated_reason(group: Group, plan: Proposed) -> str | None:
+    """Return what has changed since the plan was made; None: nothing that matters."""
+    if plan.waits != (group.config.mode == "approve"):
+        return "the group's mode has changed"
+    if plan.targets.keys() != {p for p in group.partitions if not group.gone(p)}:
+        return "partitions have come or gone"
+    if plan.owners != group.assignment():
+        return "partitions have other readers"
+    return None
+
+
+def reevaluate(group: Group, plan: Proposed, triggered_by: tuple[str, ...]) -> Plan | Rejected:
+    """Evaluate a proposed plan again, at the present rates."""
+    rates = group.known_rates(plan.targets)
+    loads: dict[Slot, list[float]] = {}
+    for partition, slot in plan.targets.items():
+        loads.setdefault(slot, []).append(rates[partition])
+    full = len(loads) >= group.config.max_slots  # then no better plan exists
+    for slot, own_rates in sorted(loads.items()):
+        if not full and len(own_rates) > 1 and sum(own_rates) > group.config.limits.for_slot(slot):
+            return Rejected(f"consumer {slot} would carry {sum(own_rates):,.0f} B/s by now")
+    return evaluate(group, plan.targets, triggered_by)
+
+
+def accept_proposal(group: Group) -> Update:
+    """Make the proposed plan the approved one.
+
+    Raises:
+        ValueError: No proposed plan was read back.
+    """
+    number, proposal = _proposal_read_back(group)
+    accepted = Accepted(term=group.term or 0, plan=number, targets=proposal.plan.targets)
+    return replace(group, proposal=None, approved_plan=accepted), (Publish(accepted),)
+
+
+def withdraw_proposal(group: Group, reason: str) -> Update:
+    """Withdraw the proposed plan and publish the reason.
+
+    Raises:
+        ValueError: No proposed plan was read back.
+    """
+    number, proposal = _proposal_read_back(group)
+    facts = {"plan": number, "approved": proposal.approved, "reason": reason}
+    withdrawn = Withdrawn(term=group.term or 0, plan=number, reason=reason)
+    return replace(group, proposal=None), (Publish(withdrawn), Log("plan.withdrawn", facts))
+
+
+def _proposal_read_back(group: Group) -> tuple[int, Proposal]:
+    """Return the proposed plan and its number; raise `ValueError` if none was read back."""
+    proposal = group.proposal
+    if proposal is None or proposal.number is None:
+        raise ValueError("no plan waits")
+    return proposal.number, proposal
+
+
+# --- what needs no approval --------------------------------------------------------------------
+
+
+def _approved_targets(group: Group) -> dict[TopicPartition, Slot]:
+    """Return the assignment to restore, without slots above `max_slots`."""
+    if group.config.mode != "approve" or group.approved_plan is None:
+        return {}
+    return {
+        p: slot for p, slot in group.approved_plan.targets.items() if slot < group.config.max_slots
+    }
+
+
+def approved_slots(group: Group) -> frozenset[Slot]:
+    """Return the slots that must run until another plan is approved."""
+    return frozenset(_approved_targets(group).values())
+
+
+def displaced(group: Group) -> bool:
+    """Whether a partition is not at its approved slot, as while a consumer restarts.
+
+    This is temporary, so until it is over no plan is made or withdrawn.
+    """
+    states = group.partitions
+    return any(
+        p in states and states[p].slot != slot for p, slot in _approved_targets(group).items()
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredState:
+    """What a group looked like when it was as approved, as far as its consumers are ready.
+
+    Comparing a group with this is O(slots); checking it again would be O(partitions) at each tick.
+    """
+
+    partitions: Partitions
+    plan: Accepted | None
+    usable: tuple[Slot, ...]
+    displaced: bool
+
+    @classmethod
+    def of(cls, group: Group) -> "RestoredState":
+        """Return the state of a group in which nothing is to be restored."""
+        return cls(group.partitions, group.approved_plan, tuple(group.usable()), displaced(group))
+
+    def matches(self, group: Group) -> bool:
+        """Whether this group has not changed, so that nothing is to be restored either."""
+        same = group.partitions is self.partitions and group.approved_plan is self.plan
+        return same and not group.gone_partitions() and tuple(group.usable()) == self.usable
+
+
+def inherit_approved(
+    group: Group, living: frozenset[Slot]
+) -> tuple[Group, frozenset[Slot], tuple[Action, ...]]:
+    """Return the group, the slots that run when a leadership begins, and what to publish.
+
+    In mode `approve` without an approved plan, the present assignment becomes the approved one.
+    """
+    if group.config.mode != "approve":
+        return group, living, ()
+    owners = group.assignment()
+    if group.approved_plan is not None and group.approved_plan.targets:
+        return group, approved_slots(group) | group.owning_slots(), ()
+    if not owners:
+        return group, living, ()
+    term = group.term or 0
+    accepted = Accepted(term=term, plan=term, targets=owners)
+    return replace(group, approved_plan=accepted, proposal=None), living, (Publish(accepted),)
+
+
+def restore_plan(
+    group: Group, last: RestoredState | None
+) -> tuple[Plan | None, RestoredState | None]:
+    """Return the plan that restores the approved one; with none to make, the state to compare."""
+    if group.config.mode != "approve":
+        return None, None
+    if last is not None and last.matches(group):
+        return None, last
+    plan = _restoring_plan(group)
+    return plan, RestoredState.of(group) if plan is None else None
+
+
+def _restoring_plan(group: Group) -> Plan | None:
+    """Return the plan that restores the last approved one; None if nothing would change.
+
+    A partition goes to its approved slot if that is ready; else it stays with its reader; else it
+    goes to the least loaded ready slot, without waiting. With none ready, partitions wait for the
+    approved slots to start. Partitions that are gone are stopped.
+    """
+    current, approved_targets = group.assignment(), _approved_targets(group)
+    ready = frozenset(group.usable())
+    assigned: dict[TopicPartition, Slot] = {}
+    unassigned: list[TopicPartition] = []
+    for partition in sorted(p for p in group.partitions if not group.gone(p)):
+        approved, reader = approved_targets.get(partition), current.get(partition)
+        if approved is not None and (approved in ready or (reader is None and not ready)):
+            assigned[partition] = approved
+        elif reader is not None:
+            assigned[partition] = reader
+        else:
+            unassigned.append(partition)
+    candidates = sorted(ready or set(approved_targets.values()))
+    if unassigned and not candidates:
+        return None
+    target = spread(group.rates, assigned, unassigned, candidates)
+    number = group.approved_plan.plan if group.approved_plan else None
+    return forced_plan(
+        group, target, ("finds readers" if number is None else f"keeps plan {number}",)
+    )

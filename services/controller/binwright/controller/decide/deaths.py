@@ -1,0 +1,68 @@
+"""Declares processes dead: silent ones, those that never become ready, and those that ended."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from binwright.controller.decide.events import Action, ProcessEnded, Publish
+from binwright.controller.decide.group import ControllerConfig, Group, Member, Update
+from binwright.protocol.messages import Dead
+from binwright.protocol.model import Slot
+
+MAX_DOUBLINGS = 5  # of the time that a slot's process has to become ready
+
+
+def was_paused(group: Group, now: float) -> bool:
+    """Whether this controller itself was paused: then silent consumers may be alive."""
+    return now - group.ticked_at > group.config.consumer_timeout_s / 2
+
+
+def overdue(config: ControllerConfig, member: Member, now: float) -> bool:
+    """Whether a living process has been silent for too long, or takes too long to become ready.
+
+    A process that reports but is not ready starts slowly or hangs. Replacing it makes a slow
+    machine slower, so it has `start_timeout_s`, and its replacement twice as long.
+    """
+    timeout_s = config.start_timeout_s * 2 ** min(member.failed_starts, MAX_DOUBLINGS)
+    late = not member.ready and now - member.arrived_at > timeout_s
+    return late or now - member.seen_at > config.consumer_timeout_s
+
+
+def declare_dead(group: Group, now: float, slots: Iterable[Slot] | None = None) -> Update:
+    """Declare dead the processes that are overdue (or those of `slots`); effective once read back.
+
+    After a pause of this controller every process looks silent: then all of them get more time.
+    """
+    paused = was_paused(group, now)
+    group = replace(group, ticked_at=now)
+    if paused and slots is None:
+        refreshed = {s: replace(m, seen_at=now, arrived_at=now) for s, m in group.members.items()}
+        return replace(group, members=group.members.update(refreshed)), ()
+    if group.term is None:
+        return group, ()
+    named = None if slots is None else frozenset(slots)
+    actions: list[Action] = []
+    for slot, member in sorted(group.members.items()):
+        if (epoch := member.epoch) is None or not _may_publish_dead(group.config, member, now):
+            continue
+        if overdue(group.config, member, now) if named is None else slot in named:
+            group = group.with_member(slot, replace(member, declared_dead_at=now))
+            actions.append(Publish(Dead(slot=slot, epoch=epoch, term=group.term or 0)))
+    return group, tuple(actions)
+
+
+def process_ended(group: Group, event: ProcessEnded) -> Update:
+    """Declare dead a process whose end the fleet reports, without waiting for its timeout."""
+    member = group.member(event.slot)
+    if (term := group.term) is None or (epoch := member.epoch) is None:
+        return group, ()
+    if member.process != event.process or not _may_publish_dead(group.config, member, event.now):
+        return group, ()  # its replacement has sent its Hello, or its Dead is pending
+    pending = replace(member, declared_dead_at=event.now, process_ended=True)
+    group = group.with_member(event.slot, pending)
+    return group, (Publish(Dead(slot=event.slot, epoch=epoch, term=term)),)
+
+
+def _may_publish_dead(config: ControllerConfig, member: Member, now: float) -> bool:
+    """Whether no Dead of it is pending; one that is not read back in time is published again."""
+    at = member.declared_dead_at
+    return at is None or now - at > config.repeat_s

@@ -1,0 +1,104 @@
+"""Assigns the partitions of draining consumers, and partitions without a reader.
+
+A consumer drains from when it is asked to end until it owns nothing more.
+"""
+
+from collections.abc import Container
+
+from binwright.controller.decide.events import Action, Send
+from binwright.controller.decide.group import Group
+from binwright.controller.decide.ownership import Owned, Starting
+from binwright.controller.decide.plans import Plan, evaluate
+from binwright.packing.adjust import spread
+from binwright.protocol.messages import StateQuery
+from binwright.protocol.model import Assignment, Slot, TopicPartition
+
+
+def draining_slots(group: Group) -> frozenset[Slot]:
+    """Return the consumers that were asked to end and still read or write something."""
+    leaving = (s for s, m in group.members.items() if m.leaving and m.epoch is not None)
+    return frozenset(slot for slot in leaving if _has_work(group, slot))
+
+
+def _has_work(group: Group, slot: Slot) -> bool:
+    states = (group.partitions[p] for p in group.partitions.owned_by(slot))
+    return any(isinstance(at, Owned | Starting) for at in states) or bool(
+        group.writers.owned_by(slot)
+    )
+
+
+def keep_alive(group: Group) -> tuple[Action, ...]:
+    """Query draining consumers while another can take over, or soon will: else they stop sooner.
+
+    One soon will if a process lives that is not ready yet, or a slot restarts that was draining.
+    """
+    has_successor = any((m.epoch is not None) != m.leaving for m in group.members.values())
+    if group.term is None or not has_successor:
+        return ()
+    return tuple(Send(slot, StateQuery(term=group.term)) for slot in sorted(draining_slots(group)))
+
+
+def drained(group: Group, target: Assignment) -> Assignment:
+    """Return `target` with the partitions reassigned that would wait for a draining slot.
+
+    The largest goes first, each to the least loaded ready consumer, which may exceed its limit
+    until the slot's new process is ready. Partitions that another consumer still reads wait for
+    that process, and so does everything while no consumer is ready.
+    """
+    leaving = {slot for slot, member in group.members.items() if member.leaving}
+    ready = group.usable()
+    if not leaving or not ready:
+        return target
+    stranded = {
+        p for p, slot in target.items() if slot in leaving and _is_stranded(group, p, leaving)
+    }
+    if not stranded:
+        return target
+    staying = {p: slot for p, slot in target.items() if p not in stranded}
+    return spread(group.rates, staying, stranded, ready)
+
+
+def _is_stranded(group: Group, partition: TopicPartition, leaving: Container[Slot]) -> bool:
+    at = group.partitions.get(partition)
+    return at is None or at.slot is None or at.slot in leaving
+
+
+def drain_plan(group: Group) -> Plan | None:
+    """Return the plan that moves all partitions off draining consumers; None if nothing would move.
+
+    It assigns the partitions without a reader, too.
+    """
+    leaving = draining_slots(group)
+    if not leaving or not group.usable():
+        return None
+    current, first = group.assignment(), min(leaving)
+    wanted = {p: current.get(p, first) for p in group.partitions if not group.gone(p)}
+    reasons = tuple(f"consumer {slot} was asked to end" for slot in sorted(leaving))
+    return forced_plan(group, drained(group, wanted), reasons)
+
+
+def reader_plan(group: Group) -> Plan | None:
+    """Return the plan that assigns partitions without a reader by their last known rates, if any.
+
+    They go to ready consumers; else to living ones that are not draining; else to the slots of the
+    last plan, or slot 0, so that one is started. All other partitions stay with their readers.
+    """
+    unread = group.unread()
+    if not unread:
+        return None
+    current = {p: slot for p, slot in group.assignment().items() if not group.gone(p)}
+    staying = {s for s, m in group.members.items() if m.epoch is not None and not m.leaving}
+    new_owners = group.usable() or sorted(staying or last_slots(group) or {Slot(0)})
+    target = spread(group.rates, current, unread, new_owners)
+    return forced_plan(group, target, (f"{len(unread)} without a reader, not measured lately",))
+
+
+def last_slots(group: Group) -> frozenset[Slot]:
+    """Return the slots of the last plan below `max_slots`."""
+    return frozenset(s for s in group.last_plan.values() if s < group.config.max_slots)
+
+
+def forced_plan(group: Group, target: Assignment, reasons: tuple[str, ...]) -> Plan | None:
+    """Return the plan that leads to `target`, whatever it costs; None if nothing would change."""
+    plan = evaluate(group, target, reasons)
+    return plan if isinstance(plan, Plan) else None

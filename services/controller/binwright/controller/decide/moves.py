@@ -1,0 +1,336 @@
+"""Moves by stop, acknowledge, start: of partitions to their targets, and of tables to writers.
+
+Decides which commands bring the group from the present owners to the wanted ones, and in which
+order. The reasons of a plan do not matter here.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
+
+from binwright.controller.decide.events import Action, Send
+from binwright.controller.decide.group import Group, Update, forget_gone
+from binwright.controller.decide.ownership import (
+    K,
+    Owned,
+    PendingCommand,
+    Released,
+    Starting,
+    State,
+    Stopping,
+    unacknowledged,
+)
+from binwright.packing.adjust import spread
+from binwright.protocol.messages import StartReading, StartWriting, StopReading, StopWriting
+from binwright.protocol.model import Assignment, Slot, TopicPartition
+
+# --- partitions ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """The target of a plan; updated by each record in O(partitions that the record names)."""
+
+    target: Assignment
+    slots: frozenset[Slot]  # all slots of the target
+    misplaced: frozenset[
+        TopicPartition
+    ]  # owned by another slot than the target's, no command pending
+
+
+def goal_for(group: Group, target: Assignment) -> Goal:
+    """Return the goal of bringing everything to `target`; O(all partitions)."""
+    misplaced = (p for p, at in group.partitions.items() if _is_misplaced(at, target.get(p)))
+    return Goal(target, frozenset(target.values()), frozenset(misplaced))
+
+
+def add_misplaced(group: Group, goal: Goal, partitions: Iterable[TopicPartition]) -> Goal:
+    """Return the goal after these started: some at interim owners, until the new one is ready."""
+    added = _misplaced(group, goal.target, partitions)
+    return replace(goal, misplaced=goal.misplaced | added) if added else goal
+
+
+def _misplaced(
+    group: Group, target: Assignment, partitions: Iterable[TopicPartition]
+) -> frozenset[TopicPartition]:
+    states = ((p, group.partitions.get(p, Released())) for p in partitions)
+    return frozenset(p for p, at in states if _is_misplaced(at, target.get(p)))
+
+
+def _is_misplaced(at: State, wanted: Slot | None) -> bool:
+    return isinstance(at, Owned) and wanted is not None and wanted != at.slot
+
+
+def advance(group: Group, goal: Goal, now: float) -> tuple[Group, Goal, tuple[Action, ...]]:
+    """Send every stop and start that may be sent now.
+
+    Each partition moves by itself: none waits for another. Partitions that are gone are stopped,
+    and forgotten once they have no reader.
+    """
+    group = forget_gone(group)
+    misplaced = _misplaced(group, goal.target, goal.misplaced)
+    stops, starts = _stops(group, goal.target, misplaced), _starts(group, goal.target, now)
+    actions: list[Action] = []
+    for slot, partitions in sorted(stops.items()):
+        group, sent = stop_reading(group, slot, partitions, now)
+        misplaced -= frozenset(partitions)
+        actions += sent
+    for slot, offsets in sorted(starts.items()):
+        group, sent = start_reading(group, slot, offsets, now)
+        actions += sent
+    return group, replace(goal, misplaced=misplaced), tuple(actions)
+
+
+def _stops(
+    group: Group, target: Assignment, misplaced: Iterable[TopicPartition]
+) -> dict[Slot, list[TopicPartition]]:
+    """Return what to stop: gone partitions, and those whose new owner is ready to start them."""
+    ready, gone = frozenset(group.usable()), group.gone_partitions()
+    moving = [p for p in misplaced if target[p] in ready and not group.gone(p)]
+    stops: dict[Slot, list[TopicPartition]] = {}
+    for partition in (*moving, *gone):
+        at = group.partitions[partition]
+        if isinstance(
+            at, Owned | Starting
+        ):  # a start of a gone partition may never be acknowledged
+            stops.setdefault(at.slot, []).append(partition)
+    return stops
+
+
+def _starts(
+    group: Group, target: Assignment, now: float
+) -> dict[Slot, dict[TopicPartition, int | None]]:
+    unread = group.unread()
+    ready = frozenset(group.usable())
+    owners = {p: target[p] for p in unread if target.get(p) in ready}
+    waiting = [p for p in unread if p not in owners and not _soon_ready(group, target.get(p), now)]
+    starts: dict[Slot, dict[TopicPartition, int | None]] = {}
+    for partition, slot in sorted((owners | _interim_owners(group, target, waiting)).items()):
+        at = group.partitions[partition]
+        offset = at.offset if isinstance(at, Released) else None
+        starts.setdefault(slot, {})[partition] = offset
+    return starts
+
+
+def _soon_ready(group: Group, slot: Slot | None, now: float) -> bool:
+    """Whether a new owner will probably be ready soon: its Hello is recent."""
+    if slot is None or (member := group.member(slot)).epoch is None or member.leaving:
+        return False
+    return now - member.arrived_at <= group.config.consumer_timeout_s
+
+
+def _interim_owners(
+    group: Group, target: Assignment, waiting: list[TopicPartition]
+) -> dict[TopicPartition, Slot]:
+    """Give partitions whose new owner is not ready to consumers that are, for the meantime.
+
+    Ready consumers of the target come first, then those about to be retired; with none, the
+    partitions wait for the first that becomes ready.
+    """
+    ready = group.usable()
+    if not waiting or not ready:
+        return {}
+    staying = frozenset(target.values())
+    owners = [slot for slot in ready if slot in staying] or ready
+    assigned = spread(group.rates, group.assignment(), waiting, owners)
+    return {p: assigned[p] for p in waiting}
+
+
+def goal_reached(group: Group, goal: Goal) -> bool:
+    """Whether every partition is at its target; partitions newer than the plan have none."""
+    waiting = goal.misplaced or group.partitions.pending or group.partitions.released
+    return not waiting and not group.gone_partitions()
+
+
+# --- writer roles: cheap, so not part of a plan; they follow the readers ------------------------
+
+
+def candidates(group: Group, staying: Collection[Slot] | None = None) -> list[Slot]:
+    """Return the consumers that may write, sorted: ready ones that read, else all ready ones.
+
+    Args:
+        group: The group.
+        staying: The slots that the plan keeps; other ones are about to be retired. None: no plan.
+    """
+    usable = group.usable()
+    stay = usable if staying is None else [slot for slot in usable if slot in staying]
+    return [slot for slot in stay if _reads(group, slot)] or stay or usable
+
+
+def _reads(group: Group, slot: Slot) -> bool:
+    return any(
+        isinstance(group.partitions[p], Owned | Starting) for p in group.partitions.owned_by(slot)
+    )
+
+
+def wanted_writers(group: Group, staying: Collection[Slot] | None = None) -> dict[str, Slot]:
+    """Return the wanted writer of each table, topic -> slot; empty while no consumer is ready.
+
+    A candidate keeps its tables up to an even share, in the order of their names. The other tables
+    go to the candidate with the fewest; between equals, to the lowest slot.
+    """
+    slots = candidates(group, staying)
+    if not slots:
+        return {}
+    topics = sorted(group.partitions.topics)
+    share = -(-len(topics) // len(slots))
+    count = Counter(dict.fromkeys(slots, 0))
+    wanted: dict[str, Slot] = {}
+    for topic in topics:
+        at = group.writers.get(topic)
+        if isinstance(at, Owned | Starting) and at.slot in count and count[at.slot] < share:
+            wanted[topic] = at.slot
+            count[at.slot] += 1
+    fewest = [(tables, slot) for slot, tables in count.items()]
+    heapify(fewest)
+    for topic in topics:
+        if topic not in wanted:
+            tables, slot = heappop(fewest)
+            wanted[topic] = slot
+            heappush(fewest, (tables + 1, slot))
+    return wanted
+
+
+def move_writers(group: Group, now: float, staying: Collection[Slot] | None = None) -> Update:
+    """Send every stop and start that brings the tables to their wanted writers."""
+    wanted = wanted_writers(group, staying)
+    stops: dict[Slot, list[str]] = {}
+    for topic, at in sorted(group.writers.items()):
+        if isinstance(at, Owned) and _must_stop(group, topic, at.slot, wanted):
+            stops.setdefault(at.slot, []).append(topic)
+    starts: dict[Slot, list[str]] = {}
+    for topic, slot in sorted(wanted.items()):
+        if isinstance(group.writers.get(topic, Released()), Released):
+            starts.setdefault(slot, []).append(topic)
+    actions: list[Action] = []
+    for slot, topics in sorted(stops.items()):
+        group, sent = stop_writing(group, slot, topics, now)
+        actions += sent
+    for slot, topics in sorted(starts.items()):
+        group, sent = start_writing(group, slot, topics, now)
+        actions += sent
+    return _forget_gone_topics(group), tuple(actions)
+
+
+def _must_stop(group: Group, topic: str, slot: Slot, wanted: dict[str, Slot]) -> bool:
+    """Whether another slot should write it, or its topic is gone and all staged data has landed."""
+    if topic in wanted:
+        return wanted[topic] != slot
+    member = group.member(slot)
+    report = member.writing.get(topic)
+    gone = topic not in group.partitions.topics
+    return gone and (member.leaving or (report is not None and not report.pending_bytes))
+
+
+def _forget_gone_topics(group: Group) -> Group:
+    """Drop the tables of topics without partitions, once they have no writer."""
+    gone = [topic for topic in group.writers.released if topic not in group.partitions.topics]
+    return replace(group, writers=group.writers.without(gone)) if gone else group
+
+
+# --- commands, and the ownership states that change with each command sent ----------------------
+
+
+def stop_reading(
+    group: Group, slot: Slot, partitions: Iterable[TopicPartition], now: float
+) -> Update:
+    """Command a slot to stop reading these."""
+    group, at = _stopping(group, slot, now)
+    return _send_reading(group, dict.fromkeys(partitions, at))
+
+
+def start_reading(
+    group: Group, slot: Slot, offsets: Mapping[TopicPartition, int | None], now: float
+) -> Update:
+    """Command a slot to read these from these offsets; partitions it already reads seek."""
+    group, at = _starting(group, slot, now)
+    pending = {p: replace(at, offset=offset) for p, offset in offsets.items()}
+    return _send_reading(group, pending)
+
+
+def stop_writing(group: Group, slot: Slot, topics: Iterable[str], now: float) -> Update:
+    """Command a slot to stop writing these topics' tables."""
+    group, at = _stopping(group, slot, now)
+    return _send_writing(group, dict.fromkeys(topics, at))
+
+
+def start_writing(group: Group, slot: Slot, topics: Iterable[str], now: float) -> Update:
+    """Command a slot to become the writer of these topics' tables."""
+    group, at = _starting(group, slot, now)
+    return _send_writing(group, dict.fromkeys(topics, at))
+
+
+def stop_unexpected(
+    group: Group, slot: Slot, partitions: Iterable[TopicPartition], topics: Iterable[str]
+) -> Update:
+    """Command a slot to stop what it does not own: ownership states stay as they are."""
+    actions: list[Action] = []
+    if unexpected := sorted(partitions):
+        group, at = _stopping(group, slot, 0.0)
+        actions.append(Send(slot, _reading_message(group, dict.fromkeys(unexpected, at))))
+    if tables := sorted(topics):
+        group, at = _stopping(group, slot, 0.0)
+        actions.append(Send(slot, _writing_message(group, dict.fromkeys(tables, at))))
+    return group, tuple(actions)
+
+
+def resend(group: Group, now: float) -> Update:
+    """Send commands again, with the same revision, whose replies are overdue.
+
+    A repeated command names only the keys that still await a reply. Consumers reply to it again and
+    change nothing, so this is safe at any time.
+    """
+    sent_before = now - group.config.repeat_s
+    actions: list[Action] = []
+    for _, partitions in sorted(unacknowledged(group.partitions, sent_before).items()):
+        group, again = _send_reading(group, _renewed(partitions, now))
+        actions += again
+    for _, tables in sorted(unacknowledged(group.writers, sent_before).items()):
+        group, again = _send_writing(group, _renewed(tables, now))
+        actions += again
+    return group, tuple(actions)
+
+
+def _renewed(pending: Mapping[K, PendingCommand], now: float) -> dict[K, PendingCommand]:
+    return {key: replace(at, sent_at=now) for key, at in pending.items()}
+
+
+def _stopping(group: Group, slot: Slot, now: float) -> tuple[Group, Stopping]:
+    group, revision = group.next_revision()
+    return group, Stopping(slot, group.member(slot).epoch or 0, revision, now)
+
+
+def _starting(group: Group, slot: Slot, now: float) -> tuple[Group, Starting]:
+    group, revision = group.next_revision()
+    return group, Starting(slot, group.member(slot).epoch or 0, revision, now)
+
+
+def _send_reading(group: Group, pending: Mapping[TopicPartition, PendingCommand]) -> Update:
+    """Record and send the commands of one slot and revision."""
+    command = Send(next(iter(pending.values())).slot, _reading_message(group, pending))
+    return replace(group, partitions=group.partitions.changed(pending)), (command,)
+
+
+def _send_writing(group: Group, pending: Mapping[str, PendingCommand]) -> Update:
+    command = Send(next(iter(pending.values())).slot, _writing_message(group, pending))
+    return replace(group, writers=group.writers.changed(pending)), (command,)
+
+
+def _reading_message(
+    group: Group, pending: Mapping[TopicPartition, PendingCommand]
+) -> StopReading | StartReading:
+    at, term = next(iter(pending.values())), group.term or 0
+    if isinstance(at, Stopping):
+        partitions = tuple(sorted(pending))
+        return StopReading(term=term, revision=at.revision, epoch=at.epoch, partitions=partitions)
+    offsets = {p: o.offset for p, o in sorted(pending.items()) if isinstance(o, Starting)}
+    return StartReading(term=term, revision=at.revision, epoch=at.epoch, offsets=offsets)
+
+
+def _writing_message(
+    group: Group, pending: Mapping[str, PendingCommand]
+) -> StopWriting | StartWriting:
+    at, tables = next(iter(pending.values())), tuple(sorted(pending))
+    kind = StopWriting if isinstance(at, Stopping) else StartWriting
+    return kind(term=group.term or 0, revision=at.revision, epoch=at.epoch, tables=tables)

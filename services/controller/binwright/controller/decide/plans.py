@@ -1,0 +1,254 @@
+"""Plans: what triggers one, what becomes of a packing, and why it is rejected."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from binwright.controller.decide.events import Pack
+from binwright.controller.decide.group import Group
+from binwright.packing.adjust import ensure_min_slots, limit_slots, worth_moving
+from binwright.packing.inputs import slot_capacities
+from binwright.packing.score import moved_partitions, rscore
+from binwright.protocol.messages import Planned, Proposed
+from binwright.protocol.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
+
+MIN_SAVING = 0.5
+"""Share of consumers that a plan must save per share of bytes that it moves, unless triggered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """The difference of two assignments; the mappings are sorted."""
+
+    moves: Mapping[TopicPartition, tuple[Slot, Slot]]  # -> (from, to)
+    first_starts: Mapping[TopicPartition, Slot]  # without a reader -> to
+    departures: Mapping[TopicPartition, Slot]  # not in the target -> from
+
+    def __bool__(self) -> bool:
+        """Return whether anything changes."""
+        return bool(self.moves or self.first_starts or self.departures)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Changes to carry out."""
+
+    target: Assignment
+    changes: Difference
+    rscore: float  # bytes/s moved, in units of capacity (eq. 11)
+    reasons: tuple[str, ...]  # the triggers if any, then savings and costs
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """Why the assignment stays as it is, as text with numbers."""
+
+    reason: str
+
+
+def packing_request(group: Group) -> Pack:
+    """Return the request to pack all partitions; a rate above every limit counts as the largest."""
+    limit = group.config.limits.largest
+    rates: Rates = {
+        p: BytesPerSecond(min(group.rates.get(p, 0.0), limit))
+        for p in group.partitions
+        if not group.gone(p)
+    }
+    return Pack(rates, group.config.capacities, group.assignment(), group.volatility.mean_square)
+
+
+def plan(group: Group, packing: Assignment, triggered_by: tuple[str, ...]) -> Plan | Rejected:
+    """Return what becomes of a packing's result, or why it is rejected.
+
+    It is kept within the group's `max_slots` and `min_slots`, idle consumers are used before new
+    ones, and what then changes must be worth its moves.
+
+    Args:
+        group: The group.
+        packing: The owners according to a packing of all partitions.
+        triggered_by: What makes a plan necessary (an overload, a death), as text.
+    """
+    config, current, rates = group.config, group.assignment(), group.known_rates(packing)
+    capacities = slot_capacities(config.capacities)
+    target = limit_slots(packing, rates, capacities, config.max_slots)
+    if target != packing and not worth_moving(rates, capacities, current, target):
+        return Rejected(f"all {config.max_slots} consumers are full")
+    target = ensure_min_slots(target, rates, capacities, current, config.min_slots)
+    return evaluate(group, reuse_idle_consumers(group, target), triggered_by)
+
+
+def reuse_idle_consumers(group: Group, target: Assignment) -> dict[TopicPartition, Slot]:
+    """Return `target` with slots that would start replaced by idle ones of the same limit.
+
+    Ready ones come first. An idle slot lives, owns no partition, and is not draining.
+    """
+    wanted, owning = frozenset(target.values()), frozenset(group.assignment().values())
+    living = group.living()
+    idle = sorted(
+        (slot for slot in living - owning - wanted if not group.member(slot).leaving),
+        key=lambda slot: (not group.member(slot).ready, slot),
+    )
+    replacements: dict[Slot, Slot] = {}
+    for new in sorted(wanted - owning - living):
+        limit = group.config.limits.for_slot(new)
+        if same_limit := [slot for slot in idle if group.config.limits.for_slot(slot) == limit]:
+            replacements[new] = same_limit[0]
+            idle.remove(same_limit[0])
+    return {partition: replacements.get(slot, slot) for partition, slot in target.items()}
+
+
+# --- whether a plan is worth its moves ----------------------------------------------------------
+
+
+def difference(current: Assignment, target: Assignment) -> Difference:
+    """Return the changes that lead from `current` to `target`."""
+    return Difference(
+        moves={p: (current[p], target[p]) for p in moved_partitions(current, target)},
+        first_starts={p: target[p] for p in sorted(target.keys() - current.keys())},
+        departures={p: current[p] for p in sorted(current.keys() - target.keys())},
+    )
+
+
+def evaluate(group: Group, target: Assignment, triggered_by: tuple[str, ...]) -> Plan | Rejected:
+    """Decide whether to go from the present owners to those of `target`.
+
+    A triggered plan is always accepted; partitions without a reader trigger one, too. Any other
+    with moves must save consumers: at least half the share of bytes that it moves.
+
+    Returns:
+        The plan with its reasons, or the reason for its rejection.
+    """
+    current, rates = group.assignment(), group.known_rates(target)
+    changes = difference(current, target)
+    if not changes:
+        return Rejected("nothing would change")
+    triggers = triggered_by or _unread_trigger(changes)
+    balance = _Balance.of(rates, current, target, changes)
+    if not triggers and changes.moves and not balance.worthwhile:
+        return Rejected(f"{balance.summary()}; {balance.allowance()}")
+    return Plan(
+        target=target,
+        changes=changes,
+        rscore=rscore(rates, group.config.capacity, current, target),
+        reasons=(*triggers, balance.summary()),
+    )
+
+
+def _unread_trigger(changes: Difference) -> tuple[str, ...]:
+    starts = len(changes.first_starts)
+    return (f"{_count(starts, 'partition')} without a reader",) if starts else ()
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Balance:
+    """What a plan saves and what it costs."""
+
+    before: int  # consumers
+    after: int
+    moves: int
+    partitions: int  # in the target
+    moved_share: float  # share of all bytes/s that moves, 0 to 1
+
+    @classmethod
+    def of(
+        cls, rates: Rates, current: Assignment, target: Assignment, changes: Difference
+    ) -> "_Balance":
+        total = sum(rates[p] for p in sorted(target))
+        return cls(
+            before=len(set(current.values())),
+            after=len(set(target.values())),
+            moves=len(changes.moves),
+            partitions=len(target),
+            moved_share=sum(rates[p] for p in changes.moves) / total if total else 0.0,
+        )
+
+    @property
+    def saved(self) -> float:
+        """The share of consumers that are not needed any more; below 0 if more are needed."""
+        return (self.before - self.after) / self.before
+
+    @property
+    def worthwhile(self) -> bool:
+        # Moving a partition without load still pauses its reader.
+        return self.saved > 0 and self.saved >= MIN_SAVING * self.moved_share
+
+    def summary(self) -> str:
+        consumers = _count(self.before, "consumer")
+        change = consumers if self.before == self.after else f"{consumers} -> {self.after}"
+        return (
+            f"{change}; moves {self.moves} of {_count(self.partitions, 'partition')}, "
+            f"{self.moved_share:.1%} of the bytes"
+        )
+
+    def allowance(self) -> str:
+        """Return which moves would have been accepted, as text."""
+        if self.saved <= 0:
+            return "saves no consumer"
+        payable = self.saved / MIN_SAVING
+        return f"saving {self.saved:.1%} of the consumers pays for {payable:.1%} at most"
+
+
+# --- what makes a plan necessary ----------------------------------------------------------------
+
+
+def triggers(group: Group) -> tuple[str, ...]:
+    """Return what makes a new plan necessary, as text for its reasons; empty: nothing does."""
+    reasons = []
+    for slot, load in sorted(group.loads().items()):
+        # A single partition above the limit cannot be placed better.
+        limit = group.config.limits.for_slot(slot)
+        if load > limit and len(group.partitions.owned_by(slot)) > 1:
+            reasons.append(f"consumer {slot} carries {load:,.0f} B/s, limit {limit:,.0f}")
+    wanted = min(group.config.min_slots, len(group.partitions))
+    if 0 < (reading := len(group.loads())) < wanted:  # with none, all are without a reader
+        reasons.append(f"{reading} of at least {wanted} consumers read")
+    if unread := len(group.unread()):
+        reasons.append(f"{unread} without a reader")
+    if gone := len(group.gone_partitions()):
+        reasons.append(f"{gone} gone")
+    return tuple(reasons)
+
+
+def has_fresh_measurements(group: Group, since: float, now: float) -> bool:
+    """Whether the measurements are fresh and cover every topic of the group.
+
+    After `stale_s` in this state (`since`) a topic without a measurement is ignored: it does not
+    block the others.
+    """
+    fresh = group.measured_at is not None and now - group.measured_at <= group.config.stale_s
+    complete = all(topic in group.rates.names for topic in group.partitions.topics)
+    return fresh and (complete or now - since > group.config.stale_s)
+
+
+# --- messages -----------------------------------------------------------------------------------
+
+
+def planned_message(group: Group, plan: Plan) -> Planned:
+    """Return the message for a plan that is carried out."""
+    approved = group.approved_plan if group.config.mode != "act" else None
+    return Planned(
+        term=group.term or 0,
+        reasons=plan.reasons,
+        consumers=len(set(plan.target.values())),
+        moves={p: slot for p, (_, slot) in plan.changes.moves.items()},
+        rscore=plan.rscore,
+        rates=group.known_rates(plan.target),
+        targets=plan.target,
+        keeps=approved.plan if approved else None,
+    )
+
+
+def proposed_message(group: Group, plan: Plan) -> Proposed:
+    """Return the message for a plan that needs approval, or is only published (mode `observe`)."""
+    return Proposed(
+        term=group.term or 0,
+        reasons=plan.reasons,
+        consumers=len(set(plan.target.values())),
+        rscore=plan.rscore,
+        owners=group.assignment(),
+        targets=plan.target,
+        waits=group.config.mode == "approve",
+    )

@@ -1,0 +1,298 @@
+"""Plans that need approval, and what the controller does without one."""
+
+from dataclasses import replace
+
+from tests.controller.decide.approvals import (
+    APART,
+    APPROVE,
+    BOTH_AT_A,
+    RATES,
+    R,
+    approve,
+    in_mode,
+    logged,
+    overloaded,
+    propose,
+    published_of,
+    reconciled,
+    with_approved_plan,
+)
+from tests.controller.decide.driver import A, B, ControllerDriver, P, Q, sent_commands
+
+from binwright.controller.decide.approval import outdated_reason
+from binwright.controller.decide.events import Action, Pack, Packed
+from binwright.controller.decide.states import Manage, Sentinel
+from binwright.protocol.messages import (
+    Accepted,
+    Approved,
+    Planned,
+    Proposed,
+    StartReading,
+    StopReading,
+    Withdrawn,
+)
+
+# --- a plan waits ------------------------------------------------------------------------------
+
+
+def test_a_plan_is_proposed_at_once_and_waits() -> None:
+    driver, number = overloaded()
+    (proposed,) = published_of(driver.actions, Proposed)
+    assert (proposed.owners, proposed.targets, proposed.moves) == (BOTH_AT_A, APART, {Q: (A, B)})
+    assert proposed.waits
+    assert logged(driver.actions, "plan.proposed")[0]["plan"] == number
+    before = len(driver.actions)
+    for _ in range(3 * 60):
+        driver.report(A, reading=[P, Q])
+        driver.measure(dict(RATES))
+        driver.tick()
+    assert driver.phase() == Sentinel
+    assert driver.actions[before:] == [], "it stays, whatever a packing would return by now"
+
+
+def test_a_proposal_is_not_repeated_before_it_is_read_back() -> None:
+    driver = with_approved_plan(BOTH_AT_A, RATES)
+    driver.pack(APART)
+    assert driver.tick(3.0) == []
+    assert logged(driver.read(Approved(plan=7, by="me")), "approval.refused") == [
+        {"plan": 7, "by": "me", "reason": "no plan waits"}
+    ]
+
+
+def test_the_approved_plan_is_carried_out() -> None:
+    driver, number = overloaded()
+    actions = approve(driver, number)
+    assert logged(actions, "plan.approved") == [{"plan": number, "by": "a person"}]
+    (accepted,) = published_of(actions, Accepted)
+    assert (accepted.plan, accepted.targets) == (number, APART)
+    (planned,) = published_of(actions, Planned)
+    assert (planned.moves, planned.keeps) == ({Q: B}, number)
+    assert reconciled(actions) == [{A, B}]
+    assert driver.phase() == Manage
+    driver.hello(B)
+    (stop,) = sent_commands(driver.report(B), StopReading)
+    (start,) = sent_commands(driver.stopped(stop, A), StartReading)
+    driver.started(start, B)
+    assert driver.phase() == Sentinel
+    driver.measure(dict(RATES))
+    assert driver.tick(3.0) == []
+
+
+def test_a_repeated_approval_changes_nothing() -> None:
+    driver, number = overloaded()
+    driver.read(Approved(plan=number, by="me"))
+    assert driver.read(Approved(plan=number, by="me")) == []
+    (accepted,) = published_of(driver.tick(), Accepted)
+    driver.read(accepted)
+    assert driver.read(Approved(plan=number, by="me")) == []
+
+
+def test_another_number_is_refused() -> None:
+    driver, number = overloaded()
+    actions = approve(driver, number + 5)
+    reason = f"it is not the plan that waits: that is {number}"
+    assert logged(actions, "approval.refused")[0]["reason"] == reason
+    assert driver.phase() == Sentinel
+
+
+def test_without_measurements_even_an_approved_plan_waits() -> None:
+    driver, number = overloaded()
+    for _ in range(200):
+        driver.report(A, reading=[P, Q])
+        driver.tick()
+    assert not published_of(approve(driver, number), Accepted)
+    driver.measure(dict(RATES))
+    assert published_of(driver.tick(), Accepted)
+
+
+# --- outdated plans ----------------------------------------------------------------------------
+
+
+def test_an_outdated_plan_is_replaced_when_it_is_approved() -> None:
+    driver, number = overloaded()
+    driver.measure({P: 90.0, Q: 10.0})
+    actions = approve(driver, number)
+    assert not published_of(actions, Accepted)
+    (withdrawn,) = published_of(actions, Withdrawn)
+    assert withdrawn.plan == number
+    assert "saves no consumer" in withdrawn.reason
+    (facts,) = logged(actions, "plan.withdrawn")
+    assert facts["approved"] is True
+    assert any(isinstance(a, Pack) for a in actions), "a new packing follows"
+    driver.read(withdrawn)
+    driver.feed(Packed(driver.now, BOTH_AT_A))  # these rates need no change
+    driver.measure(dict(RATES))
+    assert published_of(approve(driver, propose(driver, {P: B, Q: A})), Accepted)
+
+
+def test_a_plan_that_would_overload_a_consumer_by_now_is_outdated() -> None:
+    driver = with_approved_plan({P: A, Q: A, R: B}, {P: 70.0, Q: 60.0, R: 30.0})
+    number = propose(driver, {P: A, Q: B, R: B})
+    assert published_of(approve(driver, number), Accepted)
+
+    driver = with_approved_plan({P: A, Q: A, R: B}, {P: 70.0, Q: 60.0, R: 30.0})
+    number = propose(driver, {P: A, Q: B, R: B})
+    driver.measure({P: 70.0, Q: 60.0, R: 80.0})
+    (withdrawn,) = published_of(approve(driver, number), Withdrawn)
+    assert withdrawn.reason == "consumer 1 would carry 140 B/s by now"
+
+
+def test_at_max_slots_an_overloading_plan_is_still_carried_out() -> None:
+    driver = with_approved_plan({P: A, Q: A, R: B}, {P: 70.0, Q: 60.0, R: 80.0})
+    group = replace(driver.group, config=replace(APPROVE, max_slots=2))
+    driver.state = replace(driver.state, group=group)
+    number = propose(driver, {P: A, Q: B, R: B})
+    assert published_of(approve(driver, number), Accepted)
+
+
+def drained_to_b() -> tuple[ControllerDriver, int]:
+    """Return a leader where B reads what A was approved for, and an older proposal's number."""
+    driver, number = overloaded()
+    driver.hello(B)
+    driver.report(B)
+    driver.report(A, reading=[P, Q], leaving=True)  # its partitions go to B without approval
+    assert driver.phase() == Manage
+    (stop,) = sent_commands(driver.actions, StopReading)
+    (start,) = sent_commands(driver.stopped(stop, A), StartReading)
+    driver.started(start, B)
+    assert driver.phase() == Sentinel
+    return driver, number
+
+
+def test_an_approved_plan_waits_while_a_consumer_restarts() -> None:
+    driver, number = drained_to_b()
+    assert not published_of(approve(driver, number), Accepted)
+    driver.hello(A)
+    driver.report(A)
+    (stop,) = sent_commands(driver.tick(), StopReading)
+    (start,) = sent_commands(driver.stopped(stop, B), StartReading)
+    driver.started(start, A)
+    assert published_of(driver.tick(), Accepted), "the assignment is as approved again"
+
+
+def test_partitions_that_stay_with_other_readers_outdate_the_plan() -> None:
+    driver, number = drained_to_b()
+    done: list[Action] = []
+    for _ in range(61):
+        driver.report(B, reading=[P, Q])
+        driver.measure(dict(RATES))
+        done += driver.tick()
+    (withdrawn,) = published_of(done, Withdrawn)
+    assert (withdrawn.plan, withdrawn.reason) == (number, "partitions have other readers")
+    assert any(isinstance(a, Pack) for a in done)
+
+
+def test_approved_slots_above_max_slots_are_not_restored() -> None:
+    driver = with_approved_plan(APART, RATES)
+    group = replace(driver.group, config=replace(APPROVE, max_slots=1))
+    driver.state = replace(driver.state, group=group)
+    actions = driver.dead(B) + driver.tick()
+    assert reconciled(actions) == [{A}]
+
+
+def test_a_topic_that_grows_outdates_the_plan() -> None:
+    driver, _ = overloaded()
+    plan = driver.group.proposal
+    assert plan is not None
+    driver.measure({**RATES, R: 1.0})
+    assert outdated_reason(driver.group, plan.plan) == "partitions have come or gone"
+
+
+def test_a_plan_of_another_mode_is_withdrawn() -> None:
+    driver, _ = overloaded()
+    (withdrawn,) = published_of(in_mode(driver, "observe").tick(), Withdrawn)
+    assert withdrawn.reason == "the group's mode has changed"
+
+
+# --- without approval --------------------------------------------------------------------------
+
+
+def test_partitions_of_a_dead_consumer_go_to_others_and_back_once_it_restarts() -> None:
+    driver = with_approved_plan(APART, RATES)
+    actions = driver.dead(B) + driver.tick()
+    (planned,) = published_of(actions, Planned)
+    assert planned.keeps == 0
+    assert planned.reasons[0] == "keeps plan 0"
+    assert reconciled(actions) == [{A, B}], "its slot keeps running, so that it restarts"
+    (start,) = sent_commands(actions, StartReading)
+    actions = driver.started(start, A)
+    assert reconciled(actions) == [{A, B}]
+    driver.hello(B)
+    driver.report(B)
+    (stop,) = sent_commands(driver.tick(), StopReading)
+    (start,) = sent_commands(driver.stopped(stop, A), StartReading)
+    driver.started(start, B)
+    assert driver.group.assignment() == APART
+    assert driver.phase() == Sentinel
+
+
+def test_with_no_consumer_left_partitions_wait_for_the_approved_slots_to_restart() -> None:
+    driver = with_approved_plan(APART, RATES)
+    for slot in (A, B):
+        driver.dead(slot)
+    assert reconciled(driver.tick()) == [{A, B}]
+    driver.hello(B)
+    (start,) = sent_commands(driver.report(B), StartReading)
+    assert set(start.offsets) == {P, Q}, "the first ready consumer is the interim owner of all"
+    driver.started(start, B)
+    driver.hello(A)
+    (stop,) = sent_commands(driver.report(A), StopReading)
+    assert stop.partitions == (P,)
+
+
+def test_a_new_partition_is_assigned_to_a_running_consumer() -> None:
+    driver = with_approved_plan(APART, RATES)
+    driver.measure({**RATES, R: 60.0})
+    actions = driver.tick()
+    (start,) = sent_commands(actions, StartReading)
+    assert start.offsets.keys() == {R}
+    assert reconciled(actions) == [{A, B}]
+    driver.started(start, B)
+    assert driver.tick() != [], "B is above its limit now: a plan is proposed"
+
+
+def test_a_new_partition_waits_for_an_approved_slot_when_no_consumer_runs() -> None:
+    driver = with_approved_plan(APART, RATES)
+    driver.measure({**RATES, R: 1.0})
+    for slot in (A, B):
+        driver.dead(slot)
+    (planned,) = published_of(driver.tick(), Planned)
+    assert planned.targets == {P: A, Q: B, R: B}
+
+
+def test_a_gone_partition_is_stopped() -> None:
+    driver = with_approved_plan(APART, RATES)
+    driver.measure({P: 90.0})
+    (stop,) = sent_commands(driver.tick(), StopReading)
+    assert stop.partitions == (Q,)
+
+
+def test_the_first_plan_of_a_group_waits() -> None:
+    driver = ControllerDriver(APPROVE)
+    driver.claim()
+    driver.measure(dict(RATES))
+    assert not any(reconciled(driver.actions))
+    number = propose(driver, APART)
+    assert not reconciled(driver.tick(5.0))
+    assert reconciled(approve(driver, number)) == [{A, B}]
+
+
+def test_partitions_without_an_approved_slot_are_assigned_to_running_consumers() -> None:
+    driver = ControllerDriver(APPROVE)
+    driver.claim()
+    driver.measure(dict(RATES))
+    driver.hello(A)  # not started by this controller
+    driver.report(A)
+    (planned,) = published_of(driver.tick(), Planned)
+    assert (planned.targets, planned.reasons[0], planned.keeps) == (
+        BOTH_AT_A,
+        "finds readers",
+        None,
+    )
+
+
+def test_a_rejected_plan_retires_no_consumer() -> None:
+    driver = with_approved_plan(BOTH_AT_A, RATES)
+    driver.hello(B)
+    driver.report(B)
+    assert reconciled(driver.pack(BOTH_AT_A)) == []

@@ -1,0 +1,319 @@
+"""Which consumer writes which table, and how that changes."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.builders import (
+    NOW,
+    S0,
+    S1,
+    S2,
+    alive,
+    dead,
+    group,
+    owned,
+    released,
+    report,
+    starting,
+    stopping,
+    table,
+)
+from tests.controller.decide.driver import (
+    CONFIG,
+    A,
+    B,
+    ControllerDriver,
+    P,
+    Q,
+    assigned,
+    leading,
+    sent_commands,
+)
+
+from binwright.controller.decide.events import Action, Log, Reconcile, Send
+from binwright.controller.decide.group import Group
+from binwright.controller.decide.moves import move_writers, wanted_writers
+from binwright.controller.decide.ownership import Owned, Released, State
+from binwright.controller.decide.states import Manage, Sentinel
+from binwright.protocol.messages import (
+    Gap,
+    Goodbye,
+    StartReading,
+    StartWriting,
+    StopReading,
+    StopWriting,
+)
+from binwright.protocol.model import Slot, TopicPartition
+
+THREE = {S0: alive(1), S1: alive(2), S2: alive(3)}
+CLICKS = TopicPartition("clicks", 0)
+TOPICS = [TopicPartition(name, 0) for name in "abcd"]
+
+
+def reading(slots: Mapping[str, Slot]) -> dict[TopicPartition, State]:
+    return {TopicPartition(topic, 0): owned(slot, slot + 1) for topic, slot in slots.items()}
+
+
+def commands(known: Group, staying: Iterable[Slot] | None = None) -> list[tuple[Slot, Any]]:
+    _, actions = move_writers(known, NOW, None if staying is None else frozenset(staying))
+    return [
+        (a.slot, (type(a.message), a.message.tables))
+        for a in actions
+        if isinstance(a, Send) and isinstance(a.message, StartWriting | StopWriting)
+    ]
+
+
+# --- wanted writers ----------------------------------------------------------------------------
+
+
+def test_every_topic_with_partitions_has_a_writer_among_those_that_read() -> None:
+    known = group(THREE, {P: owned(S1, 2), CLICKS: starting(S2, 3)})
+    assert wanted_writers(known) == {"clicks": S1, "orders": S2}
+
+
+def test_a_consumer_that_only_stops_reading_is_no_candidate() -> None:
+    known = group(THREE, {P: stopping(S0, 1), Q: owned(S1, 2)})
+    assert wanted_writers(known) == {"orders": S1}
+
+
+def test_without_readers_any_ready_consumer_writes() -> None:
+    assert wanted_writers(group(THREE, {P: released()})) == {"orders": S0}
+    assert wanted_writers(group({S0: alive(1, ready=False)}, {P: released()})) == {}
+
+
+@pytest.mark.parametrize("member", [alive(1, ready=False), alive(1, leaving=True), dead(1)])
+def test_a_consumer_that_is_not_ready_or_drains_writes_nothing(member: Any) -> None:
+    known = group({**THREE, S0: member}, {P: owned(S0, 1)}, {"orders": owned(S0, 1)})
+    assert wanted_writers(known) == {"orders": S1}
+
+
+def test_a_writer_keeps_its_table_as_long_as_it_reads_anything() -> None:
+    known = group(THREE, reading({"a": S0, "b": S2}), {"a": owned(S2, 3)})
+    assert wanted_writers(known) == {"a": S2, "b": S0}
+
+
+def test_no_consumer_has_more_than_an_even_share() -> None:
+    """The first by name stay; the others go to the consumer with the fewest."""
+    partitions = reading({"a": S0, "b": S1, "c": S0, "d": S0})
+    roles = dict.fromkeys("abcd", owned(S0, 1))
+    assert wanted_writers(group(THREE, partitions, roles)) == {
+        "a": S0,
+        "b": S0,
+        "c": S1,
+        "d": S1,
+    }
+
+
+def test_a_consumer_about_to_be_retired_writes_nothing() -> None:
+    known = group(THREE, {P: owned(S0, 1), Q: owned(S1, 2)}, {"orders": owned(S0, 1)})
+    assert wanted_writers(known, {S1, S2}) == {"orders": S1}
+    assert wanted_writers(known, {S2}) == {"orders": S2}
+    assert wanted_writers(known, {Slot(7)}) == {"orders": S0}, "until another consumer is ready"
+
+
+# --- how it moves ------------------------------------------------------------------------------
+
+
+def test_a_released_table_is_started_at_once() -> None:
+    known = group(THREE, {P: owned(S0, 1)}, {"orders": released()})
+    after, _ = move_writers(known, NOW)
+    assert commands(known) == [(S0, (StartWriting, ("orders",)))]
+    assert commands(after) == []
+    assert after.writers["orders"].slot == S0
+
+
+def test_a_table_moves_by_stop_and_start() -> None:
+    known = group(
+        {**THREE, S0: alive(1, leaving=True)}, {P: owned(S1, 2)}, {"orders": owned(S0, 1)}
+    )
+    assert commands(known) == [(S0, (StopWriting, ("orders",)))]
+    after, _ = move_writers(known, NOW)
+    assert commands(after) == [], "no start is sent before the stop is acknowledged"
+
+
+def test_a_starting_writer_gets_no_other_command() -> None:
+    known = group(
+        {**THREE, S0: alive(1, leaving=True)}, {P: owned(S1, 2)}, {"orders": starting(S0, 1)}
+    )
+    assert commands(known) == []
+
+
+def test_with_no_ready_consumer_a_table_keeps_its_writer() -> None:
+    known = group({S0: alive(1, leaving=True)}, {P: owned(S0, 1)}, {"orders": owned(S0, 1)})
+    assert move_writers(known, NOW) == (known, ())
+
+
+def test_a_gone_topic_keeps_its_writer_until_all_staged_data_has_landed() -> None:
+    for writing, stopped in (
+        ({"orders": table(pending_bytes=9)}, False),
+        ({}, False),
+        ({"orders": table()}, True),
+    ):
+        members = {S0: alive(1, writing=writing)}
+        assert bool(commands(group(members, None, {"orders": owned(S0, 1)}))) is stopped
+    leaving = {S0: alive(1, leaving=True, writing={"orders": table(pending_bytes=9)})}
+    assert commands(group(leaving, None, {"orders": owned(S0, 1)})) == [
+        (S0, (StopWriting, ("orders",)))
+    ]
+
+
+def test_a_gone_topic_is_forgotten_once_its_table_has_no_writer() -> None:
+    known, _ = move_writers(group(THREE, {P: owned(S0, 1)}, {"clicks": released()}), NOW)
+    assert known.writers.keys() == {"orders"}
+
+
+# --- in the controller -------------------------------------------------------------------------
+
+RATES = {P: 50.0, Q: 40.0}
+
+
+def assigned_without_acknowledgements(
+    rates: dict[TopicPartition, float], target: dict[TopicPartition, Slot]
+) -> ControllerDriver:
+    """Return a leader with all partitions owned; from now on the test acknowledges writers."""
+    driver = assigned(rates, target)
+    driver.acknowledge_writers = False
+    driver.actions.clear()
+    return driver
+
+
+def writer(driver: ControllerDriver, topic: str = "orders") -> State:
+    return driver.group.writers[topic]
+
+
+def test_the_first_reader_is_made_the_writer_with_its_first_start() -> None:
+    driver = leading(RATES, A)
+    driver.acknowledge_writers = False
+    actions = driver.pack({P: A, Q: A})
+    (start,) = sent_commands(actions, StartWriting)
+    assert start.tables == ("orders",)
+    assert sent_commands(actions, StartReading)
+    driver.acknowledge(start, A)
+    assert writer(driver) == Owned(A, start.epoch)
+
+
+def test_if_the_writer_dies_another_one_is_started_at_once() -> None:
+    driver = assigned_without_acknowledgements(RATES, {P: A, Q: B})
+    (start,) = sent_commands(driver.dead(A), StartWriting)
+    assert (start.epoch, start.tables) == (driver.group.member(B).epoch, ("orders",))
+
+
+def test_if_the_writer_drains_its_table_moves_first_and_then_it_is_retired() -> None:
+    driver = assigned_without_acknowledgements(RATES, {P: A, Q: B})
+    actions = driver.report(A, reading=[P], leaving=True)
+    (stop,) = sent_commands(actions, StopWriting)
+    (read,) = sent_commands(actions, StopReading)
+    (start,) = sent_commands(driver.acknowledge(stop, A), StartWriting)
+    assert start.epoch == driver.group.member(B).epoch
+    (moved,) = sent_commands(driver.stopped(read, A), StartReading)
+    driver.acknowledge(start, B)
+    driver.read(Goodbye(slot=A, epoch=stop.epoch, next={}))
+    driver.started(moved, B)
+    assert driver.phase() == Sentinel
+    assert driver.group.owning_slots() == {B}
+
+
+def scaled_down() -> tuple[ControllerDriver, StopReading, StopWriting]:
+    """Return a leader that moves A's last partition and A's table to B."""
+    driver = assigned_without_acknowledgements({P: 30.0, Q: 30.0}, {P: A, Q: B})
+    for _ in range(60):
+        driver.tick()
+        driver.report(A, reading=[P])
+        driver.report(B, reading=[Q])
+    actions = driver.pack({P: B, Q: B})
+    (read,), (write,) = sent_commands(actions, StopReading), sent_commands(actions, StopWriting)
+    return driver, read, write
+
+
+def test_a_consumer_is_retired_only_after_its_tables_have_moved() -> None:
+    driver, read, write = scaled_down()
+    (start,) = sent_commands(driver.stopped(read, A), StartReading)
+    actions = driver.started(start, B)
+    assert driver.phase() == Manage
+    assert Reconcile(frozenset({B})) not in actions
+    actions = driver.acknowledge(write, A)
+    assert driver.phase() == Sentinel
+    assert Reconcile(frozenset({B})) in actions
+    assert sent_commands(actions, StartWriting)
+
+
+def test_a_rejected_plan_retires_no_writer() -> None:
+    driver = assigned_without_acknowledgements(RATES, {P: A, Q: A})
+    driver.hello(B)
+    driver.report(B)
+    role = driver.group.writers.changed({"orders": Owned(B, driver.group.member(B).epoch or 0)})
+    driver.state = replace(driver.state, group=replace(driver.group, writers=role))
+    driver.measure({P: 90.0, Q: 40.0})
+    actions = driver.pack({P: A, Q: A})
+    assert [a for a in actions if isinstance(a, Reconcile)] == []
+
+
+def test_a_writer_that_lost_its_table_is_replaced() -> None:
+    driver = assigned_without_acknowledgements(RATES, {P: A, Q: B})
+    actions = driver.report(A, reading=[P], writing=[])
+    assert Log("writer.lost", {"slot": A, "topic": "orders"}) in actions
+    (start,) = sent_commands(actions, StartWriting)
+    assert start.tables == ("orders",)
+
+
+def test_two_writers_of_one_table_do_not_synchronize() -> None:
+    driver = assigned_without_acknowledgements(RATES, {P: A, Q: B})
+    (stop,) = sent_commands(driver.report(B, reading=[Q], writing=["orders"]), StopWriting)
+    assert (stop.epoch, stop.tables) == (driver.group.member(B).epoch, ("orders",))
+    assert driver.phase() == Sentinel
+    assert writer(driver).slot == A
+
+
+def test_a_new_table_gets_a_writer_while_the_packing_runs() -> None:
+    driver = assigned_without_acknowledgements(RATES, {P: A, Q: A})
+    driver.measure({CLICKS: 1.0})
+    (start,) = sent_commands(driver.tick(2), StartWriting)
+    assert start.tables == ("clicks",)
+
+
+def test_in_mode_observe_no_writer_is_commanded() -> None:
+    driver = assigned_without_acknowledgements(RATES, {P: A, Q: B})
+    observing = replace(driver.group, config=replace(CONFIG, mode="observe"))
+    driver.state = replace(driver.state, group=observing)
+    assert sent_commands(driver.dead(A) + driver.tick(3), StartWriting) == []
+    assert writer(driver) == Released()
+
+
+def test_a_plain_report_changes_only_its_member() -> None:
+    driver = assigned_without_acknowledgements(RATES, {P: A, Q: A})
+    before = driver.group
+    assert driver.report(A, reading={P: 8, Q: 9}) == []
+    assert driver.group.partitions is before.partitions
+    assert driver.group.writers is before.writers
+    assert driver.group.member(A).reading == {P: 8, Q: 9}
+
+
+def test_a_gap_makes_the_reader_seek_back_until_it_acknowledges() -> None:
+    driver = assigned_without_acknowledgements(RATES, {P: A, Q: B})
+    driver.report(A, reading={P: 3})
+    driver.report(B, reading={Q: 20})
+    epoch = driver.group.member(A).epoch or 0
+    (start,) = sent_commands(
+        driver.read(Gap(slot=A, epoch=epoch, committed={P: 7, Q: 15})), StartReading
+    )
+    assert start.offsets == {Q: 15}
+    assert (
+        sent_commands(driver.read(Gap(slot=A, epoch=epoch, committed={Q: 15})), StartReading) == []
+    )
+    driver.started(start, B)
+    assert driver.partition_state(Q) == Owned(B, start.epoch)
+    assert (
+        sent_commands(driver.read(Gap(slot=A, epoch=epoch, committed={Q: 15})), StartReading) == []
+    )
+    driver.dead(B)
+    assert driver.partition_state(Q) == Released(15)
+
+
+def test_reports_of_ended_epochs_take_no_role() -> None:
+    driver = assigned_without_acknowledgements(RATES, {P: A, Q: B})
+    old = driver.group.member(A).epoch or 0
+    driver.hello(A)
+    actions: list[Action] = driver.read(report(A, old, writing=["orders"]))
+    assert sent_commands(actions, StopWriting) == []

@@ -1,0 +1,41 @@
+"""What a controller needs to lead a group, from its settings."""
+
+import sys
+from typing import Any
+
+import pytest
+
+from binwright.controller.decide.group import ControllerConfig
+from binwright.controller.group_context import group_context
+from binwright.protocol.errors import SettingsError
+from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
+from binwright.runtime.settings import load_settings
+
+
+def test_every_setting_of_the_machine_is_taken_over() -> None:
+    own: dict[str, Any] = {
+        "look_again_s": 61.0,
+        "consumer_timeout_s": 11.0,
+        "start_timeout_s": 301.0,
+        "plan_timeout_s": 121.0,
+        "repeat_s": 9.0,
+        "max_slots": 7,
+        "min_slots": 2,
+        "mode": "approve",
+    }
+    limits = {"limit_bytes_per_s": 120.0, "capacity_bytes_per_s": 100.0, "slot_limits": {1: 60.0}}
+    settings = load_settings(controller={**own, **limits}, monitor={"window_s": 20.0})
+    assert group_context(settings).config == ControllerConfig(
+        limits=PerSlot(BytesPerSecond(120.0), {Slot(1): BytesPerSecond(60.0)}),
+        capacity=BytesPerSecond(100.0),
+        stale_s=60.0,
+        topics=settings.landed_topics,
+        **own,
+    )
+
+
+def test_a_packing_that_cannot_run_here_is_a_wrong_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    settings = load_settings(controller={"packing": "exact:2"})
+    with pytest.raises(SettingsError, match=r"^controller\.packing: packing 'exact:2' needs scipy"):
+        group_context(settings)

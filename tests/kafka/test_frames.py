@@ -1,0 +1,117 @@
+"""Requests and responses in bytes, compared with aiokafka's own codec and with Kafka's protocol."""
+
+import struct
+from io import BytesIO
+from uuid import UUID
+
+import pytest
+from aiokafka.protocol.offset import OffsetRequest_v1, OffsetResponse_v1
+from hypothesis import given
+from hypothesis import strategies as some
+
+from binwright.kafka.frames import (
+    FixedSizeRows,
+    ListOffsets,
+    Metadata,
+    PartitionMetadata,
+    TopicId,
+    Uuid,
+    topic_id,
+)
+
+NUMBERS = some.integers(-(2**31), 2**31 - 1)
+LISTS = some.lists(NUMBERS, max_size=4)
+PARTITIONS = some.lists(some.tuples(some.integers(0, 99), NUMBERS, NUMBERS, LISTS, LISTS))
+
+
+def written(partitions: list[tuple[int, int, int, list[int], list[int]]]) -> bytes:
+    return bytes(PartitionMetadata._slow.encode(partitions))
+
+
+@given(PARTITIONS, some.binary(max_size=40))
+def test_leaders_are_those_that_were_written_and_no_byte_more_is_read(
+    partitions: list[tuple[int, int, int, list[int], list[int]]], rest: bytes
+) -> None:
+    data = BytesIO(written(partitions) + rest)
+    assert [row[:3] for row in PartitionMetadata().decode(data)] == [row[:3] for row in partitions]
+    assert data.read() == rest
+
+
+@pytest.mark.parametrize("odd", [0, 500, 999])
+def test_one_row_of_another_size_is_noticed(odd: int) -> None:
+    partitions = [(0, n, 1, [1, 2, 3], [1, 2, 3]) for n in range(1000)]
+    partitions[odd] = (5, odd, -1, [1, 2, 3], [2])
+    data = BytesIO(written(partitions) + b"rest")
+    assert [row[:3] for row in PartitionMetadata().decode(data)] == [row[:3] for row in partitions]
+    assert data.read() == b"rest"
+
+
+def test_questions_are_written_as_aiokafka_writes_them() -> None:
+    topics = [("orders", [(0, -1), (1, -2)]), ("clicks", [(7, 5)])]
+    ours = ListOffsets(topics).prepare({2: (1, 11)})
+    assert ours.encode() == OffsetRequest_v1(-1, topics).encode()
+    everything = Metadata(None).prepare({3: (0, 13)}).encode()
+    assert everything == b"\xff\xff\xff\xff\0"
+
+
+def test_offsets_are_read_as_aiokafka_reads_them() -> None:
+    topics = [("orders", [(0, 0, -1, 2**40), (1, 6, -1, -1)])]
+    answer = OffsetResponse_v1(topics).encode()
+    read = ListOffsets([]).prepare({2: (1, 1)}).RESPONSE_TYPE.decode(answer)
+    assert read.topics == topics
+
+
+def test_an_answer_that_was_cut_is_reported() -> None:
+    whole = FixedSizeRows("iq").encode([(1, 2), (3, 4)])
+    assert FixedSizeRows("iq").decode(BytesIO(whole)) == [(1, 2), (3, 4)]
+    with pytest.raises(ValueError, match="expected 2 rows"):
+        FixedSizeRows("iq").decode(BytesIO(whole[:-1]))
+
+
+# --- the id of a topic -------------------------------------------------------------------------
+
+ID = UUID("01234567-89ab-cdef-0123-456789abcdef")
+HEAD_10 = (
+    struct.pack(">i", 0)
+    + b"\x02" + struct.pack(">i", 1) + b"\x05host" + struct.pack(">i", 9092) + b"\0\0"
+    + b"\x02c" + struct.pack(">i", 1)
+)  # fmt: skip
+HEAD_4 = (
+    struct.pack(">ii", 0, 1)
+    + struct.pack(">ih4sih", 1, 4, b"host", 9092, -1)
+    + struct.pack(">h1si", 1, b"c", 1)
+)
+PARTITION_BYTES = bytes(1000)
+
+
+def answered(newest: int, content: bytes) -> object:
+    return TopicId("orders").prepare({3: (0, newest)}).RESPONSE_TYPE.decode(content)
+
+
+def test_the_question_names_one_topic_and_creates_none() -> None:
+    assert TopicId("orders").prepare({3: (0, 13)}).encode() == (
+        b"\x02" + bytes(16) + b"\x07orders\0" + b"\0\0\0" + b"\0"
+    )
+    assert TopicId("orders").prepare({3: (0, 9)}).encode() == (
+        struct.pack(">ih", 1, 6) + b"orders" + b"\0"
+    )
+
+
+def test_the_id_is_read_and_the_partitions_are_passed_over() -> None:
+    topic = b"\x02" + struct.pack(">h", 0) + b"\x07orders" + ID.bytes + b"\0" + PARTITION_BYTES
+    assert topic_id(answered(13, HEAD_10 + topic)) == str(ID)
+
+
+def test_a_broker_without_topic_ids_gives_none() -> None:
+    topic = struct.pack(">ihh", 1, 0, 6) + b"orders" + b"\0" + PARTITION_BYTES
+    assert topic_id(answered(9, HEAD_4 + topic)) is None
+
+
+def test_a_topic_older_than_ids_has_none() -> None:
+    topic = b"\x02" + struct.pack(">h", 0) + b"\x07orders" + bytes(16) + PARTITION_BYTES
+    assert topic_id(answered(10, HEAD_10 + topic)) is None
+
+
+def test_an_id_that_was_cut_is_reported() -> None:
+    with pytest.raises(ValueError, match="16 bytes, got 3"):
+        Uuid().decode(BytesIO(b"abc"))
