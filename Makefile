@@ -54,7 +54,7 @@ test-images: $(VENV)/.dev ## The images from their Dockerfiles, looked into; nee
 test-node: $(VENV)/.dev ## The images and manifests on a real kubelet with containerd; needs root and an engine
 	$(BIN)/python -m pytest tests/deploy/node
 
-test-compose: $(VENV)/.dev ## The compose file as it is under load, and the docker fleet (needs a container engine)
+test-compose: $(VENV)/.dev ## The compose file as it is under load (needs a container engine)
 	$(BIN)/python -m pytest $(or $(ARGS),tests/deploy/compose)
 
 chaos: $(VENV)/.dev ## Break the real thing on purpose under load, and audit it (SEED=1 FAULTS=10)
