@@ -24,10 +24,10 @@ from tests.deploy.kubernetes.sandbox import IMAGES, Sandbox, make_sandbox, until
 
 from bench import figures
 from binwright.cli.console import to_stderr
-from binwright.controller.on_kubernetes import kubernetes_fleet
+from binwright.controller.fleets.kubernetes.fleet import kubernetes_fleet
 from binwright.kafka.control_records import METADATA_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.kubernetes.api import Obj
+from binwright.kubernetes.objects import Obj
 from binwright.local.kafka.broker import run_broker
 from binwright.local.spark.connect import run_spark
 from binwright.protocol.model import Slot

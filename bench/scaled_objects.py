@@ -17,7 +17,9 @@ from tests.deploy.kubernetes.binaries import programs
 from tests.deploy.kubernetes.plane import ControlPlane, run_control_plane
 from tests.deploy.kubernetes.sandbox import ROOT, token
 
-from binwright.kubernetes.api import Api, Obj, load_configuration
+from binwright.kubernetes.api import Api
+from binwright.kubernetes.connection import load_configuration
+from binwright.kubernetes.objects import Obj
 from binwright.scaler.decide.config import ScaledGroup
 
 NAMESPACE, ACCOUNT = "bench", "binwright-scaler"

@@ -13,12 +13,13 @@ from uuid import uuid4
 import psutil
 import pytest
 
-from binwright.controller.__main__ import consumer_command, process_fleet
+from binwright.controller.__main__ import configured_fleet, process_fleet
 from binwright.fleets import process
 from binwright.fleets.process import ProcessFleet
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.fleet import Process
+from binwright.runtime.health import Health
 from binwright.runtime.settings import load_settings
 
 # Prints a line and ends on SIGTERM, or after a minute.
@@ -36,7 +37,7 @@ def new_fleet(logs: Path, code: str = SLEEPER, mark: str | None = None) -> Proce
     return ProcessFleet(
         command=lambda slot: (sys.executable, "-c", code, mark, str(slot)),
         max_slots=4,
-        environment=os.environ,
+        environment=lambda _: os.environ,
         logs=logs,
         grace_s=1.0,
     )
@@ -187,31 +188,50 @@ async def test_a_second_fleet_finds_the_processes_of_the_first(tmp_path: Path) -
     await second.close()
 
 
-async def test_a_consumer_that_version_0_1_started_is_not_started_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It was started with `--realm` in place of `--instance`."""
-    package = tmp_path / "binwright" / "consumer"
+def consumer_module(path: Path, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have processes run this code as `binwright.consumer`: no Kafka is needed."""
+    package = path / "binwright" / "consumer"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
-    (package / "__main__.py").write_text(SLEEPER)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))  # ends there: no Kafka is needed
-    settings = load_settings(group=f"g-{uuid4().hex}", controller={"process_logs": tmp_path})
-    command = consumer_command(settings, Slot(1), "--realm")
-    old = subprocess.Popen(command, stdout=subprocess.DEVNULL)  # noqa: ASYNC220 - not awaited
-    fleet = process_fleet(settings)
+    (package / "__main__.py").write_text(code)
+    monkeypatch.setenv("PYTHONPATH", str(path))
+
+
+async def test_each_consumer_has_a_health_port_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They inherit the controller's environment, and with it the controller's port."""
+    show = "import os; print(os.environ['BINWRIGHT_HEALTH__PORT'], flush=True)\n"
+    consumer_module(tmp_path, show + SLEEPER, monkeypatch)
+    monkeypatch.setenv("BINWRIGHT_HEALTH__PORT", "8080")
+    fleet = process_fleet(
+        load_settings(group=f"g-{uuid4().hex}", controller={"process_logs": tmp_path})
+    )
     try:
-        await until(lambda: fleet.running().keys() == {1})
         await fleet.reconcile({Slot(0), Slot(1)})
-        await until(lambda: output(tmp_path, 0) == ["up"])
-        assert pids(fleet)[Slot(1)] == old.pid
-        await fleet.reconcile({Slot(0)})
-        await until(lambda: old.poll() is not None)
-        assert fleet.running().keys() == {0}
+        await until(lambda: output(tmp_path, 0) == ["8081", "up"])
+        await until(lambda: output(tmp_path, 1) == ["8082", "up"])
     finally:
-        old.kill()
-        old.wait()
         await fleet.close()
+
+
+@pytest.mark.parametrize("end", [True, False])
+async def test_consumers_end_with_the_controller_where_the_settings_want_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: bool
+) -> None:
+    """In a container the rest is killed at once when the controller has ended."""
+    consumer_module(tmp_path, SLEEPER, monkeypatch)
+    options = {"process_logs": tmp_path, "processes_end_with_controller": end}
+    settings = load_settings(group=f"g-{uuid4().hex}", controller=options)
+    async with configured_fleet(settings, Health(60.0)) as fleet:
+        await fleet.reconcile({Slot(0)})
+        await until(lambda: output(tmp_path, 0) == ["up"])
+    left = process_fleet(settings)
+    try:
+        assert left.running().keys() == (set() if end else {Slot(0)})
+        assert output(tmp_path, 0) == (["up", "asked"] if end else ["up"])
+    finally:
+        await left.close()
 
 
 async def test_a_process_that_does_not_end_in_time_is_killed(tmp_path: Path) -> None:
@@ -240,6 +260,6 @@ async def test_a_slot_beyond_the_fleet_is_refused(fleet: ProcessFleet) -> None:
 
 
 async def test_a_command_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
-    fleet = ProcessFleet(lambda slot: ("/no/such", str(slot)), 1, {}, tmp_path)
+    fleet = ProcessFleet(lambda slot: ("/no/such", str(slot)), 1, lambda _: {}, tmp_path)
     with pytest.raises(ExternalError, match="slot 0 cannot be started"):
         await fleet.reconcile({Slot(0)})

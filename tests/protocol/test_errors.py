@@ -1,6 +1,6 @@
 """Errors carry what a caller needs to decide."""
 
-from binwright.protocol.errors import ClusterRefused, EngineRefused, ExternalError, StagedUnreadable
+from binwright.protocol.errors import ClusterRefused, ExternalError, StagedUnreadable
 
 
 def test_a_refusal_has_a_status_and_a_retry_delay() -> None:
@@ -8,12 +8,6 @@ def test_a_refusal_has_a_status_and_a_retry_delay() -> None:
     assert isinstance(refused, ExternalError)
     assert str(refused) == "429: too many requests"
     assert (refused.status, refused.retry_after_s) == (429, 2.0)
-
-
-def test_an_engines_refusal_has_a_status() -> None:
-    refused = EngineRefused(409, "the name is in use")
-    assert isinstance(refused, ExternalError)
-    assert (str(refused), refused.status) == ("409: the name is in use", 409)
 
 
 def test_unreadable_staged_files_are_named_where_that_is_known() -> None:

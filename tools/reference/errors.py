@@ -24,7 +24,7 @@ them: what fails outside is tried again, and logged under the events of
 FAULTS: Mapping[type[BinwrightError], str] = {
     errors.UserError: "A person has to change something: a setting, an option, a right.",
     errors.MalformedMessage: "Another process wrote a record that this one cannot read.",
-    errors.ExternalError: "Kafka, Spark, storage, Kubernetes or the container engine failed.",
+    errors.ExternalError: "Kafka, Spark, storage or Kubernetes failed.",
     errors.Superseded: "Nobody is at fault.",
     errors.IllegalTransition: "binwright has a defect.",
 }

@@ -88,7 +88,6 @@ MEANINGS = {
     ),
     "event.dropped": "Too many Kubernetes Events wait to be written; this one is lost.",
     "event.unwritten": "A Kubernetes Event could not be written.",
-    "events.failed": "The engine's stream of container events broke; it is opened again.",
     "fetch.failed": "Records cannot be fetched.",
     "fetch.recovered": "Records can be fetched again.",
     "fetcher.died": "A Kafka client stopped fetching; another one replaces it.",
@@ -98,10 +97,8 @@ MEANINGS = {
         "Topics hold more than their share of memory; the consumer pauses fetching them."
     ),
     "fleet.failed": "The fleet could not do what the controller wants; it is tried again.",
-    "fleet.opened": "The controller runs consumers as containers of this image.",
     "fleet.reported": (
-        "Something happened to a consumer's container or pod; `what` is the name of the "
-        "Kubernetes Event."
+        "Something happened to a consumer's pod; `what` is the name of the Kubernetes Event."
     ),
     "gap.reported": (
         "A table's writer lacks staged files; the partitions are read again from what is committed."
@@ -126,9 +123,6 @@ MEANINGS = {
         "An ordinary group cannot be steered: it has no members, or they use another assignor."
     ),
     "groups.sized": "The scaler has made a pass over all groups.",
-    "groups.unlisted": (
-        "The ConsumerGroups of a namespace cannot be listed yet; those of the others are run."
-    ),
     "health.served": "`/live`, `/ready` and `/metrics` are answered at this address.",
     "hello.sent": "The consumer process sent its `Hello` and has its epoch.",
     "housekeeping.failed": "The maintenance of tables failed unexpectedly; it is tried again.",
@@ -151,6 +145,9 @@ MEANINGS = {
     "landing_topic.unreachable": "The landing topic cannot be read; staged files wait.",
     "leadership.ended": (
         "Leading a ConsumerGroup ended with an error; it is tried again after a pause."
+    ),
+    "list.failed": (
+        "The ConsumerGroups of a namespace cannot be listed yet; those of the others are run."
     ),
     "log.cut": (
         "A partition's log is shorter than what was read of it (an unclean leader election); "

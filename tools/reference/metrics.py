@@ -20,7 +20,7 @@ alert rules.
 
 WHERE: Mapping[str, str] = {
     "service": "every service",
-    "fleet": "the leading controller (docker, kubernetes)",
+    "fleet": "the leading controller (fleet `kubernetes`)",
     "brokers": "the leading balancer",
     "consumer": "the consumer",
     "group": "`binwright page`",

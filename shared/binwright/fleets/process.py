@@ -1,4 +1,4 @@
-"""Consumers as child processes on this machine, for local work and the embedded system.
+"""Consumers as child processes on this machine, or in the controller's own container.
 
 They outlive a controller that crashes: the next one finds them by their command line. Like a
 Deployment's pod, a process that ends while it is desired is restarted, with growing pauses.
@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import structlog
 
-from binwright.fleets.reconcile import check_slots
+from binwright.controller.fleets.reconcile import check_slots
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.fleet import Process
@@ -44,18 +44,16 @@ class ProcessFleet:
     Attributes:
         command: Returns a slot's command line; unique to the slot among the machine's processes.
         max_slots: Only slots below this number are started.
-        environment: The processes' whole environment.
+        environment: Returns the whole environment of a slot's process.
         logs: The directory of the slots' output (`consumer-N.log`); None: the controller's output.
         grace_s: Seconds from SIGTERM to SIGKILL.
-        old_commands: Command lines of earlier versions: their processes are the fleet's, too.
     """
 
     command: Callable[[Slot], Sequence[str]]
     max_slots: int
-    environment: Mapping[str, str]
+    environment: Callable[[Slot], Mapping[str, str]]
     logs: Path | None = None
     grace_s: float = 70.0
-    old_commands: Sequence[Callable[[Slot], Sequence[str]]] = ()
     _desired: frozenset[Slot] = frozenset()
     _attached: bool = False  # whether `reconcile` was called since the start, or since `detach`
     _children: dict[Slot, asyncio.subprocess.Process] = field(default_factory=dict)
@@ -97,16 +95,14 @@ class ProcessFleet:
 
     def running(self) -> dict[Slot, list[psutil.Process]]:
         """Return the running processes of each slot, ours and an earlier controller's."""
-        commands = (self.command, *self.old_commands)
-        every = map(Slot, range(self.max_slots))
-        slots = {tuple(command(slot)): slot for slot in every for command in commands}
-        found: dict[Slot, list[psutil.Process]] = {}
+        slots = {tuple(self.command(slot)): slot for slot in map(Slot, range(self.max_slots))}
+        processes: dict[Slot, list[psutil.Process]] = {}
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
                 slot = slots.get(tuple(process.cmdline()))
                 if slot is not None and process.status() != psutil.STATUS_ZOMBIE:
-                    found.setdefault(slot, []).append(process)
-        return found
+                    processes.setdefault(slot, []).append(process)
+        return processes
 
     async def run(self) -> None:
         """Keep the desired slots running, for ever."""
@@ -180,7 +176,7 @@ class ProcessFleet:
             with open(name, "ab") if name else contextlib.nullcontext() as output:  # noqa: ASYNC230, PTH123 - a moment
                 return await asyncio.create_subprocess_exec(
                     *self.command(slot),
-                    env=dict(self.environment),
+                    env=dict(self.environment(slot)),
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=output,
                     stderr=output,

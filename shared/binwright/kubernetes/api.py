@@ -5,29 +5,22 @@ spend most of its time on building objects that are not read.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from datetime import UTC, datetime
-from pathlib import Path
+import contextlib
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
 import aiohttp
 import orjson
 import structlog
-from kubernetes_asyncio import config
 from kubernetes_asyncio.client.api_client import ApiClient
-from kubernetes_asyncio.client.configuration import Configuration
 
-from binwright.kubernetes.api_responses import error_message, read_lines, translated_errors
-from binwright.protocol.errors import ClusterRefused, ClusterUnavailable, SettingsError
+from binwright.kubernetes.objects import Obj
+from binwright.protocol.errors import ClusterRefused, ClusterUnavailable
 from binwright.runtime.backoff import Backoff
 
 log = structlog.get_logger()
 
-Obj = dict[str, Any]
-"""A Kubernetes object, as JSON."""
-
 FIELD_MANAGER = "binwright-controller"
-NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 ATTEMPTS = 4
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 5.0
 PARALLEL = 32  # requests at a time; an API server serves one client little more
@@ -37,11 +30,6 @@ _PATCH_TYPES = {
     "apply": "application/apply-patch+yaml",
     "merge": "application/merge-patch+json",
 }
-
-
-def now() -> str:
-    """Return the current time as Kubernetes writes it (RFC 3339, UTC, seconds)."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class Api:
@@ -114,10 +102,10 @@ class Api:
             sock_connect=self._timeout_s, sock_read=timeout_s + self._timeout_s
         )
         params = {**query, "watch": "true", "timeoutSeconds": str(timeout_s)}
-        with translated_errors(path, ClusterUnavailable):
+        with _translated_errors(path):
             async with await self._send("GET", path, params, None, _JSON, timeout) as response:
                 await _check(response, f"watch {path}")
-                async for line in read_lines(response):
+                async for line in _lines(response):
                     event: Obj = orjson.loads(line)
                     if event["type"] == "ERROR":
                         status = event["object"]
@@ -155,14 +143,14 @@ class Api:
         self, verb: str, path: str, query: Mapping[str, str], body: Obj | None, content_type: str
     ) -> Obj:
         timeout = aiohttp.ClientTimeout(total=self._timeout_s)
-        with translated_errors(path, ClusterUnavailable):
+        with _translated_errors(path):
             async with (
                 self._parallel,
                 await self._send(verb, path, query, body, content_type, timeout) as response,
             ):
                 await _check(response, f"{verb} {path}")
-                found: Obj = orjson.loads(await response.read())
-                return found
+                answer: Obj = orjson.loads(await response.read())
+                return answer
 
     async def _send(  # noqa: PLR0913, PLR0917 - an HTTP request has so many parts
         self,
@@ -189,47 +177,37 @@ class Api:
 async def _check(response: aiohttp.ClientResponse, request: str) -> None:
     if response.ok:
         return
-    message = error_message(await response.read())
+    message = _error_message(await response.read())
     after = response.headers.get("Retry-After", "")
     raise ClusterRefused(
         response.status, f"{request}: {message}", float(after) if after.isdigit() else 0.0
     )
 
 
-async def load_configuration(kubeconfig: Path | None) -> Any:
-    """Return how to reach the cluster: from the file, or from the pod's service account.
-
-    Raises:
-        SettingsError: There is no such file, or this process does not run in a pod.
-    """
-    chosen = Configuration()
+def _error_message(body: bytes) -> str:
+    """Return why a request was refused, from the body of the response."""
     try:
-        if kubeconfig is not None:
-            await config.load_kube_config(str(kubeconfig), client_configuration=chosen)
-        else:
-            config.load_incluster_config(client_configuration=chosen)
-    except config.ConfigException as exc:
-        raise SettingsError(
-            f"cannot configure access to Kubernetes: {exc}. Run in a pod with a service account, "
-            "or set kubernetes.kubeconfig"
-        ) from exc
-    return chosen
+        message: str = orjson.loads(body)["message"]
+    except (ValueError, KeyError, TypeError):  # not the API's: a proxy in between replied
+        return body[:200].decode(errors="replace")
+    return message
 
 
-def collection_path(root: str, namespace: str, plural: str) -> str:
-    """Return the path of a kind's objects in a namespace; empty: in all namespaces."""
-    return f"{root}/namespaces/{namespace}/{plural}" if namespace else f"{root}/{plural}"
-
-
-def own_namespace(given: str | None) -> str:
-    """Return the namespace to work in.
-
-    Raises:
-        SettingsError: None is given, and this process does not run in a pod.
-    """
-    if given is not None:
-        return given
+@contextlib.contextmanager
+def _translated_errors(path: str) -> Iterator[None]:
+    """Raise `ClusterUnavailable` where no response to the request for `path` comes."""
     try:
-        return NAMESPACE_FILE.read_text().strip()
-    except OSError as exc:
-        raise SettingsError("kubernetes.namespace: needed outside of a pod") from exc
+        yield
+    except TimeoutError as exc:
+        raise ClusterUnavailable(f"no response in time: {path}") from exc
+    except (aiohttp.ClientError, OSError) as exc:
+        raise ClusterUnavailable(f"{path}: {str(exc) or type(exc).__name__}") from exc
+
+
+async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    """Yield whole lines of the body, however long: aiohttp's own reader fails on long ones."""
+    rest = b""
+    async for chunk in response.content.iter_any():
+        *whole, rest = (rest + chunk).split(b"\n")
+        for line in whole:
+            yield line

@@ -6,8 +6,8 @@ from collections import OrderedDict
 
 import structlog
 
-from binwright.controller.fleets.kubernetes.deployment import Owner
-from binwright.kubernetes.api import NOT_FOUND, Api, Obj, now
+from binwright.kubernetes.api import FIELD_MANAGER, NOT_FOUND, Api
+from binwright.kubernetes.objects import Obj, Owner, now
 from binwright.protocol.errors import ClusterRefused, ExternalError
 
 log = structlog.get_logger()
@@ -77,7 +77,7 @@ def _event(about: Owner, kind: str, reason: str, message: str, at: str) -> Obj:
         "type": kind,
         "reason": reason,
         "message": message,
-        "source": {"component": "binwright-controller", "host": socket.gethostname()},
+        "source": {"component": FIELD_MANAGER, "host": socket.gethostname()},
         "count": 1,
         "firstTimestamp": at,
         "lastTimestamp": at,

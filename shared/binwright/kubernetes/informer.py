@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 
 import structlog
 
-from binwright.kubernetes.api import GONE, Api, Obj
+from binwright.kubernetes.api import GONE, Api
+from binwright.kubernetes.objects import Obj, key_of
 from binwright.protocol.errors import ClusterRefused, ClusterUnavailable
 from binwright.runtime.backoff import Backoff
 
@@ -14,29 +15,6 @@ log = structlog.get_logger()
 WATCH_S = 60  # how long one watch lasts: a connection that died silently is replaced
 RESYNC_S = 300.0  # how often the whole collection is listed again
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 10.0
-
-
-def name_of(obj: Obj) -> str:
-    """Return an object's name."""
-    name: str = obj["metadata"]["name"]
-    return name
-
-
-def namespace_of(obj: Obj) -> str:
-    """Return an object's namespace; empty for kinds that have none."""
-    namespace: str = obj["metadata"].get("namespace", "")
-    return namespace
-
-
-def key_of(obj: Obj) -> tuple[str, str]:
-    """Return an object's namespace and name, unique within its kind."""
-    return namespace_of(obj), name_of(obj)
-
-
-def label_of(obj: Obj, label: str) -> str:
-    """Return a label's value; empty if the object does not have it."""
-    value: str = obj["metadata"].get("labels", {}).get(label, "")
-    return value
 
 
 def _version(obj: Obj) -> int:
@@ -56,8 +34,8 @@ class Informer:
         self.path = path
         self.synced = asyncio.Event()
         self._api = api
-        chosen = {"labelSelector": labels, "fieldSelector": fields}
-        self._query = {k: v for k, v in chosen.items() if v}
+        selectors = {"labelSelector": labels, "fieldSelector": fields}
+        self._query = {k: v for k, v in selectors.items() if v}
         self._objects: dict[tuple[str, str], Obj] = {}
         self._seen = 0  # the version up to which lists and events are complete
         self._handlers: list[Callable[[Obj], None]] = []
@@ -115,18 +93,18 @@ class Informer:
                 await asyncio.sleep(rest_s)
 
     async def _list(self) -> str:
-        found = await self._api.get(self.path, **self._query)
-        listed = {key_of(obj): obj for obj in found["items"] or ()}
+        answer = await self._api.get(self.path, **self._query)
+        listed = {key_of(obj): obj for obj in answer["items"] or ()}
         changed = [
             obj
             for key, obj in (self._objects | listed).items()
             if self._objects.get(key) != listed.get(key)
         ]
-        self._objects, self._seen = listed, _version(found)
+        self._objects, self._seen = listed, _version(answer)
         self.synced.set()
         for obj in changed:
             self._notify(obj)
-        version: str = found["metadata"]["resourceVersion"]
+        version: str = answer["metadata"]["resourceVersion"]
         return version
 
     async def _follow(self, version: str) -> None:

@@ -178,24 +178,6 @@ class TemplateRefused(ExternalError):
     """
 
 
-class EngineUnavailable(ExternalError):
-    """The container engine does not answer.
-
-    Check the engine and `docker.socket`.
-    """
-
-
-class EngineRefused(ExternalError):
-    """The container engine refuses a request; the message has its status and reason.
-
-    Correct what the reason names: an image, a network, a volume.
-    """
-
-    def __init__(self, status: int, reason: str) -> None:
-        super().__init__(f"{status}: {reason}")
-        self.status = status
-
-
 class EmbeddedError(ExternalError):
     """An embedded broker, a Spark server or a part of them could not be started.
 

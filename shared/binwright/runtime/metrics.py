@@ -48,7 +48,7 @@ METRICS: Mapping[str, Metric] = {
         "1 for each slot whose consumer cannot run, with the reason.", (*SLOT, "reason"), "fleet"
     ),
     "binwright_fleet_refusals": Metric(
-        "Reasons for which the cluster or the engine refuses changes.", GROUP, "fleet"
+        "Reasons for which the cluster refuses changes.", GROUP, "fleet"
     ),
     "binwright_group_consumers": Metric(
         "Consumer processes that live, by the metadata topic.", GROUP, "group"

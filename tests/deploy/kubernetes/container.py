@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from binwright.kubernetes.api import Obj
+from binwright.kubernetes.objects import Obj
 
 from .probes import passes
 from .volumes import Absent

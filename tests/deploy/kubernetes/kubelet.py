@@ -12,8 +12,10 @@ from pathlib import Path
 
 import structlog
 
-from binwright.kubernetes.api import CONFLICT, Api, Obj, load_configuration
+from binwright.kubernetes.api import CONFLICT, Api
+from binwright.kubernetes.connection import load_configuration
 from binwright.kubernetes.informer import Informer
+from binwright.kubernetes.objects import Obj
 from binwright.local.process.ports import HOST
 from binwright.protocol.errors import ClusterRefused, ClusterUnavailable
 

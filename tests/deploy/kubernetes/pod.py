@@ -9,7 +9,8 @@ from pathlib import Path
 
 import structlog
 
-from binwright.kubernetes.api import NOT_FOUND, Api, Obj
+from binwright.kubernetes.api import NOT_FOUND, Api
+from binwright.kubernetes.objects import Obj
 from binwright.protocol.errors import ClusterRefused, ClusterUnavailable
 
 from .container import Container

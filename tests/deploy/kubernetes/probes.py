@@ -6,7 +6,7 @@ from pathlib import Path
 
 import aiohttp
 
-from binwright.kubernetes.api import Obj
+from binwright.kubernetes.objects import Obj
 
 
 async def passes(address: str, container: Obj, probe: Obj, directory: Path) -> bool:

@@ -13,10 +13,12 @@ from typing import Any
 
 import yaml
 
-from binwright.controller.fleets.kubernetes.deployment import DeploymentSpec, Owner, slot_of
+from binwright.controller.fleets.kubernetes.cluster import Cluster, open_cluster
+from binwright.controller.fleets.kubernetes.deployment import DeploymentSpec, slot_of
 from binwright.controller.fleets.kubernetes.fleet import KubernetesFleet
-from binwright.kubernetes.api import Api, Obj, load_configuration
-from binwright.kubernetes.cluster import Cluster, open_cluster
+from binwright.kubernetes.api import Api
+from binwright.kubernetes.connection import load_configuration
+from binwright.kubernetes.objects import Obj, Owner
 from binwright.protocol.errors import ClusterUnavailable, ExternalError
 from binwright.protocol.model import Slot
 from binwright.runtime.settings import KubernetesSettings

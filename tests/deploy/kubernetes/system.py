@@ -20,7 +20,9 @@ from tests.deploy.kubernetes.sandbox import ROOT, is_ready
 from binwright.audit.audit import AuditResult, audit
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.kubernetes.api import Api, Obj, load_configuration
+from binwright.kubernetes.api import Api
+from binwright.kubernetes.connection import load_configuration
+from binwright.kubernetes.objects import Obj
 from binwright.local.kafka.broker import run_broker
 from binwright.local.process.ports import HOST, reserve_port
 from binwright.local.spark.connect import run_spark

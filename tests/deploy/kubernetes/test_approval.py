@@ -6,7 +6,7 @@ Kafka is a fake here, and no pod sends a Hello; `test_group_object` has a real K
 import pytest
 from tests.deploy.kubernetes.sandbox import until
 
-from binwright.kubernetes.api import Obj
+from binwright.kubernetes.objects import Obj
 
 from .test_groups import GroupsHarness, harness
 

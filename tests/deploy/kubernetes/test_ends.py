@@ -8,8 +8,7 @@ import pytest
 from tests.deploy.kubernetes.sandbox import Sandbox, pid_of, until
 
 from binwright.controller.fleets.kubernetes.fleet import KubernetesFleet
-from binwright.kubernetes.api import Obj
-from binwright.kubernetes.informer import key_of, name_of
+from binwright.kubernetes.objects import Obj, key_of, name_of
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.fleet import Process
 from binwright.runtime.clock import wall_ms

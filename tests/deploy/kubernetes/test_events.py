@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from tests.deploy.kubernetes.sandbox import Sandbox
 
-from binwright.controller.fleets.kubernetes.deployment import Owner
 from binwright.kubernetes.events import EventRecorder
+from binwright.kubernetes.objects import Owner
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.asyncio(loop_scope="session")]
 

@@ -9,7 +9,7 @@ import pytest
 from tests.deploy.kubernetes.sandbox import TEMPLATE, Sandbox, pid_of, template, until
 
 from binwright.controller.fleets.kubernetes.deployment import STEADY_S, check_template, is_available
-from binwright.kubernetes.api import Obj
+from binwright.kubernetes.objects import Obj
 from binwright.protocol.errors import ClusterRefused, ExternalError, TemplateRefused
 from binwright.protocol.model import Slot
 from binwright.runtime.metrics import Sample

@@ -12,7 +12,7 @@ import yaml
 from tests.deploy.kubernetes.sandbox import pid_of, until
 
 from binwright.controller.fleets.kubernetes.deployment import slot_of
-from binwright.kubernetes.api import Obj
+from binwright.kubernetes.objects import Obj
 
 from .kubelet import Kubelet
 from .plane import ControlPlane

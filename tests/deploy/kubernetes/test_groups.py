@@ -16,7 +16,7 @@ from tests.deploy.kubernetes.sandbox import ROOT, Sandbox, until
 from binwright.controller.group_objects.groups import Groups
 from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.kafka.metrics_topic import run_measurements
-from binwright.kubernetes.api import Obj
+from binwright.kubernetes.objects import Obj
 from binwright.protocol import wire
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, Slot

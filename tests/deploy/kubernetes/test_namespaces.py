@@ -12,11 +12,11 @@ import pytest_asyncio
 import yaml
 from tests.deploy.kubernetes.sandbox import ROOT, Sandbox, template, until
 
+from binwright.controller.fleets.kubernetes.cluster import open_clusters
 from binwright.controller.group_objects.groups import Groups
-from binwright.controller.on_kubernetes import watched_namespaces
 from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.kafka.metrics_topic import run_measurements
-from binwright.kubernetes.cluster import open_clusters
+from binwright.kubernetes.connection import watched_namespaces
 from binwright.protocol.model import Slot
 from binwright.runtime.run import background_tasks
 from binwright.testing.control_topics import FakeControlTopics

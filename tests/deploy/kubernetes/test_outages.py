@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from tests.deploy.kubernetes.sandbox import Sandbox, until
 
-from binwright.kubernetes.cluster import open_cluster
+from binwright.controller.fleets.kubernetes.cluster import open_cluster
 from binwright.kubernetes.informer import Informer
 from binwright.protocol.errors import ClusterRefused, ExternalError
 from binwright.protocol.model import Slot

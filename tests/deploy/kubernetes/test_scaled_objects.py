@@ -12,7 +12,7 @@ import yaml
 from tests.deploy.kubernetes.sandbox import ROOT, Sandbox, is_ready, token, until
 from tests.scaler.fakes import FakeKafka
 
-from binwright.kubernetes.api import Obj
+from binwright.kubernetes.objects import Obj
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import KubernetesSettings, Settings
 from binwright.scaler.objects.objects import ScaledObjects

@@ -4,7 +4,8 @@ import base64
 import re
 from pathlib import Path
 
-from binwright.kubernetes.api import NOT_FOUND, Api, Obj
+from binwright.kubernetes.api import NOT_FOUND, Api
+from binwright.kubernetes.objects import Obj
 from binwright.protocol.errors import ClusterRefused, ClusterUnavailable
 
 TOKEN_S = 3600

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from tests.deploy.images.engine import build, docker, find_base_image, require_engine
+from tests.deploy.images.engine import build, engine, find_base_image
 from tests.deploy.kubernetes.binaries import programs
 from tests.deploy.kubernetes.plane import ControlPlane, run_control_plane
 from tests.programs import ROOT, ProgramMissing, run_program
@@ -35,17 +35,18 @@ def kubelet() -> Path:
 def images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
     """The services' images and the pods' pause image, in the engine."""
     try:
-        require_engine()
-        base = find_base_image(tmp_path_factory.mktemp("images"))
+        client = engine()
+        base = find_base_image(client, tmp_path_factory.mktemp("images"))
     except ProgramMissing as exc:
         pytest.skip(str(exc))
     names = [f"binwright-{service}:{VERSION}" for service in SERVICES]
     for service, name in zip(SERVICES, names, strict=True):
-        dockerfile = ROOT / "services" / service / "Dockerfile"
-        build(name, "--file", str(dockerfile), "--build-arg", f"BASE={base}", str(ROOT))
-    build(PAUSE, "-", stdin=f'FROM {base}\nENTRYPOINT ["sleep", "infinity"]\n')
+        build(client, name, ROOT, f"services/{service}/Dockerfile", {"BASE": base})
+    pause = tmp_path_factory.mktemp("pause")
+    (pause / "Dockerfile").write_text(f'FROM {base}\nENTRYPOINT ["sleep", "infinity"]\n')
+    build(client, PAUSE, pause)
     yield [PAUSE, *names]
-    docker("image", "rm", "--force", PAUSE)
+    client.images.remove(PAUSE, force=True)
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

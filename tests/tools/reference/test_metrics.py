@@ -1,6 +1,6 @@
 """Every metric that is reported is on the page, with its labels; and no other is."""
 
-from binwright.fleets.reconcile import samples
+from binwright.controller.fleets.reconcile import samples
 from binwright.protocol.messages import Report, TableReport
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.health import Health

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
 from binwright.controller.fleets.fixed import FixedFleet
 from binwright.controller.group_context import GroupContext, group_context
@@ -25,11 +25,11 @@ GATHER_MS = 200
 """How long brokers gather records for a controller of many groups: fewer, larger fetches."""
 
 
-def consumer_command(settings: Settings, slot: Slot, option: str = "--instance") -> tuple[str, ...]:
-    """Return a consumer's command line; `option` tells its group from others."""
+def consumer_command(settings: Settings, slot: Slot) -> tuple[str, ...]:
+    """Return a consumer's command line; `--instance` tells its group from others."""
     instance = f"{settings.group}@{settings.kafka.bootstrap_servers}"
     module = "binwright.consumer"
-    return (sys.executable, "-m", module, "--slot", str(slot), option, instance)
+    return (sys.executable, "-m", module, "--slot", str(slot), "--instance", instance)
 
 
 def process_fleet(settings: Settings) -> ProcessFleet:
@@ -37,32 +37,35 @@ def process_fleet(settings: Settings) -> ProcessFleet:
     return ProcessFleet(
         command=lambda slot: consumer_command(settings, slot),
         max_slots=settings.controller.max_slots,
-        environment=os.environ,
+        environment=lambda slot: {**os.environ, **_health_port(settings, slot)},
         logs=settings.controller.process_logs,
         grace_s=settings.consumer.drain_timeout_s + 10,
-        # Version 0.1 started its consumers so; an upgrade finds them running.
-        old_commands=[lambda slot: consumer_command(settings, slot, "--realm")],
     )
 
 
+def _health_port(settings: Settings, slot: Slot) -> Mapping[str, str]:
+    """Return the variable with a slot's own port: the controller has that of the settings."""
+    port = settings.health.port
+    return {} if port is None else {"BINWRIGHT_HEALTH__PORT": str(port + 1 + slot)}
+
+
 @contextlib.asynccontextmanager
-async def _fleet(settings: Settings, health: Health) -> AsyncIterator[Fleet]:
+async def configured_fleet(settings: Settings, health: Health) -> AsyncIterator[Fleet]:
+    """Give the fleet that the settings name; it is maintained meanwhile."""
     match settings.controller.fleet:
         case "fixed":
             yield FixedFleet(settings.controller.max_slots)
         case "process":
             fleet = process_fleet(settings)
-            async with background_tasks(must_not_end(fleet.run())):
-                yield fleet  # its processes outlive us: data flows on while there is no leader
-        case "docker":
-            from binwright.controller.fleets.docker.setup import docker_fleet  # noqa: PLC0415 - as below
-
-            async with docker_fleet(settings) as containers:
-                health.collectors.append(containers.samples)
-                yield containers
+            try:
+                async with background_tasks(must_not_end(fleet.run())):
+                    yield fleet  # its processes outlive us: data flows on while there is no leader
+            finally:
+                if settings.controller.processes_end_with_controller:
+                    await fleet.close()
         case "kubernetes":
             # Importing its client takes a second and 45 MB.
-            from binwright.controller.on_kubernetes import kubernetes_fleet  # noqa: PLC0415
+            from binwright.controller.fleets.kubernetes.fleet import kubernetes_fleet  # noqa: PLC0415
 
             async with kubernetes_fleet(settings) as deployments:
                 health.collectors.append(deployments.samples)
@@ -79,13 +82,13 @@ async def _leader(
 ) -> AsyncIterator[Callable[[], Awaitable[None]]]:
     """Give what a leader runs: one controller for the settings' group, or one per group object."""
     if settings.kubernetes.groups:
-        from binwright.controller.on_kubernetes import kubernetes_groups  # noqa: PLC0415 - as above
+        from binwright.controller.group_objects.groups import kubernetes_groups  # noqa: PLC0415 - as above
 
         async with kubernetes_groups(settings, bus, measurements) as groups:
             health.collectors.append(groups.samples)
             yield groups.lead
         return
-    async with _fleet(settings, health) as fleet:
+    async with configured_fleet(settings, health) as fleet:
 
         async def lead() -> None:
             try:

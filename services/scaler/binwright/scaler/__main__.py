@@ -50,7 +50,7 @@ async def open_sources(
         if chosen.groups:
             from binwright.scaler.local import local_targets  # noqa: PLC0415 - as below
 
-            local = await stack.enter_async_context(local_targets(settings))
+            local = local_targets(settings)
             found.acting.append(lambda: local.targets)
             found.work.append(local.run)
         if chosen.objects:

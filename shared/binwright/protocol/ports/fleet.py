@@ -1,4 +1,4 @@
-"""The fleet: runs consumers as processes, containers or pods."""
+"""The fleet: runs consumers as processes or pods."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class Process:
 
     @property
     def host(self) -> str:
-        """Return the name of its machine, container or pod."""
+        """Return the name of its machine or pod."""
         return self.name.partition("/")[0]
 
 

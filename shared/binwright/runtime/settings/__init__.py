@@ -7,8 +7,8 @@ Unknown keys are refused, all faults are reported at once, and secrets print as 
 from binwright.runtime.settings.brokers import BrokerSettings
 from binwright.runtime.settings.consumer import ConsumerSettings, LakeSettings, StagingSettings
 from binwright.runtime.settings.controller import ControllerSettings, HealthSettings
-from binwright.runtime.settings.fleets import EVERY_NAMESPACE, DockerSettings, KubernetesSettings
 from binwright.runtime.settings.kafka import KafkaSettings
+from binwright.runtime.settings.kubernetes import EVERY_NAMESPACE, KubernetesSettings
 from binwright.runtime.settings.loading import OTHER_VARIABLES, load_settings, settings_environment
 from binwright.runtime.settings.model import FILE_VARIABLE, Settings
 from binwright.runtime.settings.monitor import MonitorSettings
@@ -28,7 +28,6 @@ __all__ = [
     "Bytes",
     "ConsumerSettings",
     "ControllerSettings",
-    "DockerSettings",
     "HealthSettings",
     "KafkaSettings",
     "KubernetesSettings",

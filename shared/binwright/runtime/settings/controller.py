@@ -24,12 +24,14 @@ class ControllerSettings(Section):
     """Maximum number of consumers."""
     min_slots: Annotated[int, Field(ge=1, le=10_000)] = 1
     """Minimum number of consumers, as far as there are partitions for them."""
-    fleet: Literal["process", "docker", "kubernetes", "fixed"] = "process"
-    """Where consumers run: child processes, containers, Deployments, or slots started elsewhere."""
+    fleet: Literal["process", "kubernetes", "fixed"] = "process"
+    """Where consumers run: child processes, Deployments, or slots started elsewhere."""
     mode: Literal["observe", "approve", "act"] = "act"
     """Plans are only shown, wait for approval, or are carried out."""
     process_logs: Path | None = None
     """Directory for `consumer-N.log` of the process fleet; unset: the controller's own output."""
+    processes_end_with_controller: bool = False
+    """The process fleet ends its consumers before the controller ends; for one container of all."""
     look_again_s: Seconds = 60.0
     """Interval at which a smaller plan is computed without a trigger."""
     consumer_timeout_s: Seconds = 10.0
@@ -72,7 +74,7 @@ class HealthSettings(Section):
     """Where `/live`, `/ready` and `/metrics` are served."""
 
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
-    """Port of the HTTP server; unset: none is started."""
+    """Port of the HTTP server; unset: none. Slot n of the process fleet has this port + 1 + n."""
     address: str = "127.0.0.1"
     """Address to listen on; in a pod its own, or 0.0.0.0 for all."""
     patience_s: Seconds = 120.0

@@ -17,8 +17,8 @@ from binwright.protocol.selection import LANDING_SUFFIX, METADATA_SUFFIX, Select
 from binwright.runtime.settings.brokers import BrokerSettings
 from binwright.runtime.settings.consumer import ConsumerSettings, LakeSettings, StagingSettings
 from binwright.runtime.settings.controller import ControllerSettings, HealthSettings
-from binwright.runtime.settings.fleets import DockerSettings, KubernetesSettings
 from binwright.runtime.settings.kafka import KafkaSettings
+from binwright.runtime.settings.kubernetes import KubernetesSettings
 from binwright.runtime.settings.monitor import MonitorSettings
 from binwright.runtime.settings.scaler import ScalerSettings
 from binwright.runtime.settings.section import TopicPattern
@@ -55,8 +55,6 @@ class Settings(BaseSettings):
     controller: ControllerSettings = ControllerSettings()
     brokers: BrokerSettings = BrokerSettings()
     """When the balancer proposes to move replicas between Kafka's brokers."""
-    docker: DockerSettings = DockerSettings()
-    """Where consumers run, with the fleet `docker`."""
     kubernetes: KubernetesSettings = KubernetesSettings()
     """Where consumers run, with the fleet `kubernetes`."""
     scaler: ScalerSettings = ScalerSettings()

@@ -143,27 +143,23 @@ class ScaledGroupSettings(Section):
 
 
 class LocalGroupSettings(ScaledGroupSettings):
-    """A scaled group whose replicas are processes or containers of this machine."""
+    """A scaled group whose replicas are processes of this machine."""
 
     command: tuple[str, ...] = ()
     """A replica's command line; `{replica}` in it stands for its number, from 0."""
-    image: str | None = None
-    """Run replicas as containers of this image; `command` then replaces the image's own."""
     environment: tuple[Annotated[str, Field(pattern=r"^[^=]+=")], ...] = ()
-    """Variables `NAME=VALUE` of replicas, in addition to the scaler's own (processes only)."""
-    network: str | None = None
-    """The containers' network; unset: the scaler's own, or the engine's default."""
+    """Variables `NAME=VALUE` of replicas, in addition to the scaler's own."""
     logs: Path | None = None
-    """Directory for the output of processes (`consumer-N.log`); unset: the scaler's own output."""
+    """Directory for the replicas' output (`consumer-N.log`); unset: the scaler's own output."""
     grace_s: Seconds = 30.0
     """Time from SIGTERM to SIGKILL."""
 
     @model_validator(mode="after")
-    def _runs_something(self) -> Self:
-        if self.image is None and not any(REPLICA in part for part in self.command):
+    def _command_names_the_replica(self) -> Self:
+        if not any(REPLICA in part for part in self.command):
             raise ValueError(
-                f"group {self.group}: needs an image, or a command with {REPLICA}, by which the "
-                "replicas' processes are told apart"
+                f"group {self.group}: needs a command with {REPLICA}, by which the replicas' "
+                "processes are told apart"
             )
         return self
 

@@ -1,5 +1,5 @@
 """Fleets start and end consumers; each implements the port `Fleet` of `core.ports`.
 
-`process` runs child processes, `docker` containers, `kubernetes` Deployments; `fixed` uses
-consumers that are started by other means. A fleet decides how a slot runs, never which slots do.
+`process` runs child processes, `kubernetes` Deployments; `fixed` uses consumers that are started by
+other means. A fleet decides how a slot runs, never which slots do.
 """

@@ -1,41 +1,39 @@
 """Leads the groups of all ConsumerGroup objects: a `Leadership` and a fleet for each object."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import structlog
 
+from binwright.controller.fleets.kubernetes.cluster import Cluster, open_clusters
 from binwright.controller.fleets.kubernetes.deployment import (
     DeploymentSpec,
-    Owner,
     Template,
     check_template,
 )
 from binwright.controller.fleets.kubernetes.fleet import KubernetesFleet
 from binwright.controller.group_context import group_context
-from binwright.controller.group_objects.plan_events import observer
+from binwright.controller.group_objects.plans import PlanEvents, handle_annotation, shown_proposal
 from binwright.controller.group_objects.spec import (
     API_VERSION,
     KIND,
     PLURAL,
     environment,
     group_name,
+    secrets_in,
     settings_of,
 )
-from binwright.controller.group_objects.status import (
-    Condition,
-    StatusWriter,
-    group_status,
-    health_condition,
-)
+from binwright.controller.group_objects.status import group_status, health_condition
 from binwright.controller.leadership import Leadership
 from binwright.kafka.election import LeadershipLost
 from binwright.kafka.metrics_topic import Measurements
-from binwright.kubernetes.api import Obj, collection_path
-from binwright.kubernetes.cluster import Cluster
-from binwright.kubernetes.informer import Informer, key_of, name_of, namespace_of
-from binwright.protocol.errors import ClusterUnavailable, ExternalError, UserError
+from binwright.kubernetes.connection import watched_namespaces
+from binwright.kubernetes.informer import Informer
+from binwright.kubernetes.objects import Obj, Owner, collection_path, key_of, name_of, namespace_of
+from binwright.kubernetes.status import Condition, StatusWriter
+from binwright.protocol.errors import ClusterUnavailable, ExternalError, SettingsError, UserError
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.metrics import Sample
@@ -85,8 +83,8 @@ class Groups:
     def __post_init__(self) -> None:
         """Create informers of the objects; `follow` reads them."""
         self._views = [
-            _View(each, Informer(each.api, collection_path(ROOT, each.namespace, PLURAL)))
-            for each in self.clusters
+            _View(cluster, Informer(cluster.api, collection_path(ROOT, cluster.namespace, PLURAL)))
+            for cluster in self.clusters
         ]
         for view in self._views:
             view.objects.add_handler(lambda _: self._changed.set())
@@ -128,7 +126,7 @@ class Groups:
             try:
                 await view.objects.ready(0.0 if faults else view.cluster.patience_s)
             except ClusterUnavailable as exc:
-                log.warning("groups.unlisted", reason=str(exc))
+                log.warning("list.failed", reason=str(exc))
                 faults.append(exc)
         if len(faults) == len(self._views):
             raise faults[0]
@@ -153,16 +151,15 @@ class Groups:
                 work = self._run_group(cluster, obj) if owner == key else self._taken(obj, owner)
                 self._active[key] = _Active(_identity(obj, first), tasks.create_task(work))
 
-    def _found(self, owner: Owner) -> Obj | None:
+    def _object(self, owner: Owner) -> Obj | None:
         """Return an object as last seen."""
-        found = (view.objects.get(owner.namespace, owner.name) for view in self._views)
-        return next((obj for obj in found if obj is not None), None)
+        objects = (view.objects.get(owner.namespace, owner.name) for view in self._views)
+        return next((obj for obj in objects if obj is not None), None)
 
     def _writer(self, obj: Obj) -> StatusWriter:
         path = f"{collection_path(ROOT, namespace_of(obj), PLURAL)}/{name_of(obj)}"
-        status: Obj = obj.get("status", {})
         generation = obj["metadata"]["generation"]
-        return StatusWriter(self._shared.api, path, generation, status, status.get("lastPlan"))
+        return StatusWriter(self._shared.api, path, generation, obj.get("status", {}))
 
     @property
     def _shared(self) -> Cluster:
@@ -210,16 +207,18 @@ class Groups:
             await self._refuse(obj, "SpecRefused", str(exc))
             return
         owner, writer = Owner.from_object(obj, API_VERSION, KIND), self._writer(obj)
-        observe = observer(cluster.recorder, owner, writer)
+        events = PlanEvents(cluster.recorder, owner, writer.was.get("lastPlan"))
         spec = DeploymentSpec(settings.group, owner.namespace, owner, environment(settings))
         fleet = KubernetesFleet(cluster, spec, settings.controller.max_slots, _template_of(obj))
         self._fleets.append(fleet)
         try:
             async with background_tasks(must_not_end(fleet.run())):
                 while True:
-                    controller = Leadership(self.bus, fleet, context, self.measurements, observe)
+                    controller = Leadership(
+                        self.bus, fleet, context, self.measurements, events.observe
+                    )
                     try:
-                        await self._lead_once(controller, fleet, owner, writer)
+                        await self._lead_once(controller, fleet, events, writer)
                     except UserError as exc:
                         await self._refuse(obj, "TopicRefused", str(exc))
                         await asyncio.sleep(REFUSED_S)  # the topic may be corrected meanwhile
@@ -230,10 +229,14 @@ class Groups:
             fleet.close()
 
     async def _lead_once(
-        self, controller: Leadership, fleet: KubernetesFleet, owner: Owner, writer: StatusWriter
+        self,
+        controller: Leadership,
+        fleet: KubernetesFleet,
+        events: PlanEvents,
+        writer: StatusWriter,
     ) -> None:
         """Lead until leadership is lost or an external error ends it, and log which."""
-        updating = self._update_status(controller, fleet, owner, writer)
+        updating = self._update_status(controller, fleet, events, writer)
         try:
             async with background_tasks(must_not_end(updating)):
                 await controller.lead()
@@ -246,16 +249,23 @@ class Groups:
             log.warning("leadership.ended", path=writer.path, reason=str(cause))
 
     async def _update_status(
-        self, controller: Leadership, fleet: KubernetesFleet, owner: Owner, writer: StatusWriter
+        self,
+        controller: Leadership,
+        fleet: KubernetesFleet,
+        events: PlanEvents,
+        writer: StatusWriter,
     ) -> None:
         """Keep the object's status up to date and handle its approve annotation, for ever."""
         accepted = Condition("Accepted", holds=True, reason="SpecHolds")
+        approvals, owner = writer.approvals, events.owner
         while True:
             state = controller.state
-            if refused := writer.approvals.handle_annotation(self._found(owner), controller):
+            if refused := handle_annotation(approvals, self._object(owner), controller):
                 self._shared.recorder.note(owner, "ApprovalRefused", refused, warning=True)
-            writer.approvals.show(state.group.proposal)
+            approvals.proposal = shown_proposal(state.group.proposal, approvals.proposal)
             numbers, ready, measured = group_status(state, asyncio.get_running_loop().time())
+            if events.last_plan is not None:
+                numbers["lastPlan"] = events.last_plan
             health = health_condition(fleet.troubles, fleet.refusals)
             await writer.write_or_log(numbers, accepted, ready, measured, health)
             await asyncio.sleep(STATUS_S)
@@ -263,10 +273,10 @@ class Groups:
 
 def _template_of(obj: Obj) -> Callable[[], Template] | None:
     """Return a function that returns the object's own template; None: the ConfigMap's is used."""
-    given = obj["spec"].get("template")
-    if given is None:
+    template = obj["spec"].get("template")
+    if template is None:
         return None
-    return lambda: check_template(given, f"ConsumerGroup {name_of(obj)}, spec.template")
+    return lambda: check_template(template, f"ConsumerGroup {name_of(obj)}, spec.template")
 
 
 def _identity(obj: Obj, first: Mapping[str, Key]) -> tuple[int, str, Key]:
@@ -275,5 +285,28 @@ def _identity(obj: Obj, first: Mapping[str, Key]) -> tuple[int, str, Key]:
     return meta["generation"], meta["uid"], first[group_name(obj)]
 
 
-def _age(found: tuple[Cluster, Obj]) -> tuple[str, Key]:
-    return found[1]["metadata"]["creationTimestamp"], key_of(found[1])
+def _age(entry: tuple[Cluster, Obj]) -> tuple[str, Key]:
+    return entry[1]["metadata"]["creationTimestamp"], key_of(entry[1])
+
+
+@contextlib.asynccontextmanager
+async def kubernetes_groups(
+    settings: Settings, bus: ControlTopics, measurements: Measurements
+) -> AsyncIterator[Groups]:
+    """Give the groups that objects describe, in our namespace or those of the settings.
+
+    The objects are watched meanwhile.
+
+    Raises:
+        SettingsError: The fleet is not `kubernetes`, or the settings hold a secret that would be
+            written into the consumers' Deployments.
+    """
+    if settings.controller.fleet != "kubernetes":
+        raise SettingsError('kubernetes.groups needs controller.fleet = "kubernetes"')
+    if secrets := secrets_in(settings):
+        raise SettingsError(f"kubernetes.groups: {'; '.join(secrets)}")
+    namespaces = watched_namespaces(settings.kubernetes)
+    async with open_clusters(settings.kubernetes, namespaces) as clusters:
+        groups = Groups(clusters, bus, measurements, settings)
+        async with background_tasks(must_not_end(groups.follow())):
+            yield groups

@@ -6,9 +6,7 @@ from urllib.parse import urlsplit
 
 from pydantic import TypeAdapter, ValidationError
 
-from binwright.fleets.labels import DOMAIN
-from binwright.kubernetes.api import Obj
-from binwright.kubernetes.informer import name_of
+from binwright.kubernetes.objects import DOMAIN, Obj, name_of, renamed
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.settings import Section, Settings, TopicPattern, settings_environment
 from binwright.runtime.spark_url import has_token
@@ -64,23 +62,23 @@ def settings_of(obj: Obj, base: Settings) -> Settings:
         SettingsError: They are invalid together with the controller's own; names every fault.
     """
     spec, budgets = obj["spec"], obj["spec"].get("budgets", {})
-    chosen = renamed(spec, _CONTROLLER) | renamed(budgets, _BUDGETS)
+    controller = renamed(spec, _CONTROLLER) | renamed(budgets, _BUDGETS)
     if spec.get("pause", False):
-        chosen["mode"] = "observe"
-    if "limit_bytes_per_s" in chosen:  # these two of the settings go with the settings' limit
-        chosen |= {"capacity_bytes_per_s": None, "slot_limits": {}} | chosen
+        controller["mode"] = "observe"
+    if "limit_bytes_per_s" in controller:  # these two of the settings go with the settings' limit
+        controller |= {"capacity_bytes_per_s": None, "slot_limits": {}} | controller
     sink, names = spec.get("sink", {}), tuple(spec.get("topics", ()))
     start = {"start": spec["start"]} if "start" in spec else {}
     if not (names or spec.get("topicPatterns")):
         raise SettingsError("the spec does not hold: it names neither topics nor topicPatterns")
     try:
         patterns = _PATTERNS.validate_python({"topicPatterns": spec.get("topicPatterns", ())})
-        found = base.model_copy(
+        settings = base.model_copy(
             update={
                 "group": group_name(obj),
                 "topics": names,
                 "topic_patterns": patterns["topicPatterns"],
-                "controller": _changed(base.controller, chosen),
+                "controller": _changed(base.controller, controller),
                 "lake": _changed(base.lake, renamed(sink, _LAKE)),
                 "staging": _changed(base.staging, renamed(sink, _STAGING)),
                 "consumer": _changed(base.consumer, start),
@@ -89,9 +87,9 @@ def settings_of(obj: Obj, base: Settings) -> Settings:
     except ValidationError as exc:
         faults = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in exc.errors()]
         raise SettingsError(f"the spec does not hold: {'; '.join(faults)}") from exc
-    if secrets := secrets_in(found):
+    if secrets := secrets_in(settings):
         raise SettingsError(f"the spec does not hold: {'; '.join(secrets)}")
-    return found
+    return settings
 
 
 def secrets_in(settings: Settings) -> list[str]:
@@ -99,18 +97,18 @@ def secrets_in(settings: Settings) -> list[str]:
 
     Consumers get settings as variables, which anyone can read who may read Deployments.
     """
-    found = []
+    secrets = []
     if any(map(has_token, settings.lake.servers)):
-        found.append(
+        secrets.append(
             "lake.spark (sink.spark): holds a token; put it into a Secret, mount that into the "
             "consumers' pods (their template), and set lake.token_file to the file"
         )
     if (path := settings.staging.path) and "@" in urlsplit(path).netloc:
-        found.append(
+        secrets.append(
             "staging.path (sink.staging): holds keys; give consumers a Secret with "
             "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY as variables (their template's envFrom)"
         )
-    return found
+    return secrets
 
 
 def environment(settings: Settings) -> dict[str, str]:
@@ -123,11 +121,6 @@ def environment(settings: Settings) -> dict[str, str]:
         raise SettingsError("; ".join(secrets))
     every = settings_environment(settings)
     return {name: every[name] for name in _PASSED_ON if name in every}
-
-
-def renamed(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return the given fields of an object under our names; `names` has theirs -> ours."""
-    return {ours: given[theirs] for theirs, ours in names.items() if theirs in given}
 
 
 def _changed(section: S, changes: Mapping[str, Any]) -> S:

@@ -4,9 +4,11 @@ import contextlib
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from binwright.kubernetes.api import Api, Obj, collection_path, load_configuration
+from binwright.kubernetes.api import Api
+from binwright.kubernetes.connection import load_configuration
 from binwright.kubernetes.events import EventRecorder
-from binwright.kubernetes.informer import Informer, name_of, namespace_of
+from binwright.kubernetes.informer import Informer
+from binwright.kubernetes.objects import Obj, collection_path, name_of, namespace_of
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import KubernetesSettings
 from binwright.scaler.objects.spec import API_VERSION, PLURAL, WorkloadKind, WorkloadRef

@@ -9,11 +9,8 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from binwright.controller.fleets.kubernetes.deployment import Owner
-from binwright.controller.group_objects.approvals import APPROVE_ANNOTATION
-from binwright.controller.group_objects.status import Condition, StatusWriter
-from binwright.kubernetes.api import Obj, now
-from binwright.kubernetes.informer import key_of
+from binwright.kubernetes.objects import Obj, Owner, key_of, now
+from binwright.kubernetes.status import APPROVE_ANNOTATION, Condition, StatusWriter
 from binwright.protocol.errors import UserError
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.scaler.decide.config import ScaledGroup

@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import AsyncIterator, Callable
 
-from binwright.controller.on_kubernetes import watched_namespaces
+from binwright.kubernetes.connection import watched_namespaces
 from binwright.runtime.settings import Settings
 from binwright.scaler.objects.cluster import open_scaled_cluster
 from binwright.scaler.objects.objects import ScaledObjects

@@ -5,9 +5,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import ValidationError
 
-from binwright.controller.group_objects.spec import renamed
-from binwright.fleets.labels import DOMAIN
-from binwright.kubernetes.api import Obj
+from binwright.kubernetes.objects import DOMAIN, Obj, renamed
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.settings import ScaledGroupSettings
 from binwright.scaler.decide.config import ScaledGroup

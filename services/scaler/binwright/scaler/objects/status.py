@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
-from binwright.controller.group_objects.status import Condition
-from binwright.kubernetes.api import Obj, now
+from binwright.kubernetes.objects import Obj, now
+from binwright.kubernetes.status import Condition
 from binwright.scaler.decide.machine import Proposal, State, Verdict
 from binwright.scaler.decide.sizing import rounded
 from binwright.scaler.decide.throughput import Throughput

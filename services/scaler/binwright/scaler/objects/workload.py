@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from binwright.controller.fleets.kubernetes.deployment import GROUP_ANNOTATION
-from binwright.kubernetes.api import FIELD_MANAGER, Obj
-from binwright.kubernetes.informer import name_of
+from binwright.kubernetes.api import FIELD_MANAGER
+from binwright.kubernetes.objects import GROUP_ANNOTATION, Obj, name_of
 from binwright.protocol.errors import ClusterUnavailable
 from binwright.scaler.decide.machine import WorkloadSeen
 from binwright.scaler.objects.cluster import ScaledCluster

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 import orjson
 import yaml
 
-from binwright.fleets.labels import DOMAIN, GROUP_LABEL, SLOT_LABEL, labelled_slot
-from binwright.kubernetes.api import Obj
+from binwright.kubernetes.api import FIELD_MANAGER
+from binwright.kubernetes.objects import DOMAIN, GROUP_ANNOTATION, Obj, Owner, label_of
 from binwright.protocol.errors import TemplateRefused
 from binwright.protocol.model import Slot
 
-MANAGER = "binwright-controller"
-GROUP_ANNOTATION, TEMPLATE_ANNOTATION = f"{DOMAIN}/group-name", f"{DOMAIN}/template"
-MANAGED_SELECTOR = f"app.kubernetes.io/managed-by={MANAGER}"
+GROUP_LABEL, SLOT_LABEL = f"{DOMAIN}/group", f"{DOMAIN}/slot"
+TEMPLATE_ANNOTATION = f"{DOMAIN}/template"
+MANAGED_SELECTOR = f"app.kubernetes.io/managed-by={FIELD_MANAGER}"
 CONTAINER = "consumer"
 SLOT_VARIABLE = "SLOT"
 TEMPLATE_KEY = "pod.yaml"
@@ -39,32 +39,6 @@ class Template:
     pod: Obj
     origin: str
     digest: str
-
-
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """The owner of Deployments, deleted along with it: the controller's own, or a group object."""
-
-    api_version: str
-    kind: str
-    name: str
-    uid: str
-    namespace: str
-
-    @classmethod
-    def from_object(cls, obj: Obj, api_version: str, kind: str) -> "Owner":
-        """Return an object as an owner; version and kind are passed, because lists lack them."""
-        meta = obj["metadata"]
-        return cls(api_version, kind, meta["name"], meta["uid"], meta["namespace"])
-
-    def reference(self) -> Obj:
-        """Return the entry of `ownerReferences`."""
-        return {
-            "apiVersion": self.api_version,
-            "kind": self.kind,
-            "name": self.name,
-            "uid": self.uid,
-        }
 
 
 def resource_name(text: str) -> str:
@@ -149,7 +123,7 @@ class DeploymentSpec:
             "app.kubernetes.io/component": "consumer",
             "app.kubernetes.io/part-of": "binwright",
             "app.kubernetes.io/instance": self.resource_name,
-            "app.kubernetes.io/managed-by": MANAGER,
+            "app.kubernetes.io/managed-by": FIELD_MANAGER,
             GROUP_LABEL: self.resource_name,
         }
 
@@ -182,8 +156,8 @@ class DeploymentSpec:
         }
 
     def _pod(self, slot: Slot, template: Template, labels: Mapping[str, str]) -> Obj:
-        given = template.pod.get("metadata") or {}
-        metadata = {**given, "labels": {**(given.get("labels") or {}), **labels}}
+        meta = template.pod.get("metadata") or {}
+        metadata = {**meta, "labels": {**(meta.get("labels") or {}), **labels}}
         spec = template.pod["spec"]
         containers = [
             self._with_environment(slot, c) if c.get("name") == CONTAINER else c
@@ -200,7 +174,8 @@ class DeploymentSpec:
 
 def slot_of(obj: Obj) -> Slot | None:
     """Return the slot of a Deployment or pod; None if its label is not a number."""
-    return labelled_slot(obj["metadata"].get("labels", {}))
+    text = label_of(obj, SLOT_LABEL)
+    return Slot(int(text)) if text.isascii() and text.isdigit() else None
 
 
 def is_available(deployment: Obj) -> bool:

@@ -6,10 +6,14 @@ when the template changes. What keeps a pod from running is reported as an Event
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator, Mapping
+import contextlib
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from functools import partial
 
+from binwright.controller.fleets.kubernetes.cluster import Cluster, open_cluster
 from binwright.controller.fleets.kubernetes.deployment import (
+    GROUP_LABEL,
+    SLOT_LABEL,
     STEADY_S,
     TEMPLATE_ANNOTATION,
     DeploymentSpec,
@@ -18,10 +22,14 @@ from binwright.controller.fleets.kubernetes.deployment import (
     resource_name,
     slot_of,
 )
-from binwright.controller.fleets.kubernetes.ends import any_process_ended, has_ended
-from binwright.controller.fleets.kubernetes.trouble import Trouble, deployment_trouble, pod_trouble
-from binwright.fleets.labels import GROUP_LABEL, SLOT_LABEL
-from binwright.fleets.reconcile import (
+from binwright.controller.fleets.kubernetes.pod_status import (
+    Trouble,
+    any_process_ended,
+    deployment_trouble,
+    has_ended,
+    pod_trouble,
+)
+from binwright.controller.fleets.reconcile import (
     Operation,
     Readiness,
     Refusals,
@@ -31,13 +39,14 @@ from binwright.fleets.reconcile import (
     run_all,
     samples,
 )
-from binwright.kubernetes.api import Obj
-from binwright.kubernetes.cluster import Cluster
-from binwright.kubernetes.informer import Informer, key_of, label_of, name_of, namespace_of
+from binwright.kubernetes.informer import Informer
+from binwright.kubernetes.objects import Obj, key_of, label_of, name_of, namespace_of
 from binwright.protocol.errors import ClusterRefused, ExternalError, TemplateRefused
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.fleet import Process
 from binwright.runtime.metrics import Sample
+from binwright.runtime.run import background_tasks, must_not_end
+from binwright.runtime.settings import Settings
 
 GATHER_S = 0.2  # changes come in bursts: one round for all of them
 REPEAT_S = 60.0  # without a change
@@ -202,19 +211,19 @@ class KubernetesFleet:
             if self._desired is None:
                 return
             present = {
-                slot: found
-                for slot, found in self._of_group(self._cluster.deployments)
-                if not found["metadata"].get("deletionTimestamp")
+                slot: deployment
+                for slot, deployment in self._of_group(self._cluster.deployments)
+                if not deployment["metadata"].get("deletionTimestamp")
             }
             self._diagnose(present)
             template = self._read_template()  # first: a repair may need it
             deletions = [self._retire(slot) for slot in sorted(present.keys() - self._desired)]
             kept = {slot: present[slot] for slot in sorted(present.keys() & self._desired)}
             repairs = [
-                self._apply(slot, known, found)
-                for slot, found in kept.items()
-                if self._applied.get(slot) != _generation(found)
-                and (known := self._templates.get(_digest(found)))
+                self._apply(slot, known, deployment)
+                for slot, deployment in kept.items()
+                if self._applied.get(slot) != _generation(deployment)
+                and (known := self._templates.get(_digest(deployment)))
             ]
             updates: list[Operation] = []
             if template is not None:
@@ -243,7 +252,9 @@ class KubernetesFleet:
         that have it run and have reported that they are ready: a template whose pods fail, or whose
         image is no consumer, stops at the first.
         """
-        stale = [slot for slot, found in kept.items() if _digest(found) != template.digest]
+        stale = [
+            slot for slot, deployment in kept.items() if _digest(deployment) != template.digest
+        ]
         down = [s for s in stale if not kept[s].get("status", {}).get("readyReplicas")]
         if down:
             return down
@@ -251,21 +262,21 @@ class KubernetesFleet:
         steady = all(is_available(kept[slot]) and self._readiness.steady(slot) for slot in fresh)
         return stale[:1] if steady else []
 
-    async def _apply(self, slot: Slot, template: Template, found: Obj | None) -> None:
+    async def _apply(self, slot: Slot, template: Template, present: Obj | None) -> None:
         path = f"{self._path('deployments')}/{self._spec.name(slot)}"
         with self._refusals.noted(ClusterRefused, "DeploymentRefused", slot):
             obj = await self._cluster.api.apply(path, self._spec.deployment(slot, template))
         self._refusals.clear(slot)
         known, self._applied[slot] = self._applied.get(slot), _generation(obj)
-        if found is None or _digest(found) != template.digest:
+        if present is None or _digest(present) != template.digest:
             self._readiness.mark_restarted(slot)
         self._cluster.deployments.put(obj)
-        match found:
+        match present:
             case None if known is None:
                 self._report("ConsumerCreated", name_of(obj), slot)
             case None:
                 self._report("ConsumerRestored", f"{name_of(obj)} was deleted", slot, warning=True)
-            case _ if _digest(found) != template.digest:
+            case _ if _digest(present) != template.digest:
                 self._report("ConsumerRenewed", f"by the template of {template.origin}", slot)
             case _ if known is not None and known != self._applied[slot]:
                 self._report("ConsumerRepaired", f"{name_of(obj)} was edited", slot, warning=True)
@@ -287,12 +298,12 @@ class KubernetesFleet:
         pods = dict(self._of_group(self._cluster.pods))
         for slot, deployment in present.items():
             pod = pods.get(slot)
-            found = (pod_trouble(pod) if pod else None) or deployment_trouble(deployment)
+            trouble = (pod_trouble(pod) if pod else None) or deployment_trouble(deployment)
             known = self._troubles.get(slot)
-            if found and (known is None or known.reason != found.reason):
-                self._report(found.reason, found.message, slot, warning=True)
-            if found:
-                self._troubles[slot] = found
+            if trouble and (known is None or known.reason != trouble.reason):
+                self._report(trouble.reason, trouble.message, slot, warning=True)
+            if trouble:
+                self._troubles[slot] = trouble
             elif known and is_available(deployment):  # a pod also runs between two crashes
                 del self._troubles[slot]
                 self._report("ConsumerRecovered", f"from {known.reason}", slot)
@@ -324,3 +335,14 @@ def _generation(deployment: Obj) -> tuple[str, int]:
 def _digest(deployment: Obj) -> str:
     digest: str = deployment["metadata"].get("annotations", {}).get(TEMPLATE_ANNOTATION, "")
     return digest
+
+
+@contextlib.asynccontextmanager
+async def kubernetes_fleet(settings: Settings) -> AsyncIterator[KubernetesFleet]:
+    """Give the fleet of Deployments that these settings describe; it is maintained meanwhile."""
+    async with open_cluster(settings.kubernetes) as cluster:
+        owner = await cluster.owner(settings.kubernetes.owner)
+        spec = DeploymentSpec(settings.group, cluster.namespace, owner)
+        fleet = KubernetesFleet(cluster, spec, settings.controller.max_slots)
+        async with background_tasks(must_not_end(fleet.run())):
+            yield fleet

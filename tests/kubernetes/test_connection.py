@@ -2,7 +2,7 @@
 
 import pytest
 
-from binwright.controller.on_kubernetes import watched_namespaces
+from binwright.kubernetes.connection import watched_namespaces
 from binwright.runtime.settings import KubernetesSettings
 
 

@@ -22,7 +22,7 @@ Operation = Coroutine[Any, Any, None]
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 10.0  # after a round that failed
 
 
-class Report(Protocol):
+class EventSink(Protocol):
     """Reports an event of a fleet to people: to the log, and to the cluster where there is one."""
 
     def __call__(self, event: str, text: str, slot: Slot | None, *, warning: bool = False) -> None:
@@ -30,7 +30,7 @@ class Report(Protocol):
 
 
 def log_report(group: str, event: str, text: str, slot: Slot | None, *, warning: bool) -> None:
-    """Log what a fleet reports; see `Report`."""
+    """Log what a fleet reports; see `EventSink`."""
     write = log.warning if warning else log.info
     write("fleet.reported", what=event, group=group, slot=slot, text=text)
 
@@ -91,7 +91,7 @@ class Refusals:
         report: Called with a new reason. The slot None stands for all slots.
     """
 
-    report: Report
+    report: EventSink
     _reasons: dict[Slot | None, str] = field(default_factory=dict)
 
     def note(self, event: str, reason: str, slot: Slot | None) -> None:

@@ -7,8 +7,9 @@ from tests.builders import group
 
 from binwright.controller.decide.group import Group, Proposal
 from binwright.controller.decide.states import Sentinel, State
-from binwright.controller.group_objects.approvals import APPROVE_ANNOTATION, MAX_SHOWN, Approvals
-from binwright.kubernetes.api import Obj
+from binwright.controller.group_objects.plans import MAX_SHOWN, handle_annotation, shown_proposal
+from binwright.kubernetes.objects import Obj
+from binwright.kubernetes.status import APPROVE_ANNOTATION, Approvals
 from binwright.protocol.messages import Accepted, Proposed
 from binwright.protocol.model import Slot, TopicPartition
 
@@ -52,16 +53,16 @@ def annotated(value: str) -> Obj:
 def test_an_approval_is_sent_until_it_was_read_and_then_handled_once() -> None:
     approvals, leader = Approvals(), leading()
     for _ in range(2):
-        assert approvals.handle_annotation(annotated("812"), leader) is None
+        assert handle_annotation(approvals, annotated("812"), leader) is None
     assert (leader.approved, approvals.seen) == ([812, 812], None)
     leader.known = replace(leader.known, proposal=replace(PROPOSAL, approved=True))
-    assert approvals.handle_annotation(annotated("812"), leader) is None
+    assert handle_annotation(approvals, annotated("812"), leader) is None
     assert len(leader.approved) == 2
     leader.known = replace(
         leader.known, proposal=None, approved_plan=Accepted(term=1, plan=812, targets=PLAN.targets)
     )
-    assert approvals.handle_annotation(annotated("812"), leader) is None
-    assert approvals.status() == {"proposal": None, "approvalSeen": "812"}
+    assert handle_annotation(approvals, annotated("812"), leader) is None
+    assert approvals.fields() == {"proposal": None, "approvalSeen": "812"}
 
 
 @pytest.mark.parametrize(
@@ -79,10 +80,12 @@ def test_an_impossible_approval_is_refused_once(
 ) -> None:
     """It is not carried out later, when a plan gets that number."""
     approvals, leader = Approvals(), leading(proposal)
-    assert message in (approvals.handle_annotation(annotated(value), leader) or "")
-    assert approvals.handle_annotation(annotated(value), leader) is None
-    later = Approvals(None, approvals.status()["approvalSeen"])
-    assert later.handle_annotation(annotated(value), leading(replace(PROPOSAL, number=811))) is None
+    assert message in (handle_annotation(approvals, annotated(value), leader) or "")
+    assert handle_annotation(approvals, annotated(value), leader) is None
+    later = Approvals(None, approvals.fields()["approvalSeen"])
+    assert (
+        handle_annotation(later, annotated(value), leading(replace(PROPOSAL, number=811))) is None
+    )
     assert not leader.approved
 
 
@@ -90,15 +93,13 @@ def test_annotations_are_not_handled_before_the_claim_was_read() -> None:
     leader = leading(None)
     leader.known = replace(leader.known, term=None)
     approvals = Approvals()
-    assert approvals.handle_annotation(annotated("812"), leader) is None
+    assert handle_annotation(approvals, annotated("812"), leader) is None
     assert approvals.seen is None
-    assert approvals.handle_annotation(None, leader) is None
+    assert handle_annotation(approvals, None, leader) is None
 
 
 def test_the_status_shows_what_would_change() -> None:
-    approvals = Approvals()
-    approvals.show(PROPOSAL)
-    shown = approvals.proposal
+    shown = shown_proposal(PROPOSAL, None)
     assert shown is not None
     assert (shown["plan"], shown["waits"], shown["approved"]) == (812, True, False)
     assert (shown["moves"], shown["starts"], shown["consumers"]) == (1, 1, 2)
@@ -107,19 +108,14 @@ def test_the_status_shows_what_would_change() -> None:
         {"partition": "orders-1", "to": 1},
     ]
     since = shown["time"] = "2026-01-01T00:00:00Z"
-    approvals.show(replace(PROPOSAL, approved=True))
-    assert approvals.proposal is not None
-    assert (approvals.proposal["time"], approvals.proposal["approved"]) == (since, True)
-    approvals.show(replace(PROPOSAL, number=None))
-    assert approvals.proposal is None
+    approved = shown_proposal(replace(PROPOSAL, approved=True), shown)
+    assert approved is not None
+    assert (approved["time"], approved["approved"]) == (since, True)
+    assert shown_proposal(replace(PROPOSAL, number=None), approved) is None
 
 
 def test_the_changes_of_a_long_plan_are_cut_to_fit_an_object() -> None:
     many = {TopicPartition("orders", n): Slot(1) for n in range(2 * MAX_SHOWN)}
-    approvals = Approvals()
-    approvals.show(Proposal(replace(PLAN, owners={}, targets=many), 5))
-    assert approvals.proposal is not None
-    assert (len(approvals.proposal["changes"]), approvals.proposal["starts"]) == (
-        MAX_SHOWN,
-        2 * MAX_SHOWN,
-    )
+    shown = shown_proposal(Proposal(replace(PLAN, owners={}, targets=many), 5), None)
+    assert shown is not None
+    assert (len(shown["changes"]), shown["starts"]) == (MAX_SHOWN, 2 * MAX_SHOWN)

@@ -1,9 +1,18 @@
-"""Reads from Kubernetes objects why a consumer's pod does not run."""
+"""What Kubernetes objects say of a consumer: why its pod does not run, whether a process has ended.
 
-from collections.abc import Iterable
+A container that is restarted in its pod keeps the host name, so that does not distinguish the
+process that has ended from the one that runs now. The time does: the kubelet and the process use
+the clock of the same node. The kubelet rounds down to seconds, so the end of a process in the same
+second as its Hello is not recognised.
+"""
+
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
-from binwright.kubernetes.api import Obj
+from binwright.controller.fleets.kubernetes.deployment import CONTAINER
+from binwright.kubernetes.objects import Obj
+from binwright.protocol.ports.fleet import Process
 
 _WAITING = {
     "CrashLoopBackOff",
@@ -16,6 +25,7 @@ _WAITING = {
     "RunContainerError",
 }
 _SAME = {"ErrImagePull": "ImagePullBackOff"}  # the kubelet alternates between the two
+_ENDED_PHASES = ("Failed", "Succeeded")  # all containers have ended and are not restarted
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +76,32 @@ def deployment_trouble(deployment: Obj) -> Trouble | None:
         if condition["type"] == "ReplicaFailure" and condition["status"] == "True":
             return Trouble(condition.get("reason", "ReplicaFailure"), condition.get("message", ""))
     return None
+
+
+def has_ended(pod: Obj, process: Process) -> bool:
+    """Whether the process that sent its Hello from this pod has ended."""
+    if pod.get("status", {}).get("phase") in _ENDED_PHASES:
+        return True
+    return any(0 < process.sent_ms < at_ms for at_ms in _ends_ms(pod))
+
+
+def any_process_ended(pod: Obj) -> bool:
+    """Whether the pod's status shows that any of its processes has ended."""
+    if pod.get("status", {}).get("phase") in _ENDED_PHASES:
+        return True
+    return any("terminated" in state for state in _states(pod))
+
+
+def _ends_ms(pod: Obj) -> Iterator[int]:
+    """Yield times, ms: a process that sent its Hello before one of them has ended."""
+    for state in _states(pod):
+        for kind, moment in (("terminated", "finishedAt"), ("running", "startedAt")):
+            if at := (state.get(kind) or {}).get(moment):
+                yield round(datetime.fromisoformat(at).timestamp() * 1000)
+
+
+def _states(pod: Obj) -> Iterator[Obj]:
+    for container in pod.get("status", {}).get("containerStatuses") or ():
+        if container["name"] == CONTAINER:
+            yield container.get("state") or {}
+            yield container.get("lastState") or {}

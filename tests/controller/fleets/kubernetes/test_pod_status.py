@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from binwright.controller.fleets.kubernetes.ends import any_process_ended, has_ended
+from binwright.controller.fleets.kubernetes.pod_status import any_process_ended, has_ended
 from binwright.protocol.ports.fleet import Process
 
 NINE, TEN = "2026-03-01T09:00:00Z", "2026-03-01T10:00:00Z"

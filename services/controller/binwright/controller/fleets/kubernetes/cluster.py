@@ -4,30 +4,20 @@ import contextlib
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
-import structlog
-
 from binwright.controller.fleets.kubernetes.deployment import (
-    GROUP_ANNOTATION,
     MANAGED_SELECTOR,
     TEMPLATE_KEY,
-    Owner,
     Template,
     parse_template,
 )
-from binwright.kubernetes.api import (
-    NOT_FOUND,
-    Api,
-    collection_path,
-    load_configuration,
-    own_namespace,
-)
+from binwright.kubernetes.api import NOT_FOUND, Api
+from binwright.kubernetes.connection import Connection, connect, own_namespace
 from binwright.kubernetes.events import EventRecorder
-from binwright.kubernetes.informer import Informer, namespace_of
+from binwright.kubernetes.informer import Informer
+from binwright.kubernetes.objects import GROUP_ANNOTATION, Owner, collection_path, namespace_of
 from binwright.protocol.errors import ClusterRefused, SettingsError, TemplateRefused
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import KubernetesSettings
-
-log = structlog.get_logger()
 
 ROOTS = {"pods": "/api/v1", "configmaps": "/api/v1", "deployments": "/apis/apps/v1"}
 WATCHES = len(ROOTS) + 1  # of one namespace; one more for the ConsumerGroup objects
@@ -58,8 +48,8 @@ class Cluster:
             TemplateRefused: There is none, or it cannot be used.
         """
         origin = f"ConfigMap {namespace}/{self.template_name}"
-        found = self.templates.get(namespace, self.template_name)
-        text = (found or {}).get("data", {}).get(TEMPLATE_KEY)
+        configmap = self.templates.get(namespace, self.template_name) or {}
+        text = configmap.get("data", {}).get(TEMPLATE_KEY)
         if text is None:
             raise TemplateRefused(f"{origin}: no such ConfigMap with the key {TEMPLATE_KEY}")
         return parse_template(text, f"{origin}, {TEMPLATE_KEY}")
@@ -73,17 +63,17 @@ class Cluster:
         if name is None:
             return None
         try:
-            found = await self.api.get(f"{self.path('deployments', self.namespace)}/{name}")
+            deployment = await self.api.get(f"{self.path('deployments', self.namespace)}/{name}")
         except ClusterRefused as exc:
             if exc.status != NOT_FOUND:
                 raise
             raise SettingsError(f"kubernetes.owner: no Deployment {name}: {exc}") from exc
-        return Owner.from_object(found, "apps/v1", "Deployment")
+        return Owner.from_object(deployment, "apps/v1", "Deployment")
 
     def leftovers(self, namespace: str, *groups: str) -> set[str]:
         """Return the groups, besides `groups`, that have Deployments in a namespace."""
-        found = (d["metadata"] for d in self.deployments if namespace_of(d) == namespace)
-        names = {meta.get("annotations", {}).get(GROUP_ANNOTATION, "") for meta in found}
+        here = (d["metadata"] for d in self.deployments if namespace_of(d) == namespace)
+        names = {meta.get("annotations", {}).get(GROUP_ANNOTATION, "") for meta in here}
         return names - {*groups, ""}
 
 
@@ -107,26 +97,20 @@ async def open_clusters(
     Raises:
         SettingsError: The settings do not say how to reach a cluster.
     """
-    configuration = await load_configuration(settings.kubeconfig)
-    api = Api(configuration, settings.request_timeout_s, WATCHES * (len(namespaces) + 1))
-    recorder = EventRecorder(api)
-    clusters = [_cluster(api, recorder, settings, namespace) for namespace in namespaces]
-    # An informer that ended would show stale objects: its end is an error.
-    work = (
-        must_not_end(each.run())
-        for cluster in clusters
-        for each in (cluster.deployments, cluster.pods, cluster.templates)
-    )
-    try:
-        async with background_tasks(must_not_end(recorder.run()), *work):
+    async with connect(settings, WATCHES * (len(namespaces) + 1)) as connection:
+        clusters = [_cluster(connection, settings, namespace) for namespace in namespaces]
+        # An informer that ended would show stale objects: its end is an error.
+        work = (
+            must_not_end(informer.run())
+            for cluster in clusters
+            for informer in (cluster.deployments, cluster.pods, cluster.templates)
+        )
+        async with background_tasks(*work):
             yield clusters
-    finally:
-        await api.close()
 
 
-def _cluster(
-    api: Api, recorder: EventRecorder, settings: KubernetesSettings, namespace: str
-) -> Cluster:
+def _cluster(connection: Connection, settings: KubernetesSettings, namespace: str) -> Cluster:
+    api = connection.api
     paths = {kind: collection_path(root, namespace, kind) for kind, root in ROOTS.items()}
     return Cluster(
         api=api,
@@ -134,7 +118,7 @@ def _cluster(
         deployments=Informer(api, paths["deployments"], labels=MANAGED_SELECTOR),
         pods=Informer(api, paths["pods"], labels=MANAGED_SELECTOR),
         templates=Informer(api, paths["configmaps"], fields=f"metadata.name={settings.template}"),
-        recorder=recorder,
+        recorder=connection.recorder,
         template_name=settings.template,
         patience_s=settings.request_timeout_s,
     )

@@ -1,0 +1,144 @@
+"""Shows a group's plans on its object, as Events and in the status; people approve them there."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from binwright.protocol.commands import Dead
+from binwright.protocol.plans import Planned, Proposed
+
+from binwright.controller.decide.events import Action, Log, Publish
+from binwright.controller.decide.group import Proposal
+from binwright.controller.decide.states import State
+from binwright.kubernetes.events import EventRecorder
+from binwright.kubernetes.objects import Obj, Owner, now
+from binwright.kubernetes.status import APPROVE_ANNOTATION, Approvals
+
+MAX_SHOWN = 100  # changes in a status; an object must not exceed about a megabyte
+
+
+class Approver(Protocol):
+    """The group's leader, `leader.Controller`."""
+
+    @property
+    def state(self) -> State:
+        """Return the machine's state."""
+
+    def approve(self, plan: int, by: str) -> None:
+        """Publish that a person approves this plan."""
+
+
+@dataclass
+class PlanEvents:
+    """Records a leader's plans and dead consumers as Events about the group's object.
+
+    Attributes:
+        recorder: Writes the Events.
+        owner: The group's object.
+        last_plan: The last plan, as the status shows it.
+    """
+
+    recorder: EventRecorder
+    owner: Owner
+    last_plan: Obj | None
+
+    def observe(self, action: Action) -> None:
+        """Fit the `observe` callback of a controller."""
+        match action:
+            case Publish(message=Planned() as plan):
+                text = f"{'; '.join(plan.reasons)} ({len(plan.moves)} moves)"
+                self._note("PlanAccepted", text)
+                self.last_plan = _summary(plan, carried_out=True)
+            case Publish(message=Proposed() as plan):
+                self.last_plan = _summary(plan, carried_out=False)
+            case Publish(message=Dead(slot=slot)):
+                self._note("ConsumerDead", f"slot {slot} was silent too long", warning=True)
+            case Log(event="plan.proposed", facts=facts):
+                self._note("PlanProposed", _proposal_text(self.owner, facts))
+            case Log(event="plan.approved", facts={"plan": number, "by": by}):
+                self._note("PlanApproved", f"plan {number}, by {by}")
+            case Log(event="plan.withdrawn", facts={"plan": number, "reason": reason} as facts):
+                text = f"plan {number} is out of date: {reason}"
+                self._note("PlanWithdrawn", text, warning=bool(facts["approved"]))
+            case Log(event="approval.refused", facts={"plan": number, "reason": reason}):
+                self._note("ApprovalRefused", f"plan {number}: {reason}", warning=True)
+            case _:
+                pass
+
+    def _note(self, reason: str, text: str, *, warning: bool = False) -> None:
+        self.recorder.note(self.owner, reason, text, warning=warning)
+
+
+def _summary(plan: Planned | Proposed, *, carried_out: bool) -> Obj:
+    return {
+        "time": now(),
+        "carriedOut": carried_out,
+        "reasons": list(plan.reasons),
+        "consumers": plan.consumers,
+        "moves": len(plan.moves),
+    }
+
+
+def _proposal_text(owner: Owner, facts: Mapping[str, object]) -> str:
+    """Return the text of the Event about a proposed plan; `facts` are those of the log event."""
+    reasons = facts["reasons"]
+    assert isinstance(reasons, tuple)
+    text = f"plan {facts['plan']}: {'; '.join(reasons)} ({facts['moves']} moves)"
+    if not facts["waits"]:
+        return text
+    annotation = f"{APPROVE_ANNOTATION}={facts['plan']} --overwrite"
+    command = f"kubectl -n {owner.namespace} annotate consumergroup {owner.name} {annotation}"
+    return f"{text}; to approve: {command}"
+
+
+def shown_proposal(proposal: Proposal | None, known: Obj | None) -> Obj | None:
+    """Return the group's proposal as the status shows it; `known` is the one it shows now."""
+    if proposal is None or proposal.number is None:
+        return None
+    plan = proposal.plan
+    return {
+        "plan": proposal.number,
+        "time": known["time"] if known and known.get("plan") == proposal.number else now(),
+        "waits": plan.waits,
+        "approved": proposal.approved,
+        "reasons": list(plan.reasons),
+        "consumers": plan.consumers,
+        "moves": len(plan.moves),
+        "starts": len(plan.targets.keys() - plan.owners.keys()),
+        "changes": _changes(plan),
+    }
+
+
+def _changes(plan: Proposed) -> list[Obj]:
+    moves = plan.moves
+    changes: list[Obj] = []
+    for partition, slot in sorted(plan.targets.items()):
+        if partition in moves:
+            changes.append({"partition": str(partition), "from": moves[partition][0], "to": slot})
+        elif partition not in plan.owners:
+            changes.append({"partition": str(partition), "to": slot})
+    return changes[:MAX_SHOWN]
+
+
+def handle_annotation(approvals: Approvals, obj: Obj | None, leader: Approver) -> str | None:
+    """Approve the plan that the object's annotation names; return why that is impossible."""
+    given, group = approvals.unseen(obj), leader.state.group
+    if given is None or group.term is None:
+        return None
+    if not (given.isascii() and given.isdigit()):
+        approvals.seen = given
+        what = f"expected a plan's number, as in status.proposal, got {given!r}"
+        return f"{APPROVE_ANNOTATION}: {what}"
+    number, proposal = int(given), group.proposal
+    if proposal is not None and proposal.number == number and proposal.plan.waits:
+        # `seen` is set once the approval was read: before, it may be lost with this process.
+        if not proposal.approved:
+            leader.approve(number, f"the annotation {APPROVE_ANNOTATION}")
+        return None
+    approvals.seen = given
+    if group.approved_plan is not None and number <= group.approved_plan.plan:
+        return None  # the plan was approved, and is carried out or was
+    waits = proposal.number if proposal is not None and proposal.plan.waits else None
+    return f"plan {number} does not wait; " + (
+        "none does" if waits is None else f"plan {waits} does"
+    )
