@@ -1,4 +1,4 @@
-"""Groups of the settings, as processes and as containers of a fake engine."""
+"""Groups of the settings, as processes."""
 
 import asyncio
 import os
@@ -15,7 +15,6 @@ from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import Settings, load_settings
 from binwright.scaler.local import local_targets
 from binwright.scaler.passes import Scaler
-from binwright.testing.engine import fake_engine
 
 PATIENCE_S = 30.0
 MANY = [40.0] * 6  # for three replicas of 100/s
@@ -46,26 +45,26 @@ async def test_processes_are_started_and_ended_as_the_load_asks(tmp_path: Path) 
         return {line[-1][-1] for line in found if line[-1].startswith(mark[:-10])}
 
     load = kafka()
-    async with local_targets(chosen) as local:
-        scaler = Scaler(lambda: local.targets, load.offsets, load.ends, 0.5, 0.2)
-        try:
-            async with background_tasks(must_not_end(local.run()), must_not_end(scaler.run())):
-                await until(lambda: running() == {"0", "1", "2"})
-                (child,) = (p for p in psutil.process_iter(["cmdline"]) if _is(p, mark, 0))
-                assert child.environ()["COLOR"] == "red"
-                load.rates["orders"] = [1.0] * 6
-                await until(lambda: running() == {"0"})
-            # Another scaler finds the one that runs, and keeps it.
-            async with background_tasks(must_not_end(local.run())):
-                (target,) = local.targets.values()
-                await until(lambda: target.workload.seen() is not None)
-                seen = target.workload.seen()
-                assert seen is not None
-                assert seen.replicas == 1
-        finally:
-            for process in psutil.process_iter(["cmdline"]):
-                if any(_is(process, mark, number) for number in range(9)):
-                    process.kill()
+    local = local_targets(chosen)
+    scaler = Scaler(lambda: local.targets, load, load, 0.5, 0.2)
+    try:
+        async with background_tasks(must_not_end(local.run()), must_not_end(scaler.run())):
+            await until(lambda: running() == {"0", "1", "2"})
+            (child,) = (p for p in psutil.process_iter(["cmdline"]) if _is(p, mark, 0))
+            assert child.environ()["COLOR"] == "red"
+            load.rates["orders"] = [1.0] * 6
+            await until(lambda: running() == {"0"})
+        # Another scaler finds the one that runs, and keeps it.
+        async with background_tasks(must_not_end(local.run())):
+            (target,) = local.targets.values()
+            await until(lambda: target.workload.status() is not None)
+            seen = target.workload.status()
+            assert seen is not None
+            assert seen.replicas == 1
+    finally:
+        for process in psutil.process_iter(["cmdline"]):
+            if any(_is(process, mark, number) for number in range(9)):
+                process.kill()
 
 
 def _is(process: psutil.Process, mark: str, number: int) -> bool:
@@ -73,31 +72,13 @@ def _is(process: psutil.Process, mark: str, number: int) -> bool:
     return line[-1] == mark.replace("{replica}", str(number))
 
 
-async def test_containers_run_the_image_with_its_number_in_the_command() -> None:
-    async with fake_engine() as (engine, socket):
-        engine.images["worker:1"] = "sha256:worker"
-        base = settings_of(image="worker:1", command=["--number", "{replica}"])
-        chosen = base.model_copy(
-            update={"docker": base.docker.model_copy(update={"socket": socket})}
-        )
-        load = kafka()
-        async with local_targets(chosen) as local:
-            scaler = Scaler(lambda: local.targets, load.offsets, load.ends, 0.5, 0.2)
-            async with background_tasks(must_not_end(local.run()), must_not_end(scaler.run())):
-                await until(lambda: len(engine.containers) == 3)
-                commands = [c.made_from["Cmd"] for c in engine.containers.values()]
-                assert sorted(commands) == [["--number", "0"], ["--number", "1"], ["--number", "2"]]
-                load.rates["orders"] = [1.0] * 6
-                await until(lambda: len(engine.containers) == 1)
-
-
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"command": ["worker"]}, "needs an image, or a command with {replica}"),
-        ({"image": "worker", "min_replicas": 3, "max_replicas": 2}, "0 <= min <= max"),
-        ({"image": "worker", "schedules": [{"start": "25:00"}]}, "expected a time of day"),
-        ({"image": "worker", "schedules": [{"time_zone": "Mars"}]}, "no such time zone"),
+        ({"command": ["worker"]}, "needs a command with {replica}"),
+        ({"command": ["{replica}"], "min_replicas": 3, "max_replicas": 2}, "0 <= min <= max"),
+        ({"command": ["{replica}"], "schedules": [{"start": "25:00"}]}, "expected a time of day"),
+        ({"command": ["{replica}"], "schedules": [{"time_zone": "Mars"}]}, "no such time zone"),
     ],
 )
 def test_settings_that_do_not_hold_are_refused(wrong: dict[str, object], message: str) -> None:

@@ -35,6 +35,7 @@ SOURCES = {
     "binwright.packings": "controller",
     "binwright.balancer.exact": "command line",
     "binwright.runtime": "all",
+    "binwright.scaler": "scaler",
 }
 """Each package that logs, and whose log has it."""
 

@@ -1,29 +1,21 @@
-"""Groups of the settings: replicas are processes or containers of this machine."""
+"""Groups of the settings: replicas are processes of this machine."""
 
 import asyncio
-import contextlib
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import structlog
 
-from binwright.controller.fleets.docker.engine import Engine, open_engine
-from binwright.controller.fleets.docker.fleet import DockerFleet, Timing
-from binwright.controller.fleets.docker.setup import DEFAULT_PROJECT, own_container
-from binwright.controller.fleets.docker.spec import SLOT, ContainerSpec
-from binwright.controller.fleets.kubernetes.deployment import resource_name
 from binwright.fleets.process import ProcessFleet
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import Slot
 from binwright.runtime.backoff import Backoff
-from binwright.runtime.clock import loop_s
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import LocalGroupSettings, Settings
 from binwright.runtime.settings.scaler import REPLICA
-from binwright.scaler.decide.machine import WorkloadSeen
-from binwright.scaler.targets import Target
+from binwright.scaler.decide.machine import WorkloadStatus
+from binwright.scaler.passes import Target
 
 log = structlog.get_logger()
 
@@ -31,45 +23,23 @@ WATCH_S = 2.0
 RETRY_S, LONGEST_RETRY_S = 1.0, 30.0
 
 
-class LocalFleet(Protocol):
-    """What a fleet of processes and one of containers have in common."""
-
-    async def reconcile(self, desired: Collection[Slot]) -> None:
-        """Fit `Fleet.reconcile`."""
-
-    async def run(self) -> None:
-        """Keep the desired slots running, for ever."""
-
-    def detach(self) -> None:
-        """Fit `Fleet.detach`."""
-
-    def update_ready(self, ready: dict[Slot, float]) -> None:
-        """Fit `Fleet.update_ready`."""
-
-
 @dataclass
 class FleetWorkload:
-    """A fleet as the workload of a group: replica i is slot i; see `targets.Workload`.
-
-    Attributes:
-        fleet: Runs the replicas.
-        running: Returns the slots that run now.
-    """
+    """A fleet as the workload of a group: replica i is slot i; see `ports.ScaledWorkload`."""
 
     group: str
-    fleet: LocalFleet
-    running: Callable[[], Awaitable[Collection[Slot]]]
+    fleet: ProcessFleet
     _wanted: int | None = None  # None: not known yet what runs
-    _since: dict[Slot, float] = field(default_factory=dict)  # when first seen running
+    _running: Collection[Slot] = ()  # as last seen
 
-    def seen(self) -> WorkloadSeen | None:
-        """Fit `Workload.seen`."""
+    def status(self) -> WorkloadStatus | None:
+        """Fit `ScaledWorkload.status`."""
         if self._wanted is None:
             return None
-        return WorkloadSeen(replicas=self._wanted, ready=len(self._since))
+        return WorkloadStatus(replicas=self._wanted, ready=len(self._running))
 
     async def scale(self, replicas: int) -> None:
-        """Fit `Workload.scale`."""
+        """Fit `ScaledWorkload.scale`."""
         await self.fleet.reconcile([Slot(number) for number in range(replicas)])
         self._wanted = replicas
 
@@ -92,11 +62,9 @@ class FleetWorkload:
             self._wanted = None
 
     async def _watch(self) -> None:
-        found = await self.running()
+        self._running = self.fleet.running()
         if self._wanted is None:
-            await self.scale(len(found))
-        self._since = {slot: self._since.get(slot, loop_s()) for slot in sorted(found)}
-        self.fleet.update_ready(self._since)
+            await self.scale(len(self._running))
 
 
 @dataclass
@@ -106,10 +74,10 @@ class LocalTargets:
     targets: dict[str, Target] = field(default_factory=dict)
     workloads: list[FleetWorkload] = field(default_factory=list)
 
-    def add(self, chosen: LocalGroupSettings, workload: FleetWorkload) -> None:
+    def add(self, group: LocalGroupSettings, workload: FleetWorkload) -> None:
         """Add a group."""
-        key = f"local/{chosen.group}"
-        self.targets[key] = Target(key, chosen.config(), workload)
+        key = f"local/{group.group}"
+        self.targets[key] = Target(key, group.config(), workload)
         self.workloads.append(workload)
 
     async def run(self) -> None:
@@ -119,75 +87,23 @@ class LocalTargets:
                 tasks.create_task(must_not_end(workload.run()))
 
 
-@contextlib.asynccontextmanager
-async def local_targets(settings: Settings) -> AsyncIterator[LocalTargets]:
-    """Give the groups that the settings describe.
-
-    Raises:
-        SettingsError: A group has an image, and there is no engine, or it may not be used.
-        EngineUnavailable: The engine does not respond.
-    """
-    found = LocalTargets()
-    async with contextlib.AsyncExitStack() as stack:
-        groups = settings.scaler.groups
-        engine, network = None, None
-        if any(each.image for each in groups):
-            docker = settings.docker
-            engine = await stack.enter_async_context(
-                open_engine(docker.socket, docker.request_timeout_s)
-            )
-            own = await own_container(engine)
-            network = own["HostConfig"]["NetworkMode"] if own else None
-        for each in groups:
-            if each.image is None or engine is None:
-                found.add(each, process_workload(each))
-            else:
-                found.add(each, container_workload(each, settings, engine, network))
-        yield found
+def local_targets(settings: Settings) -> LocalTargets:
+    """Return the groups that the settings describe."""
+    targets = LocalTargets()
+    for group in settings.scaler.groups:
+        targets.add(group, FleetWorkload(group.group, process_fleet(group)))
+    return targets
 
 
-def process_workload(chosen: LocalGroupSettings) -> FleetWorkload:
-    """Return the workload of a group whose replicas are processes."""
-    fleet = ProcessFleet(
-        command=lambda slot: [part.replace(REPLICA, str(slot)) for part in chosen.command],
-        max_slots=_most(chosen),
-        environment={**os.environ, **_variables(chosen)},
-        logs=chosen.logs,
-        grace_s=chosen.grace_s,
+def process_fleet(group: LocalGroupSettings) -> ProcessFleet:
+    """Return the fleet that runs a group's replicas."""
+    variables = dict(each.split("=", 1) for each in group.environment)
+    # At any time: schedules may allow more than the rest of the day.
+    most = (each.max_replicas or each.min_replicas or 0 for each in group.schedules)
+    return ProcessFleet(
+        command=lambda slot: [part.replace(REPLICA, str(slot)) for part in group.command],
+        max_slots=max([group.max_replicas, *most]),
+        environment={**os.environ, **variables},
+        logs=group.logs,
+        grace_s=group.grace_s,
     )
-
-    async def running() -> Collection[Slot]:
-        return fleet.running()
-
-    return FleetWorkload(chosen.group, fleet, running)
-
-
-def container_workload(
-    chosen: LocalGroupSettings, settings: Settings, engine: Engine, network: str | None
-) -> FleetWorkload:
-    """Return the workload of a group whose replicas are containers."""
-    assert chosen.image is not None
-    project = settings.docker.project or DEFAULT_PROJECT
-    spec = ContainerSpec(
-        # A project of its own: other groups' containers are none of its leftovers.
-        project=resource_name(f"{project}-scaled-{chosen.group}"),
-        group=resource_name(chosen.group),
-        image=chosen.image,
-        network=chosen.network or network,
-        environment=_variables(chosen),
-        grace_s=chosen.grace_s,
-        command=tuple(part.replace(REPLICA, SLOT) for part in chosen.command),
-    )
-    timing = Timing(pull_s=settings.docker.pull_timeout_s)
-    fleet = DockerFleet(engine, spec, _most(chosen), timing)
-    return FleetWorkload(chosen.group, fleet, fleet.running)
-
-
-def _variables(chosen: LocalGroupSettings) -> dict[str, str]:
-    return dict(each.split("=", 1) for each in chosen.environment)
-
-
-def _most(chosen: LocalGroupSettings) -> int:
-    """Return the most replicas of any time."""
-    others = (each.max_replicas or each.min_replicas or 0 for each in chosen.schedules)
-    return max([chosen.max_replicas, *others])
