@@ -36,13 +36,11 @@ from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import serve
 from binwright.runtime.settings import KafkaSettings, Settings
-from binwright.scaler.decide.config import ScaledGroup
-from binwright.scaler.decide.machine import WorkloadSeen
-from binwright.scaler.decide.schedules import Bounds
+from binwright.scaler.decide.config import Bounds, ScaledGroup
+from binwright.scaler.decide.machine import WorkloadStatus
 from binwright.scaler.ends import MeasuredEnds, TopicEnds
-from binwright.scaler.groups.offsets import GroupOffsets
-from binwright.scaler.passes import Scaler
-from binwright.scaler.targets import Target, Targets
+from binwright.scaler.groups import ConsumerGroups
+from binwright.scaler.passes import Scaler, Target, Targets
 
 PARTITIONS, AT_ONCE, CAPACITY = 10, 50, 100.0
 METRICS = "bench.metrics"
@@ -62,8 +60,8 @@ class NumberWorkload:
     def __init__(self, replicas: int) -> None:
         self.replicas = replicas
 
-    def seen(self) -> WorkloadSeen:
-        return WorkloadSeen(replicas=self.replicas, ready=self.replicas)
+    def status(self) -> WorkloadStatus:
+        return WorkloadStatus(replicas=self.replicas, ready=self.replicas)
 
     async def scale(self, replicas: int) -> None:
         self.replicas = replicas
@@ -81,11 +79,11 @@ def configs(groups: int) -> Iterator[ScaledGroup]:
     """Yield what is scaled: the sleepers are at zero."""
     for number in range(groups):
         yield ScaledGroup(
-            group=f"group-{number:04}", bounds=Bounds(1, PARTITIONS), capacity=CAPACITY
+            group=f"group-{number:04}", bounds=Bounds(1, PARTITIONS), records_per_s=CAPACITY
         )
     for name in SLEEPERS:
         yield ScaledGroup(
-            group=name, topics=frozenset({name}), bounds=Bounds(0, 5), capacity=CAPACITY
+            group=name, topics=frozenset({name}), bounds=Bounds(0, 5), records_per_s=CAPACITY
         )
 
 
@@ -100,7 +98,7 @@ async def open_targets(settings: Settings, groups: int) -> AsyncIterator[Callabl
         yield lambda: found
         return
     # Importing its client takes a second and 45 MB, which the other figures are without.
-    from binwright.scaler.objects.setup import scaled_objects  # noqa: PLC0415
+    from binwright.scaler.objects.objects import scaled_objects  # noqa: PLC0415
 
     async with (
         scaled_objects(settings, lambda: None) as objects,
@@ -152,7 +150,7 @@ async def scale(settings: Settings, servers: str, groups: int, period_s: float) 
         measured = MeasuredEnds(bus, METRICS)
         ends = TopicEnds(cluster, measured)
         scaler = Scaler(
-            found, GroupOffsets(cluster), ends, period_s=period_s, wake_s=2.0, beat=beat
+            found, ConsumerGroups(cluster), ends, period_s=period_s, zero_poll_s=2.0, beat=beat
         )
         async with background_tasks(must_not_end(measured.run())):
             await must_not_end(scaler.run())

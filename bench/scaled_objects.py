@@ -87,7 +87,7 @@ def scaled_group(config: ScaledGroup) -> Obj:
             "topics": sorted(config.topics),
             "minReplicas": config.bounds.least,
             "maxReplicas": config.bounds.most,
-            "recordsPerSecond": config.capacity,
+            "recordsPerSecond": config.records_per_s,
         },
     }
 

@@ -16,7 +16,7 @@ from tests.programs import ROOT, ProgramMissing, run_program
 
 from binwright.local.kafka.broker import ensure_kafka
 
-SOURCES = ROOT / "shared" / "java" / "assignor"
+SOURCES = ROOT / "services" / "scaler" / "java" / "assignor"
 NAME = "binwright-assignor.jar"
 RELEASE = 11  # what kafka-clients 4 itself needs
 COMPILE_S = 120.0

@@ -34,7 +34,7 @@ from binwright.local.kafka.broker import run_broker
 from binwright.runtime.clock import loop_s
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.settings import KafkaSettings
-from binwright.scaler.groups.plans import PLANS_CONFIG, PLANS_PARTITIONS, PLANS_TOPIC
+from binwright.scaler.plans_topic import PLANS_CONFIG, PLANS_PARTITIONS, PLANS_TOPIC
 
 log = structlog.get_logger()
 

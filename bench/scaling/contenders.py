@@ -12,16 +12,14 @@ from tests.integration.assignor.java_members import ASSIGNOR, COOPERATIVE
 
 from binwright.lab.slo.scaled_group import ScaledGroupPolicy
 from binwright.protocol.model import TopicPartition
-from binwright.scaler.decide.assignor.publication import Publisher, Rebalance
-from binwright.scaler.decide.config import ScaledGroup
-from binwright.scaler.decide.log_ends import EndHistory
-from binwright.scaler.decide.policies.capacity import Bin, ReplicaCapacity
+from binwright.scaler.decide.bins import least_loaded
+from binwright.scaler.decide.config import Bounds, ScaledGroup
+from binwright.scaler.decide.lags import EndHistory
 from binwright.scaler.decide.policies.lag_rule import LagRule
-from binwright.scaler.decide.policies.least_loaded import least_loaded
-from binwright.scaler.decide.policies.policy import Fixed, PartitionLoad, Policy
-from binwright.scaler.decide.policies.sla_packing import SlaPacking
 from binwright.scaler.decide.policies.stabilised import Stabilised
-from binwright.scaler.decide.schedules import Bounds
+from binwright.scaler.decide.policy import Bin, Fixed, PartitionLoad, Policy, ReplicaCapacity
+from binwright.scaler.decide.publication import Publisher, Rebalance
+from binwright.scaler.decide.sla_packing import SlaPacking
 
 SERVICE_US = 5000
 SLA_S = 0.5
@@ -67,7 +65,7 @@ def ours(share: float, partitions: int, speed: float) -> Contender:
     config = ScaledGroup(
         group=name,
         bounds=Bounds(1, partitions),
-        capacity=CAPACITY.rate,
+        records_per_s=CAPACITY.rate,
         sla_s=SLA_S,
         sla_share=share,
         burst_s=BURST_S,

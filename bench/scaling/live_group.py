@@ -15,21 +15,14 @@ from binwright.lab.slo.scaled_group import ScaledGroupPolicy
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.clock import loop_s, wall_ms
-from binwright.scaler.decide.assignor.policies import Proposal
-from binwright.scaler.decide.assignor.publication import GroupState, Publisher
-from binwright.scaler.decide.machine import WorkloadSeen
-from binwright.scaler.decide.policies.policy import (
-    Decision,
-    Loads,
-    Observation,
-    PartitionLoad,
-    Policy,
-)
+from binwright.scaler.decide.machine import WorkloadStatus
+from binwright.scaler.decide.policy import Decision, Loads, Observation, PartitionLoad, Policy
+from binwright.scaler.decide.publication import GroupState, Publisher
+from binwright.scaler.decide.steering_policies import BinsProposal
 from binwright.scaler.ends import TopicEnds
-from binwright.scaler.groups.descriptions import ConsumerGroups, GroupDescription
-from binwright.scaler.groups.offsets import GroupOffsets
-from binwright.scaler.passes import Scaler
-from binwright.scaler.targets import Target
+from binwright.scaler.groups import ConsumerGroups
+from binwright.scaler.passes import Scaler, Target
+from binwright.scaler.ports import GroupDescription
 
 log = structlog.get_logger()
 
@@ -108,10 +101,10 @@ class LiveGroup:
             self.ending.add(ending)
             ending.add_done_callback(self.ending.discard)
 
-    def seen(self) -> WorkloadSeen:
-        """Fit the scaler's `Workload`, as `scale` does."""
+    def status(self) -> WorkloadStatus:
+        """Fit `ScaledWorkload`, as `scale` does."""
         ready = sum(bool(one.member.owned) for one in self.replicas)
-        return WorkloadSeen(replicas=len(self.replicas), ready=ready)
+        return WorkloadStatus(replicas=len(self.replicas), ready=ready)
 
     async def run(self) -> None:
         """Look at the group and decide, for ever: by the scaler itself where it is its group."""
@@ -123,21 +116,21 @@ class LiveGroup:
     async def _run_scaler(self, policy: ScaledGroupPolicy) -> None:
         target = Target(self.name, policy.config, self)
         ends = TopicEnds(self.cluster, None, window_s=policy.history.window_s)
-        offsets = GroupOffsets(self.cluster)
+        groups = ConsumerGroups(self.cluster)
         every = {self.name: target}
         try:
-            await Scaler(lambda: every, offsets, ends, self.interval_s, self.interval_s).run()
+            await Scaler(lambda: every, groups, ends, self.interval_s, self.interval_s).run()
         finally:
-            await asyncio.gather(ends.close(), offsets.close())
+            await asyncio.gather(ends.close(), groups.close())
 
     async def _run_policy(self) -> None:
-        groups, offsets = ConsumerGroups(self.cluster), GroupOffsets(self.cluster)
+        groups = ConsumerGroups(self.cluster)
         next_s, decided_s = loop_s(), loop_s()
         while True:
             next_s = max(next_s + 1.0, loop_s())
             await asyncio.sleep(next_s - loop_s())
             try:
-                loads = await self._loads(offsets)
+                loads = await self._loads(groups)
                 if loads is None or loop_s() - decided_s < self.interval_s - 0.01:
                     continue
                 found = await groups.describe(self.name)
@@ -187,7 +180,7 @@ class LiveGroup:
             now_ms=wall_ms(),
         )
         done, self.publisher = self.publisher.decide(
-            state, Proposal(bins, decision.reason), is_required=True
+            state, BinsProposal(bins, decision.reason), is_required=True
         )
         if done.plan is None:
             return
@@ -200,13 +193,13 @@ class LiveGroup:
         if done.rebalances and not grows:  # a replica that joins is a rebalance of its own
             await self.steering.rebalance(self.name, self.topic)
 
-    async def _loads(self, offsets: GroupOffsets) -> Loads | None:
+    async def _loads(self, groups: ConsumerGroups) -> Loads | None:
         numbers = range(self.partitions)
         leader = (await self.cluster.leaders(self.topic))[0]
         found = await self.cluster.offsets(leader, {self.topic: numbers}, LATEST)
         ends = {TopicPartition(*each): end for each, end in found.items()}
         self._ends.append((loop_s(), ends))
-        committed = (await offsets.look_up([self.name])).offsets.get(self.name, {})
+        committed = (await groups.committed([self.name])).offsets.get(self.name, {})
         (first_s, first), (last_s, last) = self._ends[0], self._ends[-1]
         if len(self._ends) <= WINDOW:
             return None

@@ -26,14 +26,12 @@ from binwright.local.kafka.broker import run_broker
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.settings import KafkaSettings
-from binwright.scaler.decide.assignor.even import imbalance
-from binwright.scaler.decide.assignor.members import in_order, owners
-from binwright.scaler.decide.assignor.policies import StickyEven
-from binwright.scaler.decide.assignor.publication import GroupState, Publisher, Rebalance
-from binwright.scaler.decide.policies.capacity import ReplicaCapacity
-from binwright.scaler.decide.policies.policy import Observation, PartitionLoad
-from binwright.scaler.groups.descriptions import ConsumerGroups
-from binwright.scaler.groups.plans import PLANS_CONFIG, PLANS_PARTITIONS, PLANS_TOPIC
+from binwright.scaler.decide.members import in_order, owners
+from binwright.scaler.decide.policy import Observation, PartitionLoad, ReplicaCapacity
+from binwright.scaler.decide.publication import GroupState, Publisher, Rebalance
+from binwright.scaler.decide.steering_policies import StickyEven, imbalance
+from binwright.scaler.groups import ConsumerGroups
+from binwright.scaler.plans_topic import PLANS_CONFIG, PLANS_PARTITIONS, PLANS_TOPIC
 
 RATE = 350.0  # records/s of the topic
 CAPACITY = ReplicaCapacity(rate=100.0, sla_s=60.0)

@@ -6,8 +6,8 @@ from binwright.kafka.client import client_options
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol.group_plans import GroupPlan
 from binwright.runtime.settings import KafkaSettings
-from binwright.scaler.groups.plans import PLANS_TOPIC, publish_plan
-from binwright.scaler.groups.rebalance_request import request_rebalance
+from binwright.scaler.plans_topic import PLANS_TOPIC, publish_plan
+from binwright.scaler.rebalance_request import request_rebalance
 
 PROTOCOL = "binwright"
 

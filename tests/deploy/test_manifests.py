@@ -8,7 +8,9 @@ import yaml
 
 from binwright.controller.fleets.kubernetes.deployment import check_template, parse_template
 from binwright.protocol.errors import TemplateRefused
-from binwright.scaler.objects.spec import FIELDS, SCHEDULE_FIELDS
+from binwright.runtime.settings import ScaledGroupSettings
+from binwright.runtime.settings.scaler import ScheduleSettings
+from binwright.scaler.objects.spec import field_name
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 LAKE = {"name": "lake", "persistentVolumeClaim": {"claimName": "binwright-lake"}}
@@ -55,8 +57,9 @@ def test_the_schema_of_a_scaled_group_has_every_field_that_is_read() -> None:
     crd = yaml.safe_load((DEPLOY / "scaler/scaledgroups.yaml").read_text())
     schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     fields = schema["properties"]
-    assert set(fields) == {*FIELDS, "workload", "schedules"}
-    assert set(fields["schedules"]["items"]["properties"]) == set(SCHEDULE_FIELDS)
+    assert set(fields) == {*map(field_name, ScaledGroupSettings.model_fields), "workload"}
+    schedule = fields["schedules"]["items"]["properties"]
+    assert set(schedule) == set(map(field_name, ScheduleSettings.model_fields))
 
 
 def test_a_volume_claim_is_accepted_because_all_consumers_share_it() -> None:

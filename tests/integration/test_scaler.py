@@ -23,7 +23,7 @@ from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import KafkaSettings, Settings, load_settings
 from binwright.scaler.__main__ import scale
 from binwright.scaler.ends import TopicEnds
-from binwright.scaler.groups.offsets import GroupOffsets
+from binwright.scaler.groups import ConsumerGroups
 
 pytestmark = pytest.mark.integration
 PATIENCE_S = 60.0
@@ -132,7 +132,7 @@ async def test_offsets_and_ends_of_groups_are_looked_up(broker: str) -> None:
             await out.send_and_wait("scaler-orders", b"order", partition=1)
         await read(broker, "scaler-first", "scaler-orders", 3)
         await read(broker, "scaler-second", "scaler-orders", 5)
-        found = await GroupOffsets(cluster).look_up(
+        found = await ConsumerGroups(cluster).committed(
             ["scaler-first", "scaler-second", "scaler-unknown"]
         )
         ends = await TopicEnds(cluster, None).look_up(["scaler-orders", "scaler-missing"])
@@ -154,7 +154,7 @@ async def test_a_group_at_zero_wakes_reads_its_first_record_and_sleeps_again(
     asleep = scaled_workers(file, broker, topic, group, pause_s=0)
     asleep |= {"topics": [topic], "min_replicas": 0, "records_per_s": 1000}
     asleep |= {"cooldown_down_s": 0, "idle_s": 0}
-    settings = scaler_settings(broker, port, asleep, period_s=1.0, wake_s=0.5)
+    settings = scaler_settings(broker, port, asleep, period_s=1.0, zero_poll_s=0.5)
 
     def workers() -> list[psutil.Process]:
         return processes(file)
@@ -166,10 +166,10 @@ async def test_a_group_at_zero_wakes_reads_its_first_record_and_sleeps_again(
         producer_to(broker) as out,
     ):
         await bus.ensure(topic, 2, {})
-        offsets = GroupOffsets(cluster)
+        groups = ConsumerGroups(cluster)
 
         async def has_read() -> bool:
-            committed = (await offsets.look_up([group])).offsets.get(group, {})
+            committed = (await groups.committed([group])).offsets.get(group, {})
             return committed.get(TopicPartition(topic, 1)) == 1
 
         async def has_passed() -> bool:
@@ -198,7 +198,7 @@ async def test_the_speed_of_a_replica_is_measured_while_its_group_is_behind(
     topic, group = "scaler-behind", f"scaler-behind-{os.getpid()}"
     file = tmp_path / "worker.py"
     behind = scaled_workers(file, broker, topic, group, pause_s=0.01) | {"max_replicas": 4}
-    settings = scaler_settings(broker, free_port(), behind, period_s=2.0, wake_s=2.0)
+    settings = scaler_settings(broker, free_port(), behind, period_s=2.0, zero_poll_s=2.0)
     async with (
         KafkaControlTopics(KafkaSettings(bootstrap_servers=broker)) as bus,
         producer_to(broker) as out,
@@ -239,7 +239,7 @@ async def test_the_documented_rights_are_enough_for_a_scaler(tmp_path: Path) -> 
         settings = load_settings(
             kafka=users["scaler"],
             health={"port": port},
-            scaler={"period_s": 1.0, "wake_s": 1.0, "groups": [group]},
+            scaler={"period_s": 1.0, "zero_poll_s": 1.0, "groups": [group]},
         )
         labels = '{target="local/orders-billing",group="orders-billing"}'
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.clock import loop_s
-from binwright.scaler.decide.log_ends import LogEnds
-from binwright.scaler.decide.machine import WorkloadSeen
-from binwright.scaler.groups.offsets import CommittedOffsets
+from binwright.scaler.decide.lags import LogEnds
+from binwright.scaler.decide.machine import WorkloadStatus
+from binwright.scaler.ports import CommittedOffsets, GroupDescription
 
 
 @dataclass
@@ -21,6 +21,7 @@ class FakeKafka:
         lags: Group -> lag of each partition; unset: none.
         expired: Groups that have no offsets any more.
         faults: Groups whose offsets cannot be looked up, and why.
+        descriptions: Group -> its members.
         asked: The groups of each look-up of offsets.
         ended: The topics of each look-up of ends.
     """
@@ -29,52 +30,35 @@ class FakeKafka:
     lags: dict[str, list[int]] = field(default_factory=dict)
     expired: set[str] = field(default_factory=set)
     faults: dict[str, str] = field(default_factory=dict)
+    descriptions: dict[str, GroupDescription] = field(default_factory=dict)
     asked: list[set[str]] = field(default_factory=list)
     ended: list[set[str]] = field(default_factory=list)
 
-    @property
-    def offsets(self) -> "FakeOffsets":
-        """Return the port `Offsets`."""
-        return FakeOffsets(self)
-
-    @property
-    def ends(self) -> "FakeEnds":
-        """Return the port `Ends`."""
-        return FakeEnds(self)
-
-
-@dataclass(frozen=True)
-class FakeOffsets:
-    """Every group has committed 0 in all partitions."""
-
-    kafka: FakeKafka
-
-    async def look_up(self, groups: Collection[str]) -> CommittedOffsets:
-        self.kafka.asked.append(set(groups))
-        faults = {group: self.kafka.faults[group] for group in groups if group in self.kafka.faults}
+    async def committed(self, groups: Collection[str]) -> CommittedOffsets:
+        """Return 0 for all partitions."""
+        self.asked.append(set(groups))
+        faults = {group: self.faults[group] for group in groups if group in self.faults}
         offsets = {
-            group: {TopicPartition(group, n): 0 for n in range(len(self.kafka.rates[group]))}
+            group: {TopicPartition(group, n): 0 for n in range(len(self.rates[group]))}
             for group in groups
             if group not in faults
-        } | {group: {} for group in self.kafka.expired}
+        } | {group: {} for group in self.expired}
         return CommittedOffsets(dict(offsets), faults)
 
-
-@dataclass(frozen=True)
-class FakeEnds:
-    """The end of a log is the group's lag."""
-
-    kafka: FakeKafka
+    async def describe(self, group: str) -> GroupDescription:
+        return self.descriptions[group]
 
     async def look_up(self, topics: Collection[str]) -> Mapping[str, LogEnds]:
-        self.kafka.ended.append(set(topics))
-        found = {}
+        """Return the group's lag as the end of each log."""
+        self.ended.append(set(topics))
+        ends = {}
         for topic in topics:
-            rates = self.kafka.rates[topic]
-            lags = self.kafka.lags.get(topic, [0] * len(rates))
-            ends, speeds = dict(enumerate(lags)), dict(enumerate(rates))
-            found[topic] = LogEnds(loop_s(), ends, speeds, len(rates))
-        return found
+            rates = self.rates[topic]
+            lags = self.lags.get(topic, [0] * len(rates))
+            ends[topic] = LogEnds(
+                loop_s(), dict(enumerate(lags)), dict(enumerate(rates)), len(rates)
+            )
+        return ends
 
 
 @dataclass
@@ -88,10 +72,10 @@ class FakeWorkload:
     unknown: str = ""
     orders: list[int] = field(default_factory=list)
 
-    def seen(self) -> WorkloadSeen | None:
+    def status(self) -> WorkloadStatus | None:
         if self.unknown:
             raise ExternalError(self.unknown)
-        return None if self.missing else WorkloadSeen(replicas=self.replicas, ready=self.replicas)
+        return None if self.missing else WorkloadStatus(replicas=self.replicas, ready=self.replicas)
 
     async def scale(self, replicas: int) -> None:
         self.orders.append(replicas)

@@ -51,7 +51,7 @@ class FakeCluster:
 
 
 def ends_of(cluster: FakeCluster, measured: MeasuredEnds | None = None) -> TopicEnds:
-    return TopicEnds(cluster, measured, answer_s=ANSWER_S)  # type: ignore[arg-type]
+    return TopicEnds(cluster, measured, timeout_s=ANSWER_S)  # type: ignore[arg-type]
 
 
 def measurement(*rows: PartitionRate, topic: str = "orders", count: int | None = None) -> bytes:
@@ -85,7 +85,7 @@ async def test_two_look_ups_give_ends_and_rates() -> None:
 
 async def test_a_rate_is_that_of_the_window() -> None:
     cluster = FakeCluster({"orders": 1})
-    made = TopicEnds(cluster, None, answer_s=ANSWER_S, window_s=15)  # type: ignore[arg-type]
+    made = TopicEnds(cluster, None, timeout_s=ANSWER_S, window_s=15)  # type: ignore[arg-type]
     for rate in (10, 10, 20):
         cluster.rate = rate
         await made.look_up(["orders"])

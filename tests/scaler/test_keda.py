@@ -18,7 +18,7 @@ from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import ScalerSettings
 from binwright.scaler.keda.messages import CLASSES, ScaledObjectRef
 from binwright.scaler.keda.server import serve_keda
-from binwright.scaler.keda.triggers import Triggers
+from binwright.scaler.keda.triggers import KedaTriggers
 from binwright.scaler.passes import Scaler
 
 PATIENCE_S = 20.0
@@ -60,9 +60,9 @@ async def keda(kafka: FakeKafka, *, sizes: bool = True) -> AsyncIterator[Keda]:
     """Give a client of a scaler that has passes four times a second, if it `sizes` at all."""
     with reserve_port() as port:
         chosen = ScalerSettings(keda_port=port, keda_address=HOST)
-    hurried = asyncio.Event()
-    async with serve_keda(chosen, hurried.set, first_s=0.1 if not sizes else 5.0) as triggers:
-        scaler = Scaler(triggers.current, kafka.offsets, kafka.ends, 0.25, 0.25)
+    requested = asyncio.Event()
+    async with serve_keda(chosen, requested.set, first_s=0.1 if not sizes else 5.0) as triggers:
+        scaler = Scaler(triggers.current, kafka, kafka, 0.25, 0.25)
         work = (must_not_end(scaler.run()),) if sizes else ()
         async with (
             background_tasks(*work),
@@ -159,7 +159,7 @@ async def test_changed_metadata_change_the_group() -> None:
 
 @pytest.mark.looptime
 async def test_a_trigger_that_asks_no_more_is_forgotten() -> None:
-    triggers = Triggers(lambda: None)
+    triggers = KedaTriggers(lambda: None)
     message = CLASSES["ScaledObjectRef"].FromString(reference())
     triggers.ask(ScaledObjectRef.from_message(message))
     await asyncio.sleep(599)

@@ -46,7 +46,7 @@ async def test_processes_are_started_and_ended_as_the_load_asks(tmp_path: Path) 
 
     load = kafka()
     local = local_targets(chosen)
-    scaler = Scaler(lambda: local.targets, load.offsets, load.ends, 0.5, 0.2)
+    scaler = Scaler(lambda: local.targets, load, load, 0.5, 0.2)
     try:
         async with background_tasks(must_not_end(local.run()), must_not_end(scaler.run())):
             await until(lambda: running() == {"0", "1", "2"})
@@ -57,8 +57,8 @@ async def test_processes_are_started_and_ended_as_the_load_asks(tmp_path: Path) 
         # Another scaler finds the one that runs, and keeps it.
         async with background_tasks(must_not_end(local.run())):
             (target,) = local.targets.values()
-            await until(lambda: target.workload.seen() is not None)
-            seen = target.workload.seen()
+            await until(lambda: target.workload.status() is not None)
+            seen = target.workload.status()
             assert seen is not None
             assert seen.replicas == 1
     finally:

@@ -7,24 +7,22 @@ import pytest
 from tests.scaler.fakes import FakeKafka, FakeWorkload
 
 from binwright.runtime.metrics import exposition
-from binwright.scaler.decide.config import ScaledGroup
-from binwright.scaler.decide.machine import Proposal
-from binwright.scaler.decide.schedules import Bounds
-from binwright.scaler.passes import ORDER_S, Scaler
-from binwright.scaler.targets import Target
+from binwright.scaler.decide.config import Bounds, ScaledGroup
+from binwright.scaler.decide.machine import ReplicaChange
+from binwright.scaler.passes import ORDER_S, Scaler, Target
 
 pytestmark = pytest.mark.looptime
-PERIOD_S, WAKE_S = 10.0, 2.0
+PERIOD_S, ZERO_POLL_S = 10.0, 2.0
 
 
 def target(group: str = "orders", least: int = 1, workload: FakeWorkload | None = None) -> Target:
-    config = ScaledGroup(group=group, bounds=Bounds(least, 10), capacity=100.0)
+    config = ScaledGroup(group=group, bounds=Bounds(least, 10), records_per_s=100.0)
     return Target(group, config, workload or FakeWorkload())
 
 
 def scaler(kafka: FakeKafka, *targets: Target) -> Scaler:
     found = {each.key: each for each in targets}
-    return Scaler(lambda: found, kafka.offsets, kafka.ends, PERIOD_S, WAKE_S)
+    return Scaler(lambda: found, kafka, kafka, PERIOD_S, ZERO_POLL_S)
 
 
 async def run_for(made: Scaler, seconds: float) -> None:
@@ -54,7 +52,7 @@ async def test_passes_are_a_period_apart() -> None:
 async def test_a_change_of_the_groups_brings_a_pass_at_once() -> None:
     kafka = FakeKafka(rates={"orders": [1.0]})
     made = scaler(kafka, target())
-    asyncio.get_running_loop().call_later(3, made.hurry)
+    asyncio.get_running_loop().call_later(3, made.request_pass)
     await run_for(made, 4)
 
     assert len(kafka.asked) == 2
@@ -66,7 +64,7 @@ async def test_a_group_at_zero_wakes_between_two_passes() -> None:
     made = scaler(kafka, target(least=0, workload=workload), target("clicks"))
     record = [1, 0, 0, 0]
     asyncio.get_running_loop().call_later(3, lambda: kafka.lags.update(orders=record))
-    await run_for(made, 3 + WAKE_S)
+    await run_for(made, 3 + ZERO_POLL_S)
 
     assert (workload.orders, len(kafka.asked)) == ([1], 1)
     assert kafka.ended[1:] == [{"orders"}] * 2
@@ -78,7 +76,7 @@ async def test_a_group_whose_offsets_kafka_has_deleted_meanwhile_still_wakes() -
     loop = asyncio.get_running_loop()
     loop.call_later(15, lambda: kafka.expired.add("orders"))
     loop.call_later(33, lambda: kafka.lags.update(orders=[1, 0, 0, 0]))
-    await run_for(scaler(kafka, target(least=0, workload=workload)), 33 + WAKE_S)
+    await run_for(scaler(kafka, target(least=0, workload=workload)), 33 + ZERO_POLL_S)
 
     assert workload.orders == [1]
 
@@ -176,7 +174,7 @@ async def test_metrics_show_each_group() -> None:
     await run_for(made, 1)
     text = exposition(made.samples())
 
-    assert shown.state.proposal == Proposal(1, 3)
+    assert shown.state.proposal == ReplicaChange(1, 3)
     labels = '{target="orders",group="orders"}'
     for line in (
         f"binwright_scaled_group_wanted_replicas{labels} 3",
@@ -192,6 +190,6 @@ async def test_liveness_follows_the_loop() -> None:
     kafka, beats = FakeKafka(rates={"orders": [1.0]}), list[str]()
     made = scaler(kafka, target())
     made.beat, made.end = (lambda: beats.append("beat")), (lambda: beats.append("end"))
-    await run_for(made, 2 * WAKE_S + 1)
+    await run_for(made, 2 * ZERO_POLL_S + 1)
 
     assert beats == ["beat", "beat", "beat", "end"]

@@ -36,6 +36,7 @@ SOURCES = {
     "binwright.ops": "command line",
     "binwright.balancer.exact": "command line",
     "binwright.runtime": "all",
+    "binwright.scaler": "scaler",
 }
 """Each package that logs, and whose log has it."""
 

@@ -116,9 +116,6 @@ MEANINGS = {
     "group.seen": ("An ordinary group was looked at; the reason says what was decided."),
     "group.started": "A ConsumerGroup is run from now on.",
     "group.synchronized": "A new controller knows who reads and writes what.",
-    "group.unscaled": (
-        "The scaler could not set the replicas of a group's workload; the next pass tries again."
-    ),
     "group.unsteered": (
         "An ordinary group cannot be steered: it has no members, or they use another assignor."
     ),
@@ -262,6 +259,12 @@ MEANINGS = {
     "rows.missing": (
         "Nothing is staged for the offsets that come next in a table; they are read again."
     ),
+    "scale.failed": (
+        "The scaler could not set the replicas of a group's workload; the next pass tries again."
+    ),
+    "scaledgroup.refused": "A ScaledGroup is not scaled; its status has the same reason.",
+    "scaledgroup.released": "A ScaledGroup is no longer scaled: it was deleted.",
+    "scaledgroup.started": "A ScaledGroup is scaled from now on.",
     "server.killed": "An embedded server did not end in time and was killed.",
     "server.started": "An embedded server runs.",
     "server.stopped": "An embedded server ended.",

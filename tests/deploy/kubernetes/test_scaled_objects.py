@@ -15,8 +15,7 @@ from tests.scaler.fakes import FakeKafka
 from binwright.kubernetes.objects import Obj
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import KubernetesSettings, Settings
-from binwright.scaler.objects.objects import ScaledObjects
-from binwright.scaler.objects.setup import scaled_objects
+from binwright.scaler.objects.objects import ScaledObjects, scaled_objects
 from binwright.scaler.passes import Scaler
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.asyncio(loop_scope="session")]
@@ -63,8 +62,8 @@ class Place:
     async def scaler(self) -> AsyncIterator[None]:
         """Run a scaler that has passes every second."""
         async with scaled_objects(self.settings, lambda: None) as objects:
-            made = Scaler(lambda: objects.targets, self.kafka.offsets, self.kafka.ends, 1.0, 0.5)
-            objects.hurry, self.objects = made.hurry, objects
+            made = Scaler(lambda: objects.targets, self.kafka, self.kafka, 1.0, 0.5)
+            objects.request_pass, self.objects = made.request_pass, objects
             work = (must_not_end(made.run()), must_not_end(objects.follow()))
             async with background_tasks(*work):
                 yield
@@ -204,11 +203,11 @@ async def test_a_change_waits_for_the_annotation(place: Place) -> None:
 
 
 async def test_a_pause_changes_nothing_until_it_ends(place: Place) -> None:
-    await place.apply(scaled_group(pause=True))
+    await place.apply(scaled_group(paused=True))
     async with place.scaler():
         await place.until_condition("Scaling", "Paused")
         assert await place.replicas() == 1
-        await place.apply(scaled_group(pause=False))
+        await place.apply(scaled_group(paused=False))
         await place.until_replicas(3)
 
 

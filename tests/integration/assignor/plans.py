@@ -8,7 +8,12 @@ from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import KafkaSettings
-from binwright.scaler.groups.plans import PLANS_CONFIG, PLANS_PARTITIONS, PLANS_TOPIC, publish_plan
+from binwright.scaler.plans_topic import (
+    PLANS_CONFIG,
+    PLANS_PARTITIONS,
+    PLANS_TOPIC,
+    publish_plan,
+)
 
 DEADLINE_S = 40.0
 VALID_MS = 600_000

@@ -13,10 +13,9 @@ from binwright.kafka.client import ClusterClient, client_options
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import KafkaSettings
-from binwright.scaler.groups.descriptions import ConsumerGroups
-from binwright.scaler.groups.plan_reader import follow_plans
-from binwright.scaler.groups.planned_assignor import PROTOCOL, planned_assignor
-from binwright.scaler.groups.rebalance_request import request_rebalance
+from binwright.scaler.assignor import PROTOCOL, follow_plans, planned_assignor
+from binwright.scaler.groups import ConsumerGroups
+from binwright.scaler.rebalance_request import request_rebalance
 
 pytestmark = pytest.mark.integration
 

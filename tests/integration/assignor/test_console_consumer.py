@@ -17,7 +17,8 @@ from binwright.local.java.ivy import ivy_fetch
 from binwright.local.java.jars import ensure_jars, parse_lock
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import KafkaSettings
-from binwright.scaler.groups.descriptions import ConsumerGroups, GroupDescription
+from binwright.scaler.groups import ConsumerGroups
+from binwright.scaler.ports import GroupDescription
 
 pytestmark = pytest.mark.integration
 

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 from tests.programs import run_program
-from tests.scaler.decide.assignor.cases import CASES, by_rule
+from tests.scaler.decide.cases import CASES, by_rule
 from tools.assignor_jar import build_jar, compile_java
 
 from binwright.local.kafka.broker import ensure_kafka

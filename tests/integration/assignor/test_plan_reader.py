@@ -14,8 +14,8 @@ from binwright.local.kafka.broker import run_broker
 from binwright.protocol.group_plans import GroupPlan
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import KafkaSettings
-from binwright.scaler.groups.plan_reader import follow_plans
-from binwright.scaler.groups.plans import PLANS_CONFIG, plan_partition, publish_plan
+from binwright.scaler.assignor import follow_plans
+from binwright.scaler.plans_topic import PLANS_CONFIG, plan_partition, publish_plan
 
 pytestmark = pytest.mark.integration
 REFRESH_MS = 200  # how often a reader asks for the topic's metadata; five minutes by default

@@ -19,11 +19,10 @@ from binwright.local.process.ports import HOST, reserve_port
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import KafkaSettings
-from binwright.scaler.groups.descriptions import ConsumerGroups, GroupDescription
-from binwright.scaler.groups.offsets import GroupOffsets
-from binwright.scaler.groups.plan_reader import follow_plans
-from binwright.scaler.groups.planned_assignor import planned_assignor
-from binwright.scaler.groups.plans import PLANS_CONFIG, PLANS_PARTITIONS, PLANS_TOPIC
+from binwright.scaler.assignor import follow_plans, planned_assignor
+from binwright.scaler.groups import ConsumerGroups
+from binwright.scaler.plans_topic import PLANS_CONFIG, PLANS_PARTITIONS, PLANS_TOPIC
+from binwright.scaler.ports import GroupDescription
 
 pytestmark = pytest.mark.integration
 
@@ -118,13 +117,13 @@ class Kafka:
     """The group as its coordinator sees it."""
 
     def __init__(self, cluster: ClusterClient) -> None:
-        self._groups, self._offsets = ConsumerGroups(cluster), GroupOffsets(cluster)
+        self._groups = ConsumerGroups(cluster)
 
     async def describe(self) -> GroupDescription:
         return await self._groups.describe(TOPIC)
 
     async def committed(self) -> Mapping[TopicPartition, int]:
-        return (await self._offsets.look_up([TOPIC])).offsets[TOPIC]
+        return (await self._groups.committed([TOPIC])).offsets[TOPIC]
 
     async def is_read_on(self, records: int) -> None:
         """Wait until so many records more are committed in each partition."""

@@ -13,7 +13,7 @@ from binwright.lab.slo.runs import GRID_S, Outcome, run, run_all, runs_of
 from binwright.lab.slo.simulator.settings import GroupSettings
 from binwright.lab.slo.workloads.taxi import second
 from binwright.lab.slo.workloads.workload import even, first, skewed
-from binwright.scaler.decide.policies.policy import Fixed
+from binwright.scaler.decide.policy import Fixed
 
 SHORT = even("short", [40, 120, 200, 260, 200, 120] * 8)
 

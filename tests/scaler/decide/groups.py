@@ -1,42 +1,47 @@
-"""Groups for the tests of the machine."""
+"""Groups for the tests of scaling policies."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from binwright.protocol.model import TopicPartition
-from binwright.scaler.decide.config import ScaledGroup
-from binwright.scaler.decide.lags import Work
-from binwright.scaler.decide.machine import Seen, State, Verdict, WorkloadSeen, decide
-from binwright.scaler.decide.policies.policy import PartitionLoad
-from binwright.scaler.decide.schedules import Bounds
+from binwright.protocol.model import Slot, TopicPartition
+from binwright.scaler.decide.policy import Decision, Observation, PartitionLoad, ReplicaCapacity
 
-CONFIG = ScaledGroup(group="orders", bounds=Bounds(1, 10), capacity=100.0, commit_interval_s=0.0)
-ZERO = ScaledGroup(group="orders", bounds=Bounds(0, 10), capacity=100.0, commit_interval_s=0.0)
+PARTITIONS = [TopicPartition("orders", number) for number in range(40)]
+PAPER = ReplicaCapacity(rate=200, sla_s=0.5)
+"""The paper's replica: 200 records/s, 0.5 s; at 90 % it takes 180/s and a lag of 90."""
+BURSTS = ReplicaCapacity(rate=200, sla_s=0.5, burst_s=1)
+"""The same where records arrive once a second: it sustains 100/s."""
 
 
-def work(rates: Sequence[float], lags: Sequence[float] | None = None, missing: int = 0) -> Work:
-    lags = [0.0] * len(rates) if lags is None else lags
-    return Work(
+def observe(  # noqa: PLR0913 - what is observed
+    rates: Sequence[float],
+    lags: Sequence[float] = (),
+    *,
+    replicas: int = 1,
+    owners: Sequence[int] | None = None,
+    time_s: float = 100,
+    scaled_s: float | None = None,
+    utilisation: Sequence[float] = (),
+) -> Observation:
+    """Return an observation of partitions 0, 1, ...; without owners they are dealt in turns."""
+    slots = [n % replicas for n in range(len(rates))] if owners is None else owners
+    lags = lags or [0] * len(rates)
+    return Observation(
+        time_s=time_s,
         loads={
-            TopicPartition("t", n): PartitionLoad(rate, lag)
-            for n, (rate, lag) in enumerate(zip(rates, lags, strict=True))
+            p: PartitionLoad(rate, lag)
+            for p, rate, lag in zip(PARTITIONS, rates, lags, strict=False)
         },
-        missing=missing,
+        replicas=replicas,
+        assignment={p: Slot(slot) for p, slot in zip(PARTITIONS, slots, strict=False)},
+        scaled_s=scaled_s,
+        utilisation=utilisation,
     )
 
 
-def step(
-    config: ScaledGroup,
-    seen: Work,
-    replicas: int,
-    *,
-    state: State | None = None,
-    now_s: float = 1_000.0,
-    **workload: Any,
-) -> tuple[State, Verdict]:
-    of = WorkloadSeen(**{"replicas": replicas, "ready": replicas, **workload})
-    return decide(config, state or State(), Seen(work=seen, workload=of, now_s=now_s, wall_s=0.0))
-
-
-def verdict(config: ScaledGroup, seen: Work, replicas: int, **others: Any) -> Verdict:
-    return step(config, seen, replicas, **others)[1]
+def rates_of(observation: Observation, decision: Decision) -> list[float]:
+    """Return the rate that each replica gets by a decision's assignment."""
+    assert decision.assignment is not None
+    rates = [0.0] * decision.replicas
+    for partition, slot in decision.assignment.items():
+        rates[slot] += observation.loads[partition].rate
+    return rates

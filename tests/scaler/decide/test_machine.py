@@ -4,16 +4,20 @@ from dataclasses import replace
 from datetime import UTC
 
 import pytest
-from tests.scaler.decide.groups import CONFIG, ZERO, step, verdict, work
+from tests.scaler.decide.scaled_groups import CONFIG, ZERO, step, verdict, work
 
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.model import TopicPartition
-from binwright.scaler.decide.config import ScaledGroup
-from binwright.scaler.decide.lags import Work
-from binwright.scaler.decide.log_ends import Trend
-from binwright.scaler.decide.machine import LEFT_ALONE_S, Proposal, State, approve, ordered
-from binwright.scaler.decide.schedules import Bounds, Schedule
-from binwright.scaler.decide.sizing import rounded
+from binwright.scaler.decide.config import Bounds, ScaledGroup, Schedule
+from binwright.scaler.decide.lags import RateTrend, Work
+from binwright.scaler.decide.machine import (
+    LEFT_ALONE_S,
+    ReplicaChange,
+    ScalingState,
+    approve,
+    ordered,
+    rounded,
+)
 
 
 def test_replicas_are_a_packing_of_the_rates() -> None:
@@ -54,7 +58,7 @@ def test_a_share_that_may_be_late_needs_fewer_replicas() -> None:
 
 
 def test_a_rising_rate_is_met_before_it_is_there() -> None:
-    rising = replace(work([11] * 4), trends={"t": Trend(age_s=10, growth=0.05)})
+    rising = replace(work([11] * 4), trends={"t": RateTrend(age_s=10, growth=0.05)})
 
     assert verdict(CONFIG, rising, 1).wanted == 1
     found = verdict(replace(CONFIG, start_s=20.0), rising, 1)
@@ -101,7 +105,7 @@ def test_the_bounds_hold_at_once_and_what_is_missing_is_a_reason() -> None:
     assert found.wanted == 2
     assert "6 are needed, and 2 are allowed" in found.reasons
     many = verdict(
-        replace(CONFIG, bounds=Bounds(4, 9)), work([1] * 6), 2, state=State(scaled_s=999)
+        replace(CONFIG, bounds=Bounds(4, 9)), work([1] * 6), 2, state=ScalingState(scaled_s=999)
     )
     assert many.wanted == 4
     assert many.reasons[-1] == "the bounds are 4 to 9"
@@ -116,7 +120,7 @@ def test_a_schedule_changes_the_bounds() -> None:
 
 
 def test_a_cooldown_is_waited_for() -> None:
-    recent = State(scaled_s=990.0)
+    recent = ScalingState(scaled_s=990.0)
 
     assert verdict(CONFIG, work([40] * 6), 1, state=recent).order is None
     assert verdict(CONFIG, work([40] * 6), 1, state=recent, now_s=1_021).order == 3
@@ -125,7 +129,7 @@ def test_a_cooldown_is_waited_for() -> None:
 
 
 def test_a_group_without_a_known_capacity_is_measured_while_it_is_behind() -> None:
-    config = replace(CONFIG, capacity=None)
+    config = replace(CONFIG, records_per_s=None)
     behind = work([100] * 4, [9_000] * 4)
     first = replace(behind, committed=dict.fromkeys(behind.loads, 0))
     state, unknown = step(config, first, 1, now_s=0)
@@ -189,7 +193,7 @@ def test_a_group_with_a_least_stays_at_it_when_idle() -> None:
 
 def test_a_group_at_zero_wakes_with_its_first_record() -> None:
     asleep = verdict(ZERO, work([0] * 4), 0)
-    awake = verdict(ZERO, work([0] * 4, [0, 1, 0, 0]), 0, state=State(scaled_s=999.0))
+    awake = verdict(ZERO, work([0] * 4, [0, 1, 0, 0]), 0, state=ScalingState(scaled_s=999.0))
 
     assert (asleep.order, asleep.reasons) == (None, ("no records wait",))
     assert awake.order == 1
@@ -212,13 +216,13 @@ def test_a_group_at_zero_with_a_least_gets_it() -> None:
 def test_observe_and_pause_change_nothing_and_show_what_would_be() -> None:
     for config in (replace(CONFIG, mode="observe"), replace(CONFIG, paused=True)):
         found = verdict(config, work([40] * 6), 1)
-        assert (found.order, found.proposal) == (None, Proposal(1, 3))
+        assert (found.order, found.proposal) == (None, ReplicaChange(1, 3))
 
 
 def test_a_proposal_waits_for_its_approval() -> None:
     config = replace(CONFIG, mode="approve")
     state, found = step(config, work([40] * 6), 1)
-    assert (found.order, found.waits, found.proposal) == (None, True, Proposal(1, 3))
+    assert (found.order, found.waits, found.proposal) == (None, True, ReplicaChange(1, 3))
 
     state, refused = approve(state, 7)
     assert refused == "proposal 7 does not wait; 1 does"
@@ -233,7 +237,7 @@ def test_an_approval_holds_for_its_own_proposal_only() -> None:
     state, _ = approve(state, 1)
     state, found = step(config, work([40] * 8), 1, state=state)
 
-    assert (found.order, found.proposal) == (None, Proposal(2, 4))
+    assert (found.order, found.proposal) == (None, ReplicaChange(2, 4))
 
 
 def test_a_proposal_that_nothing_asks_for_any_more_is_withdrawn() -> None:
@@ -260,7 +264,7 @@ def test_another_autoscaler_is_named_and_not_fought() -> None:
 
 
 def test_what_another_manager_has_set_is_left_alone_for_a_time() -> None:
-    state = ordered(State(), 3, 0)
+    state = ordered(ScalingState(), 3, 0)
     state, found = step(CONFIG, work([80] * 6), 2, state=state, changed_by="kubectl")
     assert found.order is None
     assert found.blocked.startswith("kubectl set 2 replicas")
@@ -276,7 +280,7 @@ def test_the_number_that_a_manifest_began_with_is_no_conflict() -> None:
 
 
 def test_another_manager_that_sets_the_same_number_is_no_conflict() -> None:
-    state = ordered(State(), 1, 0)
+    state = ordered(ScalingState(), 1, 0)
 
     assert verdict(CONFIG, work([40] * 6), 1, state=state, changed_by="kubectl").order == 3
 
@@ -284,7 +288,7 @@ def test_another_manager_that_sets_the_same_number_is_no_conflict() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"capacity": 0.0}, "capacity must be > 0"),
+        ({"records_per_s": 0.0}, "records_per_s must be > 0"),
         ({"catch_up_s": float("inf")}, "catch_up_s must be > 0"),
         ({"burst_s": -1.0}, "burst_s must be >= 0"),
         ({"start_s": float("nan")}, "start_s must be >= 0"),

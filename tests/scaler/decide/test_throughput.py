@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from binwright.protocol.model import TopicPartition
 from binwright.scaler.decide.lags import Work
-from binwright.scaler.decide.policies.policy import PartitionLoad
+from binwright.scaler.decide.policy import PartitionLoad
 from binwright.scaler.decide.throughput import Throughput
 
 P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -6,18 +6,16 @@ from binwright.lab.slo.scaled_group import ScaledGroupPolicy
 from binwright.lab.slo.simulator.settings import GroupSettings
 from binwright.lab.slo.workloads.workload import Workload
 from binwright.protocol.model import TopicPartition
-from binwright.scaler.decide.config import ScaledGroup
-from binwright.scaler.decide.log_ends import EndHistory
-from binwright.scaler.decide.policies.bin_pack import Algorithm1, Algorithm2
-from binwright.scaler.decide.policies.capacity import Bin, ReplicaCapacity
+from binwright.scaler.decide.bin_pack import Algorithm1, Algorithm2
+from binwright.scaler.decide.bins import least_loaded
+from binwright.scaler.decide.config import Bounds, ScaledGroup
+from binwright.scaler.decide.lags import EndHistory
 from binwright.scaler.decide.policies.cpu_rule import CpuRule
 from binwright.scaler.decide.policies.lag_rule import LagRule
-from binwright.scaler.decide.policies.least_loaded import least_loaded
 from binwright.scaler.decide.policies.linear import Linear
-from binwright.scaler.decide.policies.policy import Fixed, PartitionLoad, Policy
-from binwright.scaler.decide.policies.sla_packing import SlaPacking
 from binwright.scaler.decide.policies.stabilised import Stabilised
-from binwright.scaler.decide.schedules import Bounds
+from binwright.scaler.decide.policy import Bin, Fixed, PartitionLoad, Policy, ReplicaCapacity
+from binwright.scaler.decide.sla_packing import SlaPacking
 
 UP, DOWN = 0.9, 0.4
 """The paper's f_up and f_down."""
@@ -99,7 +97,7 @@ class Contenders:
         config = ScaledGroup(
             group="simulated",
             bounds=Bounds(1, partitions),
-            capacity=self.rate,
+            records_per_s=self.rate,
             sla_s=settings.sla_s,
             sla_share=share,
             burst_s=settings.burst_s,

@@ -11,7 +11,7 @@ from binwright.lab.slo.contenders import Contender
 from binwright.lab.slo.paper import SLA_POINTS, STEPS, Published
 from binwright.lab.slo.runs import Outcome
 from binwright.lab.slo.simulator.latencies import Floats
-from binwright.scaler.decide.policies.policy import Fixed
+from binwright.scaler.decide.policy import Fixed
 
 RIVAL = "Algorithm 2"
 BETTER = "better in both"

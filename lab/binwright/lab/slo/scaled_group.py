@@ -5,10 +5,15 @@ from dataclasses import dataclass, field, replace
 
 from binwright.protocol.model import TopicPartition
 from binwright.scaler.decide.config import ScaledGroup
-from binwright.scaler.decide.lags import work_of
-from binwright.scaler.decide.log_ends import EndHistory
-from binwright.scaler.decide.machine import Seen, State, WorkloadSeen, decide, ordered
-from binwright.scaler.decide.policies.policy import Decision, Observation
+from binwright.scaler.decide.lags import EndHistory, work_of
+from binwright.scaler.decide.machine import (
+    GroupSnapshot,
+    ScalingState,
+    WorkloadStatus,
+    decide,
+    ordered,
+)
+from binwright.scaler.decide.policy import Decision, Observation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +25,7 @@ class ScaledGroupPolicy:
     """
 
     config: ScaledGroup
-    state: State = field(default_factory=State)
+    state: ScalingState = field(default_factory=ScalingState)
     history: EndHistory = field(default_factory=EndHistory)  # has the window of rates
     ends: Mapping[TopicPartition, float] = field(default_factory=dict)
     looked_s: float = 0.0
@@ -39,9 +44,9 @@ class ScaledGroupPolicy:
             self.state.baseline,
             now_s,
         )
-        seen = Seen(
+        seen = GroupSnapshot(
             work=work,
-            workload=WorkloadSeen(replicas=observation.replicas, ready=observation.replicas),
+            workload=WorkloadStatus(replicas=observation.replicas, ready=observation.replicas),
             now_s=now_s,
             wall_s=0.0,
         )

@@ -1,8 +1,8 @@
-"""The scaler: sizes the workloads of ordinary consumer groups, by rate and lag.
+"""Ordinary consumer groups: how many replicas each has, and who reads what.
 
-One pass over all groups every few seconds: committed offsets and ends of logs by few requests, a
-decision of `core.scaled_groups` for each, and orders to workloads. `passes` has the loop, `ends`
-the ends of logs; `objects` has ScaledGroup objects and Deployments, `local` processes,
-`keda` an external scaler for KEDA. It may import `core`, `kafka`, `runtime` and, from
-the controller, `kubernetes`, `fleets`, `measurements` and the election.
+`python -m binwright.scaler` sizes workloads: `passes` looks all groups up every few seconds,
+`decide` says what each needs, and an order goes to its workload: of Kubernetes (`objects`), of this
+machine (`local`), or of KEDA (`keda`). `python -m binwright.scaler.steering` publishes plans of who
+reads what, which the assignors inside the groups' members follow (`assignor`; that for Java is in
+`java/`).
 """

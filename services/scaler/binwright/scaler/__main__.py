@@ -2,7 +2,7 @@
 
 import contextlib
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,23 +16,22 @@ from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import run_service
 from binwright.runtime.settings import Settings
 from binwright.scaler.ends import MeasuredEnds, TopicEnds
-from binwright.scaler.groups.offsets import GroupOffsets
-from binwright.scaler.passes import Scaler
-from binwright.scaler.targets import Target, Targets
+from binwright.scaler.groups import ConsumerGroups
+from binwright.scaler.passes import Scaler, Targets
 
-Source = Callable[[], Mapping[str, Target]]
+TargetSource = Callable[[], Targets]
 
 
 @dataclass
 class Sources:
     """Where targets come from, and what runs while they are scaled."""
 
-    acting: list[Source] = field(default_factory=list)  # scaled by the leader
-    answering: list[Source] = field(default_factory=list)  # KEDA's: every scaler answers for them
+    leader: list[TargetSource] = field(default_factory=list)  # scaled by the leader
+    keda: list[TargetSource] = field(default_factory=list)  # every scaler answers for them
     work: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)  # leader's
 
     @staticmethod
-    def merged(sources: Sequence[Source]) -> Targets:
+    def merged(sources: Sequence[TargetSource]) -> Targets:
         """Return the targets of all sources; their keys differ."""
         return {key: target for source in sources for key, target in source().items()}
 
@@ -40,34 +39,34 @@ class Sources:
 @contextlib.asynccontextmanager
 async def open_sources(
     settings: Settings,
-    found: Sources,
-    hurry: Callable[[], None],
-    hurry_answering: Callable[[], None],
+    sources: Sources,
+    request_pass: Callable[[], None],
+    request_keda_pass: Callable[[], None],
 ) -> AsyncIterator[None]:
-    """Add to `found` the groups that settings, objects and KEDA name; they are kept meanwhile."""
-    chosen = settings.scaler
+    """Add the groups that settings, objects and KEDA name; they are kept while the body runs."""
+    scaler = settings.scaler
     async with contextlib.AsyncExitStack() as stack:
-        if chosen.groups:
+        if scaler.groups:
             from binwright.scaler.local import local_targets  # noqa: PLC0415 - as below
 
             local = local_targets(settings)
-            found.acting.append(lambda: local.targets)
-            found.work.append(local.run)
-        if chosen.objects:
+            sources.leader.append(lambda: local.targets)
+            sources.work.append(local.run)
+        if scaler.objects:
             # Importing its client takes a second and 45 MB.
-            from binwright.scaler.objects.setup import scaled_objects  # noqa: PLC0415
+            from binwright.scaler.objects.objects import scaled_objects  # noqa: PLC0415
 
-            objects = await stack.enter_async_context(scaled_objects(settings, hurry))
-            found.acting.append(lambda: objects.targets)
-            found.work.append(objects.follow)
-        if chosen.keda_port is not None:
+            objects = await stack.enter_async_context(scaled_objects(settings, request_pass))
+            sources.leader.append(lambda: objects.targets)
+            sources.work.append(objects.follow)
+        if scaler.keda_port is not None:
             try:
                 from binwright.scaler.keda.server import serve_keda  # noqa: PLC0415
             except ImportError as exc:
                 text = f"scaler.keda_port needs gRPC ({exc}): install binwright[keda]"
                 raise SettingsError(text) from exc
-            external = await stack.enter_async_context(serve_keda(chosen, hurry_answering))
-            found.answering.append(external.current)
+            triggers = await stack.enter_async_context(serve_keda(scaler, request_keda_pass))
+            sources.keda.append(triggers.current)
         yield
 
 
@@ -78,13 +77,13 @@ async def scale(settings: Settings) -> None:
         SettingsError: The settings name no groups.
         BrokerUnavailable: Kafka cannot be reached at the start.
     """
-    chosen = settings.scaler
-    if not (chosen.groups or chosen.objects or chosen.keda_port):
+    scaler = settings.scaler
+    if not (scaler.groups or scaler.objects or scaler.keda_port):
         raise SettingsError("scaler: set objects, groups or keda_port; there is nothing to scale")
     async with (
         serve_health(settings.health) as health,
         KafkaControlTopics(settings.kafka, read_only=True) as bus,
-        ClusterClient(settings.kafka, answer_s=chosen.answer_s) as cluster,
+        ClusterClient(settings.kafka, answer_s=scaler.broker_timeout_s) as cluster,
     ):
         await bus.ensure(settings.monitor.topic, 1, METRICS_CONFIG)
         measured = MeasuredEnds(bus, settings.monitor.topic)
@@ -95,31 +94,32 @@ async def scale(settings: Settings) -> None:
 async def _scale(
     settings: Settings, cluster: ClusterClient, measured: MeasuredEnds, health: Health
 ) -> None:
-    chosen = settings.scaler
     sources = Sources()
 
-    def scaler(of: Callable[[], Sequence[Source]], loop: str) -> Scaler:
+    def scaler(source: Callable[[], Sequence[TargetSource]], loop: str) -> Scaler:
+        config = settings.scaler
+        timeout_s = config.broker_timeout_s
         made = Scaler(
-            lambda: Sources.merged(of()),
-            GroupOffsets(cluster, answer_s=chosen.answer_s),
-            TopicEnds(cluster, measured, answer_s=chosen.answer_s, window_s=chosen.rate_window_s),
-            chosen.period_s,
-            chosen.wake_s,
+            lambda: Sources.merged(source()),
+            ConsumerGroups(cluster, timeout_s=timeout_s),
+            TopicEnds(cluster, measured, timeout_s=timeout_s, window_s=config.rate_window_s),
+            config.period_s,
+            config.zero_poll_s,
             lambda: health.beat(loop),
             lambda: health.end(loop),
         )
         health.collectors.append(made.samples)
         return made
 
-    acting = scaler(lambda: sources.acting, "scaling")
-    answering = scaler(lambda: sources.answering, "answering")
+    leader = scaler(lambda: sources.leader, "scaling")
+    keda = scaler(lambda: sources.keda, "answering")
 
     async def lead() -> None:
         async with background_tasks(*(must_not_end(work()) for work in sources.work)):
-            await acting.run()
+            await leader.run()
 
-    async with open_sources(settings, sources, acting.hurry, answering.hurry):
-        work = [must_not_end(answering.run())] if sources.answering else []
+    async with open_sources(settings, sources, leader.request_pass, keda.request_pass):
+        work = [must_not_end(keda.run())] if sources.keda else []
         async with background_tasks(*work):
             group = f"{settings.group}.scalers"
             await lead_in_turn(settings.kafka, health, settings.monitor.topic, group, lead)
@@ -127,7 +127,7 @@ async def _scale(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the scaler with the settings of the file and the environment."""
-    return run_service("controller.scaler", __doc__, scale, arguments)
+    return run_service("scaler", __doc__, scale, arguments)
 
 
 if __name__ == "__main__":

@@ -13,10 +13,9 @@ from binwright.kafka.leaders import Leaders, PendingReplies, by_leader
 from binwright.kafka.metrics_topic import new_records
 from binwright.protocol import wire
 from binwright.protocol.errors import BrokerUnavailable, MalformedMessage
-from binwright.protocol.measurements import Measurement
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.clock import loop_s
-from binwright.scaler.decide.log_ends import WINDOW_S, EndHistory, LogEnds
+from binwright.scaler.decide.lags import WINDOW_S, EndHistory, LogEnds
 
 log = structlog.get_logger()
 
@@ -51,23 +50,21 @@ class MeasuredEnds:
             self._last.pop(topic, None)
             return None
         try:
-            found = wire.decode_measurement(payload)
+            measurement = wire.decode_measurement(payload)
         except MalformedMessage as exc:
             log.warning("message.malformed", offset=None, reason=exc.reason)
             del self._last[topic]
             return None
-        return _log_ends(found, at_s) if len(found.partitions) == found.count else None
-
-
-def _log_ends(found: Measurement, at_s: float) -> LogEnds:
-    fresh = [row for row in found.partitions if row.quality != "stale"]
-    ends = {row.partition: row.end for row in fresh}
-    rates = {row.partition: row.records_per_s for row in fresh if row.records_per_s is not None}
-    return LogEnds(at_s, ends, rates, found.count)
+        if len(measurement.partitions) != measurement.count:
+            return None
+        fresh = [row for row in measurement.partitions if row.quality != "stale"]
+        ends = {row.partition: row.end for row in fresh}
+        rates = {row.partition: row.records_per_s for row in fresh if row.records_per_s is not None}
+        return LogEnds(at_s, ends, rates, measurement.count)
 
 
 class TopicEnds:
-    """The ends of topics, of every one that is asked for: one request for each broker.
+    """The ends of topics, by one request for each broker; fits `ports.EndLookup`.
 
     Of a broker that is late (see `PendingReplies`) the ends of its partitions are missing.
     """
@@ -77,15 +74,15 @@ class TopicEnds:
         cluster: ClusterClient,
         measured: MeasuredEnds | None,
         *,
-        answer_s: float = 2.0,
+        timeout_s: float = 2.0,
         window_s: float = WINDOW_S,
     ) -> None:
         """Look up through `cluster` what is not in `measured`; rates are those of `window_s`."""
-        self._cluster, self._measured, self._answer_s = cluster, measured, answer_s
+        self._cluster, self._measured, self._timeout_s = cluster, measured, timeout_s
         self._new = EndHistory(window_s=window_s)
         self._histories: dict[str, EndHistory] = {}
         self._known: dict[str, LogEnds] = {}
-        self._replies = PendingReplies[Mapping[tuple[str, int], int]](answer_s)
+        self._replies = PendingReplies[Mapping[tuple[str, int], int]](timeout_s)
         self.looked_up = 0  # topics that the last pass looked up itself
 
     async def close(self) -> None:
@@ -100,7 +97,7 @@ class TopicEnds:
         self._known.update(measured)
         if rest:
             try:
-                async with asyncio.timeout(self._answer_s):
+                async with asyncio.timeout(self._timeout_s):
                     leaders = (await self._cluster.topics(rest)).leaders
             except (BrokerUnavailable, TimeoutError) as exc:
                 log.warning("ends.missing", topics=len(rest), reason=str(exc) or "no reply in time")
@@ -118,7 +115,7 @@ class TopicEnds:
         await self._replies.round(
             {broker: partial(self._ask, broker, led) for broker, led in by_leader(leaders).items()}
         )
-        self._keep({topic: len(found) for topic, found in leaders.items()})
+        self._keep({topic: len(partitions) for topic, partitions in leaders.items()})
 
     async def _ask(
         self, broker: int, partitions: Mapping[str, Collection[int]]
@@ -131,14 +128,14 @@ class TopicEnds:
 
     def _keep(self, counts: Mapping[str, int]) -> None:
         """Store what has arrived; a broker whose reply is late is logged."""
-        found: defaultdict[str, dict[int, int]] = defaultdict(dict)
+        ends: defaultdict[str, dict[int, int]] = defaultdict(dict)
         for broker in sorted(self._replies.late()):
             log.warning("broker.late", about=broker, reason="no reply in time")
-        for ends in self._replies.take().values():
-            for (topic, number), end in ends.items():
-                found[topic][number] = end
+        for reply in self._replies.take().values():
+            for (topic, number), end in reply.items():
+                ends[topic][number] = end
         now_s = loop_s()
-        for topic, by_number in found.items():
+        for topic, by_number in ends.items():
             history = self._histories.get(topic, self._new).with_ends(now_s, by_number)
             self._histories[topic] = history
             self._known[topic] = history.latest(counts.get(topic, len(by_number)))

@@ -14,8 +14,8 @@ from binwright.runtime.backoff import Backoff
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import LocalGroupSettings, Settings
 from binwright.runtime.settings.scaler import REPLICA
-from binwright.scaler.decide.machine import WorkloadSeen
-from binwright.scaler.targets import Target
+from binwright.scaler.decide.machine import WorkloadStatus
+from binwright.scaler.passes import Target
 
 log = structlog.get_logger()
 
@@ -25,21 +25,21 @@ RETRY_S, LONGEST_RETRY_S = 1.0, 30.0
 
 @dataclass
 class FleetWorkload:
-    """A fleet as the workload of a group: replica i is slot i; see `targets.Workload`."""
+    """A fleet as the workload of a group: replica i is slot i; see `ports.ScaledWorkload`."""
 
     group: str
     fleet: ProcessFleet
     _wanted: int | None = None  # None: not known yet what runs
     _running: Collection[Slot] = ()  # as last seen
 
-    def seen(self) -> WorkloadSeen | None:
-        """Fit `Workload.seen`."""
+    def status(self) -> WorkloadStatus | None:
+        """Fit `ScaledWorkload.status`."""
         if self._wanted is None:
             return None
-        return WorkloadSeen(replicas=self._wanted, ready=len(self._running))
+        return WorkloadStatus(replicas=self._wanted, ready=len(self._running))
 
     async def scale(self, replicas: int) -> None:
-        """Fit `Workload.scale`."""
+        """Fit `ScaledWorkload.scale`."""
         await self.fleet.reconcile([Slot(number) for number in range(replicas)])
         self._wanted = replicas
 
@@ -74,10 +74,10 @@ class LocalTargets:
     targets: dict[str, Target] = field(default_factory=dict)
     workloads: list[FleetWorkload] = field(default_factory=list)
 
-    def add(self, chosen: LocalGroupSettings, workload: FleetWorkload) -> None:
+    def add(self, group: LocalGroupSettings, workload: FleetWorkload) -> None:
         """Add a group."""
-        key = f"local/{chosen.group}"
-        self.targets[key] = Target(key, chosen.config(), workload)
+        key = f"local/{group.group}"
+        self.targets[key] = Target(key, group.config(), workload)
         self.workloads.append(workload)
 
     async def run(self) -> None:
@@ -103,7 +103,7 @@ def process_fleet(group: LocalGroupSettings) -> ProcessFleet:
     return ProcessFleet(
         command=lambda slot: [part.replace(REPLICA, str(slot)) for part in group.command],
         max_slots=max([group.max_replicas, *most]),
-        environment=lambda _: {**os.environ, **variables},
+        environment={**os.environ, **variables},
         logs=group.logs,
         grace_s=group.grace_s,
     )

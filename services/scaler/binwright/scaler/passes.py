@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Protocol
 
 import structlog
 
@@ -12,11 +11,10 @@ from binwright.protocol.errors import ExternalError
 from binwright.runtime.backoff import until_set
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.metrics import Sample
-from binwright.scaler.decide.lags import work_of
-from binwright.scaler.decide.log_ends import LogEnds
-from binwright.scaler.decide.machine import Seen, decide, ordered
-from binwright.scaler.groups.offsets import Committed, CommittedOffsets
-from binwright.scaler.targets import Target, Targets
+from binwright.scaler.decide.config import ScaledGroup
+from binwright.scaler.decide.lags import Committed, LogEnds, work_of
+from binwright.scaler.decide.machine import GroupSnapshot, ScalingState, Verdict, decide, ordered
+from binwright.scaler.ports import EndLookup, GroupLookup, ScaledWorkload
 
 log = structlog.get_logger()
 
@@ -24,18 +22,37 @@ ORDER_S = 20.0
 """How long an order to a workload may take; other groups do not wait for it."""
 
 
-class Offsets(Protocol):
-    """Committed offsets, as `kafka.groups.offsets.GroupOffsets` looks them up."""
+@dataclass(eq=False)
+class Target:
+    """One scaled group.
 
-    async def look_up(self, groups: Collection[str]) -> CommittedOffsets:
-        """Return the offsets of groups, or a fault of each."""
+    Attributes:
+        key: Distinguishes it from all other targets of this scaler.
+        config: What a person wants.
+        workload: What runs its consumers.
+        state: Of the machine.
+        verdict: The last decision; None: there was none yet.
+        fault: Why the last pass brought no decision, or an order failed; empty: it did not.
+        on_change: Called after each pass, and after each order that was carried out.
+    """
+
+    key: str
+    config: ScaledGroup
+    workload: ScaledWorkload
+    state: ScalingState = field(default_factory=ScalingState)
+    verdict: Verdict | None = None
+    fault: str = ""
+    on_change: Callable[["Target", int | None], None] = lambda _target, _ordered: None
+    order: "asyncio.Task[None] | None" = None
+
+    @property
+    def is_asleep(self) -> bool:
+        """Whether it is at zero, and may wake by a record."""
+        return self.verdict is not None and self.verdict.wanted == 0 == self.verdict.current
 
 
-class Ends(Protocol):
-    """Ends of logs, as `ends.TopicEnds` looks them up."""
-
-    async def look_up(self, topics: Collection[str]) -> Mapping[str, LogEnds]:
-        """Return the ends of topics, as far as they are known."""
+Targets = Mapping[str, Target]
+"""By their keys."""
 
 
 @dataclass
@@ -44,25 +61,25 @@ class Scaler:
 
     Attributes:
         targets: Returns the groups that are scaled now.
-        offsets: Looks up committed offsets.
+        groups: Looks up committed offsets.
         ends: Looks up ends of logs.
         period_s: From one pass over all groups to the next.
-        wake_s: From one look at the groups at zero to the next; at most `period_s`.
+        zero_poll_s: From one look at the groups at zero to the next; at most `period_s`.
         beat: Called after each pass, for the health check.
         end: Called when the loop ends: then no progress is expected.
     """
 
     targets: Callable[[], Targets]
-    offsets: Offsets
-    ends: Ends
+    groups: GroupLookup
+    ends: EndLookup
     period_s: float
-    wake_s: float
+    zero_poll_s: float
     beat: Callable[[], None] = lambda: None
     end: Callable[[], None] = lambda: None
     passes: int = 0
     pass_s: float = 0.0  # how long the last pass took
     _committed: dict[str, Committed] = field(default_factory=dict)  # of the last pass
-    _hurried: asyncio.Event = field(default_factory=asyncio.Event)
+    _requested: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self) -> None:
         """Make passes, for ever."""
@@ -77,35 +94,35 @@ class Scaler:
     async def _run(self) -> None:
         next_s = loop_s()
         while True:
-            if (now_s := loop_s()) >= next_s or self._hurried.is_set():
-                self._hurried.clear()
+            if (now_s := loop_s()) >= next_s or self._requested.is_set():
+                self._requested.clear()
                 await self.run_pass()
                 next_s = now_s + self.period_s
             else:
-                await self.run_wake_pass()
+                await self.run_zero_pass()
             self.beat()
-            pause_s = min(next_s, now_s + self.wake_s) - loop_s()
-            await until_set(self._hurried, max(0.0, pause_s))
+            pause_s = min(next_s, now_s + self.zero_poll_s) - loop_s()
+            await until_set(self._requested, max(0.0, pause_s))
 
-    def hurry(self) -> None:
+    def request_pass(self) -> None:
         """Make a pass at once: there is a new group, or one has changed."""
-        self._hurried.set()
+        self._requested.set()
 
     async def run_pass(self) -> None:
         """Look up everything about all groups, and decide."""
         began_s = perf_counter()  # the loop's own clock stands while a pass decides
         targets = list(self.targets().values())
-        found = await self.offsets.look_up({target.config.group for target in targets})
+        committed = await self.groups.committed({target.config.group for target in targets})
         # Kafka deletes the offsets of a group that has had no member for a week: one that sleeps
         # for longer is still to wake by the topics that it reads.
         before = self._committed
-        self._committed = {g: o or before.get(g, o) for g, o in found.offsets.items()}
-        await self._decide(targets, found.faults)
+        self._committed = {g: o or before.get(g, o) for g, o in committed.offsets.items()}
+        await self._decide(targets, committed.faults)
         self.passes += 1
         self.pass_s = perf_counter() - began_s
-        log.debug("groups.sized", groups=len(targets), faults=len(found.faults))
+        log.debug("groups.sized", groups=len(targets), faults=len(committed.faults))
 
-    async def run_wake_pass(self) -> None:
+    async def run_zero_pass(self) -> None:
         """Look up the ends for groups at zero: they commit nothing meanwhile."""
         asleep = [target for target in self.targets().values() if target.is_asleep]
         if asleep:
@@ -130,12 +147,12 @@ class Scaler:
         return target.config.topics or frozenset(p.topic for p in committed)
 
     def _decide_one(self, target: Target, ends: Mapping[str, LogEnds], fault: str) -> None:
-        seen = None
+        workload = None
         try:
-            seen = target.workload.seen()
+            workload = target.workload.status()
         except ExternalError as exc:
             fault = fault or str(exc)
-        if fault or seen is None:
+        if fault or workload is None:
             target.fault = fault or "the workload does not exist"
             target.on_change(target, None)
             return
@@ -152,8 +169,8 @@ class Scaler:
             now_s - self.period_s,
         )
         state = replace(target.state, baseline=baseline)
-        observed = Seen(work=work, workload=seen, now_s=now_s, wall_s=wall_ms() / 1000)
-        target.state, target.verdict = decide(target.config, state, observed)
+        snapshot = GroupSnapshot(work=work, workload=workload, now_s=now_s, wall_s=wall_ms() / 1000)
+        target.state, target.verdict = decide(target.config, state, snapshot)
         if target.verdict.order is None:
             target.fault = ""
         else:  # the fault of an order that failed stays until one is carried out
@@ -167,7 +184,7 @@ class Scaler:
                 await target.workload.scale(replicas)
         except (ExternalError, TimeoutError) as exc:
             target.fault = str(exc) or f"the order was not carried out within {ORDER_S:g} s"
-            log.warning("group.unscaled", target=target.key, replicas=replicas, reason=target.fault)
+            log.warning("scale.failed", target=target.key, replicas=replicas, reason=target.fault)
             target.on_change(target, None)
             return
         target.state, target.fault = ordered(target.state, replicas, loop_s()), ""

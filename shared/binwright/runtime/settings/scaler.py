@@ -1,6 +1,7 @@
 """Settings of the scaler: groups of ordinary consumers, and where their replicas run."""
 
 import re
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Literal, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -9,8 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.settings.section import Positive, Seconds, Section
-from binwright.scaler.decide.config import ScaledGroup
-from binwright.scaler.decide.schedules import DAY_MINUTES, Bounds, Schedule
+from binwright.scaler.decide.config import DAY_MINUTES, Bounds, ScaledGroup, Schedule
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 REPLICA = "{replica}"
@@ -97,7 +97,7 @@ class ScaledGroupSettings(Section):
     rebalance_s: NotNegative = 0.0
     """How long a rebalance leaves partitions unread; counts with `sla_s`."""
     commit_interval_s: NotNegative = 5.0
-    """How often the group's consumers commit: records of so long are no lag."""
+    """The group's commit interval; records younger than this do not count as lag."""
     cooldown_up_s: NotNegative = 30.0
     """Time from a change until replicas are added."""
     cooldown_down_s: NotNegative = 300.0
@@ -108,7 +108,7 @@ class ScaledGroupSettings(Section):
     """Other bounds at certain times; the first that holds counts."""
     mode: Literal["observe", "approve", "act"] = "act"
     """Changes are only shown, wait for approval, or are made."""
-    pause: bool = False
+    paused: bool = False
     """Change nothing for now."""
 
     @model_validator(mode="after")
@@ -121,25 +121,14 @@ class ScaledGroupSettings(Section):
 
     def config(self) -> ScaledGroup:
         """Return it as the core's value; raise `SettingsError`."""
-        return ScaledGroup(
-            group=self.group,
-            topics=frozenset(self.topics),
-            bounds=Bounds(self.min_replicas, self.max_replicas),
-            schedules=tuple(each.schedule() for each in self.schedules),
-            capacity=self.records_per_s,
-            catch_up_s=self.catch_up_s,
-            sla_s=self.sla_s,
-            sla_share=self.sla_share,
-            burst_s=self.burst_s,
-            start_s=self.start_s,
-            rebalance_s=self.rebalance_s,
-            commit_interval_s=self.commit_interval_s,
-            cooldown_up_s=self.cooldown_up_s,
-            cooldown_down_s=self.cooldown_down_s,
-            idle_s=self.idle_s,
-            mode=self.mode,
-            paused=self.pause,
-        )
+        same = {each.name for each in fields(ScaledGroup)} & ScaledGroupSettings.model_fields.keys()
+        values = {name: getattr(self, name) for name in same}
+        values |= {
+            "topics": frozenset(self.topics),
+            "bounds": Bounds(self.min_replicas, self.max_replicas),
+            "schedules": tuple(each.schedule() for each in self.schedules),
+        }
+        return ScaledGroup(**values)
 
 
 class LocalGroupSettings(ScaledGroupSettings):
@@ -171,9 +160,9 @@ class ScalerSettings(Section):
     """Interval between passes over all groups."""
     rate_window_s: Seconds = 60.0
     """Time over which rates are taken, of topics that no monitor follows."""
-    wake_s: Seconds = 2.0
+    zero_poll_s: Seconds = 2.0
     """Interval between looks at the topics of groups at zero."""
-    answer_s: Seconds = 2.0
+    broker_timeout_s: Seconds = 2.0
     """Time that a pass waits for a broker."""
     objects: bool = False
     """Scale the workloads of ScaledGroup objects, in the namespaces of `[kubernetes]`."""
@@ -199,8 +188,8 @@ class ScalerSettings(Section):
             raise ValueError("keda_certificate_file and keda_key_file need each other")
         if self.keda_client_ca_file is not None and self.keda_certificate_file is None:
             raise ValueError("keda_client_ca_file needs keda_certificate_file")
-        if self.wake_s > self.period_s:
+        if self.zero_poll_s > self.period_s:
             raise ValueError(
-                f"wake_s ({self.wake_s:g}) must not exceed period_s ({self.period_s:g})"
+                f"zero_poll_s ({self.zero_poll_s:g}) must not exceed period_s ({self.period_s:g})"
             )
         return self

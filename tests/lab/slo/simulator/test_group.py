@@ -12,7 +12,7 @@ from binwright.lab.slo.simulator.run import Simulated, simulate
 from binwright.lab.slo.simulator.settings import GroupSettings
 from binwright.lab.slo.workloads.workload import Workload
 from binwright.protocol.model import Slot
-from binwright.scaler.decide.policies.policy import Decision, Fixed, Observation
+from binwright.scaler.decide.policy import Decision, Fixed, Observation
 
 SETTINGS = GroupSettings(warm_up_s=10.0, start_spread_s=0.0, overhead_s=0.0)
 

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
-from tests.scaler.decide.policies.groups import observe
+from tests.scaler.decide.groups import observe
 
 from binwright.scaler.decide.policies.cpu_rule import CpuRule
 from binwright.scaler.decide.policies.lag_rule import LagRule
 from binwright.scaler.decide.policies.linear import Linear
-from binwright.scaler.decide.policies.policy import Decision, Observation
 from binwright.scaler.decide.policies.stabilised import Stabilised
+from binwright.scaler.decide.policy import Decision, Observation
 
 
 def test_linear_divides_the_total_rate() -> None:

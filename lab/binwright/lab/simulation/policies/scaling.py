@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from binwright.lab.simulation.policies.interface import Manner, Seen, Target
 from binwright.lab.simulation.scenario import Scenario
 from binwright.protocol.model import Slot
-from binwright.scaler.decide.policies import policy as core
-from binwright.scaler.decide.policies.bin_pack import Algorithm1, Algorithm2
-from binwright.scaler.decide.policies.capacity import ReplicaCapacity
+from binwright.scaler.decide import policy as core
+from binwright.scaler.decide.bin_pack import Algorithm1, Algorithm2
 from binwright.scaler.decide.policies.cpu_rule import CpuRule
 from binwright.scaler.decide.policies.lag_rule import LagRule
 from binwright.scaler.decide.policies.linear import Linear
-from binwright.scaler.decide.policies.sla_packing import SlaPacking
 from binwright.scaler.decide.policies.stabilised import Stabilised
+from binwright.scaler.decide.policy import ReplicaCapacity
+from binwright.scaler.decide.sla_packing import SlaPacking
 
 DECIDE_S = 15.0
 """Seconds between decisions."""

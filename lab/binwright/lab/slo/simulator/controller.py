@@ -8,7 +8,7 @@ from binwright.lab.slo.simulator.assignor import GroupAssignor, partition
 from binwright.lab.slo.simulator.consumer import Phase
 from binwright.lab.slo.simulator.group import Group
 from binwright.protocol.model import Slot
-from binwright.scaler.decide.policies.policy import Decision, Observation, PartitionLoad, Policy
+from binwright.scaler.decide.policy import Decision, Observation, PartitionLoad, Policy
 
 LOOP_SPREAD = 0.3
 

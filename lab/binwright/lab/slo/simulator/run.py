@@ -16,7 +16,7 @@ from binwright.lab.slo.simulator.latencies import Floats
 from binwright.lab.slo.simulator.settings import GroupSettings
 from binwright.lab.slo.simulator.timeline import Timeline
 from binwright.lab.slo.workloads.workload import Workload
-from binwright.scaler.decide.policies.policy import Policy
+from binwright.scaler.decide.policy import Policy
 
 DRAIN_S = 120.0
 """How long records are worked off after the last one arrived."""

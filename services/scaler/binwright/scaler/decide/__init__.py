@@ -1,8 +1,8 @@
-"""Decides how many replicas a group of ordinary consumers needs, and when to change the number.
+"""Decides how many replicas an ordinary consumer group needs, and who reads what.
 
-For groups whose consumers binwright neither wrote nor steers: what is known is how far each log
-reaches, what the group has committed, and how many replicas its workload has. Everything is in
-records: rates per second, lags and capacities. `machine` has the state of a group; `log_ends`,
-`lags` and `throughput` make what it needs from what was looked up. May import the model, the
-errors and `core.scaling`.
+What is known of such a group is how far each log reaches, what the group has committed, and how
+many replicas and members it has. `machine` sizes one scaled group, by the policy of `sla_packing`
+and the loads of `lags`; `steering_policies` proposes bins, `publication` says which become a plan,
+and `mapping` is the rule by which assignors give them to members. The policies are in any unit of
+load, records or bytes.
 """

@@ -1,14 +1,66 @@
-"""What a person wants of one scaled group."""
+"""What a person wants of one scaled group, and the bounds that hold at certain times."""
 
 from dataclasses import dataclass
+from datetime import datetime, tzinfo
 from math import isfinite
 from typing import Literal
 
 from binwright.protocol.errors import SettingsError
-from binwright.scaler.decide.policies.capacity import ReplicaCapacity
-from binwright.scaler.decide.policies.demand import Demand
-from binwright.scaler.decide.policies.sla_packing import SlaPacking
-from binwright.scaler.decide.schedules import Bounds, Schedule, bounds_at
+from binwright.scaler.decide.policy import ReplicaCapacity
+from binwright.scaler.decide.sla_packing import SlaPacking
+
+DAY_MINUTES = 24 * 60
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The fewest and the most replicas.
+
+    Raises:
+        SettingsError: They are negative, or the wrong way round.
+    """
+
+    least: int
+    most: int
+
+    def __post_init__(self) -> None:
+        """Check the order."""
+        if not 0 <= self.least <= self.most:
+            raise SettingsError(f"0 <= min <= max must hold, got {self.least} and {self.most}")
+
+    def clamp(self, replicas: int) -> int:
+        """Return the number within the bounds that is next to this one."""
+        return max(self.least, min(self.most, replicas))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """Bounds for a part of some days; a part that ends before it begins ends on the next day."""
+
+    days: frozenset[int]  # on which it begins: 0 is Monday
+    begin_min: int  # minutes since midnight, of local time
+    end_min: int  # exclusive
+    zone: tzinfo  # in which days and times are meant
+    least: int | None = None  # None: the group's own
+    most: int | None = None
+
+    def holds(self, wall_s: float) -> bool:
+        """Return whether it holds at this time, seconds since 1970."""
+        local = datetime.fromtimestamp(wall_s, self.zone)
+        day, minute = local.weekday(), local.hour * 60 + local.minute
+        if self.begin_min < self.end_min:
+            return day in self.days and self.begin_min <= minute < self.end_min
+        began_today = day in self.days and minute >= self.begin_min
+        return began_today or ((day - 1) % 7 in self.days and minute < self.end_min)
+
+    def bounds(self, own: Bounds) -> Bounds:
+        """Return the bounds while it holds; one alone moves the other along if it must."""
+        least = own.least if self.least is None else self.least
+        most = own.most if self.most is None else self.most
+        if self.most is None:
+            return Bounds(least, max(least, most))
+        return Bounds(min(least, most) if self.least is None else least, most)
+
 
 Mode = Literal["observe", "approve", "act"]
 DEFAULT_BOUNDS = Bounds(1, 100)
@@ -26,14 +78,14 @@ class ScaledGroup:
     topics: frozenset[str] = frozenset()  # empty: all that the group has committed offsets of
     bounds: Bounds = DEFAULT_BOUNDS
     schedules: tuple[Schedule, ...] = ()
-    capacity: float | None = None  # records/s that one replica serves; None: it is measured
+    records_per_s: float | None = None  # that one replica serves; None: it is measured
     catch_up_s: float = 60.0  # within which lag is to be worked off, > 0
     sla_s: float | None = None  # from a record's arrival to its commit; takes `catch_up_s`'s place
     sla_share: float = 1.0  # of the records that are to keep it at any time, > 0 and <= 1
     burst_s: float = 0.0  # between two arrivals of records in a batch; counts with an SLA
     start_s: float = 0.0  # from the order of a replica until it reads; 0: not known
     rebalance_s: float = 0.0  # how long a rebalance leaves partitions unread; counts with an SLA
-    commit_interval_s: float = 5.0  # the group commits so often: its lag is never below that much
+    commit_interval_s: float = 5.0  # of the group: younger records are not lag
     cooldown_up_s: float = 30.0  # from the last change until replicas are added
     cooldown_down_s: float = 300.0  # from the last change until replicas are taken away
     idle_s: float = 300.0  # without lag and without records, until it is scaled to zero
@@ -44,11 +96,12 @@ class ScaledGroup:
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        positive = {"capacity": self.capacity, "catch_up_s": self.catch_up_s, "sla_s": self.sla_s}
-        for name, value in positive.items():
+        for name in ("records_per_s", "catch_up_s", "sla_s"):
+            value = getattr(self, name)
             if value is not None and not (isfinite(value) and value > 0):
                 raise SettingsError(f"group {self.group}: {name} must be > 0, got {value}")
-        for name, value in {"burst_s": self.burst_s, "start_s": self.start_s}.items():
+        for name in ("burst_s", "start_s"):
+            value = getattr(self, name)
             if not (isfinite(value) and value >= 0):
                 raise SettingsError(f"group {self.group}: {name} must be >= 0, got {value}")
         if not 0 < self.sla_share <= 1:
@@ -61,20 +114,21 @@ class ScaledGroup:
             )
 
     def bounds_at(self, wall_s: float) -> Bounds:
-        """Return the bounds at this time, seconds since 1970."""
-        return bounds_at(self.bounds, self.schedules, wall_s)
+        """Return the bounds at this time, seconds since 1970, by the first schedule that holds."""
+        schedule = next((each for each in self.schedules if each.holds(wall_s)), None)
+        return self.bounds if schedule is None else schedule.bounds(self.bounds)
 
-    def policy(self, capacity: float, bounds: Bounds, partitions: int) -> SlaPacking:
+    def policy(self, records_per_s: float, bounds: Bounds, partitions: int) -> SlaPacking:
         """Return how the group is sized.
 
         Args:
-            capacity: Records/s that one replica serves.
+            records_per_s: That one replica serves.
             bounds: That hold now.
             partitions: That the group has; more replicas would have nothing to read.
         """
         sla_s = self.sla_s or self.catch_up_s
         return SlaPacking(
-            capacity=ReplicaCapacity(rate=capacity, sla_s=sla_s, burst_s=self.burst_s),
+            capacity=ReplicaCapacity(rate=records_per_s, sla_s=sla_s, burst_s=self.burst_s),
             up=self.up,
             down=self.down,
             # Lag that is gone before a new replica reads needs none.
@@ -84,18 +138,6 @@ class ScaledGroup:
             cooldown_down_s=self.cooldown_down_s,
             least=min(max(1, bounds.least), partitions),
             most=min(max(1, bounds.most), partitions),
-            late=1 - self.sla_share,
+            sla_share=self.sla_share,
             steers=False,
-        )
-
-    def demand(self, capacity: float, most: int) -> Demand:
-        """Return what makes the packing that is shown; see `policy`."""
-        policy = self.policy(capacity, Bounds(1, most), most)
-        return Demand(
-            capacity=policy.capacity,
-            catch_up_s=policy.catch_up_s,
-            busy=policy.busy,
-            least=1,
-            most=most,
-            late=policy.late,
         )

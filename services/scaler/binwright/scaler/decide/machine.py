@@ -1,24 +1,27 @@
-"""The state of a scaled group: what is to be ordered now, with reasons.
+"""The state of a scaled group: how many replicas to order now, with reasons.
 
-`decide` gets what was seen and the time, and returns the next state and a verdict; `ordered`
+`decide` gets a snapshot of the group, and returns the next state and a verdict; `ordered`
 records that an order was carried out. A group whose replicas another manager has changed is left
 alone for `LEFT_ALONE_S`: two that set the same number never take turns.
 """
 
 from dataclasses import dataclass, field, replace
+from math import ceil
 
 from binwright.protocol.model import TopicPartition
-from binwright.scaler.decide.config import ScaledGroup
-from binwright.scaler.decide.lags import Baseline, Work
-from binwright.scaler.decide.policies.least_loaded import Bins
-from binwright.scaler.decide.sizing import Sizer, Sizing
+from binwright.scaler.decide.bins import Bins
+from binwright.scaler.decide.config import Bounds, ScaledGroup
+from binwright.scaler.decide.lags import Baseline, Work, to_be_sized
+from binwright.scaler.decide.policy import Observation
 from binwright.scaler.decide.throughput import Throughput
 
 LEFT_ALONE_S = 600.0
+SHOWN_HOT = 10
+UNMEASURED = "what a replica serves is not known yet: it is measured while the group is behind"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkloadSeen:
+class WorkloadStatus:
     """The workload that runs the group's consumers."""
 
     replicas: int  # that it is set to
@@ -28,17 +31,17 @@ class WorkloadSeen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class GroupSnapshot:
     """What was looked up of a group, and when."""
 
     work: Work  # that the group has to do
-    workload: WorkloadSeen
+    workload: WorkloadStatus
     now_s: float  # monotonic
     wall_s: float  # seconds since 1970, for schedules
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class ReplicaChange:
     """A change that is shown, and in mode approve waits for a person."""
 
     number: int
@@ -46,7 +49,7 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class ScalingState:
     """What is remembered of a group from one decision to the next."""
 
     last_order: int | None = None  # replicas
@@ -56,9 +59,19 @@ class State:
     throughput: Throughput = field(default_factory=Throughput)
     left_alone_until_s: float | None = None
     changed_by: str = ""  # who made it be left alone
-    proposal: Proposal | None = None
+    proposal: ReplicaChange | None = None
     proposals: int = 0  # the last one's number
     approved: int = 0  # the last approved proposal's number
+
+
+@dataclass(frozen=True, slots=True)
+class Sizing:
+    """How many replicas a group is to have, and what that rests on."""
+
+    replicas: int
+    reasons: tuple[str, ...]  # sentences for people
+    packing: Bins = ()  # partitions of each replica, if the load were shared as well as can be
+    hot: tuple[TopicPartition, ...] = ()  # faster than a replica: more replicas do not help
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,43 +87,45 @@ class Verdict:
     hot: tuple[TopicPartition, ...] = ()
     work: Work = field(default_factory=Work)
     capacity: float | None = None  # records/s of a replica; None: not known
-    proposal: Proposal | None = None
+    proposal: ReplicaChange | None = None
     waits: bool = False  # the proposal waits for approval
 
 
-def decide(config: ScaledGroup, state: State, seen: Seen) -> tuple[State, Verdict]:
+def decide(
+    config: ScaledGroup, state: ScalingState, snapshot: GroupSnapshot
+) -> tuple[ScalingState, Verdict]:
     """Return the next state, and what is to be done."""
-    state = _observed(config, state, seen)
-    capacity = config.capacity or state.throughput.per_replica
-    sizing = _sized(config, state, seen, capacity)
-    state = _proposed(state, sizing.replicas, seen.workload.replicas)
-    blocked = _blocked(config, state, seen)
+    state = _observed(config, state, snapshot)
+    capacity = config.records_per_s or state.throughput.per_replica
+    sizing = _sized(config, state, snapshot, capacity)
+    state = _proposed(state, sizing.replicas, snapshot.workload.replicas)
+    blocked = _blocked(config, state, snapshot)
     proposal = state.proposal
     waits = config.mode == "approve" and proposal is not None and state.approved < proposal.number
     acts = proposal is not None and config.mode != "observe" and not (blocked or waits)
     return state, Verdict(
-        current=seen.workload.replicas,
+        current=snapshot.workload.replicas,
         wanted=sizing.replicas,
         reasons=sizing.reasons,
         order=sizing.replicas if acts else None,
         blocked=blocked,
         packing=sizing.packing,
         hot=sizing.hot,
-        work=seen.work,
+        work=snapshot.work,
         capacity=capacity,
         proposal=proposal,
         waits=waits,
     )
 
 
-def ordered(state: State, replicas: int, now_s: float) -> State:
+def ordered(state: ScalingState, replicas: int, now_s: float) -> ScalingState:
     """Return the state after the workload was set to this number."""
     return replace(
         state, last_order=replicas, scaled_s=now_s, proposal=None, left_alone_until_s=None
     )
 
 
-def approve(state: State, number: int) -> tuple[State, str]:
+def approve(state: ScalingState, number: int) -> tuple[ScalingState, str]:
     """Return the state with a proposal approved, or why that cannot be."""
     if state.proposal is not None and state.proposal.number == number:
         return replace(state, approved=number), ""
@@ -118,9 +133,9 @@ def approve(state: State, number: int) -> tuple[State, str]:
     return state, f"proposal {number} does not wait; {current}"
 
 
-def _observed(config: ScaledGroup, state: State, seen: Seen) -> State:
+def _observed(config: ScaledGroup, state: ScalingState, snapshot: GroupSnapshot) -> ScalingState:
     """Return the state with what was seen: idleness, speed, and other managers."""
-    work, workload, now_s = seen.work, seen.workload, seen.now_s
+    work, workload, now_s = snapshot.work, snapshot.workload, snapshot.now_s
     idle = bool(work.loads) and not (work.missing or work.lag or work.rate)
     since_s = (state.idle_since_s if state.idle_since_s is not None else now_s) if idle else None
     throughput = state.throughput
@@ -138,52 +153,121 @@ def _observed(config: ScaledGroup, state: State, seen: Seen) -> State:
     )
 
 
-def _sized(config: ScaledGroup, state: State, seen: Seen, capacity: float | None) -> Sizing:
+def _sized(
+    config: ScaledGroup, state: ScalingState, snapshot: GroupSnapshot, capacity: float | None
+) -> Sizing:
     """Return how many replicas there are to be, zero too."""
-    work, current, bounds = seen.work, seen.workload.replicas, config.bounds_at(seen.wall_s)
+    work, current = snapshot.work, snapshot.workload.replicas
+    bounds = config.bounds_at(snapshot.wall_s)
     if not work.loads:
         text = "the group has no committed offsets, and no topics are named"
         why = "the ends of its logs are not known yet" if work.missing else text
         return Sizing(bounds.clamp(current), (f"only the bounds count: {why}",))
     if bounds.most == 0:
         return Sizing(0, ("the bounds allow no replica",))
-    sizer = Sizer(config=config, bounds=bounds, now_s=seen.now_s, scaled_s=state.scaled_s)
+    sizer = Sizer(config=config, bounds=bounds, now_s=snapshot.now_s, scaled_s=state.scaled_s)
     if current == 0:
         if bounds.least == 0 and not (work.lag or work.rate):
             return Sizing(0, ("no records wait",))
         first = replace(sizer, scaled_s=None).size(work, 1, capacity)
         return replace(first, reasons=("records wait, or the bounds ask for more", *first.reasons))
-    if bounds.least == 0 and _idle_s(state, seen) >= config.idle_s:
+    idle_s = -1.0 if state.idle_since_s is None else snapshot.now_s - state.idle_since_s
+    if bounds.least == 0 and idle_s >= config.idle_s:
         return Sizing(0, (f"no lag and no records for {config.idle_s:g} s",))
-    found = sizer.size(work, current, capacity)
+    sizing = sizer.size(work, current, capacity)
     kept = min(current, bounds.most)
-    if work.missing and found.replicas < kept:
+    if work.missing and sizing.replicas < kept:
         text = f"{work.missing} partitions have no fresh end or rate: no replica is taken away"
-        return replace(found, replicas=kept, reasons=(*found.reasons, text))
-    return found
+        return replace(sizing, replicas=kept, reasons=(*sizing.reasons, text))
+    return sizing
 
 
-def _idle_s(state: State, seen: Seen) -> float:
-    return -1.0 if state.idle_since_s is None else seen.now_s - state.idle_since_s
-
-
-def _proposed(state: State, wanted: int, current: int) -> State:
+def _proposed(state: ScalingState, wanted: int, current: int) -> ScalingState:
     if wanted == current:
         return replace(state, proposal=None)
     if state.proposal is not None and state.proposal.replicas == wanted:
         return state
     number = state.proposals + 1
-    return replace(state, proposal=Proposal(number, wanted), proposals=number)
+    return replace(state, proposal=ReplicaChange(number, wanted), proposals=number)
 
 
-def _blocked(config: ScaledGroup, state: State, seen: Seen) -> str:
+def _blocked(config: ScaledGroup, state: ScalingState, snapshot: GroupSnapshot) -> str:
     if config.paused:
         return "paused"
-    if seen.workload.scaled_by:
-        return f"{seen.workload.scaled_by} scales the workload, too"
-    if state.left_alone_until_s is not None and seen.now_s < state.left_alone_until_s:
+    if snapshot.workload.scaled_by:
+        return f"{snapshot.workload.scaled_by} scales the workload, too"
+    if state.left_alone_until_s is not None and snapshot.now_s < state.left_alone_until_s:
         return (
             f"{state.changed_by} set {state.last_order} replicas; they are left alone for "
             f"{LEFT_ALONE_S:g} s after that"
         )
     return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizer:
+    """Sizes groups that have replicas or are to have some."""
+
+    config: ScaledGroup
+    bounds: Bounds
+    now_s: float  # monotonic
+    scaled_s: float | None  # when the number last changed
+
+    def size(self, work: Work, current: int, capacity: float | None) -> Sizing:
+        """Return what the group needs.
+
+        Args:
+            work: What there is to do; at least one partition.
+            current: Replicas that it has, > 0.
+            capacity: Records/s that a replica serves; None: not known yet.
+        """
+        if capacity is None:
+            return self._bounded(Sizing(current, (UNMEASURED,)), work)
+        expected = work.expected(self.config.start_s)
+        loads = to_be_sized(expected, self.config.commit_interval_s)
+        policy = self.config.policy(capacity, self.bounds, len(loads))
+        decision, _ = policy.decide(
+            Observation(time_s=self.now_s, loads=loads, replicas=current, scaled_s=self.scaled_s)
+        )
+        unbounded = self.config.policy(capacity, Bounds(1, len(loads)), len(loads))
+        packing = unbounded.bins(loads, self.config.up)
+        words = [_load(work, capacity, len(packing)), decision.reason.partition("; faster")[0]]
+        if (coming := rounded(sum(one.rate for one in expected.values()))) != rounded(work.rate):
+            words.append(f"sized for {coming} records/s, as the rate is changing")
+        if decision.hot:
+            words.append(_hot(decision.hot))
+        return self._bounded(Sizing(decision.replicas, tuple(words), packing, decision.hot), work)
+
+    def _bounded(self, sizing: Sizing, work: Work) -> Sizing:
+        """Return the sizing within the bounds, and at most one replica for each partition."""
+        reasons, replicas = list(sizing.reasons), sizing.replicas
+        most = min(self.bounds.most, len(work.loads))
+        needed = len(sizing.packing)
+        if needed > most:
+            reasons.append(f"{needed} are needed, and {most} are allowed")
+        bounded = max(min(replicas, most), min(max(1, self.bounds.least), len(work.loads)))
+        if bounded != replicas:
+            reasons.append(f"the bounds are {self.bounds.least} to {self.bounds.most}")
+        return replace(sizing, replicas=bounded, reasons=tuple(reasons))
+
+
+def _load(work: Work, capacity: float, needed: int) -> str:
+    replicas = "replica" if needed == 1 else "replicas"
+    return (
+        f"{rounded(work.rate)} records/s and a lag of {rounded(work.lag)} need {needed} "
+        f"{replicas} of {rounded(capacity)}/s"
+    )
+
+
+def _hot(partitions: tuple[TopicPartition, ...]) -> str:
+    names = ", ".join(map(str, partitions[:SHOWN_HOT]))
+    more = f" and {len(partitions) - SHOWN_HOT} more" if len(partitions) > SHOWN_HOT else ""
+    return f"faster than a replica, so that more replicas do not help: {names}{more}"
+
+
+def rounded(amount: float) -> int:
+    """Return an amount rounded up to two significant digits: fewer changes of a status."""
+    if amount <= 0:
+        return 0
+    step: int = 10 ** max(0, len(str(int(amount))) - 2)
+    return ceil(amount / step) * step

@@ -1,6 +1,5 @@
 """An external scaler for KEDA: replicas by rate and lag for ScaledObjects that ask for them.
 
 `messages` describes KEDA's gRPC contract, `triggers` the groups that ScaledObjects name, `server`
-answers. Needs the extra `binwright[keda]`. It may import the scaler's targets and the spec of
-ScaledGroups.
+answers. Needs the extra `binwright[keda]`.
 """

@@ -12,7 +12,7 @@ from binwright.protocol.errors import SettingsError
 from binwright.runtime.backoff import until_set
 from binwright.runtime.settings import ScalerSettings
 from binwright.scaler.keda.messages import CLASSES, SERVICE, ScaledObjectRef
-from binwright.scaler.keda.triggers import Trigger, Triggers
+from binwright.scaler.keda.triggers import KedaTrigger, KedaTriggers
 
 log = structlog.get_logger()
 
@@ -21,15 +21,15 @@ TARGET_SIZE = 1  # of the metric for each replica: its value is the number of re
 FIRST_S = 5.0
 """How long the first answer about a group may wait for the first pass over it."""
 REPEAT_S = 30.0
-"""A stream repeats its answer so often: it notices that nobody reads it any more."""
+"""Interval at which a stream repeats its answer, to notice that nobody reads it any more."""
 GRACE_S = 2.0
 
 
 class ExternalScaler:
     """The methods of KEDA's service; each gets a message and the context of the call."""
 
-    def __init__(self, triggers: Triggers, first_s: float = FIRST_S) -> None:
-        """Answer by these triggers; wait so long for the first pass over a group."""
+    def __init__(self, triggers: KedaTriggers, first_s: float = FIRST_S) -> None:
+        """Answer by these triggers; wait `first_s` at most for the first pass over a group."""
         self._triggers, self._first_s = triggers, first_s
 
     async def is_active(self, request: Any, context: Any) -> Any:
@@ -67,13 +67,13 @@ class ExternalScaler:
         )
         return CLASSES["GetMetricsResponse"](metricValues=[value])
 
-    async def _trigger(self, request: Any, context: Any) -> Trigger:
+    async def _trigger(self, request: Any, context: Any) -> KedaTrigger:
         try:
             return self._triggers.ask(ScaledObjectRef.from_message(request))
         except SettingsError as exc:
             await _abort(context, grpc.StatusCode.INVALID_ARGUMENT, str(exc))
 
-    async def _sized(self, request: Any, context: Any) -> tuple[Trigger, int]:
+    async def _sized(self, request: Any, context: Any) -> tuple[KedaTrigger, int]:
         """Return a trigger and the replicas that its group needs; a fault ends the call.
 
         KEDA then does what the ScaledObject's `fallback` says.
@@ -111,21 +111,21 @@ def handlers(scaler: ExternalScaler) -> Any:
 
 
 def _serialized(message: Any) -> bytes:
-    found: bytes = message.SerializeToString()
-    return found
+    serialized: bytes = message.SerializeToString()
+    return serialized
 
 
-def _credentials(chosen: ScalerSettings) -> Any:
+def _credentials(settings: ScalerSettings) -> Any:
     """Return the server's certificate, and whose clients it takes; None: it has none.
 
     Raises:
         SettingsError: A file cannot be read.
     """
-    if chosen.keda_certificate_file is None or chosen.keda_key_file is None:
+    if settings.keda_certificate_file is None or settings.keda_key_file is None:
         return None
     try:
-        pair = chosen.keda_key_file.read_bytes(), chosen.keda_certificate_file.read_bytes()
-        ca = chosen.keda_client_ca_file
+        pair = settings.keda_key_file.read_bytes(), settings.keda_certificate_file.read_bytes()
+        ca = settings.keda_client_ca_file
         clients = ca.read_bytes() if ca is not None else None
     except OSError as exc:
         raise SettingsError(f"scaler.keda_*_file: {exc}") from exc
@@ -134,26 +134,26 @@ def _credentials(chosen: ScalerSettings) -> Any:
 
 @contextlib.asynccontextmanager
 async def serve_keda(
-    chosen: ScalerSettings, hurry: Callable[[], None], *, first_s: float = FIRST_S
-) -> AsyncIterator[Triggers]:
+    settings: ScalerSettings, request_pass: Callable[[], None], *, first_s: float = FIRST_S
+) -> AsyncIterator[KedaTriggers]:
     """Serve KEDA while the body runs, and give the groups that it asks for.
 
     Raises:
         SettingsError: The port cannot be opened.
     """
-    triggers = Triggers(hurry)
+    triggers = KedaTriggers(request_pass)
     server = grpc.aio.server()
     server.add_generic_rpc_handlers((handlers(ExternalScaler(triggers, first_s)),))
-    address = f"{chosen.keda_address}:{chosen.keda_port}"
+    address = f"{settings.keda_address}:{settings.keda_port}"
     try:
-        if (credentials := _credentials(chosen)) is None:
+        if (credentials := _credentials(settings)) is None:
             server.add_insecure_port(address)
         else:
             server.add_secure_port(address, credentials)
     except RuntimeError as exc:
         raise SettingsError(f"scaler.keda_port: {address} cannot be opened: {exc}") from exc
     await server.start()
-    log.info("keda.served", address=chosen.keda_address, port=chosen.keda_port)
+    log.info("keda.served", address=settings.keda_address, port=settings.keda_port)
     try:
         yield triggers
     finally:

@@ -11,47 +11,49 @@ import structlog
 
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.clock import loop_s
-from binwright.scaler.decide.machine import WorkloadSeen
+from binwright.runtime.settings import ScaledGroupSettings
+from binwright.scaler.decide.machine import WorkloadStatus
 from binwright.scaler.keda.messages import ScaledObjectRef
-from binwright.scaler.objects.spec import FIELDS, config_from
-from binwright.scaler.targets import Target, Targets
+from binwright.scaler.objects.spec import config_from, field_name
+from binwright.scaler.passes import Target, Targets
 
 log = structlog.get_logger()
 
 FORGOTTEN_S = 600.0
-"""A trigger that has not asked for so long is gone."""
-OWN = frozenset({"mode", "pause", "minReplicas", "maxReplicas"})
-"""What a trigger does not set here: the ScaledObject has its own `paused`, min and max."""
+"""Time without a call after which a trigger is forgotten."""
+NOT_SET_HERE = {"mode", "paused", "minReplicas", "maxReplicas", "schedules"}
+"""The ScaledObject has its own `paused`, min and max."""
+METADATA = {field_name(name) for name in ScaledGroupSettings.model_fields} - NOT_SET_HERE
 KEDAS = frozenset(
     {"scalerAddress", "enableTLS", "unsafeSsl", "caCert", "tlsClientCert", "tlsClientKey"}
 )
 """Metadata of the connection, which KEDA sends along."""
 DEFAULTS = {
-    "min_replicas": 0,
-    "max_replicas": 10_000,
-    "cooldown_up_s": 0,  # the HorizontalPodAutoscaler stabilises, and KEDA waits before zero
-    "cooldown_down_s": 0,
-    "idle_s": 0,
+    "minReplicas": 0,
+    "maxReplicas": 10_000,
+    "cooldownUpSeconds": 0,  # the HorizontalPodAutoscaler stabilises, and KEDA waits before zero
+    "cooldownDownSeconds": 0,
+    "idleSeconds": 0,
 }
 
 
 @dataclass
 class Recommendation:
-    """The replicas that were recommended last; see `targets.Workload`."""
+    """The replicas that were recommended last; see `ports.ScaledWorkload`."""
 
     replicas: int = 0
 
-    def seen(self) -> WorkloadSeen:
-        """Fit `Workload.seen`; how many of them are ready is not known."""
-        return WorkloadSeen(replicas=self.replicas, ready=0)
+    def status(self) -> WorkloadStatus:
+        """Fit `ScaledWorkload.status`; how many of them are ready is not known."""
+        return WorkloadStatus(replicas=self.replicas, ready=0)
 
     async def scale(self, replicas: int) -> None:
-        """Fit `Workload.scale`."""
+        """Fit `ScaledWorkload.scale`."""
         self.replicas = replicas
 
 
 @dataclass(eq=False)
-class Trigger:
+class KedaTrigger:
     """One trigger of a ScaledObject.
 
     Attributes:
@@ -90,13 +92,13 @@ class Trigger:
         return 0 if self.target.verdict is None else self.target.verdict.wanted
 
 
-class Triggers:
+class KedaTriggers:
     """All triggers that have asked lately; `current` gives their targets."""
 
-    def __init__(self, hurry: Callable[[], None]) -> None:
-        """Call `hurry` when a trigger is new or has changed."""
-        self._hurry = hurry
-        self._known: dict[str, Trigger] = {}
+    def __init__(self, request_pass: Callable[[], None]) -> None:
+        """Call `request_pass` when a trigger is new or has changed."""
+        self._request_pass = request_pass
+        self._known: dict[str, KedaTrigger] = {}
 
     def current(self) -> Targets:
         """Return the targets of triggers that have not been forgotten."""
@@ -107,7 +109,7 @@ class Triggers:
                 log.info("trigger.forgotten", target=key)
         return {key: trigger.target for key, trigger in self._known.items()}
 
-    def ask(self, ref: ScaledObjectRef) -> Trigger:
+    def ask(self, ref: ScaledObjectRef) -> KedaTrigger:
         """Return the trigger of a ScaledObject; it is new, or as known.
 
         Raises:
@@ -115,31 +117,29 @@ class Triggers:
         """
         metadata = dict(ref.metadata)
         key = f"keda/{ref.namespace}/{ref.name}/{metadata.get('group', '')}"
-        found = self._known.get(key)
-        if found is None or found.metadata != metadata:
-            values = _values(metadata)
-            config = config_from(values, "the trigger's metadata")
-            if found is None:
+        trigger = self._known.get(key)
+        if trigger is None or trigger.metadata != metadata:
+            config = config_from(_spec(metadata), "the trigger's metadata")
+            if trigger is None:
                 recommendation = Recommendation()
                 target = Target(key, config, recommendation)
-                found = self._known[key] = Trigger(target, metadata, recommendation)
-                target.on_change = found.notify
+                trigger = self._known[key] = KedaTrigger(target, metadata, recommendation)
+                target.on_change = trigger.notify
                 log.info("trigger.started", target=key, group=config.group)
-            found.target.config, found.metadata = config, metadata
-            self._hurry()
-        found.asked_s = loop_s()
-        return found
+            trigger.target.config, trigger.metadata = config, metadata
+            self._request_pass()
+        trigger.asked_s = loop_s()
+        return trigger
 
 
-def _values(metadata: dict[str, str]) -> dict[str, object]:
-    """Return settings of a group from metadata: all of it is text."""
-    allowed = FIELDS.keys() - OWN
-    if unknown := sorted(metadata.keys() - allowed - KEDAS):
-        known = ", ".join(sorted(allowed))
+def _spec(metadata: dict[str, str]) -> dict[str, object]:
+    """Return the spec of a group that metadata name: all of it is text."""
+    if unknown := sorted(metadata.keys() - METADATA - KEDAS):
+        known = ", ".join(sorted(METADATA))
         raise SettingsError(f"unknown metadata: {', '.join(unknown)}; there is {known}")
     if missing := sorted({"group", "recordsPerSecond"} - metadata.keys()):
         raise SettingsError(f"missing metadata: {', '.join(missing)}")
-    given: dict[str, object] = {FIELDS[n]: v for n, v in metadata.items() if n in allowed}
+    spec: dict[str, object] = {n: v for n, v in metadata.items() if n in METADATA}
     if topics := metadata.get("topics"):
-        given["topics"] = [topic.strip() for topic in topics.split(",")]
-    return {**DEFAULTS, **given}
+        spec["topics"] = [topic.strip() for topic in topics.split(",")]
+    return {**DEFAULTS, **spec}

@@ -1,16 +1,19 @@
-"""The connection and the informers that all ScaledGroup objects of a scaler share."""
+"""The cluster of ScaledGroup objects: informers that all of them share, and their workloads."""
 
 import contextlib
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from binwright.kubernetes.api import Api
+from binwright.controller.fleets.kubernetes.deployment import GROUP_ANNOTATION
+from binwright.kubernetes.api import FIELD_MANAGER, Api
 from binwright.kubernetes.connection import load_configuration
 from binwright.kubernetes.events import EventRecorder
 from binwright.kubernetes.informer import Informer
 from binwright.kubernetes.objects import Obj, collection_path, name_of, namespace_of
+from binwright.protocol.errors import ClusterUnavailable
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import KubernetesSettings
+from binwright.scaler.decide.machine import WorkloadStatus
 from binwright.scaler.objects.spec import API_VERSION, PLURAL, WorkloadKind, WorkloadRef
 
 APPS, AUTOSCALING = "/apis/apps/v1", "/apis/autoscaling/v2"
@@ -66,13 +69,15 @@ class ScaledCluster:
 
     def workload(self, ref: WorkloadRef) -> Obj | None:
         """Return a workload as last seen; None: it does not exist."""
-        found = (each.workloads[ref.kind].get(ref.namespace, ref.name) for each in self.namespaces)
-        return next((obj for obj in found if obj is not None), None)
+        candidates = (
+            each.workloads[ref.kind].get(ref.namespace, ref.name) for each in self.namespaces
+        )
+        return next((obj for obj in candidates if obj is not None), None)
 
     def autoscaler(self, ref: WorkloadRef) -> Obj | None:
         """Return a HorizontalPodAutoscaler that points at a workload; None: there is none."""
-        found = (each.autoscalers.by_target().get(ref) for each in self.namespaces)
-        return next((obj for obj in found if obj is not None), None)
+        candidates = (each.autoscalers.by_target().get(ref) for each in self.namespaces)
+        return next((obj for obj in candidates if obj is not None), None)
 
     def is_synced(self) -> bool:
         """Whether workloads and autoscalers of all namespaces have been listed."""
@@ -115,10 +120,70 @@ async def open_scaled_cluster(
     configuration = await load_configuration(settings.kubeconfig)
     api = Api(configuration, settings.request_timeout_s, WATCHES * len(namespaces))
     recorder = EventRecorder(api)
-    found = [_namespace(api, name) for name in namespaces]
-    work = (must_not_end(informer.run()) for each in found for informer in each.informers())
+    opened = [_namespace(api, name) for name in namespaces]
+    work = (must_not_end(informer.run()) for each in opened for informer in each.informers())
     try:
         async with background_tasks(must_not_end(recorder.run()), *work):
-            yield ScaledCluster(api, recorder, found, settings.request_timeout_s)
+            yield ScaledCluster(api, recorder, opened, settings.request_timeout_s)
     finally:
         await api.close()
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectWorkload:
+    """A workload of the cluster; see `ports.ScaledWorkload`."""
+
+    cluster: ScaledCluster
+    ref: WorkloadRef
+
+    def status(self) -> WorkloadStatus | None:
+        """Fit `ScaledWorkload.status`.
+
+        Raises:
+            ClusterUnavailable: What is known may be out of date.
+        """
+        if not self.cluster.is_synced():
+            raise ClusterUnavailable("workloads and autoscalers cannot be listed or watched")
+        if (workload := self.cluster.workload(self.ref)) is None:
+            return None
+        return WorkloadStatus(
+            replicas=workload["spec"].get("replicas", 1),
+            ready=workload.get("status", {}).get("readyReplicas", 0),
+            changed_by=other_manager(workload),
+            scaled_by=_owner(workload) or _autoscaler(self.cluster.autoscaler(self.ref)),
+        )
+
+    async def scale(self, replicas: int) -> None:
+        """Fit `ScaledWorkload.scale`."""
+        await self.cluster.api.scale(self.cluster.path(self.ref), replicas)
+
+
+def other_manager(workload: Obj) -> str:
+    """Return who set the replicas last, if not this controller; empty: it did, or none is known.
+
+    The API server keeps for each field of an object which client has set it (`managedFields`).
+    """
+    entries = workload["metadata"].get("managedFields") or ()
+    setters = [
+        (entry.get("time", ""), str(entry.get("manager", "")))
+        for entry in entries
+        if "f:replicas" in (entry.get("fieldsV1") or {}).get("f:spec", {})
+    ]
+    if any(manager == FIELD_MANAGER for _, manager in setters):
+        return ""
+    return max(setters)[1] if setters else ""
+
+
+def _owner(workload: Obj) -> str:
+    """Return binwright's own group that a Deployment belongs to."""
+    group = workload["metadata"].get("annotations", {}).get(GROUP_ANNOTATION)
+    return f"the ConsumerGroup of {group}" if group else ""
+
+
+def _autoscaler(autoscaler: Obj | None) -> str:
+    """Return an autoscaler in words, with KEDA's object if that has made it."""
+    if autoscaler is None:
+        return ""
+    owners = autoscaler["metadata"].get("ownerReferences") or ()
+    scaled = next((f" of the {o['kind']} {o['name']}" for o in owners), "")
+    return f"HorizontalPodAutoscaler {name_of(autoscaler)}{scaled}"

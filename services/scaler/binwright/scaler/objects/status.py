@@ -4,10 +4,9 @@ from datetime import UTC, datetime
 
 from binwright.kubernetes.objects import Obj, now
 from binwright.kubernetes.status import Condition
-from binwright.scaler.decide.machine import Proposal, State, Verdict
-from binwright.scaler.decide.sizing import rounded
+from binwright.scaler.decide.machine import ReplicaChange, ScalingState, Verdict, rounded
 from binwright.scaler.decide.throughput import Throughput
-from binwright.scaler.targets import Target
+from binwright.scaler.passes import Target
 
 MAX_SHOWN = 200  # partitions in a packing, replicas too; an object must not exceed a megabyte
 TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
@@ -17,7 +16,7 @@ def numbers_of(target: Target) -> Obj:
     """Return the status fields of a target; those that are not known yet are left out."""
     if (verdict := target.verdict) is None:
         return {}
-    found: Obj = {
+    numbers: Obj = {
         "replicas": verdict.current,
         "wantedReplicas": verdict.wanted,
         "partitions": len(verdict.work.loads),
@@ -29,23 +28,23 @@ def numbers_of(target: Target) -> Obj:
         "proposals": target.state.proposals,
     }
     if verdict.capacity is not None:
-        found["replicaRecordsPerSecond"] = rounded(verdict.capacity)
+        numbers["replicaRecordsPerSecond"] = rounded(verdict.capacity)
     if target.state.last_order is not None:
-        found["orderedReplicas"] = target.state.last_order
-    return found
+        numbers["orderedReplicas"] = target.state.last_order
+    return numbers
 
 
 def proposal_of(verdict: Verdict, known: Obj | None) -> Obj | None:
     """Return the change that is shown and not made; `known` is the one in the status."""
-    found = verdict.proposal
-    if found is None or verdict.order is not None:
+    change = verdict.proposal
+    if change is None or verdict.order is not None:
         return None
-    since = known["time"] if known and known.get("number") == found.number else now()
+    since = known["time"] if known and known.get("number") == change.number else now()
     return {
-        "number": found.number,
+        "number": change.number,
         "time": since,
         "waits": verdict.waits,
-        "replicas": found.replicas,
+        "replicas": change.replicas,
     }
 
 
@@ -67,7 +66,7 @@ def _scaling(target: Target, verdict: Verdict) -> Condition:
         return Condition("Scaling", holds=False, reason=reason, message=message)
 
     if target.config.paused:
-        return held("Paused", "spec.pause is set")
+        return held("Paused", "spec.paused is set")
     if verdict.blocked:
         return held("AnotherOwner", verdict.blocked)
     if target.config.mode == "observe":
@@ -77,7 +76,7 @@ def _scaling(target: Target, verdict: Verdict) -> Condition:
     return Condition("Scaling", holds=True, reason="Acts")
 
 
-def state_from(status: Obj, now_s: float, wall_s: float) -> State:
+def state_from(status: Obj, now_s: float, wall_s: float) -> ScalingState:
     """Return what an earlier scaler remembered of a group, from the object's status.
 
     Args:
@@ -90,24 +89,24 @@ def state_from(status: Obj, now_s: float, wall_s: float) -> State:
         then = datetime.strptime(at, TIME_FORMAT).replace(tzinfo=UTC).timestamp()
         scaled_s = now_s - max(0.0, wall_s - then)
     shown = status.get("proposal")
-    return State(
+    return ScalingState(
         last_order=status.get("orderedReplicas"),
         scaled_s=scaled_s,
         throughput=Throughput(per_replica=status.get("replicaRecordsPerSecond")),
-        proposal=Proposal(shown["number"], shown["replicas"]) if shown else None,
+        proposal=ReplicaChange(shown["number"], shown["replicas"]) if shown else None,
         proposals=status.get("proposals", 0),
     )
 
 
 def _packing(verdict: Verdict) -> list[Obj]:
-    found: list[Obj] = []
+    packing: list[Obj] = []
     shown = 0
     for inside in verdict.packing:
         if shown + len(inside) > MAX_SHOWN:
             break
         shown += len(inside)
         rate = sum(verdict.work.loads[partition].rate for partition in inside)
-        found.append(
+        packing.append(
             {"partitions": [str(p) for p in sorted(inside)], "recordsPerSecond": rounded(rate)}
         )
-    return found
+    return packing

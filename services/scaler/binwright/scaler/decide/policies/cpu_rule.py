@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from binwright.scaler.decide.policies.lag_rule import TOLERANCE
-from binwright.scaler.decide.policies.policy import Decision, Observation
+from binwright.scaler.decide.policy import Decision, Observation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

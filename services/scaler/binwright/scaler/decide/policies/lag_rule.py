@@ -7,7 +7,7 @@ HorizontalPodAutoscaler makes of an external metric with an average value. Wrap 
 from dataclasses import dataclass
 from math import ceil
 
-from binwright.scaler.decide.policies.policy import Decision, Observation, total
+from binwright.scaler.decide.policy import Decision, Observation, total
 
 TOLERANCE = 0.1
 """The HorizontalPodAutoscaler's: a ratio this close to 1 changes nothing."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from binwright.packing.score import ROUNDING
-from binwright.scaler.decide.policies.policy import Decision, Observation, total
+from binwright.scaler.decide.policy import Decision, Observation, total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

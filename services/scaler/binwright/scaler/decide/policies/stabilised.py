@@ -8,7 +8,7 @@ recommended within the last 5 minutes.
 from dataclasses import dataclass, replace
 from math import ceil
 
-from binwright.scaler.decide.policies.policy import Decision, Observation, Policy
+from binwright.scaler.decide.policy import Decision, Observation, Policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,70 @@
+"""The members of a Kafka consumer group, as an assignor or a controller sees them."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from binwright.protocol.model import TopicPartition
+
+_NUMBERED = re.compile(r"(.*?)([0-9]{1,9})", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupMember:
+    """One member."""
+
+    topics: frozenset[str]  # that it subscribes to
+    owned: frozenset[TopicPartition] = frozenset()  # that it says it reads
+    generation: int = -1  # of the group, in which it got them; -1: it does not say
+    instance: str | None = None  # its `group.instance.id`; None: it has none
+
+
+Members = Mapping[str, GroupMember]
+"""Member id -> member."""
+Owners = Mapping[TopicPartition, str]
+"""Partition -> member id."""
+
+
+def in_order(members: Members) -> list[str]:
+    """Return the member ids in the group's order: by name, `pod-2` before `pod-10`.
+
+    The name is the `group.instance.id`, else the member id; a number of up to 9 digits at its end
+    counts as a number.
+    """
+    return sorted(members, key=lambda one: (_natural(members[one].instance or one), one))
+
+
+def are_static(members: Members) -> bool:
+    """Return whether every member has a `group.instance.id`."""
+    return all(member.instance for member in members.values())
+
+
+def owners(members: Members) -> dict[TopicPartition, str]:
+    """Return who reads each partition.
+
+    If several members claim one, the latest generation counts; two of the same: neither reads it.
+    """
+    readers: dict[TopicPartition, str] = {}
+    generations: dict[TopicPartition, int] = {}
+    for name in in_order(members):
+        member = members[name]
+        for partition in member.owned:
+            if partition not in generations or member.generation > generations[partition]:
+                readers[partition], generations[partition] = name, member.generation
+            elif member.generation == generations[partition]:
+                readers.pop(partition, None)
+    return readers
+
+
+def subscribers(members: Members, order: Iterable[str]) -> dict[str, list[str]]:
+    """Return the members that subscribe to each topic, in this order."""
+    by_topic: dict[str, list[str]] = {}
+    for name in order:
+        for topic in members[name].topics:
+            by_topic.setdefault(topic, []).append(name)
+    return by_topic
+
+
+def _natural(name: str) -> tuple[str, int]:
+    match = _NUMBERED.fullmatch(name)
+    return (match[1], int(match[2])) if match else (name, -1)

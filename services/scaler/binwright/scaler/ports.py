@@ -1,0 +1,57 @@
+"""What the scaler and the steering need of the world; adapters and tests' fakes fit these."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from binwright.scaler.decide.lags import Committed, LogEnds
+from binwright.scaler.decide.machine import WorkloadStatus
+from binwright.scaler.decide.members import Members
+
+
+class ScaledWorkload(Protocol):
+    """What runs a group's consumers, in a number of equal replicas."""
+
+    def status(self) -> WorkloadStatus | None:
+        """Return its replicas as last seen; None: it is not there.
+
+        Raises:
+            ExternalError: It is not known now.
+        """
+
+    async def scale(self, replicas: int) -> None:
+        """Set the number of replicas; raise an `ExternalError` if that fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedOffsets:
+    """The committed offsets of groups; a group is in one of the two."""
+
+    offsets: dict[str, Committed] = field(default_factory=dict)
+    faults: dict[str, str] = field(default_factory=dict)  # group -> why its offsets are not known
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDescription:
+    """A consumer group of the classic protocol."""
+
+    state: str  # by Kafka's names: "Stable", "PreparingRebalance", "Empty", ...
+    protocol: str  # the assignor's name; empty while there is none
+    members: Members = field(default_factory=dict)
+
+
+class GroupLookup(Protocol):
+    """Consumer groups in Kafka, as `groups.ConsumerGroups` looks them up."""
+
+    async def committed(self, groups: Collection[str]) -> CommittedOffsets:
+        """Return the committed offsets of groups, or a fault of each."""
+
+    async def describe(self, group: str) -> GroupDescription:
+        """Return the members of a group; raise `BrokerUnavailable`."""
+
+
+class EndLookup(Protocol):
+    """Ends of logs, as `ends.TopicEnds` looks them up."""
+
+    async def look_up(self, topics: Collection[str]) -> Mapping[str, LogEnds]:
+        """Return the ends of topics, as far as they are known."""

@@ -1,0 +1,29 @@
+"""The members of a group, and who of them reads what."""
+
+from binwright.protocol.model import TopicPartition
+from binwright.scaler.decide.members import GroupMember, are_static, in_order
+
+TOPICS = frozenset({"orders"})
+
+
+def test_a_name_without_a_number_comes_before_the_same_with_one() -> None:
+    members = {one: GroupMember(topics=TOPICS) for one in ("c-10", "c-2", "c-")}
+    assert in_order(members) == ["c-", "c-2", "c-10"]
+
+
+def test_the_instance_id_counts_before_the_member_id() -> None:
+    members = {
+        "a": GroupMember(topics=TOPICS, instance="pod-1"),
+        "b": GroupMember(topics=TOPICS, instance="pod-0"),
+    }
+    assert in_order(members) == ["b", "a"]
+
+
+def test_a_group_is_static_only_if_every_member_is() -> None:
+    named = GroupMember(topics=TOPICS, instance="pod-0")
+    assert are_static({"a": named})
+    assert not are_static({"a": named, "b": GroupMember(topics=TOPICS)})
+
+
+def test_a_member_claims_nothing_by_default() -> None:
+    assert TopicPartition("orders", 0) not in GroupMember(topics=TOPICS).owned
