@@ -36,8 +36,8 @@ from binwright.kafka.control_records import (
 )
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.metrics_topic import run_measurements
-from binwright.local.kafka.broker import run_broker
-from binwright.local.process.child import Child, Command, clean_environment
+from binwright.local.child import Child, Command, clean_environment
+from binwright.local.kafka import run_broker
 from binwright.protocol.model import Slot
 from binwright.protocol.plans import Planned
 from binwright.runtime.logs import configure_logging

@@ -28,8 +28,8 @@ from binwright.controller.on_kubernetes import kubernetes_fleet
 from binwright.kafka.control_records import METADATA_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kubernetes.api import Obj
-from binwright.local.kafka.broker import run_broker
-from binwright.local.spark.connect import run_spark
+from binwright.local.kafka import run_broker
+from binwright.local.spark import run_spark
 from binwright.protocol.model import Slot
 from binwright.runtime.settings import KafkaSettings, load_settings
 

@@ -38,7 +38,7 @@ from binwright.balancer.executor import Executor, read_throttles
 from binwright.balancer.ports import Replicas
 from binwright.consumer.reading.intake import KafkaIntake
 from binwright.kafka.client import client_options
-from binwright.local.kafka.cluster import run_brokers
+from binwright.local.kafka import run_brokers
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.clock import loop_s

@@ -23,7 +23,7 @@ from binwright.controller.decide.config import ControllerConfig
 from binwright.lab.simulation.scenario import Timing
 from binwright.lab.sweep.point import Load, Point, Result
 from binwright.lab.sweep.run import run_points
-from binwright.local.heap import EmbeddedSpark
+from binwright.local.spark_size import SparkSize
 from binwright.local.stack import servers
 from binwright.protocol.model import BytesPerSecond, PerSlot
 from binwright.recordings.generated import Walk
@@ -65,7 +65,7 @@ async def on_executors(executors: int, wanted: Sequence[Point]) -> tuple[dict[st
             Path(name),
             lambda _: None,
             bootstrap_servers="not needed",
-            embedded=EmbeddedSpark(heap=HEAP, workers=executors),
+            embedded=SparkSize(heap=HEAP, workers=executors),
         ) as found:
             warm = points(2 * executors, 10)[: 2 * executors]
             await asyncio.to_thread(run_points, warm, lambda _: None, 1, found.spark)

@@ -32,8 +32,8 @@ from binwright.kafka.control_records import (
     publish_message,
 )
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.local.kafka.broker import run_broker
-from binwright.local.process.child import Child, Command, clean_environment
+from binwright.local.child import Child, Command, clean_environment
+from binwright.local.kafka import run_broker
 from binwright.protocol import wire
 from binwright.protocol.commands import Claim
 from binwright.protocol.messages import Inbound

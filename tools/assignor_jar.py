@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from tests.programs import ROOT, ProgramMissing, run_program
 
-from binwright.local.kafka.broker import ensure_kafka
+from binwright.local.kafka import ensure_kafka
 
 SOURCES = ROOT / "shared" / "java" / "assignor"
 NAME = "binwright-assignor.jar"

@@ -30,7 +30,7 @@ from bench.scaling.steering import Steering
 from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.lab.slo.workloads import taxi, workload
-from binwright.local.kafka.broker import run_broker
+from binwright.local.kafka import run_broker
 from binwright.runtime.clock import loop_s
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.settings import KafkaSettings

@@ -22,7 +22,7 @@ from bench.scaling.steering import Steering
 from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.lab.slo.workloads import workload
-from binwright.local.kafka.broker import run_broker
+from binwright.local.kafka import run_broker
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.settings import KafkaSettings

@@ -34,8 +34,8 @@ from binwright.lab.simulation.scenario import TICK_S, Scenario, Timing, warm_up_
 from binwright.lab.simulation.sources import Source
 from binwright.local.demo import DemoOptions
 from binwright.protocol.model import BytesPerSecond
-from binwright.recordings import generated as streams
-from binwright.recordings.generated import Stream
+from binwright.recordings.generated import demo_stream
+from binwright.recordings.streams import Stream
 
 
 def simulated(live: LiveRun, source: Source, zero_s: float, *, idle_before: bool) -> Outcome:
@@ -145,7 +145,7 @@ def main() -> None:
         if "week" in wanted.only:
             found["week"] = week()
         if "live" in wanted.only:
-            stream, options = streams.demo(), DemoOptions(minutes=wanted.minutes)
+            stream, options = demo_stream(), DemoOptions(minutes=wanted.minutes)
             with tempfile.TemporaryDirectory(prefix="binwright-bench-") as name:
                 live = asyncio.run(run_live(stream, options, Path(name)))
             found["live"] = compare(live, stream)

@@ -27,13 +27,13 @@ from binwright.protocol.messages import Inbound
 from binwright.protocol.model import Slot
 from binwright.protocol.plans import Planned
 from binwright.protocol.reports import Goodbye, Hello, Report
-from binwright.recordings.generated import Stream
 from binwright.recordings.load import run_load
 from binwright.recordings.load_pacing import Load
+from binwright.recordings.streams import Stream
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import Settings
+from binwright.views.follower import watch_group
 from binwright.views.group_view import GroupView
-from binwright.views.group_watcher import watch_group
 
 
 @dataclass

@@ -13,9 +13,8 @@ from uuid import uuid4
 import psutil
 import pytest
 
-from binwright.controller.__main__ import consumer_command, process_fleet
 from binwright.fleets import process
-from binwright.fleets.process import ProcessFleet
+from binwright.fleets.process import ProcessFleet, consumer_command, process_fleet
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.fleet import Process

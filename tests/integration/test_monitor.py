@@ -14,7 +14,7 @@ from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from binwright.kafka.client import ClusterClient, client_options
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.log_dirs import DescribeLogDirs, sizes
-from binwright.local.kafka.broker import run_broker
+from binwright.local.kafka import run_broker
 from binwright.monitor.__main__ import run
 from binwright.monitor.decide.estimator import TopicRates
 from binwright.monitor.kafka_logs import KafkaLogs

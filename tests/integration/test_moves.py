@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from binwright.kafka.client import client_options
-from binwright.local.kafka.broker import Broker
+from binwright.local.kafka import Broker
 from binwright.monitor.kafka_logs import KafkaLogs
 from binwright.runtime.settings import KafkaSettings
 

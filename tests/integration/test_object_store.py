@@ -21,10 +21,9 @@ from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
 from binwright.consumer.writer.maintenance import MaintenanceConfig
 from binwright.consumer.writer.writers import Writers
-from binwright.local.java.installation import find_java
-from binwright.local.process.server import no_progress
-from binwright.local.spark.connect import SparkServer, run_spark
-from binwright.local.spark.jvm import s3_jars
+from binwright.local.java import find_java
+from binwright.local.server import no_progress
+from binwright.local.spark import SparkServer, run_spark, s3_jars
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Batch, FileSlice, Lake, Table

@@ -15,7 +15,7 @@ from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 
 from binwright.kafka.client import client_options
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.local.kafka.broker import run_broker
+from binwright.local.kafka import run_broker
 from binwright.monitor.kafka_logs import KafkaLogs
 from binwright.runtime.settings import KafkaSettings
 

@@ -17,7 +17,7 @@ from tests.integration.authorization import guarded_broker, parse_command
 
 from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.local.process.ports import HOST, reserve_port
+from binwright.local.server import HOST, reserve_port
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import KafkaSettings, Settings, load_settings

@@ -13,8 +13,8 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.monitor.kafka_logs import KafkaLogs
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.selection import Selection
-from binwright.recordings import generated as streams
-from binwright.recordings.stream_files.json_rows import PerCent
+from binwright.recordings import streams
+from binwright.recordings.streams import PerCent
 from binwright.runtime.settings import KafkaSettings
 
 pytestmark = pytest.mark.integration

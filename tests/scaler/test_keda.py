@@ -12,7 +12,7 @@ import grpc
 import pytest
 from tests.scaler.fakes import FakeKafka
 
-from binwright.local.process.ports import HOST, reserve_port
+from binwright.local.server import HOST, reserve_port
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import ScalerSettings

@@ -12,8 +12,8 @@ from binwright.protocol.errors import ExternalError, SettingsError, UserError
 from binwright.runtime.run import EXIT_FAILED, print_error, print_usage_error
 
 COMMANDS: Mapping[str, str] = {
-    "demo": "binwright.local.commands:demo",
-    "up": "binwright.local.commands:up",
+    "demo": "binwright.local.demo:command",
+    "up": "binwright.local.up:command",
     "status": "binwright.views.commands.status:command",
     "approve": "binwright.views.commands.approve:command",
     "audit": "binwright.audit.command:command",
@@ -43,7 +43,7 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def common(
+def root_options(
     *,
     version_: Annotated[
         bool,
@@ -56,7 +56,7 @@ def common(
 app = lazy_app(
     COMMANDS,
     "Scale a Kafka consumer group by load, and land its topics in Delta tables exactly once.",
-    common,
+    root_options,
 )
 
 

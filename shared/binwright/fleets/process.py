@@ -6,8 +6,10 @@ Deployment's pod, a process that ends while it is desired is restarted, with gro
 
 import asyncio
 import contextlib
+import os
 import signal
 import socket
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +23,7 @@ from binwright.protocol.model import Slot
 from binwright.protocol.ports.fleet import Process
 from binwright.runtime.backoff import until_set
 from binwright.runtime.clock import loop_s
+from binwright.runtime.settings import Settings
 
 log = structlog.get_logger()
 
@@ -215,3 +218,23 @@ def _has_ended(name: str) -> bool:
     except psutil.AccessDenied:  # it runs
         return False
     return ended
+
+
+def consumer_command(settings: Settings, slot: Slot, option: str = "--instance") -> tuple[str, ...]:
+    """Return a consumer's command line; `option` tells its group from others."""
+    instance = f"{settings.group}@{settings.kafka.bootstrap_servers}"
+    module = "binwright.consumer"
+    return (sys.executable, "-m", module, "--slot", str(slot), option, instance)
+
+
+def process_fleet(settings: Settings) -> ProcessFleet:
+    """Return the fleet of child processes that these settings describe."""
+    return ProcessFleet(
+        command=lambda slot: consumer_command(settings, slot),
+        max_slots=settings.controller.max_slots,
+        environment=os.environ,
+        logs=settings.controller.process_logs,
+        grace_s=settings.consumer.drain_timeout_s + 10,
+        # Version 0.1 started its consumers so; an upgrade finds them running.
+        old_commands=[lambda slot: consumer_command(settings, slot, "--realm")],
+    )

@@ -14,7 +14,7 @@ from tests.deploy.images.engine import docker
 from tests.programs import ProgramResult, run_program
 
 from binwright.controller.fleets.docker.spec import PROJECT_LABEL
-from binwright.local.process.ports import reserve_port
+from binwright.local.server import reserve_port
 
 from .engine import compose_command, output_words, provide_images
 

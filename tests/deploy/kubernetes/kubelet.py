@@ -14,7 +14,7 @@ import structlog
 
 from binwright.kubernetes.api import CONFLICT, Api, Obj, load_configuration
 from binwright.kubernetes.informer import Informer
-from binwright.local.process.ports import HOST
+from binwright.local.server import HOST
 from binwright.protocol.errors import ClusterRefused, ClusterUnavailable
 
 from .plane import ControlPlane

@@ -12,9 +12,8 @@ from tests.integration.topics import create_topic
 
 from binwright.kafka.client import ClusterClient
 from binwright.local.cache import cache_dir
-from binwright.local.java.installation import find_java
-from binwright.local.java.ivy import ivy_fetch
-from binwright.local.java.jars import ensure_jars, parse_lock
+from binwright.local.jars import ensure_jars, ivy_fetch, parse_lock
+from binwright.local.java import find_java
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import KafkaSettings
 from binwright.scaler.groups.descriptions import ConsumerGroups, GroupDescription

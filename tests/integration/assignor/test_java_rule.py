@@ -10,7 +10,7 @@ from tests.programs import run_program
 from tests.scaler.decide.assignor.cases import CASES, by_rule
 from tools.assignor_jar import build_jar, compile_java
 
-from binwright.local.kafka.broker import ensure_kafka
+from binwright.local.kafka import ensure_kafka
 from binwright.protocol import wire
 from binwright.protocol.errors import MalformedMessage
 

@@ -10,7 +10,7 @@ from tests.integration.assignor.plans import VALID_MS, until
 
 from binwright.kafka.client import ClusterClient, client_options
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.local.kafka.broker import run_broker
+from binwright.local.kafka import run_broker
 from binwright.protocol.group_plans import GroupPlan
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import KafkaSettings

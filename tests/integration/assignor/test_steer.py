@@ -15,7 +15,7 @@ from tests.integration.topics import create_topic
 
 from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.local.process.ports import HOST, reserve_port
+from binwright.local.server import HOST, reserve_port
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import KafkaSettings

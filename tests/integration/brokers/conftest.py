@@ -6,8 +6,7 @@ import pytest
 from tests.integration.conftest import BackgroundLoop
 
 from binwright.balancer.admin.client import AdminClient
-from binwright.local.kafka.broker import Broker
-from binwright.local.kafka.cluster import run_brokers
+from binwright.local.kafka import Broker, run_brokers
 from binwright.runtime.settings import KafkaSettings
 
 # A follower that asked too early for a new leader's records asks again after this time.

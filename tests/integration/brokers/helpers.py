@@ -19,7 +19,7 @@ from binwright.balancer.executor import read_throttles
 from binwright.balancer.ports import Brokers, ClusterState, Replicas
 from binwright.kafka.client import client_options
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.local.process.child import Child, Command
+from binwright.local.child import Child, Command
 from binwright.protocol import wire
 from binwright.protocol.broker_plans import BrokerPlanRecord
 from binwright.protocol.model import TopicPartition

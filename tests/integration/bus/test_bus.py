@@ -16,7 +16,7 @@ from tests.integration.bus.broker_helpers import (
 )
 
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.local.kafka.broker import run_broker
+from binwright.local.kafka import run_broker
 from binwright.protocol.errors import BrokerUnavailable, RecordTooLarge, TopicMissing
 from binwright.protocol.ports.kafka import ControlTopics, Reader
 from binwright.runtime.settings import KafkaSettings

@@ -20,7 +20,7 @@ from tests.integration.intake.data_topic import (
 )
 
 from binwright.consumer.reading.intake import KafkaIntake
-from binwright.local.kafka.broker import run_broker
+from binwright.local.kafka import run_broker
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import GroupOffset

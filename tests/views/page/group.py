@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from binwright.local.process.ports import reserve_port
+from binwright.local.server import reserve_port
 from binwright.protocol import wire
 from binwright.protocol.commands import Claim
 from binwright.protocol.measurements import Measurement, PartitionRate

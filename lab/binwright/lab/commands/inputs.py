@@ -13,9 +13,9 @@ from binwright.lab.packing.experiments import StreamSource
 from binwright.packing.by_name import packing as by_name
 from binwright.packing.catalogue import PAPER
 from binwright.protocol.errors import SettingsError
-from binwright.recordings import generated as streams
+from binwright.recordings import streams
 from binwright.recordings.location import read_stream
-from binwright.recordings.stream_files.stream_file import ROW_S
+from binwright.recordings.stream_file import ROW_S
 
 N = TypeVar("N", int, float)
 

@@ -22,8 +22,9 @@ from binwright.packing.score import (
     rscore,
 )
 from binwright.protocol.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
-from binwright.recordings import generated as streams
-from binwright.recordings.stream_files.json_rows import read_rows
+from binwright.recordings import streams
+from binwright.recordings.generated import Walk, generate
+from binwright.recordings.streams import read_rows
 
 CAPACITY = BytesPerSecond(100.0)
 TOPICS = ("one", "two")
@@ -49,7 +50,7 @@ class StreamSource:
             yield from read_rows(StringIO(self.text))
             return
         yield from _generated(
-            streams.Walk(
+            Walk(
                 topics=TOPICS,
                 partitions=-(-self.partitions // 2),
                 rows=self.rows,
@@ -62,14 +63,12 @@ class StreamSource:
 
 
 @lru_cache(maxsize=1)
-def _generated(
-    walk: streams.Walk, partitions: int
-) -> Sequence[Mapping[TopicPartition, streams.PerCent]]:
+def _generated(walk: Walk, partitions: int) -> Sequence[Mapping[TopicPartition, streams.PerCent]]:
     """Return a stream of so many partitions; of an odd number the last one is left out.
 
     The last stream is kept: packings are compared on the same one, one after the other.
     """
-    return [dict(list(row.items())[:partitions]) for row in streams.generate(walk)]
+    return [dict(list(row.items())[:partitions]) for row in generate(walk)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from binwright.protocol.monitors import Monitors, accept_measurement
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.recordings.recording import RecordingReader, rows
 from binwright.runtime.clock import loop_s, wall_ms
-from binwright.views.topic_readers import read_recent_measurements
+from binwright.views.follower import read_recent_measurements
 
 MEASURE_S = 10.0
 """How long sizes are compared where no monitor measures."""

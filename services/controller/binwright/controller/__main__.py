@@ -1,19 +1,17 @@
 """The controller as a process: `python -m binwright.controller`."""
 
 import contextlib
-import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from binwright.controller.fleets.fixed import FixedFleet
 from binwright.controller.group_context import group_context
 from binwright.controller.leader import Controller, GroupContext
-from binwright.fleets.process import ProcessFleet
+from binwright.fleets.process import process_fleet
 from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.election import lead_in_turn
 from binwright.kafka.metrics_topic import Measurements, run_measurements
-from binwright.protocol.model import Slot
 from binwright.protocol.ports.fleet import Fleet
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.health import Health, serve_health
@@ -25,26 +23,6 @@ GATHER_MS = 200
 """How long brokers gather records for a controller of many groups: fewer, larger fetches."""
 
 Lead = Callable[[], Awaitable[None]]
-
-
-def consumer_command(settings: Settings, slot: Slot, option: str = "--instance") -> tuple[str, ...]:
-    """Return a consumer's command line; `option` tells its group from others."""
-    instance = f"{settings.group}@{settings.kafka.bootstrap_servers}"
-    module = "binwright.consumer"
-    return (sys.executable, "-m", module, "--slot", str(slot), option, instance)
-
-
-def process_fleet(settings: Settings) -> ProcessFleet:
-    """Return the fleet of child processes that these settings describe."""
-    return ProcessFleet(
-        command=lambda slot: consumer_command(settings, slot),
-        max_slots=settings.controller.max_slots,
-        environment=os.environ,
-        logs=settings.controller.process_logs,
-        grace_s=settings.consumer.drain_timeout_s + 10,
-        # Version 0.1 started its consumers so; an upgrade finds them running.
-        old_commands=[lambda slot: consumer_command(settings, slot, "--realm")],
-    )
 
 
 @contextlib.asynccontextmanager
