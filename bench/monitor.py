@@ -23,8 +23,8 @@ import psutil
 from bench import figures
 from binwright.cli.console import to_stderr
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.local.kafka.broker import ensure_kafka, run_broker
-from binwright.local.process.server import no_progress
+from binwright.local.kafka import ensure_kafka, run_broker
+from binwright.local.server import no_progress
 from binwright.runtime.settings import KafkaSettings
 
 HERE = Path(__file__).parent

@@ -10,15 +10,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
-
-from rich.console import Console
-from rich.table import Table
-from tests.chromium import chromium, tab
-
-from binwright.local.process.ports import reserve_port
+from binwright.local.server import reserve_port
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.messages import Claim, Hello, Report, TableReport
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
@@ -26,8 +18,13 @@ from binwright.runtime.clock import wall_ms
 from binwright.runtime.http import Paths, Response, serve_http
 from binwright.runtime.settings import load_settings
 from binwright.views.group_view import GroupView
-from binwright.views.page import document
-from binwright.views.page.server import Page
+from binwright.views.page.server import Page, document_paths
+from collections.abc import Iterator
+from pathlib import Path
+from rich.console import Console
+from rich.table import Table
+from tests.chromium import chromium, tab
+from typing import Any
 
 SIZES = ((100, 1_000), (1_000, 10_000), (1_000, 100_000))  # consumers, partitions
 TOPICS = 50
@@ -78,22 +75,22 @@ def group(consumers: int, partitions: int) -> GroupView:
 async def measure(browser: str, consumers: int, partitions: int) -> dict[str, Any]:
     """Return what one size costs."""
     page = Page(load_settings(group="bench", topic_patterns=("team-.*",)))
-    page.follower.view, page.follower.problem = group(consumers, partitions), None
+    page.live.view, page.live.problem = group(consumers, partitions), None
     passes, costs = itertools.count(1), []
 
     def view() -> Response:
         number = next(passes)
-        for topic in {p.topic for p in page.follower.view.ends}:
-            measure_topic(page.follower.view, topic, partitions // TOPICS, number)
+        for topic in {p.topic for p in page.live.view.ends}:
+            measure_topic(page.live.view, topic, partitions // TOPICS, number)
         began, fresh = time.process_time(), Page(page.settings)
-        fresh.follower.view, fresh.follower.problem = page.follower.view, None
+        fresh.live.view, fresh.live.problem = page.live.view, None
         answer = fresh.view_json()
         costs.append((time.process_time() - began, len(answer.body)))
         return answer
 
     with reserve_port() as found:
         port = found
-    paths: Paths = {**document.paths(), "/view": view, "/history": page.history_json}
+    paths: Paths = {**document_paths(), "/view": view, "/history": page.history_json}
     async with serve_http(paths, "127.0.0.1", port, "page"), tab(browser) as opened:
         await opened.size(1200, 900)
         await opened.send("Performance.enable")

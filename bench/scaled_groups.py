@@ -12,26 +12,21 @@ import asyncio
 import contextlib
 import json
 import os
+import psutil
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any
-
-import psutil
 from aiokafka import AIOKafkaProducer
 from aiokafka.protocol.commit import OffsetCommitRequest
-
 from bench import figures
 from bench.scaled_objects import ApiServer, run_api_server
 from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.group_requests import find_coordinator
-from binwright.local.kafka.broker import run_broker
-from binwright.local.process.child import Child, Command, clean_environment
+from binwright.local.child import Child, Command, clean_environment
+from binwright.local.kafka import run_broker
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import serve
@@ -41,6 +36,9 @@ from binwright.scaler.decide.machine import WorkloadStatus
 from binwright.scaler.ends import MeasuredEnds, TopicEnds
 from binwright.scaler.groups import ConsumerGroups
 from binwright.scaler.passes import Scaler, Target, Targets
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 PARTITIONS, AT_ONCE, CAPACITY = 10, 50, 100.0
 METRICS = "bench.metrics"

@@ -9,24 +9,22 @@ processes of the machine took meanwhile is printed beside it: 1 means that nobod
 import argparse
 import asyncio
 import os
+import psutil
 import tempfile
 import time
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
-
-import psutil
-
 from bench import figures
 from binwright.cli.console import to_stderr
 from binwright.controller.decide.group import ControllerConfig
 from binwright.lab.simulation.scenario import Timing
 from binwright.lab.sweep.point import Load, Point, Result
 from binwright.lab.sweep.run import run_points
-from binwright.local.heap import EmbeddedSpark
+from binwright.local.spark_size import SparkSize
 from binwright.local.stack import servers
 from binwright.protocol.model import BytesPerSecond, PerSlot
 from binwright.recordings.generated import Walk
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 LIMIT, CAPACITY = BytesPerSecond(2_400_000.0), BytesPerSecond(2_000_000.0)
 LOOK_AGAIN_S = (15.0, 30.0, 60.0, 120.0)
@@ -65,7 +63,7 @@ async def on_executors(executors: int, wanted: Sequence[Point]) -> tuple[dict[st
             Path(name),
             lambda _: None,
             bootstrap_servers="not needed",
-            embedded=EmbeddedSpark(heap=HEAP, workers=executors),
+            embedded=SparkSize(heap=HEAP, workers=executors),
         ) as found:
             warm = points(2 * executors, 10)[: 2 * executors]
             await asyncio.to_thread(run_points, warm, lambda _: None, 1, found.spark)

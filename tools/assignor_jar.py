@@ -8,13 +8,11 @@ import asyncio
 import os
 import shutil
 import sys
+from binwright.local.kafka import ensure_kafka
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-
-from tests.programs import ROOT, ProgramMissing, run_program
-
-from binwright.local.kafka.broker import ensure_kafka
+from tests.programs import ProgramMissing, ROOT, run_program
 
 SOURCES = ROOT / "services" / "scaler" / "java" / "assignor"
 NAME = "binwright-assignor.jar"

@@ -16,9 +16,9 @@ from typing import Any
 import aiohttp
 from tests.chromium import chromium, tab
 
-from binwright.local.process.ports import reserve_port
+from binwright.local.server import reserve_port
 from binwright.runtime.http import Paths, Response, serve_http
-from binwright.views.page import document
+from binwright.views.page.server import document_paths
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 RECORDED = IMAGES / "page.json"
@@ -43,7 +43,7 @@ async def take() -> None:
     async with contextlib.AsyncExitStack() as stack:
         place = stack.enter_context(tempfile.TemporaryDirectory())
         browser = stack.enter_context(chromium(Path(place)))
-        paths: Paths = {**document.paths(), **answers}
+        paths: Paths = {**document_paths(), **answers}
         await stack.enter_async_context(serve_http(paths, "127.0.0.1", port, "page"))
         opened = await stack.enter_async_context(tab(browser))
         await opened.size(WIDTH, HEIGHT)

@@ -25,8 +25,8 @@ from bench.handover.member import KINDS
 from bench.handover.peers import Peer
 from bench.handover.scenario import MEMBERS, PARTITIONS, BenchTopic, measure
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.local.kafka.broker import run_broker
-from binwright.local.spark.connect import run_spark
+from binwright.local.kafka import run_broker
+from binwright.local.spark import run_spark
 from binwright.protocol.errors import BinwrightError
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import root_cause

@@ -18,15 +18,15 @@ from bench.handover.scenario import (
     BenchTopic,
     until,
 )
-from binwright.controller.__main__ import process_fleet
+from binwright.fleets.process import process_fleet
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.stack import Stack, services
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import Settings, load_settings
+from binwright.views.follower import watch_group
 from binwright.views.group_view import GroupView
-from binwright.views.group_watcher import watch_group
 
 HOOKS, ROOT = Path(__file__).parent / "hooks", Path(__file__).parents[3]
 READY_S, BOUNCE_S, GROW_S = 420.0, 240.0, 240.0

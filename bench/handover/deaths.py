@@ -26,18 +26,18 @@ from bench import figures
 from bench.handover.binwright_group import HOOKS, ROOT, settings
 from bench.handover.marks import read_marks
 from bench.handover.scenario import MEMBERS, PARTITIONS, BenchTopic, until
-from binwright.controller.__main__ import process_fleet
+from binwright.fleets.process import process_fleet
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.local.kafka.broker import run_broker
-from binwright.local.process.ports import HOST, reserve_port
+from binwright.local.kafka import run_broker
+from binwright.local.server import HOST, reserve_port
 from binwright.local.stack import Service
 from binwright.protocol.model import Slot
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import KafkaSettings, Settings, settings_environment
+from binwright.views.follower import watch_group
 from binwright.views.group_view import GroupView, percentile
-from binwright.views.group_watcher import watch_group
 
 ALL_READ_S, DEATH_S, SETTLED_S = 120.0, 30.0, 2.0
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.handover.marks import has_read
 from bench.handover.scenario import DOWN_S, MEMBERS, BenchTopic, until
-from binwright.local.process.child import Child, Command
+from binwright.local.child import Child, Command
 
 START_S, END_S = 60.0, 30.0
 

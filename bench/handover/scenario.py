@@ -13,9 +13,9 @@ from bench.handover.gaps import baseline, disturbance, gaps, gaps_between
 from bench.handover.marks import read_marks
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
-from binwright.recordings.generated import PerCent
 from binwright.recordings.load import run_load
 from binwright.recordings.load_pacing import Load
+from binwright.recordings.streams import PerCent
 from binwright.runtime.settings import KafkaSettings
 
 MEMBERS, PARTITIONS, RISING = 4, 16, 4

@@ -21,7 +21,7 @@ from bench import figures
 from bench.landing import scenarios
 from bench.landing.bench_broker import BenchBroker
 from bench.landing.growth import growth
-from binwright.local.kafka.broker import run_broker
+from binwright.local.kafka import run_broker
 from binwright.protocol.errors import BinwrightError
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import root_cause

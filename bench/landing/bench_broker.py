@@ -10,10 +10,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
-from binwright.recordings.generated import PerCent
-from binwright.recordings.load import kafka_options, run_load
+from binwright.recordings.load import SampleRecords, kafka_options, run_load
 from binwright.recordings.load_pacing import Load
-from binwright.recordings.sample_records import SampleRecords
+from binwright.recordings.streams import PerCent
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import KafkaSettings
 

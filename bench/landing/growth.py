@@ -22,12 +22,12 @@ from binwright.consumer.decide.writer.commit_version import app_id, txn_version
 from binwright.consumer.lake.log_trim import trim_log
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
-from binwright.local.spark.connect import run_spark
+from binwright.local.spark import run_spark
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Batch, FileSlice, Table
 from binwright.protocol.stamp import Stamp
-from binwright.recordings.sample_records import SampleRecords
+from binwright.recordings.load import SampleRecords
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import LakeSettings
 

@@ -14,7 +14,7 @@ from bench.landing.bench_broker import RECORD_BYTES, BenchBroker, until
 from bench.landing.cpu_usage import CpuUsage
 from bench.landing.streaming import Query
 from bench.landing.table_log import TableLog
-from binwright.local.spark.connect import SparkServer, run_spark
+from binwright.local.spark import SparkServer, run_spark
 from binwright.views.group_view import percentile
 
 ProgressCallback = Callable[[str], None]

@@ -14,9 +14,9 @@ from typing import Any
 from pyspark.sql.connect.session import SparkSession
 
 from binwright.local.cache import cache_dir
-from binwright.local.java.installation import find_java
-from binwright.local.java.ivy import ivy_fetch
-from binwright.local.java.jars import ProgressCallback, ensure_jars, parse_lock
+from binwright.local.jars import ensure_jars, ivy_fetch, parse_lock
+from binwright.local.java import find_java
+from binwright.local.server import ProgressCallback
 
 COLUMNS = (
     *("topic", "partition", "offset", "timestamp"),

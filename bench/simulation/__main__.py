@@ -13,13 +13,6 @@ The week is a random walk of 32 partitions under every policy, on all cores.
 import argparse
 import asyncio
 import tempfile
-from collections.abc import Sequence
-from dataclasses import asdict, replace
-from math import ceil
-from pathlib import Path
-from statistics import median
-from typing import Any
-
 from bench import figures
 from bench.simulation.differences import Course, by_cause, differences
 from bench.simulation.live import LiveRun, run_live
@@ -30,12 +23,18 @@ from binwright.lab.simulation import sources
 from binwright.lab.simulation.outcome import Outcome, equal_seconds
 from binwright.lab.simulation.recorded import recorded
 from binwright.lab.simulation.run import PRODUCT, Run, run
-from binwright.lab.simulation.scenario import TICK_S, Scenario, Timing, warm_up_s
+from binwright.lab.simulation.scenario import Scenario, TICK_S, Timing, warm_up_s
 from binwright.lab.simulation.sources import Source
 from binwright.local.demo import DemoOptions
 from binwright.protocol.model import BytesPerSecond
-from binwright.recordings import generated as streams
-from binwright.recordings.generated import Stream
+from binwright.recordings.generated import demo_stream
+from binwright.recordings.streams import Stream
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from math import ceil
+from pathlib import Path
+from statistics import median
+from typing import Any
 
 
 def simulated(live: LiveRun, source: Source, zero_s: float, *, idle_before: bool) -> Outcome:
@@ -145,7 +144,7 @@ def main() -> None:
         if "week" in wanted.only:
             found["week"] = week()
         if "live" in wanted.only:
-            stream, options = streams.demo(), DemoOptions(minutes=wanted.minutes)
+            stream, options = demo_stream(), DemoOptions(minutes=wanted.minutes)
             with tempfile.TemporaryDirectory(prefix="binwright-bench-") as name:
                 live = asyncio.run(run_live(stream, options, Path(name)))
             found["live"] = compare(live, stream)

@@ -10,8 +10,7 @@ import pytest
 
 from binwright.audit.audit import AuditResult, PartitionAudit, TableAudit, audit
 from binwright.audit.lake_reader import lake_reader
-from binwright.audit.ranges import MAX_LISTED, Range, Tally
-from binwright.audit.topic_extents import open_topic_extents
+from binwright.audit.topic_extents import MAX_LISTED, Range, Tally, open_topic_extents
 from binwright.protocol.errors import BrokerUnavailable, LakeUnavailable
 from binwright.runtime.settings import KafkaSettings, LakeSettings
 

@@ -34,7 +34,7 @@ from tests.chaos.staged_file_faults import (
 )
 from tests.chaos.system import LAKE_SIZE, System
 
-from binwright.local.process.server import Server
+from binwright.local.server import Server
 from binwright.protocol.errors import EmbeddedError
 from binwright.protocol.model import Slot
 

@@ -13,7 +13,7 @@ from tests.chaos.fault_schedule import Fault
 from tests.chaos.health import Condition
 from tests.chaos.system import TOPICS, LoggedService, System
 
-from binwright.local.process.child import Child
+from binwright.local.child import Child
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import Slot
 

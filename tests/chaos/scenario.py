@@ -24,9 +24,9 @@ from tests.chaos.system import CAPACITY, System, may_mount, run_system
 from binwright.audit.audit import AuditResult, audit
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
-from binwright.recordings.generated import Measurement, PerCent
 from binwright.recordings.load import LoadResult, run_load
 from binwright.recordings.load_pacing import Load
+from binwright.recordings.streams import PerCent, Row
 from binwright.runtime.run import root_cause
 
 READY_S = 240.0
@@ -249,7 +249,7 @@ class Scenario:
         }
 
 
-def stream(seed: int, partitions: list[TopicPartition]) -> list[Measurement]:
+def stream(seed: int, partitions: list[TopicPartition]) -> list[Row]:
     """Return rates that are drawn anew for every row: consumers run over, partitions move."""
     drawn = Random(seed)
     return [{p: PerCent(drawn.randint(*RATES)) for p in partitions} for _ in range(ROWS)]

@@ -14,20 +14,20 @@ from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from tests.chaos.aimed_points import AimedPoints, aimed_points
 from tests.chaos.proxy import Proxy, proxy
 
-from binwright.controller.__main__ import consumer_command, process_fleet
+from binwright.fleets.process import consumer_command, process_fleet
 from binwright.kafka.client import client_options
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.local.kafka.broker import Broker, run_broker
-from binwright.local.process.child import Child, Command
-from binwright.local.process.ports import HOST, reserve_port
-from binwright.local.spark.connect import SparkServer, run_spark
+from binwright.local.child import Child, Command
+from binwright.local.kafka import Broker, run_broker
+from binwright.local.server import HOST, reserve_port
+from binwright.local.spark import SparkServer, run_spark
 from binwright.local.stack import Service
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import Settings, load_settings, settings_environment
+from binwright.views.follower import watch_group
 from binwright.views.group_view import GroupView
-from binwright.views.group_watcher import watch_group
 
 TOPICS = ("orders", "clicks")
 PARTITIONS = 4

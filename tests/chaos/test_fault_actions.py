@@ -11,8 +11,8 @@ import pytest
 from tests.chaos.aimed_faults import STRUCK_S
 from tests.chaos.fault_helpers import stopped, superseded, until
 
-from binwright.local.process.child import Child as Twin
-from binwright.local.process.child import Command
+from binwright.local.child import Child as Twin
+from binwright.local.child import Command
 
 STOPS_ITSELF = "import os, signal, time; time.sleep(0.2); os.kill(os.getpid(), signal.SIGSTOP)"
 

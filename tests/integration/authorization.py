@@ -11,8 +11,8 @@ from aiokafka.protocol.types import Array, Int8, Int16, Int32, Schema, String
 from pydantic import SecretStr
 
 from binwright.kafka.client import ClusterClient
-from binwright.local.kafka.broker import run_broker
-from binwright.local.process.ports import HOST, reserve_port
+from binwright.local.kafka import run_broker
+from binwright.local.server import HOST, reserve_port
 from binwright.runtime.settings import KafkaSettings
 
 PASSWORD = "xyzzy"  # noqa: S105 - of users that live as long as a test

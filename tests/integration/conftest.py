@@ -15,9 +15,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from binwright.local.kafka.broker import Broker, run_broker
-from binwright.local.kafka.cluster import run_brokers
-from binwright.local.spark.connect import run_spark
+from binwright.local.kafka import Broker, run_broker, run_brokers
+from binwright.local.spark import run_spark
 
 ENTER_S = 900.0  # a first run downloads
 LEAVE_S = 120.0

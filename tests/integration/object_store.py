@@ -8,9 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from binwright.local.process.child import Child, Command, clean_environment
-from binwright.local.process.ports import HOST, accepts_connections, reserve_port
-from binwright.local.process.server import Server
+from binwright.local.child import Child, Command, clean_environment
+from binwright.local.server import HOST, Server, accepts_connections, reserve_port
 
 NEEDED = ("moto", "flask", "flask_cors", "boto3")
 BUCKET, REGION, KEY = "lake", "us-east-1", "testing"  # moto takes any key

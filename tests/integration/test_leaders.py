@@ -13,7 +13,7 @@ from binwright.consumer.reading.intake import KafkaIntake
 from binwright.kafka.client import ClusterClient, client_options
 from binwright.kafka.control_records import METADATA_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.local.kafka.broker import Broker
+from binwright.local.kafka import Broker
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Reader

@@ -9,12 +9,12 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as KafkaPartition
 from tests.integration.topics import create_topic
 
-from binwright.local.kafka.broker import run_broker
+from binwright.local.kafka import run_broker
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
-from binwright.recordings.generated import Measurement, PerCent
 from binwright.recordings.load import LoadResult, run_load
 from binwright.recordings.load_pacing import Load
+from binwright.recordings.streams import PerCent, Row
 from binwright.runtime.settings import KafkaSettings
 
 pytestmark = pytest.mark.integration
@@ -42,7 +42,7 @@ async def test_every_row_becomes_records_that_the_broker_has(broker: str) -> Non
     topic = await made(broker, "load.rows", 2)
     one, two = TopicPartition(topic, 0), TopicPartition(topic, 1)
     stream = [{one: PerCent(40), two: PerCent(10)}, {one: PerCent(20)}]
-    begun: list[tuple[int, Measurement]] = []
+    begun: list[tuple[int, Row]] = []
 
     load_result = await run_load(
         stream,

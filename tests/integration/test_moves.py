@@ -2,21 +2,18 @@
 
 import asyncio
 import os
-import signal
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
-
 import pytest
+import signal
+from .conftest import BackgroundLoop
+from .metering import BatchProducer, Meter, WINDOW_S, longest_deviation
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-
 from binwright.kafka.client import client_options
-from binwright.local.kafka.broker import Broker
+from binwright.local.kafka import Broker
 from binwright.monitor.sampling import KafkaLogs
 from binwright.runtime.settings import KafkaSettings
-
-from .conftest import BackgroundLoop
-from .metering import WINDOW_S, BatchProducer, Meter, longest_deviation
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 pytestmark = pytest.mark.integration
 

@@ -16,13 +16,11 @@ from binwright.protocol import wire
 from binwright.protocol.errors import SettingsError, StreamError
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, TopicPartition
-from binwright.recordings import generated as streams
-from binwright.recordings import recording
-from binwright.recordings.commands.destination import write_table
+from binwright.recordings import recording, stream_file, streams
 from binwright.recordings.commands.record import Recorder
 from binwright.recordings.commands.replay import Replayer
-from binwright.recordings.location import StreamLocation
-from binwright.recordings.stream_files.json_rows import PerCent
+from binwright.recordings.location import StreamLocation, write_table
+from binwright.recordings.streams import PerCent
 from binwright.recordings.table import copy_table
 from binwright.runtime.settings import Settings
 
@@ -89,7 +87,7 @@ async def test_a_file_is_recorded_and_replayed(
     assert recording.read(file).measurements == tuple(map(sent, range(5)))
     capacity = Settings().controller.capacity
     per_cent = [100 * 1000.0 * number / capacity for number in range(5)]
-    assert [list(row.values()) for row in streams.read(file)] == [[rate] for rate in per_cent]
+    assert [list(row.values()) for row in stream_file.read(file)] == [[rate] for rate in per_cent]
 
 
 async def test_a_delta_table_is_recorded_and_replayed(
@@ -154,7 +152,7 @@ async def test_streams_and_recordings_are_converted_through_a_table(
         code, out = await command("convert", table, str(made), *server)
         assert (code, recording.read(made).capacity) == (0, 4e6), out
         code, out = await command("convert", table, str(again), *server)
-        assert (code, streams.read(again)) == (0, rows), out
+        assert (code, stream_file.read(again)) == (0, rows), out
         (lake / "bad.json").write_text('[{"a": {"0": 1}}, {"a": {"0": -1}}]')
         bad = (str(lake / "bad.json"), f"delta://{lake}/bad", "--capacity", "1")
         code, out = await command("convert", *bad, *server)

@@ -10,14 +10,15 @@ from binwright.audit.lake_reader import lake_reader
 from binwright.lab.sweep.results import rows, write_table
 from binwright.lab.sweep.run import run_points
 from binwright.protocol.errors import LakeUnavailable
-from binwright.recordings import generated as streams
+from binwright.recordings import streams
+from binwright.recordings.generated import generate
 
 pytestmark = pytest.mark.integration
 
 
 async def test_spark_gives_what_one_process_gives(spark_url: str, tmp_path: Path) -> None:
     file = tmp_path / "walk.json"
-    streams.write(file, list(streams.generate(WALK)))
+    streams.write(file, list(generate(WALK)))
     points = [point(30, "sticky"), point(60, "mwf"), point(60, "sticky", file=file)]
     there = await asyncio.to_thread(run_points, points, lambda _: None, 1, spark_url)
     assert there == run_points(points, lambda _: None, 1)

@@ -10,10 +10,10 @@ from binwright.local.demo import Demo, DemoOptions
 from binwright.protocol import wire
 from binwright.protocol.errors import StreamError
 from binwright.protocol.model import BytesPerSecond, TopicPartition
-from binwright.recordings import generated as streams
-from binwright.recordings import recording
-from binwright.recordings.stream_files.json_rows import PerCent
-from binwright.recordings.stream_files.recorded import StreamMeasurements
+from binwright.recordings import recording, streams
+from binwright.recordings.generated import demo_stream
+from binwright.recordings.stream_file import StreamMeasurements
+from binwright.recordings.streams import PerCent
 
 STREAM = [{TopicPartition("a", 0): PerCent(n)} for n in range(4)]
 
@@ -23,7 +23,7 @@ def demo(tmp_path: Path, stream: str | None, row_s: float = 30.0) -> Demo:
 
 
 async def test_it_is_that_of_the_package_unless_one_is_named(tmp_path: Path) -> None:
-    assert list(await demo(tmp_path, None)._stream()) == streams.demo()
+    assert list(await demo(tmp_path, None)._stream()) == demo_stream()
 
 
 async def test_a_stream_is_played_row_by_row(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from rich.console import Console
 
 from binwright.audit.audit import AuditResult
 from binwright.audit.row_ages import Freshness
-from binwright.local.summary import DemoResult, show, sparkline
+from binwright.local.summary import DemoResult, show
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.recordings.load import LoadResult
 from binwright.views.group_view import GroupView, Move
@@ -42,15 +42,3 @@ def test_the_json_has_the_same_figures_with_units() -> None:
     assert figures["commits_per_min"] == {"orders": 12.0}
     assert (figures["writer_changes"], figures["gaps"]) == (0, 0)
     assert figures["row_age_s"]["orders"] == {"p50": 3.0, "p99": 6.5, "max": 7.0}
-
-
-def test_a_sparkline_is_scaled_to_its_peak() -> None:
-    assert sparkline([1, 2, 4, 2]) == "▂▄█▄"
-
-
-def test_a_long_sparkline_shows_the_highest_of_each_interval() -> None:
-    assert sparkline([0, 8, 4, 4], width=2) == "█▄"
-
-
-def test_a_sparkline_of_nothing_is_empty() -> None:
-    assert sparkline([]) == ""

@@ -13,10 +13,9 @@ from pydantic import SecretStr
 
 from binwright.protocol.errors import BrokerUnavailable, SettingsError, StreamError
 from binwright.protocol.model import TopicPartition
-from binwright.recordings.generated import PerCent
-from binwright.recordings.load import kafka_options, run_load
+from binwright.recordings.load import MIN_RECORD_BYTES, SampleRecords, kafka_options, run_load
 from binwright.recordings.load_pacing import BURST_S, Load, Pacer
-from binwright.recordings.sample_records import MIN_RECORD_BYTES, SampleRecords
+from binwright.recordings.streams import PerCent
 from binwright.runtime.settings import KafkaSettings
 
 A, B = TopicPartition("orders", 0), TopicPartition("orders", 1)

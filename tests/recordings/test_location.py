@@ -1,5 +1,6 @@
 """A stream or a recording is named in one way."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -8,11 +9,10 @@ from rich.console import Console
 from binwright.protocol import wire
 from binwright.protocol.errors import SettingsError, StreamError
 from binwright.protocol.model import BytesPerSecond, TopicPartition
-from binwright.recordings import generated as streams
-from binwright.recordings import recording
-from binwright.recordings.location import StreamLocation, read_stream
-from binwright.recordings.stream_files.json_rows import PerCent
-from binwright.recordings.stream_files.recorded import StreamMeasurements
+from binwright.recordings import recording, streams
+from binwright.recordings.location import StreamLocation, open_output, read_stream
+from binwright.recordings.stream_file import StreamMeasurements
+from binwright.recordings.streams import PerCent
 
 QUIET = Console(quiet=True)
 CAPACITY = BytesPerSecond(1_000_000)
@@ -74,3 +74,51 @@ async def test_nothing_is_recorded_to_standard_output() -> None:
     with pytest.raises(SettingsError, match="name a file or delta://PATH"):
         async with StreamLocation(QUIET, Path(), "-").writer(CAPACITY):
             pass
+
+
+def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
+    file = tmp_path / "made"
+    with open_output(str(file)) as output:
+        output.write(b"1")
+        assert not file.exists()
+    assert file.read_bytes() == b"1"
+    with open_output(str(file)) as output:
+        output.write(b"2")
+        output.flush()
+        assert file.read_bytes() == b"1"
+    assert file.read_bytes() == b"2"
+
+
+def test_a_failure_leaves_what_was_there(tmp_path: Path) -> None:
+    file = tmp_path / "made"
+    file.write_bytes(b"1")
+    with pytest.raises(ZeroDivisionError), open_output(str(file)) as output:
+        output.write(b"%d" % (1 // 0))
+    assert [each.name for each in tmp_path.iterdir()] == ["made"]
+    assert file.read_bytes() == b"1"
+
+
+def test_a_pipe_is_written_and_stays_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with open_output(str(pipe)) as output:
+            output.write(b"1")
+        assert os.read(reading, 9) == b"1"
+    finally:
+        os.close(reading)
+    assert pipe.is_fifo()
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    with open_output(str(tmp_path / "link")) as output:
+        output.write(b"1")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_bytes() == b"1"
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StreamError, match="nowhere/x"), open_output(f"{tmp_path}/nowhere/x"):
+        pass

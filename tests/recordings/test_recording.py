@@ -8,8 +8,7 @@ from binwright.protocol import wire
 from binwright.protocol.errors import StreamError
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, TopicPartition
-from binwright.recordings import generated as streams
-from binwright.recordings import recording
+from binwright.recordings import recording, stream_file
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 CAPACITY = BytesPerSecond(200.0)
@@ -71,8 +70,8 @@ def test_of_two_monitors_one_counts() -> None:
 def test_streams_read_a_recording_in_per_cent_of_its_capacity(tmp_path: Path) -> None:
     file = tmp_path / "recorded.jsonl"
     file.write_bytes(b"".join(lines(measured(0, 50.0), measured(31, 100.0))))
-    assert streams.read(file) == [{P: 25.0}, {P: 50.0}]
-    assert streams.from_recording(recording.read(file)) == streams.read(file)
+    assert stream_file.read(file) == [{P: 25.0}, {P: 50.0}]
+    assert stream_file.from_recording(recording.read(file)) == stream_file.read(file)
 
 
 def test_an_incomplete_last_line_is_ignored() -> None:
@@ -107,4 +106,4 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     empty.write_bytes(recording.header_line(CAPACITY))
     assert recording.read(empty).measurements == ()
     with pytest.raises(StreamError, match="holds no rate"):
-        streams.read(empty)
+        stream_file.read(empty)

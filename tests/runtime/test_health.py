@@ -6,7 +6,7 @@ from contextlib import suppress
 import aiohttp
 import pytest
 
-from binwright.local.process.ports import reserve_port
+from binwright.local.server import reserve_port
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.health import Health, serve_health
 from binwright.runtime.metrics import CONTENT_TYPE, Sample

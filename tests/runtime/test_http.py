@@ -2,7 +2,7 @@
 
 import aiohttp
 
-from binwright.local.process.ports import reserve_port
+from binwright.local.server import reserve_port
 from binwright.runtime.http import Response, serve_http
 
 

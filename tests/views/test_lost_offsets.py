@@ -1,14 +1,13 @@
 """Offsets that retention removed before they were read are visible wherever a group is shown."""
 
-from rich.console import Console
-
 from binwright.protocol.messages import Dead, Hello, Report
 from binwright.protocol.model import Slot
 from binwright.runtime.metrics import exposition
-from binwright.views.commands import status_page, terminal
+from binwright.views.commands import live_page, status_page
 from binwright.views.group_view import GroupView
-from binwright.views.metrics import group_samples
+from binwright.views.page.server import group_samples
 from binwright.views.status import Status, status
+from rich.console import Console
 
 A = Slot(0)
 
@@ -59,12 +58,12 @@ def test_the_metrics_hold_the_sum() -> None:
 
 def test_the_terminal_shows_losses_as_a_page_and_as_a_line() -> None:
     view = lossy(20)
-    assert "20 offsets lost to retention" in drawn(terminal.draw(view, 1.0, "title"))
-    assert "lost offsets 20, " in terminal.line(view)
+    assert "20 offsets lost to retention" in drawn(live_page.draw(view, 1.0, "title"))
+    assert "lost offsets 20, " in live_page.line(view)
 
 
 def test_without_a_loss_nothing_is_shown() -> None:
     view = lossy(0)
-    pages = terminal.draw(view, 1.0, "title"), status_page.draw([status("g", view, 0)])
+    pages = live_page.draw(view, 1.0, "title"), status_page.draw([status("g", view, 0)])
     assert all("lost" not in drawn(page) for page in pages)
-    assert "lost" not in terminal.line(view)
+    assert "lost" not in live_page.line(view)

@@ -8,7 +8,7 @@ import pytest
 
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond
-from binwright.views.rates_view import HISTORY, RatesView, SortKey, sparkline
+from binwright.views.rates_view import HISTORY, RatesView, SortKey
 
 
 def partition(number: int, rate: float | None, **more: Any) -> PartitionRate:
@@ -100,11 +100,3 @@ def test_a_second_monitor_does_not_count_twice() -> None:
 def test_the_json_of_a_row_holds_its_fields() -> None:
     fields = TWO.rows("rate", None, topics=False)[0].to_json()
     assert (fields["name"], fields["rate"], fields["quality"]) == ("orders-1", 9, "stale")
-
-
-@pytest.mark.parametrize(
-    ("values", "shown"),
-    [((), ""), ((0.0, 0.0), "▁▁"), ((0.0, 4.0, 8.0), "▁▅█"), ((9.0, 1.0, 1.0), "██")],
-)
-def test_a_sparkline_is_scaled_to_its_highest_value(values: tuple[float, ...], shown: str) -> None:
-    assert sparkline(values, 2 if len(values) == 3 and values[0] == 9 else 3) == shown

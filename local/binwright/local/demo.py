@@ -1,36 +1,43 @@
 """`binwright demo`: the whole system end to end on this machine, with an audit at the end."""
 
 import asyncio
+import json
 import os
 import signal
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 
 from binwright.audit.audit import audit
 from binwright.audit.row_ages import freshness
+from binwright.cli.options import Json
+from binwright.cli.runner import progress_console, run_for_result, working_directory
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.stack import Servers, Stack, servers, services
-from binwright.local.summary import DemoResult
+from binwright.local.summary import DemoResult, show
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
-from binwright.recordings import generated as streams
+from binwright.recordings import streams
+from binwright.recordings.generated import demo_stream
 from binwright.recordings.load import LoadResult, run_load
 from binwright.recordings.load_pacing import Load
-from binwright.recordings.location import StreamLocation
-from binwright.recordings.stream_files.compact import CompactStream
-from binwright.recordings.stream_files.stream_file import ROW_S
-from binwright.runtime.run import background_tasks
+from binwright.recordings.location import DEFAULT_ROW_S, RowSeconds, Stream, StreamLocation
+from binwright.recordings.stream_file import ROW_S
+from binwright.recordings.streams import CompactStream
+from binwright.runtime.run import EXIT_FAILED, EXIT_OK, background_tasks
 from binwright.runtime.settings import Settings, load_settings
-from binwright.views.commands import terminal
+from binwright.views.commands import live_page
+from binwright.views.follower import watch_group
 from binwright.views.group_view import GroupView
-from binwright.views.group_watcher import watch_group
 
 READY_S = 240.0
 LAND_S = 240.0
@@ -77,15 +84,15 @@ class Demo:
         """
         stream = await self._stream()
         partitions = stream.partitions
-        async with servers(self.directory, self._log_phase) as found:
-            settings = self._settings(found, partitions)
+        async with servers(self.directory, self._log_phase) as running:
+            settings = self._settings(running, partitions)
             async with KafkaControlTopics(settings.kafka) as bus:
                 await self._make_topics(bus, settings, partitions)
                 async with services(settings, self.directory) as stack:
                     watching = watch_group(
                         bus, settings.metadata_topic, settings.monitor.topic, self.view
                     )
-                    page = terminal.show(
+                    page = live_page.show(
                         self.console,
                         self.view,
                         settings.controller.limit_bytes_per_s,
@@ -111,7 +118,7 @@ class Demo:
 
     async def _stream(self) -> CompactStream:
         if self.options.stream is None:
-            return CompactStream(streams.demo())
+            return CompactStream(demo_stream())
         with tempfile.TemporaryDirectory(dir=self.directory) as copies:
             location = StreamLocation(
                 self.console, Path(copies), self.options.stream, self.options.spark
@@ -122,13 +129,13 @@ class Demo:
         self.phase = phase
         self.console.log(phase)
 
-    def _settings(self, found: Servers, partitions: list[TopicPartition]) -> Settings:
+    def _settings(self, running: Servers, partitions: list[TopicPartition]) -> Settings:
         capacity = self.options.capacity
         return load_settings(
             group="demo",
             topics=tuple(sorted({p.topic for p in partitions})),
-            kafka={"bootstrap_servers": found.bootstrap_servers},
-            lake={"path": str(self.directory / "lake"), "spark": found.spark},
+            kafka={"bootstrap_servers": running.bootstrap_servers},
+            lake={"path": str(self.directory / "lake"), "spark": running.spark},
             # A row of the stream lasts seconds, not half a minute: the window is shorter, too.
             monitor={"window_s": 8.0},
             controller={
@@ -204,7 +211,7 @@ class Demo:
         except TimeoutError as exc:
             raise ExternalError(
                 f"not within {deadline_s:g} s: {what}; "
-                f"{terminal.line(self.view)}; logs: {self.directory}"
+                f"{live_page.line(self.view)}; logs: {self.directory}"
             ) from exc
 
     # --- in the background -----------------------------------------------------------------------
@@ -228,3 +235,49 @@ class Demo:
         os.kill(pid, signal.SIGKILL)
         self.faults.append(f"kill -9 of {what}")
         self.console.log(f"[red]kill -9 of {what} (pid {pid})")
+
+
+def command(  # noqa: PLR0913 - one parameter for each option
+    *,
+    minutes: Annotated[float, typer.Option(min=0.1, help="How long the load lasts.")] = 3.0,
+    speed: Annotated[
+        float, typer.Option(min=0.1, help="A row of the stream lasts 1/SPEED of its time.")
+    ] = 2.5,
+    stream: Stream = None,
+    row_s: RowSeconds = DEFAULT_ROW_S,
+    spark: Annotated[
+        str | None,
+        typer.Option(
+            help="Spark Connect, sc://HOST:PORT, for --stream delta://PATH; else one is embedded."
+        ),
+    ] = None,
+    capacity: Annotated[
+        float,
+        typer.Option(min=1.0, help="Bytes/s of one consumer; the load is in per cent of it."),
+    ] = 500_000.0,
+    chaos: Annotated[
+        bool, typer.Option(help="kill -9 a consumer, and later the controller.")
+    ] = False,
+    keep: Annotated[
+        Path | None, typer.Option(help="Keep tables and logs in this directory.")
+    ] = None,
+    json_: Json = False,
+) -> None:
+    """Run a recorded load through the whole system on this machine, and audit the tables."""
+    console = progress_console(json_=json_)
+    options = DemoOptions(
+        stream=stream,
+        row_s=row_s,
+        spark=spark,
+        minutes=minutes,
+        speed=speed,
+        capacity=capacity,
+        chaos=chaos,
+    )
+    with working_directory(keep) as directory:
+        result = run_for_result(Demo(options, console, directory).run)
+    if json_:
+        sys.stdout.write(json.dumps(result.to_json(), indent=2) + "\n")
+    else:
+        console.print(show(result))
+    raise typer.Exit(EXIT_OK if result.clean else EXIT_FAILED)

@@ -9,25 +9,24 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
 
-from binwright.controller.__main__ import process_fleet
-from binwright.local.heap import EmbeddedSpark
-from binwright.local.kafka.broker import run_broker
-from binwright.local.process.child import Child, Command
-from binwright.local.process.server import Server
-from binwright.local.spark.connect import SparkServer, run_spark
-from binwright.local.spark.standalone import run_spark_cluster
+from binwright.fleets.process import process_fleet
+from binwright.local.child import Child, Command
+from binwright.local.kafka import run_broker
+from binwright.local.server import ProgressCallback, Server
+from binwright.local.spark import SparkServer, run_spark
+from binwright.local.spark_cluster import run_spark_cluster
+from binwright.local.spark_size import SparkSize
 from binwright.protocol.errors import EmbeddedError
 from binwright.runtime.settings import Settings, settings_environment
 
 log = structlog.get_logger()
 
-ProgressCallback = Callable[[str], None]
 RESTART_S = 1.0
 RESTARTS = 20  # of one service; after that the stack fails
 FLEET_END_S = 30.0
@@ -49,7 +48,7 @@ async def servers(
     *,
     bootstrap_servers: str | None = None,
     spark: str | None = None,
-    embedded: EmbeddedSpark = EmbeddedSpark(),  # noqa: B008 - it is frozen
+    embedded: SparkSize = SparkSize(),  # noqa: B008 - it is frozen
 ) -> AsyncIterator[Servers]:
     """Start an embedded broker and an embedded Spark, side by side, unless addresses are given.
 
@@ -109,7 +108,7 @@ async def _restart_dead(servers: Sequence[Server], progress: ProgressCallback) -
 
 @contextlib.asynccontextmanager
 async def _embedded_spark(
-    directory: Path, wanted: EmbeddedSpark, progress: ProgressCallback
+    directory: Path, wanted: SparkSize, progress: ProgressCallback
 ) -> AsyncIterator[SparkServer]:
     """Run a Spark Connect server, and the cluster that runs its tasks if one is wanted."""
     if not wanted.workers:

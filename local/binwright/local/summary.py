@@ -10,11 +10,9 @@ from rich.table import Table
 
 from binwright.audit.audit import AuditResult
 from binwright.audit.row_ages import Freshness
+from binwright.cli.terminal import megabytes, peaks
 from binwright.recordings.load import LoadResult
-from binwright.views.commands.terminal import megabytes
 from binwright.views.group_view import GroupView, percentile
-
-BARS = " ▁▂▃▄▅▆▇█"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +106,7 @@ def show(result: DemoResult) -> RenderableType:
         "ready": f"after {figures['ready_s']:.1f} s",
         "last row landed": f"{figures['landed_after_load_s']:.1f} s after the load's end",
         "consumers": f"{consumers['min']} to {consumers['max']}, mean {consumers['mean']:.1f}",
-        "consumers over time": sparkline(result.counts),
+        "consumers over time": peaks(result.counts),
         "plans": f"{figures['plans']}, Rscore {figures['rscore_sum']:.2f} in all",
         "moves": f"{figures['moves']} (and {figures['rescued_partitions']} rescued from the dead)",
         "pause per move": f"p50 {_seconds(pause['p50'])}, p99 {_seconds(pause['p99'])}, "
@@ -127,15 +125,6 @@ def show(result: DemoResult) -> RenderableType:
         table.add_row(name, value)
     table.add_row("audit", _verdict(result))
     return table
-
-
-def sparkline(counts: Sequence[int], width: int = 60) -> str:
-    """Return numbers over time as bars, the highest of each interval; empty for none."""
-    if not counts:
-        return ""
-    step = max(1, -(-len(counts) // width))
-    peaks = [max(counts[i : i + step]) for i in range(0, len(counts), step)]
-    return "".join(BARS[round(peak * (len(BARS) - 1) / max(*counts, 1))] for peak in peaks)
 
 
 def _verdict(result: DemoResult) -> str:

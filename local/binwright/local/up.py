@@ -3,21 +3,26 @@
 import asyncio
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 
-from binwright.cli.options import named_kafka, named_spark, settings_at
+from binwright.cli.options import Lake, Spark, Topics, named_kafka, named_spark, settings_at
+from binwright.cli.runner import progress_console, run, split, working_directory
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.local.heap import EmbeddedSpark
+from binwright.local.spark_size import SparkSize
 from binwright.local.stack import Servers, servers, services
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import Settings
 from binwright.runtime.spark_url import redacted_url
-from binwright.views.commands import terminal
+from binwright.views.commands import live_page
+from binwright.views.follower import watch_group
 from binwright.views.group_view import GroupView
-from binwright.views.group_watcher import watch_group
+
+WORKERS = 2  # of `up --cluster`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +39,7 @@ class Up:
     spark: str | None = None
     lake: str | None = None
     partitions: int = 4  # of a topic made on the embedded broker
-    embedded: EmbeddedSpark = field(default_factory=EmbeddedSpark)
+    embedded: SparkSize = field(default_factory=SparkSize)
     view: GroupView = field(default_factory=GroupView)
 
     async def run(self) -> None:
@@ -77,7 +82,7 @@ class Up:
         async with services(settings, self.directory) as stack:
             self._log_addresses(settings)
             watching = watch_group(bus, settings.metadata_topic, settings.monitor.topic, self.view)
-            page = terminal.show(
+            page = live_page.show(
                 self.console,
                 self.view,
                 settings.controller.limit_bytes_per_s,
@@ -130,3 +135,40 @@ async def _check_topics(settings: Settings) -> None:
 
 def _redacted(settings: Settings) -> str:
     return ", ".join(map(redacted_url, settings.lake.servers))
+
+
+def command(  # noqa: PLR0913 - one parameter for each option
+    *,
+    topics: Topics = "",
+    bootstrap_servers: Annotated[
+        str | None,
+        typer.Option(help="Kafka's address, HOST:PORT; else the settings', else one is embedded."),
+    ] = None,
+    spark: Spark = None,
+    lake: Lake = None,
+    partitions: Annotated[
+        int, typer.Option(min=1, help="Of topics made on the embedded broker.")
+    ] = 4,
+    directory: Annotated[
+        Path | None, typer.Option(help="Keep the embedded broker's data and all logs here.")
+    ] = None,
+    cluster: Annotated[
+        bool, typer.Option("--cluster", help="Embed Spark as a cluster: a master, two workers.")
+    ] = False,
+    spark_memory: Annotated[
+        str, typer.Option(help="Heap of the embedded Spark, and of each executor.")
+    ] = SparkSize().heap,
+) -> None:
+    """Run the whole system for your own topics until Ctrl-C; servers not named are embedded."""
+    with working_directory(directory) as run_directory:
+        system = Up(
+            console=progress_console(),
+            directory=run_directory,
+            topics=split(topics),
+            bootstrap_servers=bootstrap_servers,
+            spark=spark,
+            lake=lake,
+            partitions=partitions,
+            embedded=SparkSize(spark_memory, WORKERS if cluster else 0),
+        )
+        raise typer.Exit(run(system.run))

@@ -26,7 +26,6 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from binwright.audit.lake_reader import LakeReader, lake_reader
-from binwright.audit.ranges import MAX_LISTED, Range
 from binwright.audit.table_extents import (
     Bounds,
     MissingRanges,
@@ -34,7 +33,13 @@ from binwright.audit.table_extents import (
     TableExtents,
     read_table_extents,
 )
-from binwright.audit.topic_extents import RangeScan, TopicExtents, open_topic_extents
+from binwright.audit.topic_extents import (
+    MAX_LISTED,
+    Range,
+    RangeScan,
+    TopicExtents,
+    open_topic_extents,
+)
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import KafkaSettings, LakeSettings
 from binwright.runtime.spark_url import with_token
@@ -76,7 +81,7 @@ class PartitionAudit:
 
     def faults(self) -> tuple[str, ...]:
         """Return the faults in words."""
-        found = (
+        faults = (
             (self.lost, f"missing ({_listed(self.lost_ranges)})"),
             (self.unread, "without a row that could not be checked in time"),
             (
@@ -86,7 +91,7 @@ class PartitionAudit:
             (self.surplus, f"too many ({_listed(self.doubles)})"),
             (self.beyond, f"beyond the topic's end ({self.end})"),
         )
-        return tuple(f"{number} {fault}" for number, fault in found if number)
+        return tuple(f"{number} {fault}" for number, fault in faults if number)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -318,5 +323,5 @@ def _length(ranges: Sequence[Range]) -> int:
     return sum(map(len, ranges))
 
 
-def _listed(found: Sequence[Range | int]) -> str:
-    return ", ".join(map(str, found)) + (", ..." if len(found) == MAX_LISTED else "")
+def _listed(items: Sequence[Range | int]) -> str:
+    return ", ".join(map(str, items)) + (", ..." if len(items) == MAX_LISTED else "")

@@ -14,10 +14,10 @@ from rich.text import Text
 from binwright.audit.audit import AuditResult, PartitionAudit, TableAudit
 from binwright.audit.audit import audit as compare
 from binwright.audit.topic_extents import open_topic_extents
+from binwright.cli.embedded_spark import spark_connect
 from binwright.cli.options import Bootstrap, Json, Lake, Spark, Topics, named_spark, settings_at
 from binwright.cli.runner import progress_console, run_for_result, split, working_directory
 from binwright.kafka.topics import selected_topics
-from binwright.local.stack import servers
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.run import EXIT_FAILED, EXIT_OK
 
@@ -55,13 +55,8 @@ class Audit:
         async with open_topic_extents(settings.kafka, isolation) as extents:
             for topic in topics:
                 await extents.bounds(topic)
-        async with servers(
-            self.directory,
-            self.console.log,
-            bootstrap_servers=settings.kafka.bootstrap_servers,
-            spark=named_spark(settings),
-        ) as found:
-            lake = settings.lake.model_copy(update={"spark": found.spark})
+        async with spark_connect(self.directory, self.console.log, named_spark(settings)) as spark:
+            lake = settings.lake.model_copy(update={"spark": spark})
             return await compare(
                 topics, settings.kafka, lake, isolation=isolation, strict=self.strict
             )

@@ -1,21 +1,54 @@
-"""Which log each version of a table landed: topics are created again, and logs are truncated.
+"""Which log each row of a table came from: topics are created again, and logs are truncated.
 
 A row has its offset, but not the id of its topic; a commit has both (`Stamp`). Only the newest
 `MOST_COMMITS` commits are read, some days at the default freshness: the files of older versions are
 usually vacuumed. Rows of earlier commits are assigned to the log of the oldest stamp that is read.
+
+Rows in the version before a split come from the log before it; compaction rewrites files, but not
+the rows of a version. Rows that were deleted since are not counted.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 import orjson
 
-from binwright.audit.lake_reader import quoted
+from binwright.audit.lake_reader import frame, quoted
 from binwright.protocol.ports.lake import Commit, Table
 from binwright.protocol.stamp import OldStamp, Stamp, read_stamp
 
 FIRST_COMMITS, MOST_COMMITS = 2_000, 50_000
+
+# Log 0 ends with the first split, and so on; `copies` of a version count all logs up to it.
+_ADDED = """
+WITH newest AS (SELECT partition, offset, copies AS most FROM {logs} WHERE log = {last}),
+upto AS (
+    SELECT partition, offset, log, least(copies, most) AS copies
+    FROM {logs} JOIN newest USING (partition, offset)
+), stepped AS (
+    SELECT partition, offset, log, copies - coalesce(max(copies) OVER (
+        PARTITION BY partition, offset ORDER BY log
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ), 0) AS copies FROM upto
+)
+SELECT partition, offset, log, copies FROM stepped WHERE copies > 0
+"""
+# A truncated log continues at its end then: the lowest offset that landed afterwards.
+_EDGES = """
+SELECT partition, cut, coalesce(min(IF(log >= cut, offset, NULL)), min(end)) AS edge
+FROM {cuts} LEFT JOIN {added} USING (partition) GROUP BY partition, cut
+"""
+_OF_THIS_TOPIC = """
+SELECT a.partition, a.offset, a.copies FROM {added} AS a {kind} JOIN {edges} AS e
+ON a.partition = e.partition AND a.log < e.cut AND a.offset >= e.edge
+WHERE a.log >= {first}
+"""
+_PRESENT = "SELECT partition, offset, sum(copies) AS copies FROM {some} GROUP BY ALL"
+_EARLIER = "SELECT partition, copies FROM {added} WHERE log < {first}"
+_SUMS = "SELECT partition, sum(copies) AS copies FROM {some} GROUP BY partition"
+_CUTS = {"partition": "INT", "cut": "INT", "end": "BIGINT"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,19 +142,72 @@ def _stamps(commits: Sequence[Commit], topic: str) -> Iterable[tuple[int, Stamp 
 def _stamp(text: str | None, topic: str) -> Stamp | OldStamp | None:
     """Read a stamp of any group: a table belongs to one."""
     try:
-        found = orjson.loads(text or "")
-        return read_stamp(text, Table(topic, found["group"], found.get("cluster", "")))
+        fields = orjson.loads(text or "")
+        return read_stamp(text, Table(topic, fields["group"], fields.get("cluster", "")))
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 
 
 def newest_commits(spark: Any, path: str) -> Sequence[Commit]:
     """Return the newest commits of a table, newest first. Blocking; raises what pyspark raises."""
-    found: list[Commit] = []
+    commits: list[Commit] = []
     for limit in (FIRST_COMMITS, MOST_COMMITS):
         history = spark.sql(f"DESCRIBE HISTORY {quoted(path)} LIMIT {limit}")
         rows = history.select("version", "userMetadata").collect()
-        found = [Commit(row.version, row.userMetadata) for row in rows]
-        if len(found) < limit:
+        commits = [Commit(row.version, row.userMetadata) for row in rows]
+        if len(commits) < limit:
             break
-    return found
+    return commits
+
+
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """A table's rows, by the logs they came from."""
+
+    present: Any  # frame of partition, offset, copies: of the present log
+    earlier: Mapping[int, int]  # partition -> rows of an earlier topic of this name
+    rewritten: Mapping[int, int]  # -> rows whose offsets were used again after a truncation
+
+
+def origins(
+    spark: Any,
+    counted: Callable[[int], Any],
+    version: int,
+    splits: Sequence[Split],
+    ends: Mapping[int, int],
+) -> Origins:
+    """Assign the rows of one version to logs. Raises what pyspark raises, also later, by `present`.
+
+    Args:
+        spark: The session.
+        counted: Returns a version's rows: partition, offset, copies.
+        version: The version to look at.
+        splits: Oldest first.
+        ends: Partition -> the topic's end.
+    """
+    versions = [*(split.version for split in splits), version]
+    logs = reduce(
+        lambda frame, other: frame.unionByName(other),
+        (counted(v).selectExpr("*", f"{log} AS log") for log, v in enumerate(versions)),
+    )
+    added = spark.sql(_ADDED, logs=logs, last=len(splits))
+    first = max((n for n, split in enumerate(splits, 1) if not split.cut), default=0)
+    cuts = [
+        (p, n, ends.get(p, 0)) for n, s in enumerate(splits, 1) if n > first for p in sorted(s.cut)
+    ]
+    edges = spark.sql(_EDGES, cuts=frame(spark, _CUTS, cuts), added=added)
+
+    def of_this_topic(kind: str) -> Any:
+        return spark.sql(
+            _OF_THIS_TOPIC.replace("{kind}", kind), added=added, edges=edges, first=first
+        )
+
+    return Origins(
+        present=spark.sql(_PRESENT, some=of_this_topic("LEFT ANTI")),
+        earlier=_sums(spark, spark.sql(_EARLIER, added=added, first=first)),
+        rewritten=_sums(spark, of_this_topic("LEFT SEMI")) if cuts else {},
+    )
+
+
+def _sums(spark: Any, some: Any) -> dict[int, int]:
+    return {row.partition: row.copies for row in spark.sql(_SUMS, some=some).collect()}

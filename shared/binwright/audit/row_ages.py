@@ -55,13 +55,13 @@ async def freshness(topics: Sequence[str], lake: LakeSettings) -> tuple[Freshnes
     Raises:
         LakeUnavailable: Spark does not answer, or cannot read a table.
     """
-    found = []
+    measured = []
     for topic in topics:
         path = f"{lake.path.rstrip('/')}/{topic}"
         query = partial(_ages, topic=topic, path=path)
         async with lake_reader(with_token(lake.server(topic), lake.token_file)) as reader:
-            found.append(await reader.run(f"read the log of {path}", query))
-    return tuple(found)
+            measured.append(await reader.run(f"read the log of {path}", query))
+    return tuple(measured)
 
 
 def _ages(spark: Any, topic: str, path: str) -> Freshness:

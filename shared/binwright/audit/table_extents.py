@@ -8,9 +8,8 @@ from typing import Any
 from pyspark.errors import AnalysisException, PySparkException
 
 from binwright.audit.lake_reader import frame, reason, table_missing
-from binwright.audit.log_generations import LogHistory, log_history, newest_commits
-from binwright.audit.ranges import MAX_LISTED, Range
-from binwright.audit.row_origins import origins
+from binwright.audit.log_generations import LogHistory, log_history, newest_commits, origins
+from binwright.audit.topic_extents import MAX_LISTED, Range
 
 MAX_RANGES = 1_000
 """Missing ranges of a partition that are checked one by one."""
@@ -131,8 +130,8 @@ class _TableQuery:
     def read(self) -> TableExtents:
         if self.log_history.splits:
             ends = {p: end for p, (_, end) in self.bounds.items()}
-            found = origins(self.spark, self._counted, self.version, self.log_history.splits, ends)
-            counted, earlier, rewritten = found.present, found.earlier, found.rewritten
+            by_log = origins(self.spark, self._counted, self.version, self.log_history.splits, ends)
+            counted, earlier, rewritten = by_log.present, by_log.earlier, by_log.rewritten
         else:
             counted, earlier, rewritten = self._counted(self.version), {}, {}
         counts = self._counts(counted)

@@ -1,9 +1,9 @@
-"""The offsets that topics still hold, as a plain reader gets them."""
+"""The offsets that topics still hold, as a plain reader gets them, and ranges of offsets."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer
@@ -11,7 +11,6 @@ from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import NoError
 from aiokafka.protocol.admin import DescribeConfigsRequest
 
-from binwright.audit.ranges import Range, Tally
 from binwright.kafka.client import ClusterClient, client_options, stop_client, translate_errors
 from binwright.protocol.errors import TopicMissing
 from binwright.protocol.model import TopicPartition
@@ -20,6 +19,45 @@ from binwright.runtime.settings import KafkaSettings
 POLL_S = 0.2
 _TOPIC, _POLICY = 2, "cleanup.policy"  # a kind of resource in Kafka's protocol, and a name there
 FETCH_WAIT_MS = 50  # only existing records are read: a fetch never waits for new ones
+MAX_LISTED = 20
+"""Ranges or offsets listed in a result; further ones are only counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Offsets from `first` to `last`, both included."""
+
+    first: int
+    last: int
+
+    def __len__(self) -> int:
+        """Return how many."""
+        return self.last - self.first + 1
+
+    def __str__(self) -> str:
+        """Return `5` or `5-9`."""
+        return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts offsets added in rising order, and lists the first ranges they form."""
+
+    count: int = 0
+    ranges: list[Range] = field(default_factory=list)
+    _last: int = -1
+    _full: bool = False
+
+    def add(self, offset: int) -> None:
+        """Count one offset, higher than all before."""
+        self.count += 1
+        if offset == self._last + 1 and self.ranges and not self._full:
+            self.ranges[-1] = Range(self.ranges[-1].first, offset)
+        elif len(self.ranges) < MAX_LISTED:
+            self.ranges.append(Range(offset, offset))
+        else:
+            self._full = True
+        self._last = offset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,10 +106,10 @@ class TopicExtents:
         request = DescribeConfigsRequest([(_TOPIC, topic, [_POLICY])])
         response: Any = await self._cluster.send_to_controller(request)
         (code, _, _, _, entries) = response.resources[0]
-        found = {name: value for name, value, *_ in entries}
-        if code != NoError.errno or _POLICY not in found:
+        config = {name: value for name, value, *_ in entries}
+        if code != NoError.errno or _POLICY not in config:
             return None
-        return "compact" in found[_POLICY]
+        return "compact" in config[_POLICY]
 
     async def scan_ranges(
         self, partition: TopicPartition, ranges: Iterable[Range], until: float
@@ -100,8 +138,8 @@ class TopicExtents:
         try:
             async with asyncio.timeout_at(until):
                 while position <= wanted.last:
-                    found = await self._consumer.getmany(source, timeout_ms=round(POLL_S * 1000))
-                    for record in found.get(source, ()):
+                    batches = await self._consumer.getmany(source, timeout_ms=round(POLL_S * 1000))
+                    for record in batches.get(source, ()):
                         if position <= record.offset <= wanted.last:
                             tally.add(record.offset)
                     position = await self._consumer.position(source)

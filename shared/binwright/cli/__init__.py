@@ -1,4 +1,4 @@
 """The command line: a thin module for each command, which decides nothing but what is printed.
 
-May import every other package; only the modules of the command that runs are imported.
+Only the modules of the command that runs are imported.
 """

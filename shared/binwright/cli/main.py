@@ -1,19 +1,17 @@
 """The command line: `binwright --help`."""
 
 import sys
+import typer
+from binwright.cli.lazy_group import lazy_app
+from binwright.protocol.errors import ExternalError, SettingsError, UserError
+from binwright.runtime.run import EXIT_FAILED, print_error, print_usage_error
 from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Annotated
 
-import typer
-
-from binwright.cli.lazy_group import lazy_app
-from binwright.protocol.errors import ExternalError, SettingsError, UserError
-from binwright.runtime.run import EXIT_FAILED, print_error, print_usage_error
-
 COMMANDS: Mapping[str, str] = {
-    "demo": "binwright.local.commands:demo",
-    "up": "binwright.local.commands:up",
+    "demo": "binwright.local.demo:command",
+    "up": "binwright.local.up:command",
     "status": "binwright.views.commands.status:command",
     "approve": "binwright.views.commands.approve:command",
     "audit": "binwright.audit.command:command",
@@ -44,7 +42,7 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def common(
+def root_options(
     *,
     version_: Annotated[
         bool,
@@ -57,7 +55,7 @@ def common(
 app = lazy_app(
     COMMANDS,
     "Scale a Kafka consumer group by load, and land its topics in Delta tables exactly once.",
-    common,
+    root_options,
 )
 
 

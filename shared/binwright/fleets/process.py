@@ -6,21 +6,22 @@ Deployment's pod, a process that ends while it is desired is restarted, with gro
 
 import asyncio
 import contextlib
+import os
+import psutil
 import signal
 import socket
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-
-import psutil
 import structlog
-
+import sys
 from binwright.controller.fleets.reconcile import check_slots
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.fleet import Process
 from binwright.runtime.backoff import until_set
 from binwright.runtime.clock import loop_s
+from binwright.runtime.settings import Settings
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 
 log = structlog.get_logger()
 
@@ -211,3 +212,27 @@ def _has_ended(name: str) -> bool:
     except psutil.AccessDenied:  # it runs
         return False
     return ended
+
+
+def consumer_command(settings: Settings, slot: Slot) -> tuple[str, ...]:
+    """Return a consumer's command line; `--instance` tells its group from others."""
+    instance = f"{settings.group}@{settings.kafka.bootstrap_servers}"
+    module = "binwright.consumer"
+    return (sys.executable, "-m", module, "--slot", str(slot), "--instance", instance)
+
+
+def process_fleet(settings: Settings) -> ProcessFleet:
+    """Return the fleet of child processes that these settings describe."""
+    return ProcessFleet(
+        command=lambda slot: consumer_command(settings, slot),
+        max_slots=settings.controller.max_slots,
+        environment=lambda slot: {**os.environ, **_health_port(settings, slot)},
+        logs=settings.controller.process_logs,
+        grace_s=settings.consumer.drain_timeout_s + 10,
+    )
+
+
+def _health_port(settings: Settings, slot: Slot) -> Mapping[str, str]:
+    """Return the variable with a slot's own port: the controller has that of the settings."""
+    port = settings.health.port
+    return {} if port is None else {"BINWRIGHT_HEALTH__PORT": str(port + 1 + slot)}

@@ -1,4 +1,6 @@
-"""Recordings of the metrics topic: written to a file or a Delta table, read, and replayed.
+"""Recorded and generated streams of rates: their forms, where they are, and their commands.
 
-The form of a recording is that of `recording`; only `table` needs Spark.
+A stream is rows of per cents (`streams`), a recording the metrics topic's measurements as they were
+(`recording`; `table` keeps one in a Delta table). `stream_file` reads either as the other,
+`generated` makes streams, and `load` writes records at a stream's rates.
 """

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from binwright.protocol.errors import StreamError
 from binwright.protocol.model import TopicPartition
-from binwright.recordings.generated import Measurement, Stream
+from binwright.recordings.streams import Row, Stream
 
 BURST_S = 1.0
 """Seconds of load that a late sender may catch up with; the rest is shed, to avoid a burst."""
@@ -49,7 +49,7 @@ class Pacer:
         self._filled_until = 0.0
         self.due_bytes = dict.fromkeys(self._budget, 0.0)  # until now, sent or not
         self.row = 0  # continues when the stream repeats
-        self.measurement: Measurement = stream[0]  # the present one
+        self.measurement: Row = stream[0]  # the present one
         self.ends_s = len(stream) * load.row_s if load.duration_s is None else load.duration_s
         self.shed_bytes = 0.0
 

@@ -1,34 +1,71 @@
-"""Where a stream or a recording is: a file, standard input, or a Delta table.
+"""Where a stream or a recording is: a file, standard input or output, or a Delta table.
 
-Every command that takes one names it in the same way and opens it here.
+Every command that takes one names it in the same way, and opens it here.
 """
 
 import asyncio
+import os
+import sys
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from select import select
+from typing import IO, TYPE_CHECKING, Annotated, TypeVar
 from urllib.parse import urlparse
 
+import typer
 from rich.console import Console
+from rich.markup import escape
 
-from binwright.protocol.errors import SettingsError
+from binwright.cli.embedded_spark import spark_connect
+from binwright.protocol.errors import SettingsError, StreamError
+from binwright.protocol.measurements import Measurement
 from binwright.protocol.model import BytesPerSecond
-from binwright.recordings.commands.standard_input import copy_standard_input
-from binwright.recordings.progress import with_progress
-from binwright.recordings.recorder import FileRecordingWriter, RecordingWriter
-from binwright.recordings.stream_files.compact import CompactStream
-from binwright.recordings.stream_files.stream_file import ROW_S, StreamFile, TimedStream
+from binwright.recordings.recording import FileRecordingWriter, RecordedMeasurement, RecordingWriter
+from binwright.recordings.stream_file import ROW_S, StreamFile, TimedStream
+from binwright.recordings.streams import CompactStream
 
 if TYPE_CHECKING:
     from binwright.audit.lake_reader import LakeReader
+
+DEFAULT_ROW_S = ROW_S
+NAMES = "a file, - (standard input or output), or delta://PATH"
+
+Stream = Annotated[
+    str | None,
+    typer.Option(help="A stream or a recording: a file, - (standard input), or delta://PATH."),
+]
+RowSeconds = Annotated[
+    float,
+    typer.Option(
+        "--row-s",
+        min=0.1,
+        help="Seconds that a row lasts: of a stream, which does not say, or made of a recording.",
+    ),
+]
+StreamCapacity = Annotated[
+    float | None,
+    typer.Option(
+        min=1.0,
+        help="A stream's 100 per cent, bytes/s; else the settings' capacity of a consumer.",
+    ),
+]
 
 STANDARD = "-"
 TABLE_SCHEME = "delta://"
 FILE_PORTION_S = 1.0
 TABLE_PORTION_S = 30.0  # one commit each
+COMMIT_BYTES = 32 << 20
+RATE_BYTES = 64  # of JSON, about, for each partition of a measurement
+STDIN = 0
+PIECE_BYTES = 1 << 20
+WAIT_S = 0.2  # longest wait for input: a cancellation waits for it
+SHOW_EVERY = 100  # items
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +123,8 @@ class StreamLocation:
     ) -> TimedStream:
         """Return it as a stream; see `StreamFile.rows` and `fetch`."""
         file, rows = await self.fetch(), CompactStream()
-        found = file.rows(row_s, capacity)
-        async for row in with_progress(found, self.console, f"reading {self.name}", "rows"):
+        stream = file.rows(row_s, capacity)
+        async for row in with_progress(stream, self.console, f"reading {self.name}", "rows"):
             rows.append(row)
         return TimedStream(rows, row_s, capacity or file.capacity())
 
@@ -119,12 +156,9 @@ class StreamLocation:
         """Open a session of the Spark server, which is started if none is given."""
         # Spark's client takes a second of CPU: only for those who name a table.
         from binwright.audit.lake_reader import lake_reader  # noqa: PLC0415
-        from binwright.local.stack import servers  # noqa: PLC0415
 
-        running = servers(
-            self.directory, self.console.log, bootstrap_servers="not needed", spark=self.spark
-        )
-        async with running as addresses, lake_reader(addresses.spark) as lake:
+        running = spark_connect(self.directory, self.console.log, self.spark)
+        async with running as url, lake_reader(url) as lake:
             yield lake
 
 
@@ -153,3 +187,113 @@ def read_stream(
     with tempfile.TemporaryDirectory(prefix="binwright-") as directory:
         location = StreamLocation(console, Path(directory), name, spark)
         return asyncio.run(location.read(row_s, per_consumer))
+
+
+def check_free(location: StreamLocation) -> None:
+    """Raise `SettingsError` if the location is a file that is there already."""
+    if location.name != STANDARD and location.table is None and Path(location.name).exists():
+        raise SettingsError(f"{location.name} exists: name another file, or remove it")
+
+
+@contextmanager
+def open_output(name: str) -> Iterator[IO[bytes]]:
+    """Open a file, or standard output; a file has its name only once it is complete.
+
+    Raises:
+        StreamError: It cannot be written.
+    """
+    if name == STANDARD:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    path = Path(name).resolve()
+    # A pipe or a device is written as it is: only a file can be replaced.
+    direct = path.exists() and not path.is_file()
+    part = path if direct else path.with_name(f"{path.name}.part")
+    try:
+        with part.open("wb") as file:
+            yield file
+        if not direct:
+            part.rename(path)
+    except OSError as exc:
+        raise StreamError(f"{name}: {exc}") from exc
+    finally:
+        if not direct:
+            part.unlink(missing_ok=True)
+
+
+async def write_table(
+    location: StreamLocation,
+    measurements: AsyncIterator[Measurement],
+    capacity: BytesPerSecond,
+    commit_bytes: int = COMMIT_BYTES,
+) -> int:
+    """Write a new Delta table; return how many measurements.
+
+    Args:
+        location: Of the table.
+        measurements: In order.
+        capacity: What a consumer was packed to, bytes/s.
+        commit_bytes: About so much of their JSON goes into one commit.
+
+    Raises:
+        SettingsError: There is a table already.
+        StreamError: The measurements cannot be read.
+        LakeUnavailable, EmbeddedError: Spark fails or does not start.
+    """
+    from binwright.recordings.table import TableRecordingWriter, table_exists  # noqa: PLC0415 - as in `lake`
+
+    path, count, pending, size = location.table or "", 0, list[RecordedMeasurement](), 0
+    async with location.lake() as lake:
+        if await table_exists(lake, path):
+            raise SettingsError(f"{location.name} exists: name another table, or remove it")
+        writer = TableRecordingWriter(lake, path, capacity)
+        async for measurement in measurements:
+            pending.append(RecordedMeasurement(count, measurement))
+            count, size = count + 1, size + RATE_BYTES * (1 + len(measurement.partitions))
+            if size >= commit_bytes:
+                await writer.append(pending)
+                pending, size = [], 0
+        await writer.append(pending)
+    return count
+
+
+async def copy_standard_input(file: Path) -> None:
+    """Copy standard input to a file, to its end; raise `StreamError` if that fails."""
+    cancelled = threading.Event()
+    try:
+        await asyncio.to_thread(_copy, file, cancelled)
+    finally:
+        cancelled.set()
+
+
+def _copy(file: Path, cancelled: threading.Event) -> None:
+    try:
+        with file.open("wb") as copied:
+            while not cancelled.is_set():
+                if not select([STDIN], [], [], WAIT_S)[0]:
+                    continue
+                if not (piece := os.read(STDIN, PIECE_BYTES)):
+                    return
+                copied.write(piece)
+    except OSError as exc:
+        raise StreamError(f"standard input: {exc}") from exc
+
+
+async def with_progress(
+    items: Iterable[T], console: Console, doing: str, unit: str
+) -> AsyncIterator[T]:
+    """Yield the items and show how many there were; a signal may end it in between.
+
+    Args:
+        items: Of a long file.
+        console: Shows the progress if it is a terminal.
+        doing: What is done, and to which file.
+        unit: What the items are.
+    """
+    with console.status(escape(doing)) as status:
+        for number, item in enumerate(items):
+            if number % SHOW_EVERY == 0:
+                status.update(f"{escape(doing)}: {number:,} {unit}")
+                await asyncio.sleep(0)
+            yield item

@@ -6,9 +6,10 @@ record of the metrics topic, byte for byte, in the topic's order.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import orjson
 
@@ -107,10 +108,10 @@ def _capacity(line: bytes) -> BytesPerSecond:
 def _place(line: bytes, reason: str) -> str:
     """Return the topic and the partition of a fault, as far as they can be read."""
     try:
-        found = orjson.loads(line)
+        measurement = orjson.loads(line)
     except ValueError:
         return ""
-    match found:
+    match measurement:
         case {"topic": str(topic), "partitions": list(partitions)}:
             index = _PARTITION.match(reason)
             if index is None:
@@ -159,3 +160,66 @@ def _row(known: Mapping[str, Mapping[int, BytesPerSecond]]) -> dict[TopicPartiti
         for topic, rates in known.items()
         for number, rate in rates.items()
     }
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedMeasurement:
+    """A measurement and its offset in the metrics topic."""
+
+    offset: int
+    measurement: Measurement
+
+
+class RecordingWriter(Protocol):
+    """Appends measurements to a recording."""
+
+    async def append(self, recorded: Sequence[RecordedMeasurement]) -> None:
+        """Append these, in order; raise `StreamError` or `LakeUnavailable`."""
+
+
+class FileRecordingWriter:
+    """A file of JSON lines: a new one, or one that is continued."""
+
+    def __init__(self, path: Path, capacity: BytesPerSecond) -> None:
+        """Open the recording.
+
+        Args:
+            path: Of the file.
+            capacity: What a consumer is packed to while this is recorded, bytes/s.
+
+        Raises:
+            StreamError: The file cannot be written, or is no recording to continue.
+        """
+        self._path = path
+        try:
+            if path.exists() and path.stat().st_size:
+                _check(path)
+                _cut_incomplete_line(path)
+            else:
+                path.write_bytes(header_line(capacity))
+        except OSError as exc:
+            raise StreamError(f"{path}: {exc}") from exc
+
+    async def append(self, recorded: Sequence[RecordedMeasurement]) -> None:
+        """Append one line for each; see `RecordingWriter.append`."""
+        try:
+            with self._path.open("ab") as file:
+                file.writelines(wire.encode(each.measurement) + b"\n" for each in recorded)
+        except OSError as exc:
+            raise StreamError(f"{self._path}: {exc}") from exc
+
+
+def _check(path: Path) -> None:
+    """Read all of it, line by line; raise `StreamError` if it is no recording."""
+    try:
+        with path.open("rb") as file:
+            for _ in RecordingReader(file):
+                pass
+    except StreamError as exc:
+        raise StreamError(f"{path}: {exc}") from exc
+
+
+def _cut_incomplete_line(path: Path) -> None:
+    """Remove a last line without an end: the next one would be appended to it."""
+    with path.open("rb+") as file:
+        file.truncate(sum(len(line) for line in file if line.endswith(b"\n")))

@@ -14,7 +14,7 @@ from binwright.protocol import wire
 from binwright.protocol.errors import StreamError
 from binwright.protocol.model import BytesPerSecond
 from binwright.recordings import recording
-from binwright.recordings.recorder import RecordedMeasurement
+from binwright.recordings.recording import RecordedMeasurement
 
 PORTION_BYTES = 32 << 20
 """Of measurements, as JSON, in one query of a copy: Spark's client takes up to 128 MB."""

@@ -3,30 +3,14 @@
 It takes no part in the protocol: every process that can read the two topics gets the same view.
 """
 
-from collections import Counter, deque
-from dataclasses import dataclass, field, replace
-from math import ceil
-
 from binwright.protocol.measurements import Measurement
-from binwright.protocol.messages import (
-    Accepted,
-    Approved,
-    Claim,
-    Dead,
-    Gap,
-    Goodbye,
-    Hello,
-    Inbound,
-    Planned,
-    Proposed,
-    Report,
-    Started,
-    Stopped,
-    Withdrawn,
-)
+from binwright.protocol.messages import (Accepted, Approved, Claim, Dead, Gap, Goodbye, Hello, Inbound, Planned, Proposed, Report, Started, Stopped, Withdrawn)
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.protocol.monitors import Monitors, accept_measurement
 from binwright.views.table_view import TableViews
+from collections import Counter, deque
+from dataclasses import dataclass, field, replace
+from math import ceil
 
 MAX_EVENTS = 200  # that are kept
 
@@ -42,7 +26,7 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Leadership:
+class LastClaim:
     """The last claim of a controller."""
 
     term: int
@@ -51,7 +35,7 @@ class Leadership:
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class ProposedPlan:
     """A plan that is only shown, or that waits for its approval."""
 
     number: int
@@ -66,9 +50,9 @@ class GroupView:
 
     reports: dict[Slot, Report] = field(default_factory=dict)  # of live consumers
     seen_ms: dict[Slot, int] = field(default_factory=dict)  # last message of each live consumer
-    leadership: Leadership | None = None
+    leadership: LastClaim | None = None
     planned_ms: int | None = None  # wall clock of the last plan
-    proposal: Proposal | None = None
+    proposal: ProposedPlan | None = None
     rates: dict[TopicPartition, BytesPerSecond] = field(default_factory=dict)
     ends: dict[TopicPartition, int] = field(default_factory=dict)
     starts: dict[TopicPartition, int] = field(default_factory=dict)  # first offset kept
@@ -100,11 +84,11 @@ class GroupView:
             return
         self._remove_partitions(measurement.topic, measurement.count)
         self.rates.update(measurement.rates())
-        for found in measurement.partitions:
-            partition = TopicPartition(measurement.topic, found.partition)
-            self.ends[partition], self.starts[partition] = found.end, found.start
-            if found.bytes_per_record is not None:
-                self.record_bytes[partition] = found.bytes_per_record
+        for rate in measurement.partitions:
+            partition = TopicPartition(measurement.topic, rate.partition)
+            self.ends[partition], self.starts[partition] = rate.end, rate.start
+            if rate.bytes_per_record is not None:
+                self.record_bytes[partition] = rate.bytes_per_record
 
     def _remove_partitions(self, topic: str, count: int) -> None:
         removed = {p for p in self.ends if p.topic == topic and p.partition >= count}
@@ -128,7 +112,7 @@ class GroupView:
                 self._apply_plan(offset, at_ms, message)
             case Claim():
                 self.terms += 1
-                self.leadership = Leadership(offset, message.controller, at_ms)
+                self.leadership = LastClaim(offset, message.controller, at_ms)
                 self._log_event(at_ms, f"a controller claims (term {offset})")
 
     def _apply_consumer(
@@ -167,7 +151,7 @@ class GroupView:
             case Planned():
                 self._planned(at_ms, message)
             case Proposed():
-                self.proposal = Proposal(offset, message, at_ms)
+                self.proposal = ProposedPlan(offset, message, at_ms)
                 self._log_event(at_ms, f"plan {offset} is proposed: {'; '.join(message.reasons)}")
             case Approved(plan=number, by=by):
                 if self.proposal and self.proposal.number == number and self.proposal.plan.waits:

@@ -12,7 +12,6 @@ from binwright.protocol.monitors import Monitors, accept_measurement
 HISTORY = 60
 """Passes kept of each partition."""
 WORST: tuple[Quality, ...] = ("stale", "warming", "estimated", "measured")
-BARS = "▁▂▃▄▅▆▇█"
 
 SortKey = Literal["rate", "name", "records", "size", "age"]
 
@@ -64,12 +63,12 @@ class RatesView:
             return
         self.seen_at, self.passes = now, self.passes + 1
         known = self._last.setdefault(measurement.topic, {})
-        for found in measurement.partitions:
-            known[found.partition] = found
+        for rate in measurement.partitions:
+            known[rate.partition] = rate
             history = self._histories.setdefault(
-                (measurement.topic, found.partition), deque[float](maxlen=HISTORY)
+                (measurement.topic, rate.partition), deque[float](maxlen=HISTORY)
             )
-            history.append(found.rate or 0.0)
+            history.append(rate.rate or 0.0)
         for partition in [p for p in known if p >= measurement.count]:
             del known[partition], self._histories[measurement.topic, partition]
         if not known:
@@ -79,8 +78,8 @@ class RatesView:
         self, sort: SortKey, pattern: re.Pattern[str] | None, *, topics: bool
     ) -> list[RateRow]:
         """Return the rows whose name contains `pattern`, in order; ties by name."""
-        found = self._topics() if topics else self._partitions()
-        matching = (row for row in found if pattern is None or pattern.search(row.name))
+        rows = self._topics() if topics else self._partitions()
+        matching = (row for row in rows if pattern is None or pattern.search(row.name))
         return sorted(matching, key=_ORDER[sort])
 
     def total(self) -> float:
@@ -89,19 +88,19 @@ class RatesView:
 
     def _partitions(self) -> Iterator[RateRow]:
         for topic, known in self._last.items():
-            for number, found in known.items():
+            for number, latest in known.items():
                 yield RateRow(
                     name=f"{topic}-{number}",
                     topic=topic,
                     partition=number,
-                    rate=found.rate,
+                    rate=latest.rate,
                     history=tuple(self._histories[topic, number]),
-                    records_per_s=found.records_per_s,
-                    bytes_per_record=found.bytes_per_record,
-                    size=found.size,
-                    quality=found.quality,
-                    age_s=found.age_s,
-                    leader=found.leader,
+                    records_per_s=latest.records_per_s,
+                    bytes_per_record=latest.bytes_per_record,
+                    size=latest.size,
+                    quality=latest.quality,
+                    age_s=latest.age_s,
+                    leader=latest.leader,
                 )
 
     def _topics(self) -> Iterator[RateRow]:
@@ -132,12 +131,3 @@ def _summed(histories: list[deque[float]]) -> tuple[float, ...]:
         for index, rate in enumerate(history, length - len(history)):
             sums[index] += rate
     return tuple(sums)
-
-
-def sparkline(values: tuple[float, ...], width: int) -> str:
-    """Return the last `width` values as bars, the highest as a full bar."""
-    shown = values[-width:]
-    highest = max(shown, default=0.0)
-    if not highest:
-        return BARS[0] * len(shown)
-    return "".join(BARS[min(int(value / highest * len(BARS)), len(BARS) - 1)] for value in shown)

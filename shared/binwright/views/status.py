@@ -1,14 +1,13 @@
 """The status of a group, derived from a `GroupView`: what `binwright status` shows."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
-
 from binwright.protocol.messages import Report
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.selection import Selection
 from binwright.views.group_view import GroupView
 from binwright.views.table_status import TableStatus, table_statuses
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 SILENT_MS = 10_000  # after which a controller declares a consumer dead, by default
 
@@ -111,8 +110,8 @@ class Status:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values, for JSON; partitions as TOPIC-NUMBER."""
-        found: dict[str, Any] = _plain({**asdict(self), "age_s": self.age_s})
-        return found
+        plain: dict[str, Any] = _plain({**asdict(self), "age_s": self.age_s})
+        return plain
 
 
 def status(group: str, view: GroupView, now_ms: int, topics: Selection | None = None) -> Status:
@@ -210,12 +209,12 @@ def _other_readers(
     view: GroupView, targets: Mapping[TopicPartition, Slot]
 ) -> dict[TopicPartition, Slot]:
     """Return the first consumer that reads each of `targets` and is not the one named there."""
-    found: dict[TopicPartition, Slot] = {}
+    readers: dict[TopicPartition, Slot] = {}
     for slot, report in sorted(view.reports.items()):
         for partition in report.reading:
             if targets.get(partition, slot) != slot:
-                found.setdefault(partition, slot)
-    return found
+                readers.setdefault(partition, slot)
+    return readers
 
 
 def _phase(new: Report | None, old: Slot | None) -> Phase:

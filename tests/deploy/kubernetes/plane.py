@@ -12,8 +12,8 @@ from pathlib import Path
 
 import aiohttp
 
-from binwright.local.process.child import Child, Command, clean_environment, run_to_end
-from binwright.local.process.ports import HOST, reserve_port
+from binwright.local.child import Child, Command, clean_environment, run_to_end
+from binwright.local.server import HOST, reserve_port
 
 READY_S = 90.0
 KUBECTL_S = 150.0

@@ -7,35 +7,32 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from urllib.parse import urlparse
-
 import yaml
-from tests.chaos.proxy import proxy
-from tests.deploy.kubernetes.sandbox import ROOT, is_ready
-
+from .plane import ControlPlane
 from binwright.audit.audit import AuditResult, audit
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kubernetes.api import Api
 from binwright.kubernetes.connection import load_configuration
 from binwright.kubernetes.objects import Obj
-from binwright.local.kafka.broker import run_broker
-from binwright.local.process.ports import HOST, reserve_port
-from binwright.local.spark.connect import run_spark
+from binwright.local.kafka import run_broker
+from binwright.local.server import HOST, reserve_port
+from binwright.local.spark import run_spark
 from binwright.protocol.model import TopicPartition
-from binwright.recordings.generated import PerCent
 from binwright.recordings.load import run_load
 from binwright.recordings.load_pacing import Load
+from binwright.recordings.streams import PerCent
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import KafkaSettings, LakeSettings
+from binwright.views.follower import watch_group
 from binwright.views.group_view import GroupView
-from binwright.views.group_watcher import watch_group
-
-from .plane import ControlPlane
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tests.chaos.proxy import proxy
+from tests.deploy.kubernetes.sandbox import ROOT, is_ready
+from urllib.parse import urlparse
 
 NAMESPACE = "binwright"
 LIMIT = 60_000.0

@@ -18,7 +18,7 @@ import psutil
 from tests.deploy.kubernetes.plane import ControlPlane
 from tests.programs import ProgramMissing
 
-from binwright.local.process.child import Child, Command, clean_environment
+from binwright.local.child import Child, Command, clean_environment
 
 NETWORK = "binwright-test"
 NAMESPACE = Path("/run/netns") / NETWORK

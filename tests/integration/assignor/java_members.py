@@ -8,9 +8,8 @@ from pathlib import Path
 
 from tools.assignor_jar import build_jar, compile_java
 
-from binwright.local.java.installation import Java
-from binwright.local.java.options import LOG4J, quick_jvm_flags
-from binwright.local.kafka.broker import ensure_kafka
+from binwright.local.java import LOG4J, Java, quick_jvm_flags
+from binwright.local.kafka import ensure_kafka
 
 HERE = Path(__file__).parent
 END_S = 20.0

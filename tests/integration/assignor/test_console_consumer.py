@@ -2,23 +2,20 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
-from tests.integration.assignor.java_members import ASSIGNOR, Programs, build_programs
-from tests.integration.assignor.plans import publish, until
-from tests.integration.topics import create_topic
-
 from binwright.kafka.client import ClusterClient
 from binwright.local.cache import cache_dir
-from binwright.local.java.installation import find_java
-from binwright.local.java.ivy import ivy_fetch
-from binwright.local.java.jars import ensure_jars, parse_lock
+from binwright.local.jars import ensure_jars, ivy_fetch, parse_lock
+from binwright.local.java import find_java
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import KafkaSettings
 from binwright.scaler.groups import ConsumerGroups
 from binwright.scaler.ports import GroupDescription
+from collections.abc import AsyncIterator
+from pathlib import Path
+from tests.integration.assignor.java_members import ASSIGNOR, Programs, build_programs
+from tests.integration.assignor.plans import publish, until
+from tests.integration.topics import create_topic
 
 pytestmark = pytest.mark.integration
 

@@ -1,18 +1,16 @@
 """The assignor for Java gives bins to members by the same rule."""
 
-import random
-from pathlib import Path
-from typing import Any
-
 import orjson
 import pytest
+import random
+from binwright.local.kafka import ensure_kafka
+from binwright.protocol import wire
+from binwright.protocol.errors import MalformedMessage
+from pathlib import Path
 from tests.programs import run_program
 from tests.scaler.decide.cases import CASES, by_rule
 from tools.assignor_jar import build_jar, compile_java
-
-from binwright.local.kafka.broker import ensure_kafka
-from binwright.protocol import wire
-from binwright.protocol.errors import MalformedMessage
+from typing import Any
 
 pytestmark = pytest.mark.integration
 

@@ -21,8 +21,8 @@ from tests.integration.audit.place import (
 )
 
 from binwright.audit.audit import AuditResult, PartitionAudit, audit
-from binwright.audit.ranges import Range
 from binwright.audit.row_ages import freshness
+from binwright.audit.topic_extents import Range
 from binwright.protocol.errors import TopicMissing
 from binwright.runtime.settings import LakeSettings
 

@@ -7,11 +7,10 @@ from tests.programs import run_program
 
 from binwright.balancer import plan_file
 from binwright.local.cache import cache_dir
-from binwright.local.java.installation import find_java
-from binwright.local.java.ivy import ivy_fetch
-from binwright.local.java.jars import ensure_jars, parse_lock
-from binwright.local.kafka.broker import ensure_kafka
-from binwright.local.process.server import no_progress
+from binwright.local.jars import ensure_jars, ivy_fetch, parse_lock
+from binwright.local.java import find_java
+from binwright.local.kafka import ensure_kafka
+from binwright.local.server import no_progress
 
 # The newest that is published; it talks to later brokers, too.
 LOCK = (

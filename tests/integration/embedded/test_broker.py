@@ -10,7 +10,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from confluent_kafka import Producer
 
-from binwright.local.kafka.broker import Broker, run_broker
+from binwright.local.kafka import Broker, run_broker
 
 pytestmark = pytest.mark.integration
 

@@ -5,14 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from binwright.local.java.class_data import (
-    ClassDataArchive,
-    archive_in_background,
-    class_data_archive,
-)
-from binwright.local.java.installation import find_java
-from binwright.local.java.ivy import pyspark_jars_dir
-from binwright.local.process.child import Command, clean_environment, run_to_end
+from binwright.local.child import Command, clean_environment, run_to_end
+from binwright.local.class_data import ClassDataArchive, archive_in_background, class_data_archive
+from binwright.local.jars import pyspark_jars_dir
+from binwright.local.java import find_java
 
 pytestmark = pytest.mark.integration
 

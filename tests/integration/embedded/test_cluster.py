@@ -7,8 +7,8 @@ import psutil
 import pytest
 from pyspark.sql import SparkSession
 
-from binwright.local.spark.connect import run_spark
-from binwright.local.spark.standalone import run_spark_cluster
+from binwright.local.spark import run_spark
+from binwright.local.spark_cluster import run_spark_cluster
 
 pytestmark = pytest.mark.integration
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from binwright.local.kafka.broker import run_broker
-from binwright.local.process.ports import reserve_port
-from binwright.local.spark.connect import run_spark
+from binwright.local.kafka import run_broker
+from binwright.local.server import reserve_port
+from binwright.local.spark import run_spark
 
 pytestmark = pytest.mark.integration
 

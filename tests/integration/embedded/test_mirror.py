@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from binwright.local.java.installation import find_java
-from binwright.local.java.ivy import ivy_fetch
-from binwright.local.java.jars import Artifact, ensure_jars
-from binwright.local.process.server import no_progress
+from binwright.local.jars import Artifact, ensure_jars, ivy_fetch
+from binwright.local.java import find_java
+from binwright.local.server import no_progress
 from binwright.protocol.errors import EmbeddedError
 
 pytestmark = pytest.mark.integration

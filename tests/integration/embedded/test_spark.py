@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 
-from binwright.local.spark.connect import run_spark
+from binwright.local.spark import run_spark
 
 pytestmark = pytest.mark.integration
 

@@ -30,7 +30,7 @@ from tests.integration.lake.tables import (
 
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
-from binwright.local.spark.connect import run_spark
+from binwright.local.spark import run_spark
 from binwright.protocol.errors import LakeUnavailable, StagedUnreadable, WriteConflict, WriteUnclear
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Batch, Lake

@@ -21,7 +21,7 @@ from binwright.lab.latency.comparison import (
 from binwright.lab.latency.queues import LatencyModel
 from binwright.lab.packing.experiments import StreamSource
 from binwright.packing.catalogue import PAPER
-from binwright.recordings import generated as streams
+from binwright.recordings import stream_file, streams
 
 RECORDED = Path(__file__).parents[4] / "shared" / "data" / "measurements_5.json"
 GOLDEN: dict[str, dict[str, Any]] = json.loads(FILE.read_bytes())
@@ -31,7 +31,7 @@ GOLDEN: dict[str, dict[str, Any]] = json.loads(FILE.read_bytes())
 def recorded() -> StreamSource:
     if not RECORDED.exists():
         pytest.skip(f"the paper's recorded stream has no licence and is not here: {RECORDED}")
-    found = streams.dump(streams.read(RECORDED))
+    found = streams.dump(stream_file.read(RECORDED))
     return StreamSource(label="recorded", delta=5, text=found)
 
 

@@ -9,7 +9,8 @@ from tests.lab.sweep.points import WALK, point
 from binwright.lab.sweep.point import Point, Result, run_point
 from binwright.lab.sweep.run import run_points
 from binwright.protocol.errors import StreamError
-from binwright.recordings import generated as streams
+from binwright.recordings import streams
+from binwright.recordings.generated import generate
 
 
 def test_a_point_and_its_result_are_read_back_as_they_were() -> None:
@@ -28,7 +29,7 @@ def test_processes_give_what_one_process_gives() -> None:
 
 def test_a_file_gives_what_its_walk_gives(tmp_path: Path) -> None:
     file = tmp_path / "walk.json"
-    streams.write(file, list(streams.generate(WALK)))
+    streams.write(file, list(generate(WALK)))
     drawn, read = run_point(point(30, "sticky")), run_point(point(30, "sticky", file=file))
     assert drawn == read
     elsewhere = replace(point(30, "sticky").load, walk=None, file=Path("/nowhere/walk.json"))

@@ -15,17 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 from tests.builders import measurement
-from tests.recordings.stream_files.drawn import STREAMS
+from tests.recordings.strategies import STREAMS
 
 from binwright.protocol import wire
 from binwright.protocol.errors import SettingsError, StreamError
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, TopicPartition
-from binwright.recordings import generated as streams
-from binwright.recordings import recording
+from binwright.recordings import recording, stream_file, streams
 from binwright.recordings.commands.convert import Conversion, Form
 from binwright.recordings.location import StreamLocation
-from binwright.recordings.stream_files.json_rows import PerCent, Row
+from binwright.recordings.streams import PerCent, Row
 
 CAPACITY = BytesPerSecond(2_000_000.0)
 P = TopicPartition("orders", 0)
@@ -83,7 +82,7 @@ def test_a_stream_survives_its_way_through_a_recording(
         streams.write(first, stable(stream))
         convert(first, recorded, Form.RECORDING, row_s=row_s, capacity=capacity)
         convert(recorded, last, Form.STREAM, row_s=row_s)
-        found = streams.read(last)
+        found = stream_file.read(last)
     assert len(found) == len(stream)
     for left, right in zip(found, stable(stream), strict=True):
         assert left == pytest.approx(right, rel=1e-12)
@@ -126,9 +125,9 @@ def test_what_a_stream_lacks_is_reported(tmp_path: Path) -> None:
     assert "the latest rates of 15 s; not kept: times, offsets, record sizes" in report
     assert "100 per cent are 2,000,000 bytes/s: a stream does not say so" in report
     assert "left out: 1 messages of a later version" in report
-    assert streams.read(tmp_path / "b.json") == [{P: PerCent(50)}]
+    assert stream_file.read(tmp_path / "b.json") == [{P: PerCent(50)}]
     convert(tmp_path / "a.jsonl", tmp_path / "c.json", Form.STREAM, capacity=500_000)
-    assert streams.read(tmp_path / "c.json") == [{P: PerCent(200)}]
+    assert stream_file.read(tmp_path / "c.json") == [{P: PerCent(200)}]
 
 
 def test_per_cents_need_a_capacity(tmp_path: Path) -> None:
@@ -191,7 +190,7 @@ def test_a_file_is_recognised_by_what_it_holds_and_made_by_its_name(tmp_path: Pa
     assert made.returncode == 0, made.stderr
     assert recording.read(tmp_path / "b.jsonl").capacity == BytesPerSecond(100)
     assert command(str(tmp_path / "b.jsonl"), str(tmp_path / "c.json")).returncode == 0
-    assert streams.read(tmp_path / "c.json") == [{TopicPartition("a", 0): PerCent(1)}]
+    assert stream_file.read(tmp_path / "c.json") == [{TopicPartition("a", 0): PerCent(1)}]
 
 
 @pytest.mark.parametrize(

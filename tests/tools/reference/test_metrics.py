@@ -6,7 +6,7 @@ from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.health import Health
 from binwright.runtime.metrics import METRICS, Sample
 from binwright.runtime.report_metrics import consumer_samples
-from binwright.views.metrics import group_samples
+from binwright.views.page.server import group_samples
 from binwright.views.status import ConsumerStatus, Status
 from binwright.views.table_status import TableStatus
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import aiohttp
 
-from binwright.local.process.ports import reserve_port
+from binwright.local.server import reserve_port
 
 STARTED_S, ENDED_S = 60.0, 20.0
 

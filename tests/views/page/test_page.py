@@ -304,7 +304,7 @@ async def test_the_charts_show_what_was_before_the_page_was_opened(browser: str)
     group, before = await two_consumers(), page()
     async with serving(before, group.bus, port()) as address, tab(browser) as opened:
         async with asyncio.timeout(20):
-            while before.follower.problem:  # noqa: ASYNC110 - the topics are being read
+            while before.live.problem:  # noqa: ASYNC110 - the topics are being read
                 await asyncio.sleep(0.01)
         for second in range(0, 600, 5):
             found = before._status(before.now_ms())

@@ -15,9 +15,7 @@ from binwright.protocol.model import TopicPartition
 from binwright.runtime.http import Response
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import load_settings
-from binwright.views.page import document
-from binwright.views.page.history import POINTS, STEP_S
-from binwright.views.page.server import Page
+from binwright.views.page.server import POINTS, STEP_S, Page, document_paths
 
 pytestmark = pytest.mark.looptime
 
@@ -28,7 +26,7 @@ P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 @contextlib.asynccontextmanager
 async def following(group: Group, shown: Page) -> AsyncIterator[None]:
     connected = contextlib.nullcontext(group.bus)
-    async with background_tasks(shown.follower.run(lambda: connected), shown.sample_history()):
+    async with background_tasks(shown.live.run(lambda: connected), shown.sample_history()):
         await asyncio.sleep(3)
         yield
 
@@ -177,7 +175,7 @@ def fields(value: object) -> set[str]:
 
 
 def test_the_document_is_served_with_a_policy_that_allows_nothing_else() -> None:
-    paths = document.paths()
+    paths = document_paths()
     assert {"/", "/page.css", "/page.js", "/icon.svg"} <= set(paths)
     for path, ask in paths.items():
         headers = ask().headers

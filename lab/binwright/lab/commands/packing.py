@@ -27,7 +27,7 @@ from binwright.lab.commands.packing_runs import (
 from binwright.lab.packing.experiments import Experiment, Outcome, StreamSource, compare
 from binwright.lab.packing.paper import PARTITIONS
 from binwright.packing.catalogue import PAPER
-from binwright.recordings.commands.options import DEFAULT_ROW_S, RowSeconds, Stream
+from binwright.recordings.location import DEFAULT_ROW_S, RowSeconds, Stream
 
 FOUR = ("mwf", "mbf", "mwfp", "mbfp")
 Output = Annotated[

@@ -29,7 +29,7 @@ from binwright.lab.simulation.run import NAMES, PRODUCT, Run, run_all
 from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
 from binwright.lab.simulation.tables import changes, series
 from binwright.protocol.model import BytesPerSecond
-from binwright.recordings import generated as streams
+from binwright.recordings.generated import Walk
 from binwright.recordings.location import StreamLocation
 from binwright.runtime.settings import Settings
 
@@ -87,7 +87,7 @@ def simulate(  # noqa: PLR0913 - one parameter for each option
     console = Console(stderr=True, log_path=False, soft_wrap=True)
     names, tried = policy_names(policies), variants(config or [], vary or [], capacity)
     first = tried[0].settings
-    walk = streams.Walk(topics=options.TOPICS, partitions=1, rows=rows, delta=delta, seed=seed)
+    walk = Walk(topics=options.TOPICS, partitions=1, rows=rows, delta=delta, seed=seed)
     walk = replace(walk, partitions=-(-partitions // len(options.TOPICS)))
     comparison = Comparison(
         source=_source(stream, walk, first, interval, console),
@@ -201,7 +201,7 @@ def _shown(value: float | None, form: str, unit: float = 1) -> str:
 
 def _source(
     name: str | None,
-    walk: streams.Walk,
+    walk: Walk,
     settings: Settings,
     row_s: float | None,
     console: Console,

@@ -32,7 +32,7 @@ from binwright.lab.sweep.point import Load, Point, Result
 from binwright.lab.sweep.results import rows as result_rows
 from binwright.lab.sweep.results import write_table
 from binwright.lab.sweep.run import run_points
-from binwright.local.heap import EmbeddedSpark
+from binwright.local.spark_size import SparkSize
 from binwright.local.stack import servers
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.model import BytesPerSecond
@@ -74,7 +74,7 @@ class Place:
 
     def _with_spark(self, work: Callable[[str | None], T]) -> T:
         embedded = self.spark in {None, EMBEDDED, CLUSTER}
-        heap = EmbeddedSpark(workers=EXECUTORS if self.spark == CLUSTER else 0)
+        heap = SparkSize(workers=EXECUTORS if self.spark == CLUSTER else 0)
 
         async def run(directory: Path) -> T:
             async with servers(

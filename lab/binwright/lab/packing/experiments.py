@@ -4,25 +4,19 @@ An experiment and its outcome are values that JSON can hold, so it can run on an
 """
 
 import json
+from binwright.controller.decide.rates import PERIOD_S, RateVolatility
+from binwright.packing.catalogue import PAPER, algorithm
+from binwright.packing.inputs import SlotCapacities
+from binwright.packing.score import (cardinal_bin_score, expected_rscore, fewest_of, moved_partitions, rscore)
+from binwright.protocol.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
+from binwright.recordings import streams
+from binwright.recordings.generated import Walk, generate
+from binwright.recordings.streams import read_rows
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from io import StringIO
 from statistics import fmean
-
-from binwright.controller.decide.rates import PERIOD_S, RateVolatility
-from binwright.packing.catalogue import PAPER, algorithm
-from binwright.packing.inputs import SlotCapacities
-from binwright.packing.score import (
-    cardinal_bin_score,
-    expected_rscore,
-    fewest_of,
-    moved_partitions,
-    rscore,
-)
-from binwright.protocol.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
-from binwright.recordings import generated as streams
-from binwright.recordings.stream_files.json_rows import read_rows
 
 CAPACITY = BytesPerSecond(100.0)
 TOPICS = ("one", "two")
@@ -48,7 +42,7 @@ class StreamSource:
             yield from read_rows(StringIO(self.text))
             return
         yield from _generated(
-            streams.Walk(
+            Walk(
                 topics=TOPICS,
                 partitions=-(-self.partitions // 2),
                 rows=self.rows,
@@ -61,14 +55,12 @@ class StreamSource:
 
 
 @lru_cache(maxsize=1)
-def _generated(
-    walk: streams.Walk, partitions: int
-) -> Sequence[Mapping[TopicPartition, streams.PerCent]]:
+def _generated(walk: Walk, partitions: int) -> Sequence[Mapping[TopicPartition, streams.PerCent]]:
     """Return a stream of so many partitions; of an odd number the last one is left out.
 
     The last stream is kept: packings are compared on the same one, one after the other.
     """
-    return [dict(list(row.items())[:partitions]) for row in streams.generate(walk)]
+    return [dict(list(row.items())[:partitions]) for row in generate(walk)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """A comparison of policies as a section of the lab's report."""
 
-from collections.abc import Sequence
-
 from binwright.controller.decide.group import ControllerConfig
 from binwright.lab.report.section import Section
 from binwright.lab.simulation import sources
@@ -11,7 +9,8 @@ from binwright.lab.simulation.run import NAMES, Run, run_all
 from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
 from binwright.lab.simulation.tables import MB, summary
 from binwright.protocol.model import BytesPerSecond, PerSlot
-from binwright.recordings import generated as streams
+from binwright.recordings.generated import Walk
+from collections.abc import Sequence
 
 LIMIT, CAPACITY = BytesPerSecond(2_400_000.0), BytesPerSecond(2_000_000.0)
 SLA_S = 5.0
@@ -21,7 +20,7 @@ def random_walk(processes: int) -> Section:
     """Return all policies on two hours of a load like the paper's: 32 partitions, delta 5."""
     config = ControllerConfig(limits=PerSlot(LIMIT), capacity=CAPACITY)
     timing = Timing()
-    walk = streams.Walk(topics=("one", "two"), partitions=16, rows=240, delta=5, seed=0)
+    walk = Walk(topics=("one", "two"), partitions=16, rows=240, delta=5, seed=0)
     load = sources.generated(walk, CAPACITY, None).load(warm_up_s(config, timing))
     scenario = Scenario(load=load, config=config, timing=timing)
     jobs = [Run(label=name, policy=name, scenario=scenario, sla_s=SLA_S) for name in NAMES]

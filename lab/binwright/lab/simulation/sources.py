@@ -10,8 +10,8 @@ from binwright.lab.simulation.recorded import Recorded, recorded
 from binwright.lab.simulation.scenario import MeasuredRates
 from binwright.protocol.errors import StreamError
 from binwright.protocol.model import BytesPerSecond, TopicPartition
-from binwright.recordings import generated as streams
-from binwright.recordings import recording
+from binwright.recordings import recording, stream_file, streams
+from binwright.recordings.generated import Walk, generate
 
 
 class Source(Protocol):
@@ -85,7 +85,7 @@ def from_file(
                 return RecordedSource(label or path.name, recorded(reader, row_s or 0.0))
     except (OSError, StreamError) as exc:
         raise StreamError(f"{path}: {exc}") from exc
-    return from_stream(label or path.name, streams.read(path), capacity, row_s)
+    return from_stream(label or path.name, stream_file.read(path), capacity, row_s)
 
 
 def from_stream(
@@ -93,11 +93,11 @@ def from_stream(
 ) -> StreamSource:
     """Return a stream in bytes/s."""
     rows = [streams.as_rates(row, capacity) for row in stream]
-    return StreamSource(label, rows, streams.ROW_S if row_s is None else row_s)
+    return StreamSource(label, rows, stream_file.ROW_S if row_s is None else row_s)
 
 
-def generated(walk: streams.Walk, capacity: BytesPerSecond, row_s: float | None) -> StreamSource:
+def generated(walk: Walk, capacity: BytesPerSecond, row_s: float | None) -> StreamSource:
     """Return a random walk in bytes/s."""
     label = f"random walk of {walk.partitions * len(walk.topics)} partitions, delta {walk.delta}"
-    stream = list(streams.generate(walk))
+    stream = list(generate(walk))
     return from_stream(f"{label}, seed {walk.seed}", stream, capacity, row_s)

@@ -1,52 +1,26 @@
 """The controller as a process: `python -m binwright.controller`."""
 
 import contextlib
-import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-
 from binwright.controller.fleets.fixed import FixedFleet
 from binwright.controller.group_context import GroupContext, group_context
 from binwright.controller.leadership import Leadership
-from binwright.fleets.process import ProcessFleet
+from binwright.fleets.process import process_fleet
 from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.election import lead_in_turn
 from binwright.kafka.metrics_topic import Measurements, run_measurements
-from binwright.protocol.model import Slot
 from binwright.protocol.ports.fleet import Fleet
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.health import Health, serve_health
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import run_service
 from binwright.runtime.settings import Settings
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
 GATHER_MS = 200
 """How long brokers gather records for a controller of many groups: fewer, larger fetches."""
 
-
-def consumer_command(settings: Settings, slot: Slot) -> tuple[str, ...]:
-    """Return a consumer's command line; `--instance` tells its group from others."""
-    instance = f"{settings.group}@{settings.kafka.bootstrap_servers}"
-    module = "binwright.consumer"
-    return (sys.executable, "-m", module, "--slot", str(slot), "--instance", instance)
-
-
-def process_fleet(settings: Settings) -> ProcessFleet:
-    """Return the fleet of child processes that these settings describe."""
-    return ProcessFleet(
-        command=lambda slot: consumer_command(settings, slot),
-        max_slots=settings.controller.max_slots,
-        environment=lambda slot: {**os.environ, **_health_port(settings, slot)},
-        logs=settings.controller.process_logs,
-        grace_s=settings.consumer.drain_timeout_s + 10,
-    )
-
-
-def _health_port(settings: Settings, slot: Slot) -> Mapping[str, str]:
-    """Return the variable with a slot's own port: the controller has that of the settings."""
-    port = settings.health.port
-    return {} if port is None else {"BINWRIGHT_HEALTH__PORT": str(port + 1 + slot)}
 
 
 @contextlib.asynccontextmanager

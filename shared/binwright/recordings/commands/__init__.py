@@ -1,1 +1,1 @@
-"""Commands about the metrics topic: top, record, replay."""
+"""Streams and recordings on the command line: how one is named and opened; the commands."""

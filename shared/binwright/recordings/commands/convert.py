@@ -17,12 +17,18 @@ from binwright.protocol import wire
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.model import BytesPerSecond
 from binwright.recordings import recording
-from binwright.recordings.commands.destination import check_free, open_output, write_table
-from binwright.recordings.commands.options import DEFAULT_ROW_S, NAMES, RowSeconds
-from binwright.recordings.location import StreamLocation
-from binwright.recordings.progress import with_progress
-from binwright.recordings.stream_files import json_rows
-from binwright.recordings.stream_files.stream_file import StreamFile
+from binwright.recordings.location import (
+    DEFAULT_ROW_S,
+    NAMES,
+    RowSeconds,
+    StreamLocation,
+    check_free,
+    open_output,
+    with_progress,
+    write_table,
+)
+from binwright.recordings.stream_file import StreamFile
+from binwright.recordings.streams import stream_lines
 from binwright.runtime.logs import configure_logging
 
 T = TypeVar("T")
@@ -62,7 +68,7 @@ class Conversion:
         file = await self.source.fetch()
         capacity = file.capacity() if self.capacity is None else BytesPerSecond(self.capacity)
         if self.form is Form.STREAM:
-            lines = (line.encode() for line in json_rows.lines(file.rows(self.row_s, capacity)))
+            lines = (line.encode() for line in stream_lines(file.rows(self.row_s, capacity)))
             count = f"{await self._write(lines, 'rows'):,} rows"
         elif capacity is None:
             raise SettingsError(
@@ -76,15 +82,15 @@ class Conversion:
             self._log(note)
 
     async def _write_recording(self, file: StreamFile, capacity: BytesPerSecond) -> int:
-        found = file.measurements(self.row_s, capacity)
+        measurements = file.measurements(self.row_s, capacity)
         if self.destination.table is not None:
             # Read to its end first: a table is not made of the part before a fault.
-            async for _ in self._shown(found, "reading", "measurements"):
+            async for _ in self._shown(measurements, "reading", "measurements"):
                 pass
             again = file.measurements(self.row_s, capacity)
             shown = self._shown(again, "converting", "measurements")
             return await write_table(self.destination, shown, capacity)
-        lines = (wire.encode(measurement) + b"\n" for measurement in found)
+        lines = (wire.encode(measurement) + b"\n" for measurement in measurements)
         return await self._write(chain([recording.header_line(capacity)], lines), "measurements")
 
     async def _write(self, lines: Iterable[bytes], what: str) -> int:
@@ -144,21 +150,23 @@ def command(  # noqa: PLR0913 - one parameter for each option
     with tempfile.TemporaryDirectory(prefix="binwright-") as directory:
         # Standard output may be the destination.
         console = Console(stderr=True, log_path=False, soft_wrap=True)
-        found = StreamLocation(console, Path(directory), source, spark)
-        made = StreamLocation(console, Path(directory), destination, spark)
-        raise typer.Exit(run(Conversion(found, made, _form(made, form), row_s, capacity).run))
+        read_from = StreamLocation(console, Path(directory), source, spark)
+        write_to = StreamLocation(console, Path(directory), destination, spark)
+        raise typer.Exit(
+            run(Conversion(read_from, write_to, _form(write_to, form), row_s, capacity).run)
+        )
 
 
-def _form(destination: StreamLocation, given: Form | None) -> Form:
+def _form(destination: StreamLocation, named: Form | None) -> Form:
     """Return the destination's form; raise `SettingsError` if nothing says it."""
     if destination.table is not None:
-        if given is Form.STREAM:
+        if named is Form.STREAM:
             raise SettingsError(f"{destination.name}: a table holds a recording, no stream")
         return Form.RECORDING
-    found = given or SUFFIXES.get(Path(destination.name).suffix)
-    if found is None:
+    form = named or SUFFIXES.get(Path(destination.name).suffix)
+    if form is None:
         raise SettingsError(
             f"{destination.name}: name it .json for a stream or .jsonl for a recording, "
             "or give --form"
         )
-    return found
+    return form

@@ -6,9 +6,9 @@ import typer
 
 from binwright.cli.options import Seed
 from binwright.cli.runner import split
-from binwright.recordings import generated as streams
-from binwright.recordings.commands.destination import open_output
-from binwright.recordings.stream_files import json_rows
+from binwright.recordings.generated import Walk, generate
+from binwright.recordings.location import open_output
+from binwright.recordings.streams import stream_lines
 
 
 def command(  # noqa: PLR0913 - one parameter for each option
@@ -24,8 +24,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
     ] = None,
 ) -> None:
     """Generate a measurement stream by the paper's rule: a random walk of every rate."""
-    walk = streams.Walk(
+    walk = Walk(
         topics=split(topics), partitions=partitions, rows=rows, delta=delta, seed=seed, start=start
     )
     with open_output(file) as output:
-        output.writelines(line.encode() for line in json_rows.lines(streams.generate(walk)))
+        output.writelines(line.encode() for line in stream_lines(generate(walk)))

@@ -3,22 +3,24 @@
 import json
 import sys
 import tempfile
+from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.console import Group, RenderableType
+from rich.table import Table
 
 from binwright.cli.options import Bootstrap, Json, OptionalSpark, Seed, settings_at
 from binwright.cli.runner import progress_console, run_for_result, split
+from binwright.cli.terminal import megabytes
 from binwright.protocol.errors import SettingsError
-from binwright.recordings.commands.load_summary import show, to_json
-from binwright.recordings.commands.loader import Loader, LoadTopics
-from binwright.recordings.commands.options import DEFAULT_ROW_S, Stream, StreamCapacity
-from binwright.recordings.commands.stream_load import StreamLoad
+from binwright.recordings.commands.loader import Loader, LoadTopics, StreamLoad
 from binwright.recordings.generated import Walk, generate
+from binwright.recordings.load import MIN_RECORD_BYTES, LoadResult, Sent
 from binwright.recordings.load_pacing import Load
-from binwright.recordings.location import StreamLocation
-from binwright.recordings.sample_records import MIN_RECORD_BYTES
+from binwright.recordings.location import DEFAULT_ROW_S, Stream, StreamCapacity, StreamLocation
 from binwright.runtime.settings import Settings
 
 UNLIMITED_S = 1e9
@@ -132,3 +134,57 @@ def _named(topics: str, settings: Settings) -> tuple[str, ...]:
     if not named:
         raise SettingsError("no topics: name some with --topics")
     return named
+
+
+def to_json(result: LoadResult) -> dict[str, Any]:
+    """Return the figures of every partition, with units in their names."""
+    return {
+        "elapsed_s": result.elapsed_s,
+        "rows": result.rows,
+        "shed_bytes": result.shed_bytes,
+        "partitions": {
+            str(partition): {
+                "records": sent.records,
+                "bytes": sent.bytes,
+                "due_bytes": sent.due_bytes,
+            }
+            for partition, sent in result.partitions.items()
+        },
+    }
+
+
+def show(result: LoadResult) -> RenderableType:
+    """Return a table with a line for each topic, and the total."""
+    table = Table(title_justify="left", title=_title(result))
+    table.add_column("topic")
+    for name in ("partitions", "records", "due", "written", "least of a partition"):
+        table.add_column(name, justify="right")
+    for topic, members in groupby(result.partitions.items(), lambda item: item[0].topic):
+        sent = [each for _, each in members]
+        table.add_row(
+            topic,
+            f"{len(sent):,}",
+            f"{sum(one.records for one in sent):,}",
+            megabytes(sum(one.due_bytes for one in sent)),
+            megabytes(sum(one.bytes for one in sent)),
+            _least(sent),
+        )
+    if not result.shed_bytes:
+        return table
+    return Group(
+        table,
+        f"{megabytes(result.shed_bytes)} were due and not written: the brokers or this machine "
+        "were too slow",
+    )
+
+
+def _title(result: LoadResult) -> str:
+    records = sum(sent.records for sent in result.partitions.values())
+    size = megabytes(sum(sent.bytes for sent in result.partitions.values()))
+    return f"{records:,} records in {result.elapsed_s:.0f} s: {size}"
+
+
+def _least(sent: Sequence[Sent]) -> str:
+    """Return the smallest share of what was due that a partition got."""
+    shares = [one.bytes / one.due_bytes for one in sent if one.due_bytes]
+    return f"{100 * min(shares):.1f} %" if shares else ""

@@ -9,12 +9,47 @@ import typer
 
 from binwright.cli.options import Bootstrap, OptionalSpark, settings_at
 from binwright.cli.runner import progress_console, run, working_directory
-from binwright.kafka.control_records import METRICS_PARTITION
+from binwright.kafka.control_records import METRICS_PARTITION, Decoder
 from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.protocol import wire
 from binwright.protocol.model import BytesPerSecond
+from binwright.protocol.ports.kafka import Reader
 from binwright.recordings.location import StreamLocation
-from binwright.recordings.recorder import record
+from binwright.recordings.recording import RecordedMeasurement, RecordingWriter
 from binwright.runtime.settings import Settings
+
+READ_S = 1.0
+
+
+async def record(
+    reader: Reader,
+    writer: RecordingWriter,
+    every_s: float,
+    stop: asyncio.Event,
+) -> int:
+    """Record measurements from now on, in portions of `every_s` seconds; return how many.
+
+    Args:
+        reader: Of the metrics topic.
+        writer: Gets the portions; the last one when `stop` is set.
+        every_s: How long a portion is gathered, seconds.
+        stop: Set from outside; noticed within `READ_S`.
+
+    Raises:
+        BrokerUnavailable: Kafka does not answer.
+        StreamError, LakeUnavailable: The writer fails.
+    """
+    now = asyncio.get_running_loop().time
+    count, pending, due = 0, list[RecordedMeasurement](), now() + every_s
+    decoder = Decoder(wire.decode_measurement)
+    while not stop.is_set():
+        records = await reader.read(min(READ_S, every_s))
+        decoded = decoder.decode(records)
+        pending += [RecordedMeasurement(r.offset, measurement) for r, measurement in decoded]
+        if now() >= due or stop.is_set():
+            await writer.append(pending)
+            count, pending, due = count + len(pending), [], now() + every_s
+    return count
 
 
 @dataclass(frozen=True, slots=True)

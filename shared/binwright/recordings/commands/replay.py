@@ -1,22 +1,83 @@
 """`binwright replay`: the measurements of a recording or a stream, published again."""
 
+import asyncio
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Annotated
+from uuid import uuid4
 
 import typer
 
 from binwright.cli.options import Bootstrap, OptionalSpark, settings_at
 from binwright.cli.runner import progress_console, run, working_directory
+from binwright.kafka.control_records import METRICS_CONFIG, METRICS_PARTITION, publish_message
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol.errors import StreamError
 from binwright.protocol.measurements import Measurement
 from binwright.protocol.model import BytesPerSecond
-from binwright.recordings.commands.options import DEFAULT_ROW_S, RowSeconds, StreamCapacity
-from binwright.recordings.location import StreamLocation
-from binwright.recordings.progress import with_progress
-from binwright.recordings.replay import replay
+from binwright.protocol.monitors import Monitors, accept_measurement
+from binwright.protocol.ports.kafka import ControlTopics
+from binwright.recordings.location import (
+    DEFAULT_ROW_S,
+    RowSeconds,
+    StreamCapacity,
+    StreamLocation,
+    with_progress,
+)
+from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import Settings
+
+
+async def replay(
+    bus: ControlTopics,
+    topic: str,
+    measurements: Iterable[Measurement],
+    speed: float,
+    progress: Callable[[Measurement], None],
+) -> int:
+    """Publish a recording's measurements to a metrics topic; return how many.
+
+    Of two recorded monitors one is followed, as by a controller. Measurements are published under
+    the name of a new monitor, with the present time.
+
+    Args:
+        bus: Of the Kafka to publish to.
+        topic: Created if it does not exist.
+        measurements: In the order in which they were published first.
+        speed: Seconds of the recording in one second; infinite: no waiting at all.
+        progress: Called with each measurement once it is published.
+
+    Raises:
+        BrokerUnavailable: Kafka does not answer.
+    """
+    await bus.ensure(topic, 1, METRICS_CONFIG)
+    loop = asyncio.get_running_loop()
+    name, monitors, count = f"replay-{uuid4()}", Monitors(), 0
+    begin, first_s = loop.time(), None
+    for recorded in measurements:
+        at_s = recorded.at_ms / 1000
+        first_s = at_s if first_s is None else first_s
+        monitors, counts, _ = accept_measurement(monitors, at_s, recorded)
+        if not counts:
+            continue
+        await _sleep_until(loop, begin + (at_s - first_s) / speed)
+        measurement = replace(
+            recorded,
+            at_ms=wall_ms(),
+            monitor=name,
+            number=count,
+            interval_s=recorded.interval_s / speed,
+        )
+        await publish_message(bus, topic, METRICS_PARTITION, measurement)
+        progress(measurement)
+        count += 1
+    return count
+
+
+async def _sleep_until(loop: asyncio.AbstractEventLoop, due: float) -> None:
+    if due > loop.time():
+        await asyncio.sleep(due - loop.time())
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +104,9 @@ class Replayer:
         capacity = BytesPerSecond(self.capacity or self.settings.controller.capacity)
         if not file.is_recording():
             console.log(f"100 per cent are {capacity:,.0f} bytes/s, a row lasts {self.row_s:g} s")
-        total, found = 0, file.measurements(self.row_s, capacity)
+        total, measurements = 0, file.measurements(self.row_s, capacity)
         # Read to its end before anything is published: what is malformed has no effect.
-        async for _ in with_progress(found, console, f"reading {name}", "measurements"):
+        async for _ in with_progress(measurements, console, f"reading {name}", "measurements"):
             total += 1
         if not total:
             raise StreamError(f"{name}: the recording holds no measurement")

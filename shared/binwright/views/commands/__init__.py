@@ -1,1 +1,1 @@
-"""Commands about running groups: status, approve, page; and the live page of a terminal."""
+"""Commands about running groups: status, approve, page, top; and the live page of a terminal."""

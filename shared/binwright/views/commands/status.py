@@ -15,7 +15,7 @@ from binwright.cli.runner import run
 from binwright.kafka.control_topics import KafkaControlTopics
 
 if TYPE_CHECKING:
-    from binwright.views.commands.status_reader import Show
+    from binwright.views.commands.status_page import Show
     from binwright.views.status import Status
 
 
@@ -36,11 +36,10 @@ def command(
     async def work() -> None:
         async with KafkaControlTopics(settings.kafka, read_only=True) as bus:
             # Imported once Kafka answers: messages and views cost a quarter of the CPU of a start.
-            from binwright.views.commands.status_reader import StatusReader  # noqa: PLC0415
+            from binwright.views.commands.status_page import show_groups  # noqa: PLC0415
 
-            reader = StatusReader(bus, settings, tuple(group or ()))
             with _output(json_=json_, watch=watch) as show:
-                await reader.run(show, watch=watch)
+                await show_groups(bus, settings, group or (), show, watch=watch)
 
     raise typer.Exit(run(work))
 
@@ -52,14 +51,14 @@ def _output(*, json_: bool, watch: bool) -> Iterator["Show"]:
 
     console = Console(soft_wrap=True)
     if json_:
-        yield lambda found: _print_json(found, indent=None if watch else 2)
+        yield lambda statuses: _print_json(statuses, indent=None if watch else 2)
     elif not (watch and console.is_terminal):
-        yield lambda found: console.print(draw(found))
+        yield lambda statuses: console.print(draw(statuses))
     else:
         with Live(console=console, auto_refresh=False, screen=True) as live:
-            yield lambda found: live.update(draw(found), refresh=True)
+            yield lambda statuses: live.update(draw(statuses), refresh=True)
 
 
-def _print_json(found: Sequence["Status"], indent: int | None) -> None:
-    sys.stdout.write(json.dumps([each.to_json() for each in found], indent=indent) + "\n")
+def _print_json(statuses: Sequence["Status"], indent: int | None) -> None:
+    sys.stdout.write(json.dumps([each.to_json() for each in statuses], indent=indent) + "\n")
     sys.stdout.flush()

@@ -1,14 +1,29 @@
-"""The page of `binwright status`: groups as text for a terminal."""
+"""What `binwright status` reads and shows: groups as text for a terminal."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AsyncExitStack
 from typing import Literal
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from binwright.views.commands.terminal import TABLE_COLOURS, megabytes
-from binwright.views.status import ProposalStatus, Status
+from binwright.cli.terminal import megabytes
+from binwright.kafka.client import ClusterClient
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.protocol.errors import ExternalError, TopicMissing
+from binwright.protocol.selection import METADATA_SUFFIX
+from binwright.runtime.clock import wall_ms
+from binwright.runtime.settings import Settings
+from binwright.views.commands.live_page import TABLE_COLOURS
+from binwright.views.follower import GroupFollower
+from binwright.views.group_view import GroupView
+from binwright.views.status import ProposalStatus, Status, status
+
+READ_S, REFRESH_S, CATCH_UP_S = 0.2, 1.0, 30.0
+
+Show = Callable[[Sequence[Status]], None]
 
 COLOURS = {
     "steady": "green",
@@ -19,15 +34,79 @@ COLOURS = {
     "silent": "red",
     "empty": "yellow",
 }
-
 TEXT_COLUMNS = {"state", "partitions", "writes", "table"}  # the others hold numbers
 
 
-def draw(found: Sequence[Status]) -> RenderableType:
+async def show_groups(
+    bus: KafkaControlTopics, settings: Settings, named: Collection[str], show: Show, *, watch: bool
+) -> None:
+    """Show groups once, or with `watch` every second until cancelled.
+
+    Args:
+        bus: Of the groups.
+        settings: Of Kafka and the metrics topic.
+        named: The groups; none: every group there is.
+        show: Is given the status of each.
+        watch: Go on.
+
+    Raises:
+        ExternalError: Kafka does not answer, or there is no group.
+    """
+    async with AsyncExitStack() as stack:
+        try:
+            async with asyncio.timeout(CATCH_UP_S):
+                views = await _views(bus, named or await _existing_groups(settings))
+                follower = await stack.enter_async_context(
+                    GroupFollower(bus, views, settings.monitor.topic)
+                )
+                await follower.catch_up()
+        except TimeoutError as exc:
+            raise ExternalError(f"the topics could not be read in {CATCH_UP_S:g} s") from exc
+        show(_statuses(views, settings, named))
+        while watch:
+            await asyncio.sleep(REFRESH_S)
+            await follower.read(READ_S)
+            show(_statuses(views, settings, named))
+
+
+async def _existing_groups(settings: Settings) -> list[str]:
+    async with ClusterClient(settings.kafka) as cluster:
+        topics = (await cluster.topics(None)).leaders
+    groups = [t.removesuffix(METADATA_SUFFIX) for t in topics if t.endswith(METADATA_SUFFIX)]
+    if not groups:
+        raise TopicMissing(f"there is no group here: no topic named GROUP{METADATA_SUFFIX}")
+    return groups
+
+
+async def _views(bus: KafkaControlTopics, groups: Collection[str]) -> dict[str, GroupView]:
+    """Return an empty view of each group, by its metadata topic, which must exist."""
+    views = {}
+    for group in sorted(groups):
+        topic = f"{group}{METADATA_SUFFIX}"
+        if not await bus.partitions(topic):
+            raise TopicMissing(f"there is no group {group} here: no topic {topic}")
+        views[topic] = GroupView()
+    return views
+
+
+def _statuses(
+    views: Mapping[str, GroupView], settings: Settings, named: Collection[str]
+) -> list[Status]:
+    now_ms = wall_ms()
+    statuses = []
+    for topic, view in views.items():
+        group = topic.removesuffix(METADATA_SUFFIX)
+        topics = settings.landed_topics if group == settings.group else None
+        statuses.append(status(group, view, now_ms, topics))
+    # A topic of another system may have the same suffix.
+    return [each for each in statuses if named or each.state != "empty"]
+
+
+def draw(statuses: Sequence[Status]) -> RenderableType:
     """Return the page: state, consumers, tables, moves, last plan and proposal of each group."""
-    if not found:
+    if not statuses:
         return Text("no group has reported yet", style="yellow")
-    return Group(*(part for each in found for part in _group(each)))
+    return Group(*(part for each in statuses for part in _group(each)))
 
 
 def _group(status: Status) -> list[RenderableType]:

@@ -2,25 +2,73 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import orjson
 
 from binwright.runtime.clock import wall_ms
-from binwright.runtime.http import Response, serve_http
-from binwright.runtime.metrics import CONTENT_TYPE, exposition
+from binwright.runtime.http import Paths, Response, serve_http
+from binwright.runtime.metrics import CONTENT_TYPE, Sample, exposition
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.runtime.settings import Settings
-from binwright.views.metrics import group_samples
-from binwright.views.page import document
-from binwright.views.page.follower import Connect, Follower
-from binwright.views.page.history import STEP_S, History
+from binwright.runtime.settings import ControllerSettings, Settings
+from binwright.views.page.live_group import Connect, LiveGroup
 from binwright.views.page.snapshot import snapshot
-from binwright.views.status import Status, status
+from binwright.views.status import ConsumerStatus, Status, status
+from binwright.views.table_status import TableStatus
 
 FRESH_S = 1.0  # as old as what browsers get may be; they share it
 SHARE = 0.1  # of a core, at most, for what browsers get: a large group's is older
+STEP_S = 5.0
+POINTS = 720  # an hour
+
+WEB = Path(__file__).with_name("web")
+TYPES = {
+    ".html": "text/html",
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
+# The browser itself refuses what a hostile name of a topic might try.
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'; require-trusted-types-for 'script'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",  # a newer version's files fit together
+}
+
+
+@dataclass(slots=True)
+class History:
+    """A group's load and consumers over the last hour, oldest first, for the charts of the page.
+
+    While Kafka is away there are no samples.
+
+    Attributes:
+        step_s: Between samples at present: more than `STEP_S` where one costs much.
+    """
+
+    step_s: float = STEP_S
+    _points: deque[tuple[float, ...]] = field(default_factory=lambda: deque(maxlen=POINTS))
+
+    def add(self, at_ms: int, status: Status, controller: ControllerSettings) -> None:
+        """Take a sample: the group at that moment of the wall clock."""
+        live = [each.slot for each in status.consumers if each.state != "silent"]
+        limit = round(sum(map(controller.limits.for_slot, live)))
+        load, staging = round(status.load), round(status.staging)
+        age_s = round(status.age_s, 1)
+        self._points.append((at_ms, load, staging, limit, len(live), status.lag, age_s))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it for the page."""
+        names = ("at_ms", "load", "staging", "limit", "consumers", "lag", "age_s")
+        return {"step_s": self.step_s, "fields": names, "points": tuple(self._points)}
 
 
 @dataclass(slots=True)
@@ -28,13 +76,13 @@ class Page:
     """One group's page.
 
     Attributes:
-        follower: The group.
+        live: The group.
         now_ms: The clock that records are stamped by.
         stopwatch: Tells what the work takes, s.
     """
 
     settings: Settings
-    follower: Follower = field(init=False)
+    live: LiveGroup = field(init=False)
     history: History = field(default_factory=History)
     now_ms: Callable[[], int] = wall_ms
     stopwatch: Callable[[], float] = time.perf_counter
@@ -42,7 +90,7 @@ class Page:
     _view_until: float = 0.0  # s, of the loop's clock: until then it is fresh enough
 
     def __post_init__(self) -> None:
-        self.follower = Follower(self.settings)
+        self.live = LiveGroup(self.settings)
 
     async def serve(self, connect: Connect, address: str, port: int) -> None:
         """Follow the group and answer, until cancelled.
@@ -51,7 +99,7 @@ class Page:
             UserError: The port cannot be had, or the connection's settings do not hold.
         """
         paths = {
-            **document.paths(),
+            **document_paths(),
             "/view": self.view_json,
             "/history": self.history_json,
             "/status": self.status_json,
@@ -60,7 +108,7 @@ class Page:
         async with (
             serve_http(paths, address, port, "page"),
             background_tasks(
-                must_not_end(self.follower.run(connect)), must_not_end(self.sample_history())
+                must_not_end(self.live.run(connect)), must_not_end(self.sample_history())
             ),
         ):
             await asyncio.Event().wait()
@@ -69,7 +117,7 @@ class Page:
         """Keep the history, for ever; while the view is not up to date, nothing is added."""
         while True:
             wait_s = FRESH_S
-            if self.follower.problem is None:
+            if self.live.problem is None:
                 began = self.stopwatch()
                 now_ms = self.now_ms()
                 self.history.add(now_ms, self._status(now_ms), self.settings.controller)
@@ -83,8 +131,8 @@ class Page:
         if loop.time() >= self._view_until:
             began = self.stopwatch()
             now_ms = self.now_ms()
-            found = self._status(now_ms)
-            self._view = orjson.dumps(snapshot(self.follower, found, now_ms))
+            current = self._status(now_ms)
+            self._view = orjson.dumps(snapshot(self.live, current, now_ms))
             took_s = self.stopwatch() - began
             self._view_until = loop.time() + max(FRESH_S, took_s / SHARE)
         return _json(self._view)
@@ -104,9 +152,58 @@ class Page:
         )
 
     def _status(self, now_ms: int) -> Status:
-        return status(self.settings.group, self.follower.view, now_ms, self.settings.landed_topics)
+        return status(self.settings.group, self.live.view, now_ms, self.settings.landed_topics)
 
 
 def _json(body: bytes) -> Response:
     headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
     return Response(body, headers=headers)
+
+
+def document_paths() -> Paths:
+    """Return the document's files by path, itself at `/`: they load nothing from elsewhere."""
+    responses: dict[str, Callable[[], Response]] = {}
+    for file in sorted(WEB.iterdir()):
+        response = Response(file.read_bytes(), TYPES[file.suffix], headers=HEADERS)
+        responses[f"/{file.name}"] = partial(_give, response)
+    return {"/": responses.pop("/index.html"), **responses}
+
+
+def _give(response: Response) -> Response:
+    return response
+
+
+def group_samples(status: Status) -> Iterator[Sample]:
+    """Yield the metrics of a group, its consumers and its tables, for Prometheus."""
+    labels = {"group": status.group}
+    yield Sample("binwright_group_consumers", len(status.consumers), labels)
+    yield Sample("binwright_group_partitions", status.partitions, labels)
+    yield Sample("binwright_group_unread_partitions", len(status.unread), labels)
+    yield Sample("binwright_group_moves_in_flight", len(status.moves), labels)
+    yield Sample("binwright_group_lost_offsets_total", status.lost_offsets, labels)
+    for consumer in status.consumers:
+        yield from _consumer(status.group, consumer)
+    for table in status.tables:
+        yield from _table(status.group, table)
+
+
+def _consumer(group: str, consumer: ConsumerStatus) -> Iterator[Sample]:
+    labels = {"group": group, "slot": str(consumer.slot)}
+    yield Sample("binwright_consumer_ready", consumer.state in {"ready", "leaving"}, labels)
+    yield Sample("binwright_consumer_partitions", len(consumer.partitions), labels)
+    yield Sample("binwright_consumer_load_bytes_per_second", consumer.load, labels)
+    yield Sample("binwright_consumer_staging_bytes_per_second", consumer.staging, labels)
+    yield Sample("binwright_consumer_staged_bytes", consumer.staged_bytes, labels)
+    yield Sample("binwright_consumer_busy_ratio", consumer.busy, labels)
+    yield Sample("binwright_consumer_lost_offsets_total", consumer.lost_offsets, labels)
+
+
+def _table(group: str, table: TableStatus) -> Iterator[Sample]:
+    labels = {"group": group, "topic": table.topic}
+    yield Sample("binwright_table_age_seconds", table.age_s, labels)
+    yield Sample("binwright_table_pending_bytes", table.pending_bytes, labels)
+    yield Sample("binwright_table_lag_records", table.lag, labels)
+    yield Sample("binwright_table_rows_total", table.rows, labels)
+    yield Sample("binwright_table_commits_total", table.commits, labels)
+    yield Sample("binwright_table_landing", table.state == "landing", labels)
+    yield Sample("binwright_table_refused", table.state == "refused", labels)

@@ -10,30 +10,30 @@ from typing import Any
 
 from binwright.protocol.model import TopicPartition
 from binwright.views.group_view import GroupView
-from binwright.views.page.follower import Follower
+from binwright.views.page.live_group import LiveGroup
 from binwright.views.status import ConsumerStatus, ProposalStatus, Status
 from binwright.views.table_status import TableStatus
 
 NEWS = 50
 
 
-def snapshot(follower: Follower, status: Status, now_ms: int) -> dict[str, Any]:
+def snapshot(live: LiveGroup, status: Status, now_ms: int) -> dict[str, Any]:
     """Return what the page draws.
 
     Args:
-        follower: The group's view, and whether it is up to date.
+        live: The group's view, and whether it is up to date.
         status: The view summed up.
         now_ms: Wall clock.
     """
-    view, limits = follower.view, follower.settings.controller.limits
+    view, limits = live.view, live.settings.controller.limits
     topics = _Topics(table.topic for table in status.tables)
     return {
         "group": status.group,
         "at_ms": now_ms,
         "state": status.state,
-        "problem": asdict(follower.problem) if follower.problem else None,
-        "rates_age_s": follower.rates_age_s(now_ms),
-        "rates_stale": follower.rates_stale(now_ms),
+        "problem": asdict(live.problem) if live.problem else None,
+        "rates_age_s": live.rates_age_s(now_ms),
+        "rates_stale": live.rates_stale(now_ms),
         "controller": status.controller,
         "term": status.term,
         "limit": limits.default,
@@ -94,27 +94,9 @@ def _consumer(of: ConsumerStatus, view: GroupView, topics: _Topics, limit: float
 
 
 def _table(of: TableStatus) -> dict[str, Any]:
-    return {
-        "topic": of.topic,
-        "writer": of.writer,
-        "state": of.state,
-        "age_s": of.age_s,
-        "pending_bytes": of.pending_bytes,
-        "lag": of.lag,
-        "rows": of.rows,
-        "commits": of.commits,
-        "fault": of.fault,
-    }
+    return {name: getattr(of, name) for name in of.__slots__ if name != "partitions"}
 
 
 def _proposal(of: ProposalStatus, topics: _Topics) -> dict[str, Any]:
-    return {
-        "plan": of.plan,
-        "age_s": of.age_s,
-        "reasons": of.reasons,
-        "consumers": of.consumers,
-        "changes": [[*topics.at(each.partition), each.old, each.new] for each in of.changes],
-        "rscore": of.rscore,
-        "waits": of.waits,
-        "approved": of.approved,
-    }
+    changes = [[*topics.at(each.partition), each.old, each.new] for each in of.changes]
+    return {name: getattr(of, name) for name in of.__slots__} | {"changes": changes}

@@ -23,9 +23,9 @@ from binwright.lab.timings.paper import CONDITIONS
 from binwright.lab.timings.steps import Step
 from binwright.local.stack import Servers, servers, services
 from binwright.protocol.model import BytesPerSecond, TopicPartition
-from binwright.recordings.generated import PerCent
 from binwright.recordings.load import run_load
 from binwright.recordings.load_pacing import Load
+from binwright.recordings.streams import PerCent
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import Settings, load_settings

@@ -11,9 +11,9 @@ from binwright.lab.timings.steps import Pass, Step, steps
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Reader
-from binwright.recordings.generated import PerCent
 from binwright.recordings.load import run_load
 from binwright.recordings.load_pacing import Load
+from binwright.recordings.streams import PerCent
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import Settings
 

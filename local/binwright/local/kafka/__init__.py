@@ -1,1 +1,0 @@
-"""An embedded Kafka: one broker, or several that form a cluster."""

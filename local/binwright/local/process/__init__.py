@@ -1,1 +1,0 @@
-"""Child processes: started, awaited, stopped and always reaped, in directories of their own."""

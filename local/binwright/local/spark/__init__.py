@@ -1,1 +1,0 @@
-"""An embedded Spark: a Spark Connect server with Delta, alone or on a standalone cluster."""

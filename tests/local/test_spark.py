@@ -1,0 +1,79 @@
+"""One file of settings serves the embedded Spark, compose and the Kubernetes manifests."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from binwright.local.spark import SHIPPED, cluster_settings, default_settings, shipped_settings
+
+ROOT = Path(__file__).parents[2]
+NAME = SHIPPED.name
+MOUNTED = f"/opt/binwright/{NAME}"
+TEXT = SHIPPED.read_text(encoding="utf-8")
+
+
+def manifest(kind: str) -> dict[str, Any]:
+    documents = yaml.safe_load_all((ROOT / "deploy/base/spark.yaml").read_text())
+    return next(each for each in documents if each["kind"] == kind)
+
+
+def test_the_manifests_carry_the_same_file() -> None:
+    assert manifest("ConfigMap")["data"] == {NAME: TEXT}
+
+
+def test_the_pod_starts_with_that_file() -> None:
+    pod = manifest("Deployment")["spec"]["template"]["spec"]
+    volumes = {each["name"]: each for each in pod["volumes"]}
+    mounts = {each["mountPath"]: each["name"] for each in pod["containers"][0]["volumeMounts"]}
+    source = volumes[mounts[str(Path(MOUNTED).parent)]]["configMap"]["name"]
+    assert source == manifest("ConfigMap")["metadata"]["name"]
+    assert MOUNTED in pod["containers"][0]["args"]
+
+
+def test_compose_mounts_the_file_and_starts_with_it() -> None:
+    service = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]["spark"]
+    sources = {each.split(":")[1]: each.split(":")[0] for each in service["volumes"]}
+    assert (ROOT / sources[MOUNTED]).read_text() == TEXT
+    command = service["command"]
+    assert command[command.index("--properties-file") + 1] == MOUNTED
+
+
+def test_the_embedded_server_has_all_of_them() -> None:
+    settings = default_settings(Path("/home/s"), 1, 2)
+    assert shipped_settings().items() <= settings.items()
+    assert settings["spark.master"] == "local[2]"
+
+
+def test_each_setting_is_named_once() -> None:
+    lines = [line for line in TEXT.splitlines() if line and not line.startswith("#")]
+    assert len(lines) == len(shipped_settings())
+    assert all(
+        key.startswith("spark.") for key in shipped_settings()
+    )  # spark-submit ignores others
+
+
+@pytest.mark.parametrize("key", ["ignoreCorruptFiles", "ignoreMissingFiles"])
+def test_a_staged_file_that_is_lost_fails_the_commit(key: str) -> None:
+    """Rows of a skipped file would be missing under a stamp that says they landed."""
+    assert shipped_settings()[f"spark.sql.files.{key}"] == "false"
+
+
+def test_nothing_in_the_file_depends_on_the_machine() -> None:
+    own = ("spark.master", "spark.driver.", "spark.local.dir", "spark.connect.grpc.binding.")
+    assert not [key for key in shipped_settings() if key.startswith(own)]
+
+
+def test_executors_take_deltas_jars_from_where_they_are() -> None:
+    settings = cluster_settings("spark://127.0.0.1:1", (Path("/a.jar"), Path("/b.jar")))
+    assert settings["spark.master"] == "spark://127.0.0.1:1"
+    assert settings["spark.executor.extraClassPath"] == "/a.jar:/b.jar"
+    assert cluster_settings(None, ()) == {}
+
+
+def test_spark_leaves_its_traces_in_its_directory() -> None:
+    settings = default_settings(Path("/home/s"), 1, 2)
+    assert settings["spark.local.dir"] == "/home/s/tmp"
+    assert settings["spark.sql.warehouse.dir"] == "/home/s/warehouse"
+    assert settings["spark.connect.grpc.binding.address"] == "127.0.0.1"
