@@ -8,10 +8,20 @@ them. That process holds what a controller has for its fleet: the watches and th
 import argparse
 import asyncio
 import os
-import psutil
 import sys
 import tempfile
 import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+from tests.deploy.kubernetes.binaries import programs
+from tests.deploy.kubernetes.kubelet import run_kubelet
+from tests.deploy.kubernetes.plane import run_control_plane
+from tests.deploy.kubernetes.sandbox import IMAGES, Sandbox, make_sandbox, until
+
 from bench import figures
 from binwright.cli.console import to_stderr
 from binwright.controller.fleets.kubernetes.fleet import kubernetes_fleet
@@ -22,14 +32,6 @@ from binwright.local.kafka import run_broker
 from binwright.local.spark import run_spark
 from binwright.protocol.model import Slot
 from binwright.runtime.settings import KafkaSettings, load_settings
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
-from tests.deploy.kubernetes.binaries import programs
-from tests.deploy.kubernetes.kubelet import run_kubelet
-from tests.deploy.kubernetes.plane import run_control_plane
-from tests.deploy.kubernetes.sandbox import IMAGES, Sandbox, make_sandbox, until
-from typing import Any
 
 SLOTS = [Slot(number) for number in range(50)]
 IDLE_S = 30.0

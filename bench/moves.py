@@ -17,8 +17,18 @@ import contextlib
 import statistics
 import sys
 import tempfile
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition as KafkaPartition
 from asyncio.subprocess import DEVNULL
+from collections import defaultdict
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import TopicPartition as KafkaPartition
+from tests.integration.brokers.helpers import make_topic
+
 from bench.figures import add_option, progress
 from binwright.balancer import plan_file
 from binwright.balancer.admin_client import AdminClient
@@ -33,13 +43,6 @@ from binwright.protocol.model import TopicPartition
 from binwright.runtime.clock import loop_s
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.settings import KafkaSettings
-from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
-from tests.integration.brokers.helpers import make_topic
-from typing import Any
 
 TOPIC, PARTITIONS = "moves", 24
 EVERY_S = 0.02

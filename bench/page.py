@@ -10,6 +10,14 @@ import json
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from tests.chromium import chromium, tab
+
 from binwright.local.server import reserve_port
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.messages import Claim, Hello, Report, TableReport
@@ -19,12 +27,6 @@ from binwright.runtime.http import Paths, Response, serve_http
 from binwright.runtime.settings import load_settings
 from binwright.views.group_view import GroupView
 from binwright.views.page.server import Page, document_paths
-from collections.abc import Iterator
-from pathlib import Path
-from rich.console import Console
-from rich.table import Table
-from tests.chromium import chromium, tab
-from typing import Any
 
 SIZES = ((100, 1_000), (1_000, 10_000), (1_000, 100_000))  # consumers, partitions
 TOPICS = 50

@@ -9,9 +9,14 @@ processes of the machine took meanwhile is printed beside it: 1 means that nobod
 import argparse
 import asyncio
 import os
-import psutil
 import tempfile
 import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+
 from bench import figures
 from binwright.cli.console import to_stderr
 from binwright.controller.decide.group import ControllerConfig
@@ -21,10 +26,7 @@ from binwright.lab.sweep.run import run_points
 from binwright.local.spark_size import SparkSize
 from binwright.local.stack import servers
 from binwright.protocol.model import BytesPerSecond, PerSlot
-from binwright.recordings.generated import Walk
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from binwright.recordings.streams import Walk
 
 LIMIT, CAPACITY = BytesPerSecond(2_400_000.0), BytesPerSecond(2_000_000.0)
 LOOK_AGAIN_S = (15.0, 30.0, 60.0, 120.0)

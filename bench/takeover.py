@@ -12,28 +12,36 @@ consumers, decided, and had the new partition read.
 import argparse
 import asyncio
 import json
-import psutil
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+
 from bench import figures
 from bench.fake_consumers import FakeConsumer, measurement
-from binwright.kafka.control_records import (CONTROLLER_PARTITION, METADATA_CONFIG, METRICS_CONFIG, inbound)
+from binwright.kafka.control_records import (
+    CONTROLLER_PARTITION,
+    METADATA_CONFIG,
+    METRICS_CONFIG,
+    inbound,
+)
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.publishing import publish_message
 from binwright.local.child import Child, Command, clean_environment
 from binwright.local.kafka import run_broker
 from binwright.protocol import wire
 from binwright.protocol.messages import Claim, Hello, Inbound, Planned, Report, Started, TableReport
-from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition as KafkaPartition
+from binwright.protocol.model import BytesPerSecond, Slot
+from binwright.protocol.model import TopicPartition as KafkaPartition
 from binwright.protocol.wire import split_message
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import Settings, load_settings
-from collections.abc import Sequence
-from confluent_kafka import Consumer, OFFSET_BEGINNING, Producer, TopicPartition
-from pathlib import Path
-from typing import Any
 
 CONSUMERS, TOPICS, PER_TOPIC = 200, 10, 1_000
 EACH = TOPICS * PER_TOPIC // CONSUMERS

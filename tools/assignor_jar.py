@@ -8,11 +8,13 @@ import asyncio
 import os
 import shutil
 import sys
-from binwright.local.kafka import ensure_kafka
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from tests.programs import ProgramMissing, ROOT, run_program
+
+from tests.programs import ROOT, ProgramMissing, run_program
+
+from binwright.local.kafka import ensure_kafka
 
 SOURCES = ROOT / "services" / "scaler" / "java" / "assignor"
 NAME = "binwright-assignor.jar"

@@ -9,10 +9,19 @@ workload's own pace, `--speed 1`.
 
 import argparse
 import asyncio
-import structlog
 import tempfile
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import structlog
+from tests.integration.assignor.java_members import build_programs, consumer_settings
+from tests.integration.topics import create_topic
+
 from bench import figures
-from bench.scaling.contenders import Contender, SERVICE_US, SLA_S, USUAL, fixed, steered
+from bench.scaling.contenders import SERVICE_US, SLA_S, USUAL, Contender, fixed, steered
 from bench.scaling.foreseen import Foreseen, chosen
 from bench.scaling.live_group import LiveGroup
 from bench.scaling.load import Load, faster
@@ -26,13 +35,6 @@ from binwright.runtime.clock import loop_s
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.settings import KafkaSettings
 from binwright.scaler.plans_topic import PLANS_CONFIG, PLANS_PARTITIONS, PLANS_TOPIC
-from collections.abc import Sequence
-from contextlib import AsyncExitStack
-from dataclasses import replace
-from pathlib import Path
-from tests.integration.assignor.java_members import build_programs, consumer_settings
-from tests.integration.topics import create_topic
-from typing import Any
 
 log = structlog.get_logger()
 

@@ -2,6 +2,22 @@
 
 import asyncio
 import tempfile
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+from tests.integration.assignor.java_members import (
+    ASSIGNOR,
+    COOPERATIVE,
+    JavaMember,
+    Programs,
+    build_programs,
+    consumer_settings,
+    start_member,
+)
+from tests.integration.topics import create_topic
+
 from bench.scaling.steering import Steering
 from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_topics import KafkaControlTopics
@@ -16,12 +32,6 @@ from binwright.scaler.decide.publication import GroupState, Publisher, Rebalance
 from binwright.scaler.decide.steering_policies import StickyEven, imbalance
 from binwright.scaler.groups import ConsumerGroups
 from binwright.scaler.plans_topic import PLANS_CONFIG, PLANS_PARTITIONS, PLANS_TOPIC
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
-from pathlib import Path
-from tests.integration.assignor.java_members import (ASSIGNOR, COOPERATIVE, JavaMember, Programs, build_programs, consumer_settings, start_member)
-from tests.integration.topics import create_topic
-from typing import Any
 
 RATE = 350.0  # records/s of the topic
 CAPACITY = ReplicaCapacity(rate=100.0, sla_s=60.0)

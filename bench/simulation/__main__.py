@@ -13,6 +13,13 @@ The week is a random walk of 32 partitions under every policy, on all cores.
 import argparse
 import asyncio
 import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from math import ceil
+from pathlib import Path
+from statistics import median
+from typing import Any
+
 from bench import figures
 from bench.simulation.differences import Course, by_cause, differences
 from bench.simulation.live import LiveRun, run_live
@@ -23,18 +30,11 @@ from binwright.lab.simulation import sources
 from binwright.lab.simulation.outcome import Outcome, equal_seconds
 from binwright.lab.simulation.recorded import recorded
 from binwright.lab.simulation.run import PRODUCT, Run, run
-from binwright.lab.simulation.scenario import Scenario, TICK_S, Timing, warm_up_s
+from binwright.lab.simulation.scenario import TICK_S, Scenario, Timing, warm_up_s
 from binwright.lab.simulation.sources import Source
 from binwright.local.demo import DemoOptions
 from binwright.protocol.model import BytesPerSecond
-from binwright.recordings.generated import demo_stream
-from binwright.recordings.streams import Stream
-from collections.abc import Sequence
-from dataclasses import asdict, replace
-from math import ceil
-from pathlib import Path
-from statistics import median
-from typing import Any
+from binwright.recordings.streams import Stream, demo_stream
 
 
 def simulated(live: LiveRun, source: Source, zero_s: float, *, idle_before: bool) -> Outcome:

@@ -2,10 +2,24 @@
 
 import asyncio
 import time
-from binwright.kafka.control_records import (CONTROLLER_PARTITION, METRICS_PARTITION, inbound, measurements)
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from math import atan2, cos, fsum, pi, sin
+from pathlib import Path
+
+from rich.console import Console
+
+from binwright.kafka.control_records import (
+    CONTROLLER_PARTITION,
+    METRICS_PARTITION,
+    inbound,
+    measurements,
+)
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.lab.simulation.scenario import StartUp, TICK_S
-from binwright.local.demo import Demo, DemoOptions, READY_S
+from binwright.lab.simulation.scenario import TICK_S, StartUp
+from binwright.local.demo import READY_S, Demo, DemoOptions
 from binwright.local.stack import servers, services
 from binwright.protocol.measurements import Measurement
 from binwright.protocol.messages import Dead, Goodbye, Hello, Inbound, Planned, Report
@@ -17,13 +31,6 @@ from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import Settings
 from binwright.views.follower import watch_group
 from binwright.views.group_view import GroupView
-from bisect import bisect_right
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import partial
-from math import atan2, cos, fsum, pi, sin
-from pathlib import Path
-from rich.console import Console
 
 
 @dataclass

@@ -3,14 +3,15 @@
 import os
 import resource
 import time
+from dataclasses import asdict
+from typing import Any
+
 from binwright.controller.decide.group import ControllerConfig
 from binwright.lab.simulation import sources
 from binwright.lab.simulation.run import NAMES, Run, run_all
 from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
 from binwright.protocol.model import BytesPerSecond, PerSlot
-from binwright.recordings.generated import Walk
-from dataclasses import asdict
-from typing import Any
+from binwright.recordings.streams import Walk
 
 WEEK = Walk(topics=("one", "two"), partitions=16, rows=20_160, delta=5, seed=1)
 """Rows of 30 s, 32 partitions: the paper's size."""

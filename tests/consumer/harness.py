@@ -23,7 +23,7 @@ from binwright.protocol.messages import (
 )
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.testing.control_topics import FakeControlTopics
-from binwright.testing.intake import FakeIntake, FakeTopics
+from binwright.testing.data_topics import FakeIntake, FakeTopics
 from binwright.testing.staging import FakeStaging
 
 T = TypeVar("T")

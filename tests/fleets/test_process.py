@@ -2,23 +2,25 @@
 
 import asyncio
 import os
-import psutil
-import pytest
 import signal
 import socket
 import subprocess
 import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from uuid import uuid4
+
+import psutil
+import pytest
+
 from binwright.controller.__main__ import configured_fleet
 from binwright.fleets import process
-from binwright.fleets.process import ProcessFleet, consumer_command, process_fleet
+from binwright.fleets.process import ProcessFleet, process_fleet
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.fleet import Process
 from binwright.runtime.health import Health
 from binwright.runtime.settings import load_settings
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
-from uuid import uuid4
 
 # Prints a line and ends on SIGTERM, or after a minute.
 SLEEPER = """

@@ -3,11 +3,16 @@
 import asyncio
 import json
 import os
-import pytest
 import re
 import sys
-from .authorization import guarded_broker, parse_command
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import pytest
 from aiokafka import AIOKafkaProducer
+from tests.integration.topics import create_topic
+
 from binwright.consumer.reading.group_offsets import GroupOffsets
 from binwright.kafka.client import ClusterClient, client_options
 from binwright.kafka.control_records import CONTROLLER_PARTITION
@@ -17,10 +22,8 @@ from binwright.local.child import Child, Command
 from binwright.protocol.messages import Approved
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import KafkaSettings, load_settings, settings_environment
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
-from tests.integration.topics import create_topic
+
+from .authorization import guarded_broker, parse_command
 
 pytestmark = pytest.mark.integration
 

@@ -2,16 +2,18 @@
 
 import asyncio
 import os
-import pytest
 import signal
 import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
 from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_CONFIG, inbound
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.child import Child, Command
 from binwright.protocol.messages import Claim
 from binwright.runtime.settings import load_settings, settings_environment
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 
 pytestmark = pytest.mark.integration
 

@@ -1,10 +1,16 @@
 """The monitor against a real broker: what it says, beside what was really appended."""
 
 import asyncio
-import pytest
 import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
+
 from binwright.kafka.client import ClusterClient, client_options
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.log_dirs import DescribeLogDirs, sizes
@@ -19,10 +25,6 @@ from binwright.protocol.selection import Selection
 from binwright.protocol.wire import decode_measurement
 from binwright.runtime.settings import KafkaSettings, Settings
 from binwright.testing.log_sampler import sample_topics
-from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
-from random import Random
-from typing import Any
 
 pytestmark = pytest.mark.integration
 

@@ -2,18 +2,21 @@
 
 import asyncio
 import os
-import pytest
 import signal
-from .conftest import BackgroundLoop
-from .metering import BatchProducer, Meter, WINDOW_S, longest_deviation
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
 from binwright.kafka.client import client_options
 from binwright.local.kafka import Broker
 from binwright.monitor.sampling import KafkaLogs
 from binwright.runtime.settings import KafkaSettings
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+
+from .conftest import BackgroundLoop
+from .metering import WINDOW_S, BatchProducer, Meter, longest_deviation
 
 pytestmark = pytest.mark.integration
 

@@ -4,7 +4,17 @@ Messages and topics are fakes; staging, writers, Spark and Delta are the real on
 """
 
 import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+
 import pytest
+from pyspark.sql.connect.client import DefaultChannelBuilder
+from pyspark.sql.connect.session import SparkSession
+from tests.consumer.writer.scene import CLUSTER, GROUP, LANDING, Scene
+from tests.integration.conftest import BackgroundLoop
+from tests.integration.object_store import BUCKET, ObjectStore, missing_packages, run_object_store
+
 from binwright.consumer.decide.writer.commit_version import app_id, txn_version
 from binwright.consumer.decide.writer.requests import WriterConfig
 from binwright.consumer.lake.spark_lake import SparkLake
@@ -18,15 +28,7 @@ from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Batch, FileSlice, Lake, Staging, Table
 from binwright.runtime.settings import LakeSettings
-from binwright.testing.intake import FakeIntake
-from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
-from pyspark.sql.connect.client import DefaultChannelBuilder
-from pyspark.sql.connect.session import SparkSession
-from tests.consumer.writer.scene import CLUSTER, GROUP, LANDING, Scene
-from tests.integration.conftest import BackgroundLoop
-from tests.integration.object_store import BUCKET, ObjectStore, missing_packages, run_object_store
+from binwright.testing.data_topics import FakeIntake
 
 pytestmark = [
     pytest.mark.integration,

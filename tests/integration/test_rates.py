@@ -4,19 +4,22 @@ Every load runs at once, beside one monitor with a window of 2 s; then each test
 """
 
 import asyncio
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+
 import pytest
-from .metering import BatchProducer, Ledger, Meter, NOISE, WINDOW_S, longest_deviation
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
+
 from binwright.kafka.client import client_options
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.kafka import run_broker
 from binwright.monitor.sampling import KafkaLogs
 from binwright.runtime.settings import KafkaSettings
-from dataclasses import dataclass
-from itertools import pairwise
-from pathlib import Path
-from statistics import median
+
+from .metering import NOISE, WINDOW_S, BatchProducer, Ledger, Meter, longest_deviation
 
 pytestmark = pytest.mark.integration
 

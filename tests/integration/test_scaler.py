@@ -1,13 +1,20 @@
 """The scaler as a whole on a real broker: real groups' offsets, and a group that wakes."""
 
-import aiohttp
 import asyncio
 import os
-import psutil
-import pytest
 import re
 import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import psutil
+import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from tests.integration.authorization import guarded_broker, parse_command
+
 from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.server import HOST, reserve_port
@@ -17,11 +24,6 @@ from binwright.runtime.settings import KafkaSettings, Settings, load_settings
 from binwright.scaler.__main__ import scale
 from binwright.scaler.ends import TopicEnds
 from binwright.scaler.groups import ConsumerGroups
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from pathlib import Path
-from tests.integration.authorization import guarded_broker, parse_command
-from typing import Any
 
 pytestmark = pytest.mark.integration
 PATIENCE_S = 60.0

@@ -1,10 +1,14 @@
 """`binwright load --stream`: a stream as records on a real broker."""
 
 import json
-import pytest
 import signal
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
+from tests.integration.topics import create_topic
+
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.monitor.sampling import KafkaLogs
 from binwright.protocol.model import TopicPartition
@@ -12,8 +16,6 @@ from binwright.protocol.selection import Selection
 from binwright.recordings import streams
 from binwright.recordings.streams import PerCent
 from binwright.runtime.settings import KafkaSettings
-from pathlib import Path
-from tests.integration.topics import create_topic
 
 pytestmark = pytest.mark.integration
 

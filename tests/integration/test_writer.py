@@ -21,7 +21,7 @@ from binwright.consumer.writer.writers import Writers
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.lake import Table
 from binwright.runtime.settings import LakeSettings
-from binwright.testing.intake import FakeIntake
+from binwright.testing.data_topics import FakeIntake
 
 pytestmark = pytest.mark.integration
 

@@ -15,7 +15,7 @@ from binwright.protocol.selection import Selection
 from binwright.protocol.wire import decode_measurement, encode
 from binwright.runtime.settings import MonitorSettings
 from binwright.testing.control_topics import FakeControlTopics
-from binwright.testing.intake import FakeTopics
+from binwright.testing.data_topics import FakeTopics
 from binwright.testing.log_sampler import FakeLogSampler
 
 pytestmark = pytest.mark.looptime

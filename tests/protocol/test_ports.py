@@ -9,8 +9,8 @@ from binwright.protocol.ports.fleet import Fleet
 from binwright.protocol.ports.kafka import ControlTopics, Intake, LogSampler, Reader
 from binwright.protocol.ports.lake import Lake, Staging
 from binwright.testing.control_topics import FakeControlTopics, FakeReader
+from binwright.testing.data_topics import FakeIntake, FakeTopics
 from binwright.testing.fleet import FakeFleet
-from binwright.testing.intake import FakeIntake, FakeTopics
 from binwright.testing.lake import FakeLake
 from binwright.testing.log_sampler import FakeLogSampler
 from binwright.testing.staging import FakeStaging

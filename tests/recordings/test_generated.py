@@ -10,9 +10,8 @@ import pytest
 from binwright.packing.catalogue import algorithm
 from binwright.protocol.errors import StreamError
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
-from binwright.recordings import generated
-from binwright.recordings.generated import DEMO, Walk, demo_stream, generate
-from binwright.recordings.streams import PerCent, as_rates, dump
+from binwright.recordings import streams as generated
+from binwright.recordings.streams import DEMO, PerCent, Walk, as_rates, demo_stream, dump, generate
 
 WALK = Walk(topics=("orders",), partitions=3, rows=50, delta=10, seed=7)
 

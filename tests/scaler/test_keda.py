@@ -1,10 +1,17 @@
 """The external scaler, asked by gRPC as KEDA asks it: with the contract's own bytes."""
 
 import asyncio
-import grpc
-import pytest
 import struct
 import subprocess
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from tests.scaler.fakes import FakeKafka
+
 from binwright.local.server import HOST, reserve_port
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.run import background_tasks, must_not_end
@@ -13,11 +20,6 @@ from binwright.scaler.keda.messages import CLASSES, ScaledObjectRef
 from binwright.scaler.keda.server import serve_keda
 from binwright.scaler.keda.triggers import KedaTriggers
 from binwright.scaler.passes import Scaler
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from pathlib import Path
-from tests.scaler.fakes import FakeKafka
-from typing import Any
 
 PATIENCE_S = 20.0
 METADATA = {"scalerAddress": "scaler:6000", "group": "orders", "recordsPerSecond": "100"}

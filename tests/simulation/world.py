@@ -37,8 +37,8 @@ from binwright.protocol.selection import Selection
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import MonitorSettings
 from binwright.testing.control_topics import FakeControlTopics
+from binwright.testing.data_topics import FakeIntake, FakeTopics
 from binwright.testing.fleet import FakeFleet
-from binwright.testing.intake import FakeIntake, FakeTopics
 from binwright.testing.lake import FakeLake, FakeStorage
 from binwright.testing.staging import FakeStaging
 

@@ -7,7 +7,7 @@ import pytest
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import LogSample, LogSampler
-from binwright.testing.intake import FakeTopics
+from binwright.testing.data_topics import FakeTopics
 from binwright.testing.log_sampler import FakeLogSampler, sample_topics
 
 pytestmark = pytest.mark.looptime

@@ -1,5 +1,7 @@
 """Offsets that retention removed before they were read are visible wherever a group is shown."""
 
+from rich.console import Console
+
 from binwright.protocol.messages import Dead, Hello, Report
 from binwright.protocol.model import Slot
 from binwright.runtime.metrics import exposition
@@ -7,7 +9,6 @@ from binwright.views.commands import live_page, status_page
 from binwright.views.group_view import GroupView
 from binwright.views.page.server import group_samples
 from binwright.views.status import Status, status
-from rich.console import Console
 
 A = Slot(0)
 

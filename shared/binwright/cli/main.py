@@ -1,13 +1,15 @@
 """The command line: `binwright --help`."""
 
 import sys
-import typer
-from binwright.cli.lazy_group import lazy_app
-from binwright.protocol.errors import ExternalError, SettingsError, UserError
-from binwright.runtime.run import EXIT_FAILED, print_error, print_usage_error
 from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Annotated
+
+import typer
+
+from binwright.cli.lazy_group import lazy_app
+from binwright.protocol.errors import ExternalError, SettingsError, UserError
+from binwright.runtime.run import EXIT_FAILED, print_error, print_usage_error
 
 COMMANDS: Mapping[str, str] = {
     "demo": "binwright.local.demo:command",

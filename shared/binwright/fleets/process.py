@@ -7,21 +7,23 @@ Deployment's pod, a process that ends while it is desired is restarted, with gro
 import asyncio
 import contextlib
 import os
-import psutil
 import signal
 import socket
-import structlog
 import sys
-from binwright.controller.fleets.reconcile import check_slots
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+import structlog
+
+from binwright.fleets.reconcile import check_slots
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.fleet import Process
 from binwright.runtime.backoff import until_set
 from binwright.runtime.clock import loop_s
 from binwright.runtime.settings import Settings
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 
 log = structlog.get_logger()
 

@@ -8,7 +8,7 @@ from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import LogSample, LogSampler
 from binwright.protocol.selection import Selection
-from binwright.testing.intake import FakeTopics
+from binwright.testing.data_topics import FakeTopics
 
 
 async def sample_topics(

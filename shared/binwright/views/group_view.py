@@ -3,14 +3,30 @@
 It takes no part in the protocol: every process that can read the two topics gets the same view.
 """
 
-from binwright.protocol.measurements import Measurement
-from binwright.protocol.messages import (Accepted, Approved, Claim, Dead, Gap, Goodbye, Hello, Inbound, Planned, Proposed, Report, Started, Stopped, Withdrawn)
-from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
-from binwright.protocol.monitors import Monitors, accept_measurement
-from binwright.views.table_view import TableViews
 from collections import Counter, deque
 from dataclasses import dataclass, field, replace
 from math import ceil
+
+from binwright.protocol.measurements import Measurement
+from binwright.protocol.messages import (
+    Accepted,
+    Approved,
+    Claim,
+    Dead,
+    Gap,
+    Goodbye,
+    Hello,
+    Inbound,
+    Planned,
+    Proposed,
+    Report,
+    Started,
+    Stopped,
+    Withdrawn,
+)
+from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
+from binwright.protocol.monitors import Monitors, accept_measurement
+from binwright.views.table_view import TableViews
 
 MAX_EVENTS = 200  # that are kept
 

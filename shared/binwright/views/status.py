@@ -1,13 +1,14 @@
 """The status of a group, derived from a `GroupView`: what `binwright status` shows."""
 
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
 from binwright.protocol.messages import Report
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.selection import Selection
 from binwright.views.group_view import GroupView
 from binwright.views.table_status import TableStatus, table_statuses
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
 
 SILENT_MS = 10_000  # after which a controller declares a consumer dead, by default
 

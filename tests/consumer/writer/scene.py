@@ -16,7 +16,7 @@ from binwright.protocol.messages import OffsetRange, Staged, TableReport
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.ports.lake import Lake, Table
 from binwright.testing.control_topics import FakeControlTopics
-from binwright.testing.intake import FakeIntake, FakeTopics
+from binwright.testing.data_topics import FakeIntake, FakeTopics
 from binwright.testing.lake import FakeLake, FakeStorage
 from binwright.testing.staging import FakeStaging
 

@@ -9,7 +9,7 @@ from testcontainers.compose import DockerCompose
 from tests.deploy.images.engine import engine
 from tests.programs import ROOT, ProgramMissing
 
-from binwright.local.process.ports import reserve_port
+from binwright.local.server import reserve_port
 
 from .engine import provide_compose, provide_images
 

@@ -2,16 +2,17 @@
 
 import json
 import os
-import pytest
 import time
 import urllib.request
-from .conftest import PROJECT
-from binwright.local.server import reserve_port
 from collections.abc import Callable
+from typing import Any
+
+import pytest
 from docker.client import DockerClient
 from docker.models.containers import Container
 from testcontainers.compose import DockerCompose
-from typing import Any
+
+from .conftest import PROJECT
 
 # Without the images of an earlier run, to build them takes most of the time.
 pytestmark = [pytest.mark.compose, pytest.mark.timeout(2_400)]

@@ -6,18 +6,21 @@ init containers, limits, `kubectl logs` (logs are files) and `kubectl exec`.
 """
 
 import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
 import structlog
-from .plane import ControlPlane
-from .pod import Host, Pod, now
-from binwright.kubernetes.api import Api, CONFLICT
+
+from binwright.kubernetes.api import CONFLICT, Api
 from binwright.kubernetes.connection import load_configuration
 from binwright.kubernetes.informer import Informer
 from binwright.kubernetes.objects import Obj
 from binwright.local.server import HOST
 from binwright.protocol.errors import ClusterRefused, ClusterUnavailable
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from pathlib import Path
+
+from .plane import ControlPlane
+from .pod import Host, Pod, now
 
 log = structlog.get_logger()
 

@@ -7,8 +7,16 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlparse
+
 import yaml
-from .plane import ControlPlane
+from tests.chaos.proxy import proxy
+from tests.deploy.kubernetes.sandbox import ROOT, is_ready
+
 from binwright.audit.audit import AuditResult, audit
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
@@ -26,13 +34,8 @@ from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import KafkaSettings, LakeSettings
 from binwright.views.follower import watch_group
 from binwright.views.group_view import GroupView
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from tests.chaos.proxy import proxy
-from tests.deploy.kubernetes.sandbox import ROOT, is_ready
-from urllib.parse import urlparse
+
+from .plane import ControlPlane
 
 NAMESPACE = "binwright"
 LIMIT = 60_000.0

@@ -2,7 +2,14 @@
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
 import pytest
+from tests.integration.assignor.java_members import ASSIGNOR, Programs, build_programs
+from tests.integration.assignor.plans import publish, until
+from tests.integration.topics import create_topic
+
 from binwright.kafka.client import ClusterClient
 from binwright.local.cache import cache_dir
 from binwright.local.jars import ensure_jars, ivy_fetch, parse_lock
@@ -11,11 +18,6 @@ from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import KafkaSettings
 from binwright.scaler.groups import ConsumerGroups
 from binwright.scaler.ports import GroupDescription
-from collections.abc import AsyncIterator
-from pathlib import Path
-from tests.integration.assignor.java_members import ASSIGNOR, Programs, build_programs
-from tests.integration.assignor.plans import publish, until
-from tests.integration.topics import create_topic
 
 pytestmark = pytest.mark.integration
 

@@ -1,16 +1,18 @@
 """The assignor for Java gives bins to members by the same rule."""
 
+import random
+from pathlib import Path
+from typing import Any
+
 import orjson
 import pytest
-import random
-from binwright.local.kafka import ensure_kafka
-from binwright.protocol import wire
-from binwright.protocol.errors import MalformedMessage
-from pathlib import Path
 from tests.programs import run_program
 from tests.scaler.decide.cases import CASES, by_rule
 from tools.assignor_jar import build_jar, compile_java
-from typing import Any
+
+from binwright.local.kafka import ensure_kafka
+from binwright.protocol import wire
+from binwright.protocol.errors import MalformedMessage
 
 pytestmark = pytest.mark.integration
 

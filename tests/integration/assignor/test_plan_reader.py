@@ -1,7 +1,13 @@
 """What a member of a group reads when the topic of plans changes."""
 
+from collections.abc import AsyncIterator
+from pathlib import Path
+
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
+from structlog.testing import capture_logs
+from tests.integration.assignor.plans import VALID_MS, until
+
 from binwright.kafka.client import ClusterClient, client_options
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.kafka import run_broker
@@ -10,10 +16,6 @@ from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import KafkaSettings
 from binwright.scaler.assignor import follow_plans
 from binwright.scaler.plans_topic import PLANS_CONFIG, plan_partition, publish_plan
-from collections.abc import AsyncIterator
-from pathlib import Path
-from structlog.testing import capture_logs
-from tests.integration.assignor.plans import VALID_MS, until
 
 pytestmark = pytest.mark.integration
 REFRESH_MS = 200  # how often a reader asks for the topic's metadata; five minutes by default

@@ -1,13 +1,18 @@
 """`binwright steer` as a process: a group is steered, and goes on when the process dies."""
 
-import aiohttp
 import asyncio
 import contextlib
 import json
 import os
-import pytest
 import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+import aiohttp
+import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from tests.integration.assignor.plans import DEADLINE_S, until
+from tests.integration.topics import create_topic
+
 from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.server import HOST, reserve_port
@@ -18,9 +23,6 @@ from binwright.scaler.assignor import follow_plans, planned_assignor
 from binwright.scaler.groups import ConsumerGroups
 from binwright.scaler.plans_topic import PLANS_CONFIG, PLANS_PARTITIONS, PLANS_TOPIC
 from binwright.scaler.ports import GroupDescription
-from collections.abc import AsyncIterator, Mapping, Sequence
-from tests.integration.assignor.plans import DEADLINE_S, until
-from tests.integration.topics import create_topic
 
 pytestmark = pytest.mark.integration
 

@@ -1,11 +1,13 @@
 """Three brokers in three racks, started once for the tests of this directory."""
 
+from collections.abc import AsyncIterator, Iterator
+
 import pytest
+from tests.integration.conftest import BackgroundLoop
+
 from binwright.balancer.admin_client import AdminClient
 from binwright.local.kafka import Broker, run_brokers
 from binwright.runtime.settings import KafkaSettings
-from collections.abc import AsyncIterator, Iterator
-from tests.integration.conftest import BackgroundLoop
 
 # A follower that asked too early for a new leader's records asks again after this time.
 SETTINGS = {"replica.fetch.backoff.ms": "100", "log.segment.bytes": "10485760"}

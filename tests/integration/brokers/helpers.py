@@ -3,9 +3,16 @@
 import asyncio
 import os
 import sys
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition as KafkaPartition
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import TopicPartition as KafkaPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
 from binwright.balancer import plan_file
 from binwright.balancer.decide.proposals import BrokerPlanRecord, decode_record
 from binwright.balancer.decide.throttles import Throttles
@@ -16,10 +23,6 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.child import Child, Command
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import KafkaSettings, Settings, settings_environment
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import Any
 
 DEADLINE_S = 120.0
 STOP_S = 30.0

@@ -1,17 +1,25 @@
 """`KafkaControlTopics` against a real broker."""
 
 import asyncio
+from pathlib import Path
+from random import Random
+
 import pytest
 from aiokafka import TopicPartition
+from pydantic import SecretStr
+from tests.integration.control_topics.broker_helpers import (
+    DEADLINE_S,
+    admin_client,
+    delete_records_before,
+    read,
+    settings,
+)
+
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.kafka import run_broker
 from binwright.protocol.errors import BrokerUnavailable, RecordTooLarge, TopicMissing
 from binwright.protocol.ports.kafka import ControlTopics, Reader
 from binwright.runtime.settings import KafkaSettings
-from pathlib import Path
-from pydantic import SecretStr
-from random import Random
-from tests.integration.control_topics.broker_helpers import (DEADLINE_S, admin_client, delete_records_before, read, settings)
 
 pytestmark = pytest.mark.integration
 

@@ -1,19 +1,30 @@
 """What the intake tells of offsets, and what ails a broker or a topic."""
 
 import asyncio
+from pathlib import Path
+
 import pytest
-from aiokafka import OffsetAndMetadata, TopicPartition as KafkaPartition
+from aiokafka import OffsetAndMetadata
+from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.consumer import AIOKafkaConsumer
 from aiokafka.protocol.produce import ProduceRequest
+from tests.integration.intake.data_topic import (
+    DEADLINE_S,
+    DataTopic,
+    fetch_until,
+    new_data_topic,
+    new_intake,
+    numbered_values,
+    values,
+)
+from tests.kafka.batches import stored
+
 from binwright.consumer.reading.intake import KafkaIntake
 from binwright.local.kafka import run_broker
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import GroupOffset
 from binwright.runtime.settings import KafkaSettings
-from pathlib import Path
-from tests.integration.intake.data_topic import (DEADLINE_S, DataTopic, fetch_until, new_data_topic, new_intake, numbered_values, values)
-from tests.kafka.batches import stored
 
 pytestmark = pytest.mark.integration
 

@@ -1,11 +1,11 @@
 """Every metric that is reported is on the page, with its labels; and no other is."""
 
-from binwright.controller.fleets.reconcile import samples
+from binwright.consumer.report_metrics import consumer_samples
+from binwright.fleets.reconcile import samples
 from binwright.protocol.messages import Report, TableReport
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.health import Health
 from binwright.runtime.metrics import METRICS, Sample
-from binwright.runtime.report_metrics import consumer_samples
 from binwright.views.page.server import group_samples
 from binwright.views.status import ConsumerStatus, Status
 from binwright.views.table_status import TableStatus

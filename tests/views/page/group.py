@@ -2,17 +2,26 @@
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
 from binwright.local.server import reserve_port
 from binwright.protocol import wire
 from binwright.protocol.measurements import Measurement, PartitionRate
-from binwright.protocol.messages import (Claim, Hello, Inbound, Planned, Proposed, Report, TableReport)
+from binwright.protocol.messages import (
+    Claim,
+    Hello,
+    Inbound,
+    Planned,
+    Proposed,
+    Report,
+    TableReport,
+)
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import load_settings
 from binwright.testing.control_topics import FakeControlTopics
 from binwright.views.page.server import Page
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 GROUP, METADATA, METRICS = "eu", "eu.metadata", "binwright.metrics"
 TOPICS = {METADATA: 1, METRICS: 1}

@@ -1,18 +1,21 @@
 """What the lab's commands have in common: names of packings, streams, and a progress bar."""
 
+from collections.abc import Callable, Mapping, Sequence
+from math import ceil
+from pathlib import Path
+from types import MappingProxyType
+from typing import TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
 from binwright.lab.packing.experiments import StreamSource
-from binwright.packing.catalogue import PAPER, algorithm as by_name
+from binwright.packing.catalogue import PAPER
+from binwright.packing.catalogue import algorithm as by_name
 from binwright.protocol.errors import SettingsError
 from binwright.recordings import streams
 from binwright.recordings.location import read_stream
 from binwright.recordings.stream_file import ROW_S
-from collections.abc import Callable, Mapping, Sequence
-from math import ceil
-from pathlib import Path
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from types import MappingProxyType
-from typing import TypeVar
 
 N = TypeVar("N", int, float)
 

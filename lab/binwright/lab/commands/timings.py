@@ -12,8 +12,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from binwright.cli.options import Bootstrap, Json, Seed, settings_at
 from binwright.cli.runner import run_for_result, working_directory
-from binwright.lab.commands.live.terminal import show
 from binwright.lab.commands.options import CORES
+from binwright.lab.timings.live.terminal import show
 from binwright.lab.timings.outcome import Timings
 from binwright.packing.catalogue import algorithm as by_name
 from binwright.protocol.errors import SettingsError
@@ -110,7 +110,7 @@ class Parts:
     def run(self, console: Console, keep: Path | None) -> Timings:
         """Run it with progress bars; every process is ended at the end."""
         # Kafka's and the services' modules take a second: not for `--help`.
-        from binwright.lab.commands.live.embedded import Embedded  # noqa: PLC0415
+        from binwright.lab.timings.live.embedded import Embedded  # noqa: PLC0415
 
         columns = (
             TextColumn("{task.description}"),
@@ -161,7 +161,7 @@ def _of_group(
     console: Console, since: datetime | None, until: datetime | None, servers: str | None
 ) -> tuple[Timings, str]:
     """Return what the settings' group did in a range of time."""
-    from binwright.lab.commands.live.running import RunningGroup  # noqa: PLC0415 - see `Parts.run`
+    from binwright.lab.timings.live.running import RunningGroup  # noqa: PLC0415 - see `Parts.run`
 
     settings, now_s = settings_at(servers), wall_ms() / 1_000
     until_s = until.timestamp() if until else now_s

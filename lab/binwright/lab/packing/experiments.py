@@ -4,19 +4,25 @@ An experiment and its outcome are values that JSON can hold, so it can run on an
 """
 
 import json
-from binwright.controller.decide.rates import PERIOD_S, RateVolatility
-from binwright.packing.catalogue import PAPER, algorithm
-from binwright.packing.inputs import SlotCapacities
-from binwright.packing.score import (cardinal_bin_score, expected_rscore, fewest_of, moved_partitions, rscore)
-from binwright.protocol.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
-from binwright.recordings import streams
-from binwright.recordings.generated import Walk, generate
-from binwright.recordings.streams import read_rows
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from io import StringIO
 from statistics import fmean
+
+from binwright.controller.decide.rates import PERIOD_S, RateVolatility
+from binwright.packing.catalogue import PAPER, algorithm
+from binwright.packing.inputs import SlotCapacities
+from binwright.packing.score import (
+    cardinal_bin_score,
+    expected_rscore,
+    fewest_of,
+    moved_partitions,
+    rscore,
+)
+from binwright.protocol.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
+from binwright.recordings import streams
+from binwright.recordings.streams import Walk, generate, read_rows
 
 CAPACITY = BytesPerSecond(100.0)
 TOPICS = ("one", "two")

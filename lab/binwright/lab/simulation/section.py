@@ -1,5 +1,7 @@
 """A comparison of policies as a section of the lab's report."""
 
+from collections.abc import Sequence
+
 from binwright.controller.decide.group import ControllerConfig
 from binwright.lab.report.section import Section
 from binwright.lab.simulation import sources
@@ -9,8 +11,7 @@ from binwright.lab.simulation.run import NAMES, Run, run_all
 from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
 from binwright.lab.simulation.tables import MB, summary
 from binwright.protocol.model import BytesPerSecond, PerSlot
-from binwright.recordings.generated import Walk
-from collections.abc import Sequence
+from binwright.recordings.streams import Walk
 
 LIMIT, CAPACITY = BytesPerSecond(2_400_000.0), BytesPerSecond(2_000_000.0)
 SLA_S = 5.0

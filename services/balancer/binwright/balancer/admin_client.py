@@ -13,7 +13,6 @@ from aiokafka.protocol.admin import (
     ListPartitionReassignmentsRequest,
 )
 from aiokafka.protocol.types import Array, Boolean, Int8, Int16, Int32, String
-from binwright.kafka.versions import VersionedRequest, version
 
 from binwright.balancer.ports import (
     ClusterState,
@@ -27,6 +26,7 @@ from binwright.balancer.ports import (
     Replicas,
 )
 from binwright.kafka.client import NO_LEADER, ClusterClient
+from binwright.kafka.frames import VersionedRequest, version
 from binwright.kafka.log_dirs import DescribeLogDirs, disk_bytes, is_refused, sizes
 from binwright.protocol.errors import BrokerUnavailable, ReassignmentRefused
 from binwright.protocol.model import TopicPartition

@@ -1,8 +1,11 @@
 """Reads a running cluster: replicas, sizes, retention, and how fast partitions are written."""
 
 import asyncio
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
 from binwright.balancer.admin_client import AdminClient
-from binwright.balancer.cluster_model import Snapshot, TOPIC_CONFIGS
+from binwright.balancer.cluster_model import TOPIC_CONFIGS, Snapshot
 from binwright.balancer.decide.forecast import RateTrend, topic_trends
 from binwright.balancer.ports import Brokers, ClusterState, ConfigResource, Disk, PartitionState
 from binwright.kafka.control_records import Decoder
@@ -17,8 +20,6 @@ from binwright.recordings.recording import RecordingReader, rows
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.settings import Settings
 from binwright.views.follower import read_recent_measurements
-from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 MEASURE_S = 10.0
 """How long sizes are compared where no monitor measures."""

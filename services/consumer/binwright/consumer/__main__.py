@@ -18,6 +18,7 @@ from binwright.consumer.ingest import Ingest, IngestConfig
 from binwright.consumer.lake.opening import lake_opener
 from binwright.consumer.mailbox import open_mailbox
 from binwright.consumer.reading.intake import KafkaIntake
+from binwright.consumer.report_metrics import consumer_samples
 from binwright.consumer.staging.file_staging import FileStaging
 from binwright.consumer.writer.maintenance import MaintenanceConfig
 from binwright.consumer.writer.writers import Writers
@@ -27,7 +28,6 @@ from binwright.protocol.model import Slot
 from binwright.protocol.ports.lake import Table
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.health import serve_health
-from binwright.runtime.report_metrics import consumer_samples
 from binwright.runtime.run import background_tasks
 from binwright.runtime.serve import serve
 from binwright.runtime.settings import Settings

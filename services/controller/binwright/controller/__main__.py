@@ -2,6 +2,8 @@
 
 import contextlib
 import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+
 from binwright.controller.fleets.fixed import FixedFleet
 from binwright.controller.group_context import GroupContext, group_context
 from binwright.controller.leadership import Leadership
@@ -16,11 +18,9 @@ from binwright.runtime.health import Health, serve_health
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import run_service
 from binwright.runtime.settings import Settings
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
 GATHER_MS = 200
 """How long brokers gather records for a controller of many groups: fewer, larger fetches."""
-
 
 
 @contextlib.asynccontextmanager

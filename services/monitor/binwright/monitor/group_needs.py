@@ -6,10 +6,10 @@ from collections.abc import Callable
 import structlog
 
 from binwright.kafka.control_records import NEEDS_CONFIG, NEEDS_PARTITION, Decoder, read_or_log
+from binwright.monitor.decide.needs import current_needs, merge_needs, same_needs
 from binwright.protocol import wire
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.measurements import Needs
-from binwright.protocol.needs import current_needs, merge_needs, same_needs
 from binwright.protocol.ports.kafka import ControlTopics, Reader
 from binwright.protocol.selection import Selection
 from binwright.runtime.backoff import Backoff

@@ -21,10 +21,9 @@ from aiokafka.errors import (
     for_code,
 )
 from aiokafka.protocol.types import Array, Boolean, Bytes, Int16, Int32, String
-from binwright.kafka.pending_replies import PendingReplies
-from binwright.kafka.versions import VersionedRequest, version
 
 from binwright.kafka.client import ClusterClient, UnsupportedVersion
+from binwright.kafka.frames import VersionedRequest, version
 from binwright.kafka.group_requests import (
     FetchGroupOffsets,
     FindCoordinators,
@@ -32,6 +31,7 @@ from binwright.kafka.group_requests import (
     find_coordinator,
     group_offsets,
 )
+from binwright.kafka.leaders import PendingReplies
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.scaler.decide.members import GroupMember

@@ -3,8 +3,13 @@
 import asyncio
 import os
 import socket
+from contextlib import AsyncExitStack
+from typing import Annotated
+
 import typer
-from binwright.cli.options import Bootstrap, CONTROLLER_S, ControllerSeconds, settings_at
+from rich.console import Console
+
+from binwright.cli.options import CONTROLLER_S, Bootstrap, ControllerSeconds, settings_at
 from binwright.cli.runner import run
 from binwright.kafka.control_records import CONTROLLER_PARTITION
 from binwright.kafka.control_topics import KafkaControlTopics
@@ -15,9 +20,6 @@ from binwright.protocol.selection import METADATA_SUFFIX
 from binwright.runtime.settings import Settings
 from binwright.views.follower import GroupFollower
 from binwright.views.group_view import GroupView, ProposedPlan
-from contextlib import AsyncExitStack
-from rich.console import Console
-from typing import Annotated
 
 READ_S = 0.5
 

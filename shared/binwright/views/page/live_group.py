@@ -1,7 +1,13 @@
 """A group's view for the page, through outages and while its topics are missing."""
 
 import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Literal
+
 import structlog
+
 from binwright.protocol.errors import BrokerUnavailable, ExternalError, TopicMissing
 from binwright.protocol.measurements import Measurement
 from binwright.protocol.ports.kafka import ControlTopics
@@ -9,10 +15,6 @@ from binwright.runtime.run import root_cause
 from binwright.runtime.settings import Settings
 from binwright.views.follower import GroupFollower
 from binwright.views.group_view import GroupView
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
-from typing import Literal
 
 log = structlog.get_logger()
 

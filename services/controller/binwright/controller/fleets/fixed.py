@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from binwright.controller.fleets.reconcile import check_slots
+from binwright.fleets.reconcile import check_slots
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.fleet import Process
 

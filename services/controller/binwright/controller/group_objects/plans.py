@@ -4,15 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from binwright.protocol.commands import Dead
-from binwright.protocol.plans import Planned, Proposed
-
 from binwright.controller.decide.events import Action, Log, Publish
 from binwright.controller.decide.group import Proposal
 from binwright.controller.decide.states import State
 from binwright.kubernetes.events import EventRecorder
 from binwright.kubernetes.objects import Obj, Owner, now
 from binwright.kubernetes.status import APPROVE_ANNOTATION, Approvals
+from binwright.protocol.messages import Dead, Planned, Proposed
 
 MAX_SHOWN = 100  # changes in a status; an object must not exceed about a megabyte
 

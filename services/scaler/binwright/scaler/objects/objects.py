@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 
 import structlog
-from binwright.controller.on_kubernetes import watched_namespaces
 
+from binwright.kubernetes.connection import watched_namespaces
 from binwright.kubernetes.objects import Obj, Owner, key_of, now
 from binwright.kubernetes.status import APPROVE_ANNOTATION, Condition, StatusWriter
 from binwright.protocol.errors import UserError

@@ -29,7 +29,7 @@ from binwright.controller.fleets.kubernetes.pod_status import (
     has_ended,
     pod_trouble,
 )
-from binwright.controller.fleets.reconcile import (
+from binwright.fleets.reconcile import (
     Operation,
     Readiness,
     Refusals,

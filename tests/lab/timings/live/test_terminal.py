@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from binwright.lab.commands.live.terminal import show
 from binwright.lab.timings.capacity import StagedFile, capacity
 from binwright.lab.timings.events import Start, Trigger
+from binwright.lab.timings.live.terminal import show
 from binwright.lab.timings.outcome import Timings
 from binwright.protocol.model import Slot
 

@@ -9,7 +9,7 @@ import pytest
 
 from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_PARTITION, measurements
 from binwright.kafka.publishing import publish_message
-from binwright.lab.commands.live.changes import PARTITIONS, ROW_S, TOPICS, Changes
+from binwright.lab.timings.live.changes import PARTITIONS, ROW_S, TOPICS, Changes
 from binwright.protocol.messages import Hello, Inbound, Planned, Report, Started
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.run import background_tasks

@@ -3,8 +3,8 @@
 import re
 from dataclasses import replace
 
+from binwright.monitor.decide.needs import NEEDS_EXPIRY_MS, current_needs, merge_needs, same_needs
 from binwright.protocol.measurements import Needs
-from binwright.protocol.needs import NEEDS_EXPIRY_MS, current_needs, merge_needs, same_needs
 from binwright.protocol.selection import Selection
 
 ORDERS = Needs(group="a", at_ms=1_000, topics=("orders",), patterns=("cl.*",))

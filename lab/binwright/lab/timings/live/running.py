@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.lab.commands.live.history import HistoryRange
+from binwright.lab.timings.live.history import HistoryRange
 from binwright.lab.timings.outcome import Timings
 from binwright.protocol.errors import TopicMissing
 from binwright.runtime.settings import Settings

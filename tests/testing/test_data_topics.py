@@ -7,7 +7,7 @@ import pytest
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import GroupOffset, Intake, LogSample, LogSampler
-from binwright.testing.intake import FakeIntake, FakeTopics
+from binwright.testing.data_topics import FakeIntake, FakeTopics
 from binwright.testing.log_sampler import sample_topics
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)

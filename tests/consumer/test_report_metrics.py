@@ -1,9 +1,9 @@
 """A report as numbers."""
 
+from binwright.consumer.report_metrics import consumer_samples
 from binwright.protocol.messages import Report, TableReport
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.metrics import METRICS
-from binwright.runtime.report_metrics import consumer_samples
 
 P = TopicPartition("orders", 0)
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from binwright.controller.fleets.reconcile import Readiness, Refusals, reconcile_loop, run_all
+from binwright.fleets.reconcile import Readiness, Refusals, reconcile_loop, run_all
 from binwright.protocol.errors import ClusterRefused, ExternalError
 from binwright.protocol.model import Slot
 

@@ -11,13 +11,13 @@ from rich.progress import Progress, TaskID
 
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.lab.commands.live import changes as group_changes
-from binwright.lab.commands.live import steps as step_test
-from binwright.lab.commands.live.backlog import Backlog
-from binwright.lab.commands.live.changes import Changes
-from binwright.lab.commands.live.history import HistoryRange
-from binwright.lab.commands.live.steps import StepTest
 from binwright.lab.timings.capacity import Capacity
+from binwright.lab.timings.live import changes as group_changes
+from binwright.lab.timings.live import steps as step_test
+from binwright.lab.timings.live.backlog import Backlog
+from binwright.lab.timings.live.changes import Changes
+from binwright.lab.timings.live.history import HistoryRange
+from binwright.lab.timings.live.steps import StepTest
 from binwright.lab.timings.outcome import Timings
 from binwright.lab.timings.paper import CONDITIONS
 from binwright.lab.timings.steps import Step

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from binwright.lab.commands.live.backlog import BATCH_BYTES, Backlog
+from binwright.lab.timings.live.backlog import BATCH_BYTES, Backlog
 from binwright.lab.timings.paper import CONDITIONS
 from binwright.local.stack import Servers
 

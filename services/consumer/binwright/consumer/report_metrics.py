@@ -3,9 +3,10 @@
 `ops.page.server` derives those of a whole group from its status, under the same names.
 """
 
+from collections.abc import Iterator
+
 from binwright.protocol.messages import Report, TableReport
 from binwright.runtime.metrics import Sample
-from collections.abc import Iterator
 
 
 def consumer_samples(group: str, report: Report) -> Iterator[Sample]:
