@@ -11,7 +11,7 @@ from binwright.lab.sweep.results import rows, write_table
 from binwright.lab.sweep.run import run_points
 from binwright.protocol.errors import LakeUnavailable
 from binwright.recordings import streams
-from binwright.recordings.streams import generate
+from binwright.recordings.generated import generate
 
 pytestmark = pytest.mark.integration
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from binwright.packing.catalogue import PAPER, algorithm
 from binwright.packing.score import moved_partitions
 from binwright.protocol.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
-from binwright.recordings.streams import Walk, as_rates, generate
+from binwright.recordings.generated import Walk, generate
+from binwright.recordings.streams import as_rates
 
 FILE = Path(__file__).parent / "golden.json"
 CAPACITY = BytesPerSecond(100)

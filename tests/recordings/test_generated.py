@@ -11,7 +11,8 @@ from binwright.packing.catalogue import algorithm
 from binwright.protocol.errors import StreamError
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.recordings import streams as generated
-from binwright.recordings.streams import DEMO, PerCent, Walk, as_rates, demo_stream, dump, generate
+from binwright.recordings.generated import DEMO, Walk, demo_stream, generate
+from binwright.recordings.streams import PerCent, as_rates, dump
 
 WALK = Walk(topics=("orders",), partitions=3, rows=50, delta=10, seed=7)
 

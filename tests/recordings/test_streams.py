@@ -15,15 +15,14 @@ from tests.recordings.strategies import STREAMS
 
 from binwright.protocol.errors import StreamError
 from binwright.protocol.model import BytesPerSecond, TopicPartition
+from binwright.recordings.generated import Walk, generate
 from binwright.recordings.stream_file import read
 from binwright.recordings.streams import (
     CompactStream,
     PerCent,
     Row,
-    Walk,
     as_rates,
     dump,
-    generate,
     parse,
     read_rows,
     stream_lines,

@@ -27,11 +27,12 @@ from binwright.local.summary import DemoResult, show
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
 from binwright.recordings import streams
+from binwright.recordings.generated import demo_stream
 from binwright.recordings.load import LoadResult, run_load
 from binwright.recordings.load_pacing import Load
 from binwright.recordings.location import DEFAULT_ROW_S, RowSeconds, Stream, StreamLocation
 from binwright.recordings.stream_file import ROW_S
-from binwright.recordings.streams import CompactStream, demo_stream
+from binwright.recordings.streams import CompactStream
 from binwright.runtime.run import EXIT_FAILED, EXIT_OK, background_tasks
 from binwright.runtime.settings import Settings, load_settings
 from binwright.views.commands import live_page

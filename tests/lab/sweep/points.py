@@ -6,7 +6,7 @@ from binwright.controller.decide.group import ControllerConfig
 from binwright.lab.simulation.scenario import Timing
 from binwright.lab.sweep.point import Load, Point
 from binwright.protocol.model import BytesPerSecond, PerSlot
-from binwright.recordings.streams import Walk
+from binwright.recordings.generated import Walk
 
 CAPACITY = BytesPerSecond(1e6)
 WALK = Walk(topics=("one",), partitions=6, rows=10, delta=20, seed=1)

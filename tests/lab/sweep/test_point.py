@@ -10,7 +10,7 @@ from binwright.lab.sweep.point import Point, Result, run_point
 from binwright.lab.sweep.run import run_points
 from binwright.protocol.errors import StreamError
 from binwright.recordings import streams
-from binwright.recordings.streams import generate
+from binwright.recordings.generated import generate
 
 
 def test_a_point_and_its_result_are_read_back_as_they_were() -> None:

@@ -29,8 +29,8 @@ from binwright.lab.simulation.run import NAMES, PRODUCT, Run, run_all
 from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
 from binwright.lab.simulation.tables import changes, series
 from binwright.protocol.model import BytesPerSecond
+from binwright.recordings.generated import Walk
 from binwright.recordings.location import StreamLocation
-from binwright.recordings.streams import Walk
 from binwright.runtime.settings import Settings
 
 LEAST_WIDTH = 110  # of a table with long names; cells are not cut in a narrower terminal

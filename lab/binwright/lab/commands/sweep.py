@@ -36,8 +36,8 @@ from binwright.local.spark_size import SparkSize
 from binwright.local.stack import servers
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.model import BytesPerSecond
+from binwright.recordings.generated import Walk
 from binwright.recordings.location import TABLE_SCHEME, StreamLocation
-from binwright.recordings.streams import Walk
 
 EMBEDDED, CLUSTER = "embedded", "cluster"
 EXECUTORS = 2  # of an embedded cluster

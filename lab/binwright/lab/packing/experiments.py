@@ -22,7 +22,8 @@ from binwright.packing.score import (
 )
 from binwright.protocol.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
 from binwright.recordings import streams
-from binwright.recordings.streams import Walk, generate, read_rows
+from binwright.recordings.generated import Walk, generate
+from binwright.recordings.streams import read_rows
 
 CAPACITY = BytesPerSecond(100.0)
 TOPICS = ("one", "two")

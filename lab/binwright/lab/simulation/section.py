@@ -11,7 +11,7 @@ from binwright.lab.simulation.run import NAMES, Run, run_all
 from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
 from binwright.lab.simulation.tables import MB, summary
 from binwright.protocol.model import BytesPerSecond, PerSlot
-from binwright.recordings.streams import Walk
+from binwright.recordings.generated import Walk
 
 LIMIT, CAPACITY = BytesPerSecond(2_400_000.0), BytesPerSecond(2_000_000.0)
 SLA_S = 5.0

@@ -11,7 +11,7 @@ from binwright.lab.simulation.scenario import MeasuredRates
 from binwright.protocol.errors import StreamError
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.recordings import recording, stream_file, streams
-from binwright.recordings.streams import Walk, generate
+from binwright.recordings.generated import Walk, generate
 
 
 class Source(Protocol):

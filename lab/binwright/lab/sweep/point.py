@@ -15,7 +15,7 @@ from binwright.lab.simulation.run import Run, run
 from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
 from binwright.lab.simulation.sources import Source, from_file, generated
 from binwright.protocol.model import BytesPerSecond
-from binwright.recordings.streams import Walk
+from binwright.recordings.generated import Walk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

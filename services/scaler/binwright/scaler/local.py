@@ -103,7 +103,7 @@ def process_fleet(group: LocalGroupSettings) -> ProcessFleet:
     return ProcessFleet(
         command=lambda slot: [part.replace(REPLICA, str(slot)) for part in group.command],
         max_slots=max([group.max_replicas, *most]),
-        environment={**os.environ, **variables},
+        environment=lambda _: {**os.environ, **variables},
         logs=group.logs,
         grace_s=group.grace_s,
     )

@@ -6,8 +6,9 @@ import typer
 
 from binwright.cli.options import Seed
 from binwright.cli.runner import split
+from binwright.recordings.generated import Walk, generate
 from binwright.recordings.location import open_output
-from binwright.recordings.streams import Walk, generate, stream_lines
+from binwright.recordings.streams import stream_lines
 
 
 def command(  # noqa: PLR0913 - one parameter for each option

@@ -17,10 +17,10 @@ from binwright.cli.runner import progress_console, run_for_result, split
 from binwright.cli.terminal import megabytes
 from binwright.protocol.errors import SettingsError
 from binwright.recordings.commands.loader import Loader, LoadTopics, StreamLoad
+from binwright.recordings.generated import Walk, generate
 from binwright.recordings.load import MIN_RECORD_BYTES, LoadResult, Sent
 from binwright.recordings.load_pacing import Load
 from binwright.recordings.location import DEFAULT_ROW_S, Stream, StreamCapacity, StreamLocation
-from binwright.recordings.streams import Walk, generate
 from binwright.runtime.settings import Settings
 
 UNLIMITED_S = 1e9

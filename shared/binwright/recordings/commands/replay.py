@@ -11,8 +11,9 @@ import typer
 
 from binwright.cli.options import Bootstrap, OptionalSpark, settings_at
 from binwright.cli.runner import progress_console, run, working_directory
-from binwright.kafka.control_records import METRICS_CONFIG, METRICS_PARTITION, publish_message
+from binwright.kafka.control_records import METRICS_CONFIG, METRICS_PARTITION
 from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.kafka.publishing import publish_message
 from binwright.protocol.errors import StreamError
 from binwright.protocol.measurements import Measurement
 from binwright.protocol.model import BytesPerSecond

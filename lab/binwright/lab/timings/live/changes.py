@@ -17,7 +17,7 @@ from binwright.protocol.errors import ExternalError
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.protocol.ports.kafka import Reader
-from binwright.recordings.streams import Walk, generate
+from binwright.recordings.generated import Walk, generate
 from binwright.runtime.backoff import until_set
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.run import background_tasks

@@ -4,12 +4,17 @@ import contextlib
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from binwright.controller.fleets.kubernetes.deployment import GROUP_ANNOTATION
 from binwright.kubernetes.api import FIELD_MANAGER, Api
 from binwright.kubernetes.connection import load_configuration
 from binwright.kubernetes.events import EventRecorder
 from binwright.kubernetes.informer import Informer
-from binwright.kubernetes.objects import Obj, collection_path, name_of, namespace_of
+from binwright.kubernetes.objects import (
+    GROUP_ANNOTATION,
+    Obj,
+    collection_path,
+    name_of,
+    namespace_of,
+)
 from binwright.protocol.errors import ClusterUnavailable
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import KubernetesSettings
