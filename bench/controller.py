@@ -25,8 +25,8 @@ from binwright.controller.decide.ownership import Owned, Ownership, Partitions
 from binwright.controller.decide.states import Sentinel, State
 from binwright.protocol import wire
 from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.messages import Report, TableReport
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
-from binwright.protocol.reports import Report, TableReport
 
 RATE = 1_000.0
 ROUNDS = 5

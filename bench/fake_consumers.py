@@ -2,19 +2,24 @@
 
 from collections.abc import Collection, Sequence
 
-from binwright.kafka.control_records import CONTROLLER_PARTITION, commands, publish_message
-from binwright.protocol.commands import (
+from binwright.kafka.control_records import CONTROLLER_PARTITION, commands
+from binwright.kafka.publishing import publish_message
+from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.messages import (
+    Hello,
     Leave,
+    Report,
+    Started,
     StartReading,
     StartWriting,
     StateQuery,
+    Stopped,
     StopReading,
     StopWriting,
+    TableReport,
 )
-from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition, metadata_partition
 from binwright.protocol.ports.kafka import ControlTopics, Reader
-from binwright.protocol.reports import Hello, Report, Started, Stopped, TableReport
 from binwright.runtime.clock import wall_ms
 
 

@@ -32,14 +32,14 @@ from binwright.kafka.control_records import (
     METADATA_CONFIG,
     METRICS_CONFIG,
     inbound,
-    publish_message,
 )
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.metrics_topic import run_measurements
+from binwright.kafka.publishing import publish_message
 from binwright.local.kafka.broker import run_broker
 from binwright.local.process.child import Child, Command, clean_environment
+from binwright.protocol.messages import Planned
 from binwright.protocol.model import Slot
-from binwright.protocol.plans import Planned
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import serve

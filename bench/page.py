@@ -19,10 +19,9 @@ from rich.table import Table
 from tests.chromium import chromium, tab
 
 from binwright.local.process.ports import reserve_port
-from binwright.protocol.commands import Claim
 from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.messages import Claim, Hello, Report, TableReport
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
-from binwright.protocol.reports import Hello, Report, TableReport
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.http import Paths, Response, serve_http
 from binwright.runtime.settings import load_settings

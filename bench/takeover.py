@@ -29,19 +29,16 @@ from binwright.kafka.control_records import (
     METADATA_CONFIG,
     METRICS_CONFIG,
     inbound,
-    publish_message,
 )
 from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.kafka.publishing import publish_message
 from binwright.local.kafka.broker import run_broker
 from binwright.local.process.child import Child, Command, clean_environment
 from binwright.protocol import wire
-from binwright.protocol.commands import Claim
-from binwright.protocol.messages import Inbound
+from binwright.protocol.messages import Claim, Hello, Inbound, Planned, Report, Started, TableReport
 from binwright.protocol.model import BytesPerSecond, Slot
 from binwright.protocol.model import TopicPartition as KafkaPartition
-from binwright.protocol.parts import split_message
-from binwright.protocol.plans import Planned
-from binwright.protocol.reports import Hello, Report, Started, TableReport
+from binwright.protocol.wire import split_message
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import Settings, load_settings

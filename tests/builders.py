@@ -18,11 +18,19 @@ from binwright.controller.decide.ownership import (
     State,
     Stopping,
 )
-from binwright.protocol.commands import Dead
 from binwright.protocol.measurements import Measurement, PartitionRate
-from binwright.protocol.messages import Inbound
+from binwright.protocol.messages import (
+    Dead,
+    Gap,
+    Goodbye,
+    Hello,
+    Inbound,
+    Report,
+    Started,
+    Stopped,
+    TableReport,
+)
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
-from binwright.protocol.reports import Gap, Goodbye, Hello, Report, Started, Stopped, TableReport
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 C = TopicPartition("clicks", 0)

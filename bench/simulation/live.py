@@ -21,12 +21,9 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.lab.simulation.scenario import TICK_S, StartUp
 from binwright.local.demo import READY_S, Demo, DemoOptions
 from binwright.local.stack import servers, services
-from binwright.protocol.commands import Dead
 from binwright.protocol.measurements import Measurement
-from binwright.protocol.messages import Inbound
+from binwright.protocol.messages import Dead, Goodbye, Hello, Inbound, Planned, Report
 from binwright.protocol.model import Slot
-from binwright.protocol.plans import Planned
-from binwright.protocol.reports import Goodbye, Hello, Report
 from binwright.recordings.generated import Stream
 from binwright.recordings.load import run_load
 from binwright.recordings.load_pacing import Load

@@ -15,7 +15,8 @@ from binwright.balancer.snapshot import (
     recorded_trends,
     take_snapshot,
 )
-from binwright.kafka.control_records import METRICS_CONFIG, METRICS_PARTITION, publish_message
+from binwright.kafka.control_records import METRICS_CONFIG, METRICS_PARTITION
+from binwright.kafka.publishing import publish_message
 from binwright.protocol import wire
 from binwright.protocol.errors import StreamError
 from binwright.protocol.measurements import Measurement, PartitionRate

@@ -2,8 +2,8 @@
 
 from tests.chaos.health import health_problems
 
+from binwright.protocol.messages import Hello, Report, TableReport
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.reports import Hello, Report, TableReport
 from binwright.views.group_view import GroupView
 
 P = TopicPartition("orders", 0)

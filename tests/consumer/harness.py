@@ -9,10 +9,19 @@ from binwright.consumer.decide.batch import BatchConfig
 from binwright.consumer.ingest import Ingest, IngestConfig
 from binwright.consumer.mailbox import open_mailbox
 from binwright.protocol import wire
-from binwright.protocol.commands import Command, StartReading, StopReading
+from binwright.protocol.messages import (
+    Command,
+    Gap,
+    Goodbye,
+    Report,
+    Staged,
+    Started,
+    StartReading,
+    Stopped,
+    StopReading,
+    TableReport,
+)
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.reports import Gap, Goodbye, Report, Started, Stopped, TableReport
-from binwright.protocol.staged import Staged
 from binwright.testing.control_topics import FakeControlTopics
 from binwright.testing.intake import FakeIntake, FakeTopics
 from binwright.testing.staging import FakeStaging

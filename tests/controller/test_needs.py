@@ -5,10 +5,9 @@ import re
 
 import pytest
 
-from binwright.controller.needs import publish_needs
+from binwright.controller.needs import REPEAT_S, publish_needs
 from binwright.protocol import wire
 from binwright.protocol.measurements import Needs
-from binwright.protocol.needs import REPEAT_S
 from binwright.protocol.selection import Selection
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.testing.control_topics import FakeControlTopics

@@ -12,7 +12,7 @@ from typing import Any
 from aiokafka import AIOKafkaProducer
 
 from binwright.monitor.decide.estimator import TopicRates
-from binwright.monitor.kafka_logs import KafkaLogs
+from binwright.monitor.sampling import KafkaLogs
 from binwright.protocol.measurements import PartitionRate
 from binwright.protocol.selection import Selection
 

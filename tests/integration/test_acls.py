@@ -15,11 +15,12 @@ from tests.integration.topics import create_topic
 
 from binwright.consumer.reading.group_offsets import GroupOffsets
 from binwright.kafka.client import ClusterClient, client_options
-from binwright.kafka.control_records import CONTROLLER_PARTITION, publish_message
+from binwright.kafka.control_records import CONTROLLER_PARTITION
 from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.kafka.publishing import publish_message
 from binwright.local.process.child import Child, Command
+from binwright.protocol.messages import Approved
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.plans import Approved
 from binwright.runtime.settings import KafkaSettings, load_settings, settings_environment
 
 from .authorization import guarded_broker, parse_command

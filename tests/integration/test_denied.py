@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from binwright.kafka.client import client_options
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.monitor.kafka_logs import KafkaLogs
+from binwright.monitor.sampling import KafkaLogs
 from binwright.runtime.settings import KafkaSettings
 
 from .authorization import CLUSTER, DENY, acl, guarded_broker

@@ -12,7 +12,7 @@ import pytest
 from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_CONFIG, inbound
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.process.child import Child, Command
-from binwright.protocol.commands import Claim
+from binwright.protocol.messages import Claim
 from binwright.runtime.settings import load_settings, settings_environment
 
 pytestmark = pytest.mark.integration

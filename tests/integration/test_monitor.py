@@ -17,7 +17,7 @@ from binwright.kafka.log_dirs import DescribeLogDirs, sizes
 from binwright.local.kafka.broker import run_broker
 from binwright.monitor.__main__ import run
 from binwright.monitor.decide.estimator import TopicRates
-from binwright.monitor.kafka_logs import KafkaLogs
+from binwright.monitor.sampling import KafkaLogs
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.ports.kafka import LogSample

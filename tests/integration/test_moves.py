@@ -12,7 +12,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from binwright.kafka.client import client_options
 from binwright.local.kafka.broker import Broker
-from binwright.monitor.kafka_logs import KafkaLogs
+from binwright.monitor.sampling import KafkaLogs
 from binwright.runtime.settings import KafkaSettings
 
 from .conftest import BackgroundLoop

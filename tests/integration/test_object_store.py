@@ -27,8 +27,7 @@ from binwright.local.spark.connect import SparkServer, run_spark
 from binwright.local.spark.jvm import s3_jars
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
-from binwright.protocol.ports.lake import Batch, FileSlice, Lake, Table
-from binwright.protocol.ports.staging import Staging
+from binwright.protocol.ports.lake import Batch, FileSlice, Lake, Staging, Table
 from binwright.runtime.settings import LakeSettings
 from binwright.testing.intake import FakeIntake
 

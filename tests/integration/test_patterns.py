@@ -25,8 +25,8 @@ from binwright.kafka.topics import selected_topics
 from binwright.monitor.__main__ import run
 from binwright.protocol import wire
 from binwright.protocol.errors import SettingsError
+from binwright.protocol.messages import Report
 from binwright.protocol.model import Slot
-from binwright.protocol.reports import Report
 from binwright.protocol.selection import Selection
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import KafkaSettings, Settings, load_settings

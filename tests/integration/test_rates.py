@@ -16,7 +16,7 @@ from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from binwright.kafka.client import client_options
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.kafka.broker import run_broker
-from binwright.monitor.kafka_logs import KafkaLogs
+from binwright.monitor.sampling import KafkaLogs
 from binwright.runtime.settings import KafkaSettings
 
 from .metering import NOISE, WINDOW_S, BatchProducer, Ledger, Meter, longest_deviation

@@ -14,13 +14,10 @@ from tests.builders import measurement
 from binwright.kafka.control_records import CONTROLLER_PARTITION, METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol import wire
-from binwright.protocol.commands import Claim
 from binwright.protocol.measurements import PartitionRate
-from binwright.protocol.messages import Inbound
+from binwright.protocol.messages import Claim, Hello, Inbound, Planned, TableReport
+from binwright.protocol.messages import Report as Told
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
-from binwright.protocol.plans import Planned
-from binwright.protocol.reports import Hello, TableReport
-from binwright.protocol.reports import Report as Told
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import KafkaSettings
 

@@ -10,7 +10,7 @@ import pytest
 from tests.integration.topics import create_topic
 
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.monitor.kafka_logs import KafkaLogs
+from binwright.monitor.sampling import KafkaLogs
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.selection import Selection
 from binwright.recordings import generated as streams

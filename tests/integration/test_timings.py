@@ -13,11 +13,8 @@ import pytest
 from binwright.kafka.control_records import CONTROLLER_PARTITION, METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol import wire
-from binwright.protocol.commands import Claim
-from binwright.protocol.messages import Inbound
+from binwright.protocol.messages import Claim, Hello, Inbound, Planned, Report, Started
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.plans import Planned
-from binwright.protocol.reports import Hello, Report, Started
 from binwright.runtime.settings import KafkaSettings
 
 pytestmark = pytest.mark.integration

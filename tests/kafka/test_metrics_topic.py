@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from binwright.kafka.control_records import publish_message
 from binwright.kafka.metrics_topic import MeasurementQueue, run_measurements
+from binwright.kafka.publishing import publish_message
 from binwright.protocol import wire
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond
@@ -136,7 +136,7 @@ async def test_routes_of_deleted_topics_are_forgotten(
 
 
 async def test_a_measurement_in_parts_is_delivered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("binwright.kafka.control_records.RECORD_BYTES", 1_000)
+    monkeypatch.setattr("binwright.kafka.publishing.RECORD_BYTES", 1_000)
     bus = FakeControlTopics({TOPIC: 1})
     async with run_measurements(bus, TOPIC) as measurements:
         with measurements.subscribe(topics("orders")) as queue:

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from binwright.kafka.control_records import publish_message
+from binwright.kafka.publishing import publish_message
 from binwright.monitor.group_needs import GroupNeeds
 from binwright.monitor.passes import GONE_PASSES, Monitor
 from binwright.protocol import wire

@@ -6,24 +6,35 @@ from hypothesis import strategies as some
 from tests.builders import measurement
 
 from binwright.protocol import wire
-from binwright.protocol.commands import (
+from binwright.protocol.errors import MalformedMessage, UnknownKind
+from binwright.protocol.measurements import PartitionRate
+from binwright.protocol.messages import (
+    Accepted,
+    Approved,
     Claim,
     Command,
     Dead,
+    Gap,
+    Goodbye,
+    Hello,
+    Inbound,
     Leave,
+    OffsetRange,
+    Planned,
+    Proposed,
+    Report,
+    Staged,
+    Started,
     StartReading,
     StartWriting,
     StateQuery,
+    Stopped,
     StopReading,
     StopWriting,
+    TableReport,
+    Withdrawn,
 )
-from binwright.protocol.errors import MalformedMessage, UnknownKind
-from binwright.protocol.measurements import PartitionRate
-from binwright.protocol.messages import Inbound
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
-from binwright.protocol.plans import Accepted, Approved, Planned, Proposed, Withdrawn
-from binwright.protocol.reports import Gap, Goodbye, Hello, Report, Started, Stopped, TableReport
-from binwright.protocol.staged import OffsetRange, Staged
 
 P, Q = TopicPartition("or-ders", 0), TopicPartition("or-ders", 11)
 S = Slot(3)

@@ -7,8 +7,7 @@ import pytest
 
 from binwright.protocol.ports.fleet import Fleet
 from binwright.protocol.ports.kafka import ControlTopics, Intake, LogSampler, Reader
-from binwright.protocol.ports.lake import Lake
-from binwright.protocol.ports.staging import Staging
+from binwright.protocol.ports.lake import Lake, Staging
 from binwright.testing.control_topics import FakeControlTopics, FakeReader
 from binwright.testing.fleet import FakeFleet
 from binwright.testing.intake import FakeIntake, FakeTopics

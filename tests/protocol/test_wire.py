@@ -1,7 +1,8 @@
-"""Every valid message decodes to itself; malformed ones are distinguished from unknown kinds."""
+"""Messages decode to themselves, also in parts; malformed ones and unknown kinds are told apart."""
 
 import json
 from dataclasses import fields
+from random import Random
 from typing import Any, get_args
 
 import pytest
@@ -10,14 +11,23 @@ from hypothesis import strategies as some
 
 from binwright.protocol import wire
 from binwright.protocol.broker_plans import BrokerPlanRecord
-from binwright.protocol.commands import Claim, Command, StartReading, StateQuery
 from binwright.protocol.errors import MalformedMessage, UnknownKind
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.measurements import Measurement, Needs, PartitionRate, Quality
-from binwright.protocol.messages import Inbound
+from binwright.protocol.messages import (
+    Claim,
+    Command,
+    Hello,
+    Inbound,
+    OffsetRange,
+    Staged,
+    StartReading,
+    StateQuery,
+    Stopped,
+    TableReport,
+)
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.reports import Hello, Stopped, TableReport
-from binwright.protocol.staged import OffsetRange, Staged
+from binwright.protocol.wire import PartialMessages, is_part, message_key, split_message
 
 PARTITIONS = some.builds(
     TopicPartition,
@@ -252,3 +262,89 @@ def test_additional_fields_are_ignored() -> None:
 def test_a_hello_of_an_earlier_version_has_no_time() -> None:
     found = wire.decode_inbound(b'{"kind":"hello/1","slot":0,"process":"p","version":"0.1"}')
     assert found == Hello(slot=Slot(0), process="p", version="0.1", sent_ms=0)
+
+
+# --- parts ----------------------------------------------------------------------------------------
+
+LIMIT = 400
+
+
+@given(some.text(max_size=2_000), some.randoms(use_true_random=False))
+def test_the_last_part_completes_a_message(text: str, random: Random) -> None:
+    records = split_message(b"report/3", text.encode(), LIMIT)
+    assert all(len(value) <= LIMIT for _, value in records)
+    if len(records) == 1:
+        assert records == [(b"report/3", text.encode())]
+        return
+    random.shuffle(records)
+    joined = PartialMessages()
+    found = [joined.join(key, value) for key, value in [*records[:-1], records[0], records[-1]]]
+    assert found == [None] * len(records) + [text.encode()]
+
+
+def test_a_parts_key_contains_the_messages_key() -> None:
+    (first, _), (second, _) = split_message(b"report/3", b"x" * LIMIT * 2, LIMIT)[:2]
+    assert (first, second) == (b"part/report/3/0", b"part/report/3/1")
+    assert is_part(first)
+    assert message_key(first) == b"report/3"
+    assert not is_part(b"report/3")
+    assert not is_part(None)
+    assert (message_key(b"report/3"), message_key(None)) == (b"report/3", None)
+
+
+def test_parts_of_several_senders_may_be_interleaved() -> None:
+    """Several consumers stage for one table, and announce under its name."""
+    one, two = (
+        split_message(b"orders", character * LIMIT * 2, LIMIT) for character in (b"a", b"b")
+    )
+    joined = PartialMessages()
+    mixed = [record for pair in zip(one, two, strict=True) for record in pair]
+    found = [joined.join(*record) for record in mixed]
+    assert [each for each in found if each] == [b"a" * LIMIT * 2, b"b" * LIMIT * 2]
+
+
+def test_a_message_that_was_published_twice_is_returned_twice() -> None:
+    records, joined = split_message(b"orders", b"a" * LIMIT * 2, LIMIT), PartialMessages()
+    assert sum(joined.join(*record) is not None for record in [*records, *records]) == 2
+
+
+def test_a_part_that_is_read_twice_counts_once() -> None:
+    first, *others = split_message(b"orders", b"a" * LIMIT * 2, LIMIT)
+    joined = PartialMessages()
+    found = [joined.join(*record) for record in [first, first, *others]]
+    assert found == [None] * len(others) + [None, b"a" * LIMIT * 2]
+
+
+def test_incomplete_messages_are_dropped_for_newer_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(wire, "PENDING_BYTES", LIMIT)
+    joined = PartialMessages()
+    old = split_message(b"old", b"a" * LIMIT * 2, LIMIT)
+    joined.join(*old[0])
+    for n in range(4):
+        key, value = split_message(b"new/%d" % n, b"%d" % n * LIMIT * 2, LIMIT)[0]
+        assert joined.join(key, value) is None
+    assert [joined.join(*record) for record in old[1:]] == [None] * (len(old) - 1)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        b"no JSON",
+        json.dumps({"kind": "part/1", "of": "a", "number": 0, "count": 1, "text": ""}).encode(),
+        json.dumps({"kind": "part/2", "of": "a", "number": 0, "count": 2, "text": ""}).encode(),
+    ],
+)
+def test_an_invalid_part_is_malformed(value: bytes | None) -> None:
+    with pytest.raises(MalformedMessage):
+        PartialMessages().join(b"part/orders/0", value)
+
+
+def test_a_part_beyond_the_count_is_malformed_and_nothing_is_kept_of_it() -> None:
+    stray = {"kind": "part/1", "of": "a", "number": 2, "count": 2, "text": "x"}
+    joined = PartialMessages()
+    with pytest.raises(MalformedMessage, match="number 2 is not below count 2"):
+        joined.join(b"part/orders/2", json.dumps(stray).encode())
+    assert not joined._pending

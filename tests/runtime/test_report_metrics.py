@@ -1,7 +1,7 @@
 """A report as numbers."""
 
+from binwright.protocol.messages import Report, TableReport
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.reports import Report, TableReport
 from binwright.runtime.metrics import METRICS
 from binwright.runtime.report_metrics import consumer_samples
 

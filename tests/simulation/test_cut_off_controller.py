@@ -9,7 +9,7 @@ from tests.simulation.world import CONFIG, LANDING, METADATA, METRICS, NEEDS, P,
 from binwright.controller.leader import Controller, GroupContext, LeadershipLost
 from binwright.kafka.metrics_topic import run_measurements
 from binwright.packing.catalogue import algorithm
-from binwright.protocol.commands import Dead
+from binwright.protocol.messages import Dead
 from binwright.protocol.model import Slot
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)

@@ -6,8 +6,8 @@ import pytest
 from tests.simulation.world import METADATA, P, World, until, world
 
 from binwright.protocol import wire
+from binwright.protocol.messages import Goodbye
 from binwright.protocol.model import Slot
-from binwright.protocol.reports import Goodbye
 from binwright.views.group_view import GroupView
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)

@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 from tests.simulation.world import CONFIG, P, until, world
 
+from binwright.protocol.messages import Goodbye, Planned
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
-from binwright.protocol.plans import Planned
-from binwright.protocol.reports import Goodbye
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 

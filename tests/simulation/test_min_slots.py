@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from tests.simulation.world import CONFIG, P, until, world
 
+from binwright.protocol.messages import Planned
 from binwright.protocol.model import Slot
-from binwright.protocol.plans import Planned
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 

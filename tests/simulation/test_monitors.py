@@ -7,8 +7,8 @@ import pytest
 from tests.simulation.world import CONFIG, METRICS, P, World, until, world
 
 from binwright.monitor.passes import Monitor
+from binwright.protocol.messages import Planned
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.plans import Planned
 from binwright.protocol.selection import Selection
 from binwright.runtime.settings import MonitorSettings
 

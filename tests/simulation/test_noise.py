@@ -6,9 +6,8 @@ import pytest
 from tests.simulation.world import LANDING, METADATA, METRICS, P, until, world
 
 from binwright.protocol import wire
-from binwright.protocol.commands import StartReading, StartWriting, StopReading
+from binwright.protocol.messages import Planned, StartReading, StartWriting, StopReading
 from binwright.protocol.model import Slot
-from binwright.protocol.plans import Planned
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 

@@ -7,8 +7,8 @@ import pytest
 from tests.simulation.world import INGEST, P, World, until, world
 
 from binwright.consumer.decide.batch import BatchConfig
+from binwright.protocol.messages import Report
 from binwright.protocol.model import Slot
-from binwright.protocol.reports import Report
 from binwright.testing.lake import Failure
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)

@@ -6,9 +6,8 @@ import pytest
 from tests.simulation.world import P, World, until, world
 
 from binwright.controller.decide.ownership import Owned
-from binwright.protocol.commands import Dead
+from binwright.protocol.messages import Dead, Hello
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.reports import Hello
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 

@@ -7,8 +7,8 @@ import pytest
 from tests.simulation.world import LANDING, TABLE, P, World, until, world
 
 from binwright.consumer.decide.writer.commit_version import app_id, txn_version
+from binwright.protocol.messages import Gap
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.reports import Gap
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 

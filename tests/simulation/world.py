@@ -28,13 +28,11 @@ from binwright.packing.catalogue import algorithm
 from binwright.protocol import wire
 from binwright.protocol.errors import MalformedMessage
 from binwright.protocol.measurements import Measurement
-from binwright.protocol.messages import Inbound
+from binwright.protocol.messages import Inbound, Report, Staged
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.protocol.ports.lake import Table
-from binwright.protocol.reports import Report
 from binwright.protocol.selection import Selection
-from binwright.protocol.staged import Staged
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import MonitorSettings
 from binwright.testing.control_topics import FakeControlTopics

@@ -7,7 +7,7 @@ import pytest
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
-from binwright.protocol.ports.staging import Staging
+from binwright.protocol.ports.lake import Staging
 from binwright.testing.staging import FakeStaging
 
 P = TopicPartition("orders", 0)

@@ -1,10 +1,18 @@
 """A group seen from outside, folded from its messages."""
 
-from binwright.protocol.commands import Dead
 from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.messages import (
+    Dead,
+    Gap,
+    Goodbye,
+    Hello,
+    Planned,
+    Report,
+    Started,
+    Stopped,
+    TableReport,
+)
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
-from binwright.protocol.plans import Planned
-from binwright.protocol.reports import Gap, Goodbye, Hello, Report, Started, Stopped, TableReport
 from binwright.views.group_view import GroupView, percentile
 
 P = TopicPartition("orders", 0)

@@ -2,9 +2,8 @@
 
 from rich.console import Console
 
-from binwright.protocol.commands import Dead
+from binwright.protocol.messages import Dead, Hello, Report
 from binwright.protocol.model import Slot
-from binwright.protocol.reports import Hello, Report
 from binwright.runtime.metrics import exposition
 from binwright.views.commands import status_page, terminal
 from binwright.views.group_view import GroupView

@@ -3,11 +3,22 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from binwright.protocol.commands import Claim, Dead
 from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.messages import (
+    Accepted,
+    Approved,
+    Claim,
+    Dead,
+    Goodbye,
+    Hello,
+    Planned,
+    Proposed,
+    Report,
+    Stopped,
+    TableReport,
+    Withdrawn,
+)
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
-from binwright.protocol.plans import Accepted, Approved, Planned, Proposed, Withdrawn
-from binwright.protocol.reports import Goodbye, Hello, Report, Stopped, TableReport
 from binwright.protocol.selection import Selection
 from binwright.views.group_view import GroupView
 from binwright.views.status import SILENT_MS, OwnerChange, Status, status

@@ -1,11 +1,6 @@
 """What each log event means, in one sentence: a test holds the list against the source."""
 
 MEANINGS = {
-    "announcement.delayed": (
-        "A staged file cannot be announced because Kafka does not answer; its rows are safe, and "
-        "it is tried again."
-    ),
-    "announcement.recovered": "Staged files can be announced again.",
     "approval.refused": (
         "Somebody approved a plan that does not wait: it is out of date, already carried out, or "
         "only shown."
@@ -112,7 +107,6 @@ MEANINGS = {
     "gap.reported": (
         "A table's writer lacks staged files; the partitions are read again from what is committed."
     ),
-    "gap.send_failed": "A gap could not be reported to the controller.",
     "gap.sent": "This writer reported a gap to the controller.",
     "goodbye.sent": "The consumer sent `Goodbye` with the offsets at which others continue.",
     "group.failed": (
@@ -169,12 +163,15 @@ MEANINGS = {
     "measurements.missing": (
         "The metrics topic cannot be opened; without measurements the assignment stays."
     ),
-    "message.delayed": "A message of the controller cannot be sent; it is tried again.",
+    "message.delayed": (
+        "Kafka does not confirm a message; it is published again until Kafka does. Of a consumer's "
+        "reports the next one follows instead; rows whose file is to be announced are safe."
+    ),
     "message.malformed": "A record on a control topic is not a message and was skipped.",
+    "message.recovered": "Kafka confirms messages again.",
     "message.split": "A topic refused a large message; it is sent in smaller parts.",
     "message.undeliverable": (
-        "A message of the controller cannot be sent at all: its topic is missing or takes no such "
-        "record."
+        "A message cannot be published at all: its topic is missing or takes no such record."
     ),
     "message.unknown": "A message has a kind that this version does not know and was skipped.",
     "metadata.unreachable": "Kafka does not return how many partitions the metadata topic has.",
@@ -190,7 +187,6 @@ MEANINGS = {
     "needs.unreadable": (
         "The monitor cannot read the needs topic; it measures what its settings name."
     ),
-    "needs.unsent": "The controller cannot publish which topics its group needs.",
     "offset.unknown": (
         "The committed offset lies beyond the partition's end and has not landed; reading begins "
         "at the first offset kept."
@@ -266,8 +262,6 @@ MEANINGS = {
         "Retention deleted records before they were read: they are missing in the table."
     ),
     "records.skipped": "Retention deleted records of a control topic before they were read.",
-    "reply.delayed": "A reply to the controller cannot be sent; it is tried again.",
-    "report.delayed": "A report to the controller could not be sent; the next one follows.",
     "request.failed": "An HTTP client went away before it had its response.",
     "rows.missing": (
         "Nothing is staged for the offsets that come next in a table; they are read again."

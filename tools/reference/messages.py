@@ -15,13 +15,10 @@ from tools.reference.markdown import code, table
 from binwright.protocol import fields as aliases
 from binwright.protocol import measurements, wire
 from binwright.protocol.broker_plans import BrokerPlanRecord
-from binwright.protocol.commands import Command
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.measurements import Measurement, Needs, PartitionRate
-from binwright.protocol.messages import Inbound
-from binwright.protocol.parts import Part
-from binwright.protocol.reports import TableReport
-from binwright.protocol.staged import OffsetRange, Staged
+from binwright.protocol.messages import Command, Inbound, OffsetRange, Staged, TableReport
+from binwright.protocol.wire import Part
 
 HEAD = """\
 # Messages

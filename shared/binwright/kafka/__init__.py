@@ -1,5 +1,5 @@
-"""Kafka for the services: clients, control topics, requests that aiokafka does not have.
+"""Kafka for the programs: control topics, look-ups about clusters, and what aiokafka lacks.
 
-Implements the port `ControlTopics` on aiokafka and translates its errors. May import the core and the
-runtime.
+`control_topics` implements the port of that name; `readers` and `publishing` are its two halves.
+`client`, `leaders` and `topics` ask brokers, by `frames` where aiokafka has no such request.
 """

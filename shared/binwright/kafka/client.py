@@ -1,6 +1,6 @@
 """Connections to Kafka: options of every client, requests to brokers, translated errors.
 
-This module and `bus` translate aiokafka's errors; no other code catches `KafkaError`.
+This module and `control_topics` translate aiokafka's errors; no other code catches `KafkaError`.
 """
 
 import asyncio
@@ -27,9 +27,8 @@ from aiokafka.errors import (
 from aiokafka.protocol.api import Request, Response
 from aiokafka.protocol.metadata import MetadataRequest
 
-from binwright.kafka.own_topics import inner_client
-from binwright.kafka.requests import ListOffsets, Metadata
-from binwright.kafka.topic_id import TopicId, topic_id
+from binwright.kafka.aiokafka_patches import inner_client
+from binwright.kafka.frames import ListOffsets, Metadata, TopicId, topic_id
 from binwright.protocol.errors import BrokerUnavailable, RecordTooLarge, SettingsError, TopicMissing
 from binwright.runtime.settings import KafkaSettings
 
@@ -108,8 +107,8 @@ async def unreachable_error(kafka: KafkaSettings, exc: BaseException) -> BrokerU
     server is connected to once more. `exc` is the reason if that succeeds.
     """
     hosts = collect_hosts(kafka.bootstrap_servers)
-    found = await asyncio.gather(*(_connection_fault(kafka, *host) for host in hosts))
-    reasons = "; ".join(reason for reason in found if reason) or _reason(exc)
+    faults = await asyncio.gather(*(_connection_fault(kafka, *host) for host in hosts))
+    reasons = "; ".join(filter(None, faults)) or _reason(exc)
     checks = [
         f"that a broker listens at kafka.bootstrap_servers ({kafka.bootstrap_servers})",
         f"that this listener speaks {kafka.security_protocol} (kafka.security_protocol)",
@@ -252,10 +251,10 @@ class ClusterClient:
         names = None if topics is None else sorted(topics)
         metadata = await self.ask_any(Metadata(names))
         if self._client:  # not closed meanwhile
-            found, metadata.topics = metadata.topics, []
+            named, metadata.topics = metadata.topics, []
             # Updates the brokers' addresses; without topics, because missing ones would be logged.
             self._client.cluster.update_metadata(metadata)
-            metadata.topics = found
+            metadata.topics = named
         return metadata
 
     async def brokers(self) -> int:
@@ -298,7 +297,7 @@ class ClusterClient:
             TopicMissing: There is no such topic.
         """
         ((_, _, _, partitions),) = (await self._metadata([topic])).topics
-        # Rows are flat where all are of one size: a number, then the replicas. See `requests`.
+        # Rows are flat where all are of one size: a number, then the replicas. See `frames`.
         counts = (row[3] if isinstance(row[3], int) else len(row[3]) for row in partitions)
         if (fewest := min(counts, default=None)) is None:
             raise TopicMissing(f"no such topic: {topic}")

@@ -7,17 +7,11 @@ from typing import Generic, TypeVar
 import structlog
 
 from binwright.protocol import wire
-from binwright.protocol.commands import Command
-from binwright.protocol.errors import (
-    BrokerUnavailable,
-    MalformedMessage,
-    RecordTooLarge,
-    UnknownKind,
-)
+from binwright.protocol.errors import BrokerUnavailable, MalformedMessage, UnknownKind
 from binwright.protocol.measurements import Measurement
-from binwright.protocol.messages import Inbound, Message
-from binwright.protocol.parts import RECORD_BYTES, PartialMessages, is_part, split_message
-from binwright.protocol.ports.kafka import ControlTopics, Reader, Record
+from binwright.protocol.messages import Command, Inbound
+from binwright.protocol.ports.kafka import Reader, Record
+from binwright.protocol.wire import PartialMessages, is_part, message_key
 
 log = structlog.get_logger()
 
@@ -58,20 +52,67 @@ NEEDS_CONFIG = {
 }
 """Configuration of the needs topic: one record for each group."""
 
-SMALLEST_RECORD_BYTES = 10_000
-"""A topic that refuses records of this size is misconfigured (max.message.bytes)."""
-
 READ_S, RETRY_S = 5.0, 1.0
 
+_REPORT = b"report"  # the kind of a report, in the record's key
+
 T = TypeVar("T")
+
+
+class HistoryFilter:
+    """Drops the superseded reports before an offset of metadata partition 0.
+
+    A consumer reports each second, and Kafka compacts late. Of consecutive reports of one slot only
+    the last one counts; the others need not even be decoded. A report in parts is passed on
+    complete. Records of one slot keep their order; a report may come after later records of other
+    slots. Nothing depends on that before a controller's own claim, and `end` is not behind it.
+    """
+
+    def __init__(self, end: int) -> None:
+        """Pass on all records from `end` on."""
+        self._end = end
+        self._last_reports: dict[bytes, Record] = {}  # slot -> its last report
+
+    def passed(self, records: Sequence[Record]) -> Sequence[Record]:
+        """Return what counts of the next records; with none to come for a while, the last reports.
+
+        An empty result may still be followed by records before `end`.
+        """
+        if not self._last_reports and records and records[0].offset >= self._end:
+            return records
+        passed: list[Record] = []
+        for record in records:
+            if record.offset >= self._end:
+                passed += self._released()
+            passed += self._take(record)
+        if not records or records[-1].offset + 1 >= self._end:
+            passed += self._released()
+        return passed
+
+    def _take(self, record: Record) -> list[Record]:
+        name, _, slot = (message_key(record.key) or b"").partition(b"/")
+        if record.offset < self._end and name == _REPORT and not is_part(record.key):
+            self._last_reports[slot] = record
+            return []
+        last = self._last_reports.pop(slot, None)
+        return [record] if last is None else [last, record]
+
+    def _released(self) -> list[Record]:
+        last = sorted(self._last_reports.values(), key=lambda record: record.offset)
+        self._last_reports = {}
+        return last
 
 
 class Decoder(Generic[T]):
     """Decodes the records of one partition for one reader."""
 
-    def __init__(self, decode: Callable[[bytes | None], T]) -> None:
-        """Decode values by `decode`, a function of `wire`."""
+    def __init__(self, decode: Callable[[bytes | None], T], *, history_end: int = 0) -> None:
+        """Decode values by `decode`, a function of `wire`.
+
+        Before `history_end`, reports that others supersede are left out; see `HistoryFilter`.
+        """
         self._decode = decode
+        self._history = HistoryFilter(history_end) if history_end else None
         self._parts = PartialMessages()
         self._logged: set[str] = set()  # unknown kinds that were logged
 
@@ -80,7 +121,7 @@ class Decoder(Generic[T]):
 
         A message in parts is yielded with the record of its last part.
         """
-        for record in records:
+        for record in self._history.passed(list(records)) if self._history else records:
             try:
                 value = record.value
                 if is_part(record.key):
@@ -98,32 +139,6 @@ class Decoder(Generic[T]):
                 yield record, message
 
 
-async def publish_message(bus: ControlTopics, topic: str, partition: int, message: Message) -> int:
-    """Append a message durably, in parts if necessary; return the offset of its last record.
-
-    Raises:
-        BrokerUnavailable: Not confirmed in time; all, some or none of its records may have been
-            appended. Publishing it again is safe: a repeated message has no effect.
-        TopicMissing: The topic or partition does not exist.
-        RecordTooLarge: The topic refuses even records of `SMALLEST_RECORD_BYTES`.
-    """
-    key, value = wire.key(message), wire.encode(message)
-    limit = RECORD_BYTES
-    while True:
-        try:
-            for part in split_message(key, value, limit):
-                offset = await bus.publish(topic, partition, *part)
-        except RecordTooLarge as exc:
-            limit = min(limit, len(value)) // 2
-            if limit < SMALLEST_RECORD_BYTES:
-                raise
-            log.warning(
-                "message.split", topic=topic, reason=str(exc), then=f"parts of {limit} bytes"
-            )
-        else:
-            return offset
-
-
 async def read_or_log(reader: Reader, event: str, **fields: str) -> Sequence[Record] | None:
     """Return the next records, or none after `READ_S`.
 
@@ -137,25 +152,22 @@ async def read_or_log(reader: Reader, event: str, **fields: str) -> Sequence[Rec
         return None
 
 
-async def _decoded(
-    reader: Reader, decode: Callable[[bytes | None], T]
-) -> AsyncIterator[tuple[Record, T]]:
-    decoder = Decoder(decode)
+async def _decoded(reader: Reader, decoder: Decoder[T]) -> AsyncIterator[tuple[Record, T]]:
     while True:
         for message in decoder.decode(await read_or_log(reader, "control_topic.unreachable") or ()):
             yield message
 
 
-def inbound(reader: Reader) -> AsyncIterator[tuple[Record, Inbound]]:
-    """Yield the messages of metadata partition 0, in order, without end."""
-    return _decoded(reader, wire.decode_inbound)
+def inbound(reader: Reader, history_end: int = 0) -> AsyncIterator[tuple[Record, Inbound]]:
+    """Yield the messages of metadata partition 0, in order, without end; see `Decoder`."""
+    return _decoded(reader, Decoder(wire.decode_inbound, history_end=history_end))
 
 
 def commands(reader: Reader) -> AsyncIterator[tuple[Record, Command]]:
     """Yield the commands of a slot's partition, in order, without end."""
-    return _decoded(reader, wire.decode_command)
+    return _decoded(reader, Decoder(wire.decode_command))
 
 
 def measurements(reader: Reader) -> AsyncIterator[tuple[Record, Measurement]]:
     """Yield measurements, in order, without end."""
-    return _decoded(reader, wire.decode_measurement)
+    return _decoded(reader, Decoder(wire.decode_measurement))

@@ -1,15 +1,15 @@
-"""The `ControlTopics` over Kafka: one idempotent producer, one consumer for all partitions read."""
+"""Control topics on Kafka: one idempotent producer, one consumer for all partitions read."""
 
 import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from typing import Any, Self
 
 import structlog
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 
+from binwright.kafka.aiokafka_patches import abandon_producer, keep_to_own_topics
 from binwright.kafka.client import (
     CLOSE_S,
     EARLIEST,
@@ -20,10 +20,8 @@ from binwright.kafka.client import (
     translate_errors,
     unreachable_error,
 )
-from binwright.kafka.log_offsets import LogOffsets
-from binwright.kafka.own_topics import keep_to_own_topics
-from binwright.kafka.partition_reader import KafkaReader, check_within
-from binwright.kafka.shared_consumer import SharedConsumer
+from binwright.kafka.leaders import LogOffsets
+from binwright.kafka.readers import KafkaReader, SharedConsumer, check_within
 from binwright.kafka.topics import describe_topic, ensure_topic
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.ports.kafka import TopicDescription
@@ -32,7 +30,7 @@ from binwright.runtime.settings import KafkaSettings
 log = structlog.get_logger()
 
 LARGEST_RECORD = 1 << 20
-"""Largest record, bytes before compression; larger messages are split by `protocol.parts`."""
+"""Largest record, bytes before compression; larger messages are split by `protocol.wire`."""
 RETRY_S = 0.1
 FETCH_WAIT_MS = 100
 """Longest wait of a fetch, ms; the first fetch of a new reader may wait as long."""
@@ -40,10 +38,10 @@ GATHERED_BYTES = 1 << 20  # enough to answer a fetch that gathers
 
 
 class KafkaControlTopics:
-    """Control topics on Kafka; see `ControlTopics`. An async context manager.
+    """Control topics on Kafka; see the port `ControlTopics`. An async context manager.
 
     A record whose `publish` timed out is still being sent: it may be appended later, but before all
-    that this bus publishes after it. Rare faults (a refused record, an expired producer id) replace
+    that is published here after it. Rare faults (a refused record, an expired producer id) replace
     the producer; only then this order is lost.
     """
 
@@ -95,7 +93,7 @@ class KafkaControlTopics:
         await self._cluster.close()
 
     async def publish(self, topic: str, partition: int, key: bytes, value: bytes) -> int:
-        """Append durably, in the order of calls, and return the offset; see `ControlTopics.publish`."""
+        """Append durably, in the order of calls, and return the offset; see the port."""
         with translate_errors(f"publish to {topic}-{partition}"):
             async with asyncio.timeout(self._kafka.request_timeout_s):
                 offset = await self._published(topic, partition, key, value)
@@ -147,22 +145,22 @@ class KafkaControlTopics:
             await asyncio.sleep(RETRY_S)
 
     async def end(self, topic: str, partition: int) -> int:
-        """Return the offset of the next record; see `ControlTopics.end`."""
+        """Return the offset of the next record; see the port."""
         return await self._offsets.look_up(topic, partition, LATEST)
 
     async def offset_at(self, topic: str, partition: int, at_ms: int) -> int:
-        """Return the offset of the first record of this time or later, or the end; see `ControlTopics.end`.
+        """Return the offset of the first record of this time or later, or the end.
 
         Args:
             topic: Its name.
             partition: Its number.
             at_ms: Time of a record, ms since 1970.
         """
-        found = await self._offsets.look_up(topic, partition, max(0, at_ms))
-        return await self.end(topic, partition) if found < 0 else found
+        offset = await self._offsets.look_up(topic, partition, max(0, at_ms))
+        return await self.end(topic, partition) if offset < 0 else offset
 
     async def reader(self, topic: str, partition: int, offset: int) -> KafkaReader:
-        """Read from `offset` on, or from the oldest record if that is later; see `ControlTopics.reader`.
+        """Read from `offset` on, or from the oldest record if that is later; see the port.
 
         Raises:
             BrokerUnavailable: Kafka does not answer.
@@ -210,11 +208,11 @@ class KafkaControlTopics:
             await shared.close()
 
     async def partitions(self, topic: str) -> int:
-        """Return how many partitions the topic has, 0 without a topic; see `ControlTopics.partitions`."""
+        """Return how many partitions the topic has, 0 without a topic; see the port."""
         return len(await self._cluster.leaders(topic))
 
     async def topic_id(self, topic: str) -> str | None:
-        """Return the topic's id; see `ControlTopics.topic_id`."""
+        """Return the topic's id; see the port."""
         return await self._cluster.topic_id(topic)
 
     async def brokers(self) -> int:
@@ -222,7 +220,7 @@ class KafkaControlTopics:
         return await self._cluster.brokers()
 
     async def ensure(self, topic: str, partitions: int, config: Mapping[str, str]) -> None:
-        """Create the topic or add partitions, and wait for their leaders; see `ControlTopics.ensure`.
+        """Create the topic or add partitions, and wait for their leaders; see the port.
 
         Raises:
             BrokerUnavailable: Kafka refuses, or is not done within the request timeout.
@@ -230,7 +228,7 @@ class KafkaControlTopics:
         await ensure_topic(self._cluster, self._kafka, topic, partitions, config)
 
     async def describe(self, topic: str, names: Collection[str]) -> TopicDescription:
-        """Return how a topic is set up; see `ControlTopics.describe`."""
+        """Return how a topic is set up; see the port."""
         return await describe_topic(self._cluster, topic, names)
 
 
@@ -251,11 +249,5 @@ async def _close_producer(producer: AIOKafkaProducer) -> None:
         async with asyncio.timeout(CLOSE_S):
             await producer.stop()
     except TimeoutError:
-        # An idempotent batch never expires: its sender would wait for Kafka without end.
-        # The sender is closed first, as it may still use a batch that is failed here.
         log.warning("producer.abandoned", waited_s=CLOSE_S)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(CLOSE_S):
-                await producer._sender.close()  # noqa: SLF001
-        producer._message_accumulator.fail_all(KafkaError("given up at the end"))  # noqa: SLF001
-        await producer.client.close()
+        await abandon_producer(producer, CLOSE_S)

@@ -21,7 +21,7 @@ from aiokafka.protocol.types import (
     TaggedFields,
 )
 
-from binwright.kafka.versions import Field, VersionedRequest, version
+from binwright.kafka.frames import Field, VersionedRequest, version
 
 _GROUP = 0  # the type of key that names a consumer group
 _TEXT, _SHORT = String("utf-8"), CompactString("utf-8")

@@ -23,8 +23,7 @@ from aiokafka.protocol.types import (
     UnsignedVarInt32,
 )
 
-from binwright.kafka.requests import FixedSizeRows, read_rows
-from binwright.kafka.versions import Field, VersionedRequest, version
+from binwright.kafka.frames import Field, FixedSizeRows, VersionedRequest, read_rows, version
 
 API = 35
 COMPACT_SINCE = 2
@@ -70,8 +69,8 @@ class CompactSizes:
         if rows and not any(row[-1] for row in rows):
             return rows
         data.seek(begin)
-        found: list[tuple[Any, ...]] = self._slow.decode(data)
-        return found
+        replicas: list[tuple[Any, ...]] = self._slow.decode(data)
+        return replicas
 
 
 def _response(number: int) -> list[Field]:
@@ -146,9 +145,11 @@ def disk_bytes(response: Any) -> tuple[int | None, int | None]:
     Directories on one disk each return the whole disk: equal totals count once.
     """
     disks = {
-        (found[-3], found[-2])
-        for found in response.log_dirs
-        if response.API_VERSION >= DISK_BYTES_SINCE and found[0] == NoError.errno and found[-3] >= 0
+        (directory[-3], directory[-2])
+        for directory in response.log_dirs
+        if response.API_VERSION >= DISK_BYTES_SINCE
+        and directory[0] == NoError.errno
+        and directory[-3] >= 0
     }
     if not disks:
         return None, None

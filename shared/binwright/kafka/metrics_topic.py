@@ -10,9 +10,9 @@ from binwright.kafka.control_records import METRICS_PARTITION, Decoder, read_or_
 from binwright.protocol import wire
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.measurements import Measurement
-from binwright.protocol.parts import message_key
 from binwright.protocol.ports.kafka import ControlTopics, Record
 from binwright.protocol.selection import REMEMBERED, Selection
+from binwright.protocol.wire import message_key
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.run import background_tasks, must_not_end
 

@@ -52,12 +52,12 @@ async def selected_topics(kafka: KafkaSettings, wanted: Selection) -> tuple[str,
     matching = {
         topic for topic in known.leaders.keys() - known.internal if wanted.matches_pattern(topic)
     }
-    if not (found := wanted.topics | matching):
+    if not (selected := wanted.topics | matching):
         patterns = ", ".join(pattern.pattern for pattern in wanted.patterns)
         raise SettingsError(
             f"topic_patterns: no topic at {kafka.bootstrap_servers} matches {patterns}"
         )
-    return tuple(sorted(found))
+    return tuple(sorted(selected))
 
 
 async def ensure_topic(

@@ -1,4 +1,4 @@
-"""All messages, by the topic that they are read from; `wire` encodes and decodes them.
+"""The messages of a group's topics, and the union of all messages; `wire` encodes and decodes them.
 
 `docs/design/protocol.md` describes which process sends each one, and when;
 `docs/reference/messages.md` is generated from the docstrings and the comments behind the fields.
@@ -6,13 +6,305 @@ Every message has a versioned `kind`: increase the version when a field changes 
 skip unknown kinds.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
 from binwright.protocol.broker_plans import BrokerPlanRecord
-from binwright.protocol.commands import Claim, Command, Dead
+from binwright.protocol.fields import (
+    Amount,
+    Epoch,
+    KnownOffsets,
+    Number,
+    Offset,
+    Offsets,
+    Partition,
+    Rate,
+    Revision,
+    SlotNumber,
+    Term,
+)
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.measurements import Measurement, Needs
-from binwright.protocol.plans import Accepted, Approved, Planned, Proposed, Withdrawn
-from binwright.protocol.reports import Gap, Goodbye, Hello, Report, Started, Stopped
-from binwright.protocol.staged import Staged
+from binwright.protocol.model import Slot, TopicPartition
+
+# --- a controller, in metadata partition 0 --------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A controller starts to lead; the record's offset is its term."""
+
+    controller: str  # unique to the process and this claim, so that it recognises its own
+    kind: Literal["claim/1"] = "claim/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dead:
+    """A consumer process is declared dead: its `Hello` counts no more."""
+
+    slot: SlotNumber
+    epoch: Epoch  # of the process that is meant
+    term: Term
+    kind: Literal["dead/2"] = "dead/2"
+
+
+# --- plans, in metadata partition 0 ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """A plan goes ahead. For people and for the next controller: no consumer acts on it."""
+
+    term: Term
+    reasons: tuple[str, ...]  # what triggers the plan or what it saves, then what it costs
+    consumers: Number  # how many have partitions afterwards
+    moves: Mapping[Partition, SlotNumber]  # to the new owner; first starts are not moves
+    rscore: Amount  # bytes/s moved, in units of capacity (eq. 11 of the paper)
+    rates: Mapping[Partition, Rate]  # bytes/s that the plan was made for
+    targets: Mapping[Partition, SlotNumber]  # the owner of each partition afterwards
+    keeps: Offset | None = None  # number of the approved plan that it restores; null: none
+    kind: Literal["planned/1"] = "planned/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposed:
+    """A plan is shown and not carried out; the record's offset is its number."""
+
+    term: Term
+    reasons: tuple[str, ...]  # what triggers the plan or what it saves, then what it costs
+    consumers: Number  # how many would have partitions
+    rscore: Amount  # bytes/s moved, in units of capacity (eq. 11 of the paper)
+    owners: Mapping[Partition, SlotNumber]  # the owner of each partition when it was made
+    targets: Mapping[Partition, SlotNumber]  # the owner that each partition would have
+    waits: bool  # for an approval (mode approve); else it is only shown (mode observe)
+    kind: Literal["proposed/1"] = "proposed/1"
+
+    @property
+    def moves(self) -> dict[TopicPartition, tuple[Slot, Slot]]:
+        """Return what would change hands -> from, to; first starts are not moves."""
+        return {
+            p: (self.owners[p], owner)
+            for p, owner in self.targets.items()
+            if self.owners.get(p, owner) != owner
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approved:
+    """A person approves exactly this plan."""
+
+    plan: Offset  # its number
+    by: str  # a name for people; it proves nothing
+    kind: Literal["approved/1"] = "approved/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """An approved plan goes ahead, and is restored after failures until another is accepted."""
+
+    term: Term
+    plan: Offset  # its number
+    targets: Mapping[Partition, SlotNumber]  # the owner of each partition
+    kind: Literal["accepted/1"] = "accepted/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withdrawn:
+    """A proposed plan is out of date."""
+
+    term: Term
+    plan: Offset  # its number
+    reason: str  # what has changed
+    kind: Literal["withdrawn/1"] = "withdrawn/1"
+
+
+# --- a consumer to the controllers, in metadata partition 0 ---------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hello:
+    """A consumer process has started; the record's offset is its epoch."""
+
+    slot: SlotNumber
+    process: str  # host/pid/random: unique to the process
+    version: str  # of its software
+    sent_ms: Number = 0  # wall clock of its machine, ms since 1970; 0: unknown
+    kind: Literal["hello/1"] = "hello/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableReport:
+    """One table as its writer sees it, in the `Report` of the writer's consumer."""
+
+    state: Literal["claiming", "landing", "refused"]  # refused: the table takes no commit
+    committed: Offsets  # the next offset to land
+    age_s: Amount = 0.0  # age of the oldest staged row that has not landed; 0: none
+    pending_bytes: Number = 0  # in files that are announced and have not landed
+    rows: Number = 0  # landed by this writer
+    commits: Number = 0  # made by this writer
+    fault: str = ""  # why nothing lands at the moment; empty: it does
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A consumer's state: every second, and at once after a `StateQuery`."""
+
+    slot: SlotNumber
+    epoch: Epoch
+    term: Term  # the highest that it has seen
+    ready: bool  # it can write to its staging directory, and so may be given partitions
+    reading: KnownOffsets  # what it reads, with the next offset to stage; null: it looks that up
+    writing: Mapping[str, TableReport]  # by topic: the tables whose writer it is
+    rate: Amount = 0.0  # bytes/s that it stages, keys and values as read
+    busy: Amount = 0.0  # share of the time in which fetching waited for staging, 0 to 1
+    staged_rows: Number = 0  # rows that this process has staged
+    staged_bytes: Number = 0  # in its staged files that have not landed
+    lost_offsets: Number = 0  # offsets that retention deleted before they were read
+    leaving: bool = False  # asked to end: it works until its partitions and tables have moved
+    kind: Literal["report/3"] = "report/3"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stopped:
+    """The reply to `StopReading` (at once) or `StopWriting` (its commit in flight has ended)."""
+
+    slot: SlotNumber
+    epoch: Epoch
+    revision: Revision
+    next: KnownOffsets  # the next offset to stage; null: it did not read this partition
+    tables: tuple[str, ...] = ()  # topics whose table it no longer writes
+    quit_ms: Number = 0  # wall clock when fetching stopped, ms since 1970; measures the pause
+    kind: Literal["stopped/3"] = "stopped/3"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """The reply to `StartReading` or `StartWriting`."""
+
+    slot: SlotNumber
+    epoch: Epoch
+    revision: Revision
+    offsets: Offsets  # where reading begins
+    tables: tuple[str, ...] = ()  # topics whose table it writes now
+    kind: Literal["started/2"] = "started/2"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """A table's writer lacks what comes next of these partitions: read them again from there."""
+
+    slot: SlotNumber  # the writer's
+    epoch: Epoch
+    committed: Offsets  # the next offset to land
+    kind: Literal["gap/1"] = "gap/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goodbye:
+    """A consumer exits: all that it read is staged and announced; it sends nothing after this."""
+
+    slot: SlotNumber
+    epoch: Epoch
+    next: Offsets  # the next offset to stage, of what it still read
+    kind: Literal["goodbye/2"] = "goodbye/2"
+
+
+# --- a controller to slot i, in metadata partition i + 1 ------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateQuery:
+    """Asks for a `Report`: after it, the consumer takes no command of an older term."""
+
+    term: Term  # the controller's that asks
+    kind: Literal["state-query/1"] = "state-query/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopReading:
+    """Stop fetching these, drop what is not staged, and reply at once."""
+
+    term: Term
+    revision: Revision
+    epoch: Epoch  # of the process that it is for
+    partitions: tuple[Partition, ...]  # not one of them is fetched after this
+    kind: Literal["stop-reading/1"] = "stop-reading/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartReading:
+    """Read these from these offsets on, also those that it reads already."""
+
+    term: Term
+    revision: Revision
+    epoch: Epoch  # of the process that it is for
+    offsets: KnownOffsets  # where to begin; null: at the committed offset, else by consumer.start
+    kind: Literal["start-reading/1"] = "start-reading/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopWriting:
+    """Stop being the writer of these tables once the commit in flight has ended."""
+
+    term: Term
+    revision: Revision
+    epoch: Epoch  # of the process that it is for
+    tables: tuple[str, ...]  # by their topics
+    kind: Literal["stop-writing/1"] = "stop-writing/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartWriting:
+    """Become the writer of these tables: claim each, then land what is staged."""
+
+    term: Term
+    revision: Revision
+    epoch: Epoch  # of the process that it is for
+    tables: tuple[str, ...]  # by their topics
+    kind: Literal["start-writing/1"] = "start-writing/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leave:
+    """This process was declared dead, or a newer one has its slot: exit."""
+
+    term: Term
+    epoch: Epoch  # of the process that it is for
+    kind: Literal["leave/1"] = "leave/1"
+
+
+Command = StateQuery | StopReading | StartReading | StopWriting | StartWriting | Leave
+
+
+# --- a consumer to a table's writer, in the landing topic -----------------------------------------
+
+
+class OffsetRange(NamedTuple):
+    """Offsets from `first` up to, not including, `next`."""
+
+    first: Offset  # the first in the range
+    next: Offset  # the first behind it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staged:
+    """A staged file is complete and durable. It holds every record of these ranges, once (†)."""
+
+    topic: str  # whose records are in it
+    topic_id: str | None  # Kafka's id of the topic; null: the brokers have none
+    file: str  # its name in the table's staging directory
+    rows: Number  # in the file
+    bytes: Number  # of the file
+    ranges: Mapping[Partition, OffsetRange]  # the offsets in it
+    slot: SlotNumber
+    epoch: Epoch
+    age_s: Amount = 0.0  # since the oldest row was fetched, when this was sent
+    cut: tuple[Partition, ...] = ()  # whose log was cut: the range begins at the end it had then
+    kind: Literal["staged/1"] = "staged/1"
+
+
+# --- all of them ----------------------------------------------------------------------------------
 
 Inbound = (
     Claim

@@ -1,4 +1,4 @@
-"""Which topics monitors measure for groups, as the groups' controllers publish them repeatedly."""
+"""Which topics a monitor measures: its own, and those that controllers publish repeatedly."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -8,8 +8,6 @@ from functools import lru_cache
 from binwright.protocol.measurements import Needs
 from binwright.protocol.selection import Selection
 
-REPEAT_S = 60.0
-"""Seconds from one publication of a group's needs to the next."""
 NEEDS_EXPIRY_MS = 3_600_000
 """Needs that were not repeated for this long are dropped. The time is generous: measurements for a
 group whose controller is down for less cost little."""

@@ -1,25 +1,50 @@
-"""Encodes messages as JSON, decodes and validates them, and gives their record keys."""
+"""Messages as records: JSON that is validated when it is read, keys, and parts of large messages.
 
+A part is a record with a slice of the JSON of a message that is too large for one record. The part
+that arrives last completes the message, and its offset is the message's. A part's key is
+`part/KEY/NUMBER`, so that compaction retains the parts of the newest message of each key.
+"""
+
+import hashlib
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import partial
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 import orjson
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from binwright.protocol.broker_plans import BrokerPlanRecord
-from binwright.protocol.commands import Command, Dead
 from binwright.protocol.errors import MalformedMessage, UnknownKind
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.measurements import Measurement, Needs
-from binwright.protocol.messages import Inbound, Message
+from binwright.protocol.messages import (
+    Command,
+    Dead,
+    Gap,
+    Goodbye,
+    Hello,
+    Inbound,
+    Message,
+    Report,
+    Staged,
+    Started,
+    Stopped,
+)
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.reports import Gap, Goodbye, Hello, Report, Started, Stopped
-from binwright.protocol.staged import Staged
 
 T = TypeVar("T")
+
+RECORD_BYTES = 900_000
+"""The largest value that is published; brokers accept 1 MiB by default, with key and framing."""
+
+PENDING_BYTES = 64 << 20
+"""The bound on what a reader keeps of incomplete messages; the oldest are dropped first."""
+
+_PREFIX = b"part/"
+_OVERHEAD = 200  # bytes of a part besides its slice, at most
 
 
 def _adapter(union: Any) -> TypeAdapter[Any]:
@@ -105,3 +130,103 @@ decode_group_plan: Decode[GroupPlan] = partial(_decode, TypeAdapter(GroupPlan))
 """Of the plans topic."""
 decode_broker_plan: Decode[BrokerPlanRecord] = partial(_decode, _adapter(BrokerPlanRecord))
 """Of the topic of plans for brokers."""
+
+
+# --- parts ----------------------------------------------------------------------------------------
+
+
+class Part(BaseModel):
+    """A slice of a message that is too large for one record."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    kind: Literal["part/1"] = "part/1"
+    of: str  # digest of the message: the same message sent again has the same parts
+    number: int = Field(ge=0)  # of this part, from 0
+    count: int = Field(ge=2, le=1 << 20)  # of the parts
+    text: str  # the slice of the message's JSON
+
+    @model_validator(mode="after")
+    def _number_below_count(self) -> Self:
+        if self.number >= self.count:
+            raise ValueError(f"number {self.number} is not below count {self.count}")
+        return self
+
+
+def split_message(key: bytes, value: bytes, limit: int = RECORD_BYTES) -> list[tuple[bytes, bytes]]:
+    """Return the records, as (key, value), that make up this message.
+
+    Args:
+        key: The message's.
+        value: The message's, UTF-8; split if it is longer than `limit`.
+        limit: Bytes that a record's value may have.
+    """
+    if len(value) <= limit:
+        return [(key, value)]
+    of = hashlib.blake2b(value, digest_size=12).hexdigest()
+    slices = _slices(value.decode(), limit - _OVERHEAD)
+    return [
+        (
+            b"%s%s/%d" % (_PREFIX, key, number),
+            orjson.dumps(
+                {"kind": "part/1", "of": of, "number": number, "count": len(slices), "text": text}
+            ),
+        )
+        for number, text in enumerate(slices)
+    ]
+
+
+def _slices(text: str, limit: int) -> list[str]:
+    """Split so that each slice has at most `limit` bytes as a JSON string."""
+    if len(orjson.dumps(text)) <= limit:
+        return [text]
+    half = len(text) // 2
+    return _slices(text[:half], limit) + _slices(text[half:], limit)
+
+
+def message_key(key: bytes | None) -> bytes | None:
+    """Return the key of the message that a record with this key belongs to."""
+    if key is None or not is_part(key):
+        return key
+    return key.removeprefix(_PREFIX).rpartition(b"/")[0]
+
+
+def is_part(key: bytes | None) -> bool:
+    """Whether a record with this key is a part of a message."""
+    return key is not None and key.startswith(_PREFIX)
+
+
+class PartialMessages:
+    """The parts of incomplete messages that a reader of one partition has read."""
+
+    def __init__(self) -> None:
+        self._pending: OrderedDict[tuple[bytes, str, int], dict[int, str]] = OrderedDict()
+        self._size = 0
+
+    def join(self, key: bytes, value: bytes | None) -> bytes | None:
+        """Add a part; return the message if this completes it.
+
+        Raises:
+            MalformedMessage: The record is not a part.
+        """
+        try:
+            part = Part.model_validate_json(value or b"")
+        except ValidationError as exc:
+            raise MalformedMessage(f"a part: {exc.errors()[0]['msg']}", value or b"") from exc
+        name = message_key(key) or b"", part.of, part.count
+        slices = self._pending.setdefault(name, {})
+        if part.number not in slices:
+            slices[part.number] = part.text
+            self._size += len(part.text)
+        if len(slices) < part.count:
+            self._shrink()
+            return None
+        self._forget(name)
+        return "".join(text for _, text in sorted(slices.items())).encode()
+
+    def _shrink(self) -> None:
+        while self._size > PENDING_BYTES:
+            self._forget(next(iter(self._pending)))
+
+    def _forget(self, name: tuple[bytes, str, int]) -> None:
+        self._size -= sum(map(len, self._pending.pop(name).values()))

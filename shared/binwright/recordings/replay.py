@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from uuid import uuid4
 
-from binwright.kafka.control_records import METRICS_CONFIG, METRICS_PARTITION, publish_message
+from binwright.kafka.control_records import METRICS_CONFIG, METRICS_PARTITION
+from binwright.kafka.publishing import publish_message
 from binwright.protocol.measurements import Measurement
 from binwright.protocol.monitors import Monitors, accept_measurement
 from binwright.protocol.ports.kafka import ControlTopics

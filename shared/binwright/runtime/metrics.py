@@ -178,11 +178,11 @@ class Sample:
 
 def exposition(samples: Iterable[Sample]) -> str:
     """Return the samples as text, grouped by metric."""
-    found: dict[str, list[Sample]] = {}
+    by_name: dict[str, list[Sample]] = {}
     for sample in samples:
-        found.setdefault(sample.name, []).append(sample)
+        by_name.setdefault(sample.name, []).append(sample)
     lines = []
-    for name, each in sorted(found.items()):
+    for name, each in sorted(by_name.items()):
         lines += [f"# HELP {name} {METRICS[name].help}", f"# TYPE {name} {kind(name)}"]
         lines += [f"{name}{_labels(sample.labels)} {sample.value:g}" for sample in each]
     return "\n".join(lines) + "\n"

@@ -5,7 +5,7 @@
 
 from collections.abc import Iterator
 
-from binwright.protocol.reports import Report, TableReport
+from binwright.protocol.messages import Report, TableReport
 from binwright.runtime.metrics import Sample
 
 

@@ -1,4 +1,4 @@
-"""A `ControlTopics` in memory: real offsets, several readers, failures, and virtual time."""
+"""Control topics in memory: real offsets, several readers, failures, and virtual time."""
 
 import asyncio
 from bisect import bisect_left
@@ -62,7 +62,7 @@ class FakeControlTopics:
     # --- the port --------------------------------------------------------------------------------
 
     async def publish(self, topic: str, partition: int, key: bytes, value: bytes) -> int:
-        """Append and return the offset; see `ControlTopics.publish`."""
+        """Append and return the offset; see the port."""
         async with self._turns[topic, partition]:  # fair: first called, first appended
             await self._until_up()
             await asyncio.sleep(self.latency_s)
@@ -78,12 +78,12 @@ class FakeControlTopics:
             return offset
 
     async def end(self, topic: str, partition: int) -> int:
-        """Return the offset of the next record; see `ControlTopics.end`."""
+        """Return the offset of the next record; see the port."""
         await self._until_up()
         return self._log(topic, partition).end
 
     async def reader(self, topic: str, partition: int, offset: int) -> "FakeReader":
-        """Return a reader from `offset` on, or from the oldest record; see `ControlTopics.reader`."""
+        """Return a reader from `offset` on, or from the oldest record; see the port."""
         await self._until_up()
         log = self._log(topic, partition)
         if offset > log.end:
@@ -92,18 +92,18 @@ class FakeControlTopics:
         return FakeReader(self, topic, partition, max(offset, log.start))
 
     async def partitions(self, topic: str) -> int:
-        """Return the number of partitions; see `ControlTopics.partitions`."""
+        """Return the number of partitions; see the port."""
         await self._until_up()
         return len(self._topics.get(topic, ()))
 
     async def topic_id(self, topic: str) -> str | None:
-        """Return the topic's id; see `ControlTopics.topic_id`."""
+        """Return the topic's id; see the port."""
         await self._until_up()
         self._log(topic, 0)
         return f"{topic}-{self._made[topic]}"
 
     async def ensure(self, topic: str, partitions: int, config: Mapping[str, str]) -> None:
-        """Create the topic or add partitions; see `ControlTopics.ensure`."""
+        """Create the topic or add partitions; see the port."""
         await self._until_up()
         if topic not in self._topics:
             self._topics[topic] = []
@@ -113,7 +113,7 @@ class FakeControlTopics:
         logs.extend(_Log() for _ in range(partitions - len(logs)))
 
     async def describe(self, topic: str, names: Collection[str]) -> TopicDescription:
-        """Return the topic's configuration; see `ControlTopics.describe`."""
+        """Return the topic's configuration; see the port."""
         await self._until_up()
         self._log(topic, 0)
         known = self.configs.get(topic, {})

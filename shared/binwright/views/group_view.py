@@ -7,13 +7,25 @@ from collections import Counter, deque
 from dataclasses import dataclass, field, replace
 from math import ceil
 
-from binwright.protocol.commands import Claim, Dead
 from binwright.protocol.measurements import Measurement
-from binwright.protocol.messages import Inbound
+from binwright.protocol.messages import (
+    Accepted,
+    Approved,
+    Claim,
+    Dead,
+    Gap,
+    Goodbye,
+    Hello,
+    Inbound,
+    Planned,
+    Proposed,
+    Report,
+    Started,
+    Stopped,
+    Withdrawn,
+)
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.protocol.monitors import Monitors, accept_measurement
-from binwright.protocol.plans import Accepted, Approved, Planned, Proposed, Withdrawn
-from binwright.protocol.reports import Gap, Goodbye, Hello, Report, Started, Stopped
 from binwright.views.table_view import TableViews
 
 MAX_EVENTS = 200  # that are kept

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from binwright.protocol.messages import Report
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.reports import Report
 from binwright.protocol.selection import Selection
 from binwright.views.group_view import GroupView
 from binwright.views.table_status import TableStatus, table_statuses

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from binwright.protocol.messages import Report, TableReport
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.reports import Report, TableReport
 
 
 @dataclass(slots=True)

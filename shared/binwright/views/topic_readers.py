@@ -1,7 +1,6 @@
 """Open the topics that a view is folded from: the metadata history, and the recent measurements."""
 
 from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_PARTITION
-from binwright.kafka.history import HistoryReader
 from binwright.protocol.ports.kafka import ControlTopics, Reader
 
 RECENT = 500
@@ -9,17 +8,17 @@ RECENT = 500
 
 
 async def read_history(bus: ControlTopics, topic: str) -> tuple[Reader, int]:
-    """Open a group's metadata topic at its beginning, without superseded reports.
+    """Open a group's metadata topic at its beginning.
 
     Returns:
-        A reader to be closed, and the end of the topic by now.
+        A reader to be closed, and the end of the topic by now: the `history_end` of a `Decoder`.
 
     Raises:
         TopicMissing: The topic does not exist.
         BrokerUnavailable: Kafka does not answer.
     """
     end = await bus.end(topic, CONTROLLER_PARTITION)
-    return HistoryReader(await bus.reader(topic, CONTROLLER_PARTITION, 0), end), end
+    return await bus.reader(topic, CONTROLLER_PARTITION, 0), end
 
 
 async def read_recent_measurements(

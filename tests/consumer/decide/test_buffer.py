@@ -7,9 +7,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from binwright.consumer.decide.batch import BatchConfig
 from binwright.consumer.decide.buffer import RECORD_OVERHEAD, Buffer, size_of
+from binwright.protocol.messages import OffsetRange
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
-from binwright.protocol.staged import OffsetRange
 
 P, Q, OTHER = (TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0))
 CONFIG = BatchConfig(bytes=3 * RECORD_OVERHEAD, wait_s=1.0, cap_bytes=10 * RECORD_OVERHEAD)

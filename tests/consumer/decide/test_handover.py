@@ -16,17 +16,19 @@ from binwright.consumer.decide.actions import (
     StopWriter,
 )
 from binwright.consumer.decide.handover import Consumer, Reading
-from binwright.protocol.commands import (
+from binwright.protocol.messages import (
     Command,
+    Goodbye,
     Leave,
+    Started,
     StartReading,
     StartWriting,
     StateQuery,
+    Stopped,
     StopReading,
     StopWriting,
 )
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.reports import Goodbye, Started, Stopped
 
 P, Q = TopicPartition("t", 0), TopicPartition("t", 1)
 SLOT, EPOCH, TERM = Slot(2), 40, 7

@@ -8,8 +8,8 @@ from aiokafka import ConsumerRecord
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import CorruptRecordException, KafkaError, TopicAuthorizationFailedError
 
-from binwright.consumer.reading import decode
 from binwright.consumer.reading.intake import TRIES, KafkaIntake
+from binwright.kafka.aiokafka_patches import DecodeFault, watch
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import KafkaSettings
@@ -61,7 +61,7 @@ class FakeClient:
             if partition in self.paused:
                 continue
             if position == self.torn.get(partition):
-                decode.watch(partition).fault = decode.DecodeFault(position, position + 2, "torn")
+                watch(partition).fault = DecodeFault(position, position + 2, "torn")
             elif position < 5:
                 end = end if end > position else 5
                 polled[partition] = [_record(partition, offset) for offset in range(position, end)]

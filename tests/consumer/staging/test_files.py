@@ -12,7 +12,7 @@ from binwright.consumer.staging.rows import SCHEMA, to_arrow
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
-from binwright.protocol.ports.staging import Staging
+from binwright.protocol.ports.lake import Staging
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 7)
 ROWS = {

@@ -7,10 +7,9 @@ from itertools import pairwise
 import pytest
 from tests.consumer.harness import CONFIG, METADATA, C, P, Q, harness, until
 
-from binwright.protocol.commands import StateQuery
+from binwright.protocol.messages import Gap, Goodbye, Report, Started, StateQuery
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import GroupOffset
-from binwright.protocol.reports import Gap, Goodbye, Report, Started
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 

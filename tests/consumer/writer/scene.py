@@ -12,10 +12,9 @@ from binwright.consumer.writer.maintenance import MaintenanceConfig
 from binwright.consumer.writer.writers import Writers
 from binwright.kafka.control_records import LANDING_PARTITIONS
 from binwright.protocol import wire
+from binwright.protocol.messages import OffsetRange, Staged, TableReport
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.ports.lake import Lake, Table
-from binwright.protocol.reports import TableReport
-from binwright.protocol.staged import OffsetRange, Staged
 from binwright.testing.control_topics import FakeControlTopics
 from binwright.testing.intake import FakeIntake, FakeTopics
 from binwright.testing.lake import FakeLake, FakeStorage

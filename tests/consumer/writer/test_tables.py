@@ -9,9 +9,9 @@ from binwright.consumer.landing_topic import landing_partition
 from binwright.consumer.writer.writers import STARTS_AT_ONCE
 from binwright.protocol import wire
 from binwright.protocol.errors import LakeUnavailable
+from binwright.protocol.messages import OffsetRange, Staged
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.ports.lake import Lake, Table
-from binwright.protocol.staged import OffsetRange, Staged
 from binwright.testing.lake import Failure
 
 from .scene import LANDING, P, Scene, once, process, seconds

@@ -7,9 +7,8 @@ from tests.controller.decide.driver import CONFIG, A, B, ControllerDriver, P, Q,
 
 from binwright.controller.decide.config import Mode
 from binwright.controller.decide.events import Action, Log, Reconcile
-from binwright.protocol.messages import Inbound
+from binwright.protocol.messages import Accepted, Approved, Inbound
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.plans import Accepted, Approved
 
 R = TopicPartition("orders", 2)
 C = Slot(2)

@@ -24,19 +24,21 @@ from binwright.controller.decide.machine import begin, transition
 from binwright.controller.decide.ownership import Owned
 from binwright.controller.decide.ownership import State as OwnershipState
 from binwright.controller.decide.states import State
-from binwright.protocol.commands import (
+from binwright.protocol.measurements import PartitionRate
+from binwright.protocol.messages import (
     Claim,
     Command,
     Dead,
+    Hello,
+    Inbound,
+    Started,
     StartReading,
     StartWriting,
+    Stopped,
     StopReading,
     StopWriting,
 )
-from binwright.protocol.measurements import PartitionRate
-from binwright.protocol.messages import Inbound
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
-from binwright.protocol.reports import Hello, Started, Stopped
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 A, B = Slot(0), Slot(1)

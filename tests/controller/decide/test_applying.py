@@ -41,10 +41,8 @@ from binwright.controller.decide.applying import (
 from binwright.controller.decide.events import Destroy, Log, ProcessEnded, Publish, Send
 from binwright.controller.decide.group import Group, Member
 from binwright.controller.decide.ownership import State
-from binwright.protocol.commands import Claim, Leave
-from binwright.protocol.messages import Inbound
+from binwright.protocol.messages import Claim, Inbound, Leave, Planned
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.plans import Planned
 
 
 def applied(known: Group, message: Inbound, offset: int = 90) -> Group:

@@ -24,8 +24,7 @@ from tests.builders import (
 from binwright.controller.decide.events import Action, Log, Send
 from binwright.controller.decide.inconsistencies import correct, inconsistency
 from binwright.controller.decide.ownership import Starting, State
-from binwright.protocol.commands import Command, StartReading, StopReading, StopWriting
-from binwright.protocol.messages import Inbound
+from binwright.protocol.messages import Command, Inbound, StartReading, StopReading, StopWriting
 from binwright.protocol.model import Slot
 
 BOTH = {S0: alive(1), S1: alive(2)}

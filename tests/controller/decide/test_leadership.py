@@ -15,8 +15,15 @@ from tests.controller.decide.driver import (
 from binwright.controller.decide.events import Broadcast, Destroy, StepDown, Tick
 from binwright.controller.decide.ownership import Owned, Released
 from binwright.controller.decide.states import Manage, Sentinel, SteppedDown, Synchronize
-from binwright.protocol.commands import Claim, Dead, Leave, StartReading, StateQuery, StopReading
-from binwright.protocol.reports import Goodbye
+from binwright.protocol.messages import (
+    Claim,
+    Dead,
+    Goodbye,
+    Leave,
+    StartReading,
+    StateQuery,
+    StopReading,
+)
 
 RATES = {P: 50.0, Q: 40.0}
 

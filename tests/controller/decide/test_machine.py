@@ -18,7 +18,7 @@ from tests.controller.decide.driver import (
 from binwright.controller.decide.events import Log, Pack, ProcessEnded, Reconcile
 from binwright.controller.decide.ownership import Owned, Released
 from binwright.controller.decide.states import Manage, Sentinel, Synchronize
-from binwright.protocol.commands import Dead, StartReading, StopReading
+from binwright.protocol.messages import Dead, StartReading, StopReading
 from binwright.protocol.model import Slot, TopicPartition
 
 RATES = {P: 50.0, Q: 40.0}

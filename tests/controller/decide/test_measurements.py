@@ -7,8 +7,8 @@ from tests.controller.decide.driver import A, ControllerDriver, P, Q, assigned, 
 
 from binwright.controller.decide.events import Action, Log, Measured, Pack
 from binwright.controller.decide.states import Sentinel
-from binwright.protocol.commands import StopReading
 from binwright.protocol.measurements import PartitionRate
+from binwright.protocol.messages import StopReading
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 
 RATES = {P: 50.0, Q: 40.0}

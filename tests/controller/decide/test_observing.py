@@ -16,8 +16,7 @@ from tests.controller.decide.driver import (
 
 from binwright.controller.decide.events import Log, Pack, Reconcile
 from binwright.controller.decide.states import Sentinel
-from binwright.protocol.commands import StopReading
-from binwright.protocol.plans import Approved, Planned, Proposed
+from binwright.protocol.messages import Approved, Planned, Proposed, StopReading
 
 RATES = {P: 90.0, Q: 80.0}
 

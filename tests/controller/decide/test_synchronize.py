@@ -30,9 +30,8 @@ from binwright.controller.decide.synchronize import (
     begin_term,
     collect_replies,
 )
-from binwright.protocol.commands import StateQuery, StopReading, StopWriting
+from binwright.protocol.messages import Report, StateQuery, StopReading, StopWriting
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.reports import Report
 from binwright.protocol.selection import Selection
 
 BOTH = {S0: alive(1), S1: alive(2)}

@@ -16,9 +16,8 @@ from tests.controller.decide.driver import (
 
 from binwright.controller.decide.events import Pack, Packed, Reconcile
 from binwright.controller.decide.states import Sentinel
-from binwright.protocol.commands import StartReading
+from binwright.protocol.messages import Planned, StartReading
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.plans import Planned
 
 R = TopicPartition("orders", 2)
 RATES = {P: 50.0, Q: 40.0}

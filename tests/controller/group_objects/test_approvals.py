@@ -9,8 +9,8 @@ from binwright.controller.decide.group import Group, Proposal
 from binwright.controller.decide.states import Sentinel, State
 from binwright.controller.group_objects.approvals import APPROVE_ANNOTATION, MAX_SHOWN, Approvals
 from binwright.kubernetes.api import Obj
+from binwright.protocol.messages import Accepted, Proposed
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.plans import Accepted, Proposed
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 PLAN = Proposed(

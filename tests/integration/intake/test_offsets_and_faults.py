@@ -8,7 +8,6 @@ from aiokafka import OffsetAndMetadata
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.consumer import AIOKafkaConsumer
 from aiokafka.protocol.produce import ProduceRequest
-from tests.consumer.reading.batches import stored
 from tests.integration.intake.data_topic import (
     DEADLINE_S,
     DataTopic,
@@ -18,6 +17,7 @@ from tests.integration.intake.data_topic import (
     numbered_values,
     values,
 )
+from tests.kafka.batches import stored
 
 from binwright.consumer.reading.intake import KafkaIntake
 from binwright.local.kafka.broker import run_broker

@@ -18,9 +18,8 @@ from binwright.lab.simulation.machine.controller import SimulatedController
 from binwright.lab.simulation.machine.quiet import next_tick
 from binwright.lab.simulation.scenario import Scenario, Timing
 from binwright.packing.catalogue import algorithm
-from binwright.protocol.messages import Inbound
+from binwright.protocol.messages import Hello, Inbound
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
-from binwright.protocol.reports import Hello
 
 A, B = Slot(0), Slot(1)
 STEADY = scenario([[30.0, 30.0, 30.0]] * 9)

@@ -4,11 +4,18 @@ import pytest
 from tests.builders import P, Q, measurement
 
 from binwright.lab.timings.events import GroupTimings
-from binwright.protocol.commands import Claim, Dead
 from binwright.protocol.measurements import PartitionRate
+from binwright.protocol.messages import (
+    Claim,
+    Dead,
+    Goodbye,
+    Hello,
+    Planned,
+    Report,
+    Started,
+    Stopped,
+)
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
-from binwright.protocol.plans import Planned
-from binwright.protocol.reports import Goodbye, Hello, Report, Started, Stopped
 
 A, B = Slot(0), Slot(1)
 LIMITS = PerSlot(BytesPerSecond(100.0))

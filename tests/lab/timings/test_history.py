@@ -6,9 +6,8 @@ from binwright.lab.timings.events import GroupTimings
 from binwright.lab.timings.history import GroupRecord, timings_since
 from binwright.lab.timings.steps import Pass
 from binwright.protocol.measurements import PartitionRate
+from binwright.protocol.messages import Hello, Planned, Report, Started
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
-from binwright.protocol.plans import Planned
-from binwright.protocol.reports import Hello, Report, Started
 
 A, B = Slot(0), Slot(1)
 LIMITS = PerSlot(BytesPerSecond(100.0))

@@ -25,12 +25,9 @@ from binwright.controller.decide.events import (
 )
 from binwright.controller.decide.group import Group
 from binwright.controller.decide.states import Sentinel, State
-from binwright.protocol.commands import Claim, Command
 from binwright.protocol.measurements import Measurement, PartitionRate
-from binwright.protocol.messages import Inbound
+from binwright.protocol.messages import Claim, Command, Hello, Inbound, Planned, Report, TableReport
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
-from binwright.protocol.plans import Planned
-from binwright.protocol.reports import Hello, Report, TableReport
 
 TOPIC = "t"
 CONFIG = ControllerConfig(limits=PerSlot(BytesPerSecond(120)), capacity=BytesPerSecond(100))

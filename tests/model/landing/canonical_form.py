@@ -7,9 +7,9 @@ from tests.model.explore import Plain
 from binwright.consumer.decide.writer.chain import Chain
 from binwright.consumer.decide.writer.landing import InFlightCommit, Landing
 from binwright.consumer.decide.writer.phases import Claiming, ReadingHistory, Resolving
+from binwright.protocol.messages import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.lake import Batch
-from binwright.protocol.staged import Staged
 
 from .delta import parse_stamp
 from .world import Call, File, ReaderProcess, Row, World, WriterProcess

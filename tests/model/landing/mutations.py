@@ -22,10 +22,10 @@ from binwright.consumer.decide.writer.requests import (
     Unclear,
 )
 from binwright.protocol import stamp as stamps
+from binwright.protocol.messages import OffsetRange
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Commit, Ranges
-from binwright.protocol.staged import OffsetRange
 from binwright.protocol.stamp import Resolved, Stamp
 
 Patch = tuple[object, str, Any]

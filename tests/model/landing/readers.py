@@ -10,10 +10,9 @@ from binwright.consumer.decide.actions import Fetch, Reply, StopFetching
 from binwright.consumer.decide.batch import BatchConfig
 from binwright.consumer.decide.buffer import Buffer
 from binwright.consumer.decide.handover import Consumer
-from binwright.protocol.commands import Command, StartReading, StopReading
+from binwright.protocol.messages import Command, Staged, StartReading, StopReading
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.kafka import Record
-from binwright.protocol.staged import Staged
 
 from .world import NOTHING, TOPIC, File, ReaderProcess, Row, World, rows_between
 

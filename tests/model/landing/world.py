@@ -8,9 +8,9 @@ from binwright.consumer.decide.buffer import Buffer
 from binwright.consumer.decide.handover import Consumer
 from binwright.consumer.decide.writer.phases import Writer
 from binwright.consumer.decide.writer.requests import TopicState
+from binwright.protocol.messages import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.lake import Batch, Commit, Table
-from binwright.protocol.staged import Staged
 
 TOPIC = "t"
 TABLE = Table(topic=TOPIC, group="g", cluster="c")

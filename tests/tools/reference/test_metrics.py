@@ -1,8 +1,8 @@
 """Every metric that is reported is on the page, with its labels; and no other is."""
 
 from binwright.fleets.reconcile import samples
+from binwright.protocol.messages import Report, TableReport
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.reports import Report, TableReport
 from binwright.runtime.health import Health
 from binwright.runtime.metrics import METRICS, Sample
 from binwright.runtime.report_metrics import consumer_samples

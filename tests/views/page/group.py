@@ -7,12 +7,17 @@ from dataclasses import dataclass, field
 
 from binwright.local.process.ports import reserve_port
 from binwright.protocol import wire
-from binwright.protocol.commands import Claim
 from binwright.protocol.measurements import Measurement, PartitionRate
-from binwright.protocol.messages import Inbound
+from binwright.protocol.messages import (
+    Claim,
+    Hello,
+    Inbound,
+    Planned,
+    Proposed,
+    Report,
+    TableReport,
+)
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
-from binwright.protocol.plans import Planned, Proposed
-from binwright.protocol.reports import Hello, Report, TableReport
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import load_settings
 from binwright.testing.control_topics import FakeControlTopics

@@ -9,13 +9,10 @@ from dataclasses import dataclass, field
 from math import fsum
 
 from binwright.lab.timings.owners import Owners
-from binwright.protocol.commands import Claim
 from binwright.protocol.measurements import Measurement
-from binwright.protocol.messages import Inbound
+from binwright.protocol.messages import Claim, Hello, Inbound, Planned, Report, Started, Stopped
 from binwright.protocol.model import PerSlot, Slot, TopicPartition
 from binwright.protocol.monitors import Monitors, accept_measurement
-from binwright.protocol.plans import Planned
-from binwright.protocol.reports import Hello, Report, Started, Stopped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

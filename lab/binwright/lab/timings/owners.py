@@ -2,10 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from binwright.protocol.commands import Dead
-from binwright.protocol.messages import Inbound
+from binwright.protocol.messages import Dead, Goodbye, Hello, Inbound, Report, Started
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.reports import Goodbye, Hello, Report, Started
 
 
 @dataclass(slots=True)

@@ -6,7 +6,8 @@ from collections.abc import Callable
 import structlog
 
 from binwright.balancer.decide.proposals import Proposal, Proposals
-from binwright.kafka.control_records import Decoder, publish_message
+from binwright.kafka.control_records import Decoder
+from binwright.kafka.publishing import publish_message
 from binwright.protocol import wire
 from binwright.protocol.broker_plans import BrokerPlanRecord, BrokersEnded, CopiesStarted
 from binwright.protocol.errors import BrokerUnavailable
@@ -57,7 +58,7 @@ class PlanTopic:
             return self.proposals
 
     async def publish(self, message: BrokerPlanRecord) -> int:
-        """Append a record and read it back; return its offset. Raises as `ControlTopics.publish`."""
+        """Append a record, read it back, return its offset; raise as `ControlTopics.publish`."""
         await self.read()  # creates the topic
         offset = await publish_message(self._bus, self._topic, PARTITION, message)
         await self.read()

@@ -34,10 +34,10 @@ from binwright.consumer.staging.backlog import Backlog, collect
 from binwright.consumer.staging.stager import Origin, Stager
 from binwright.kafka.control_records import commands
 from binwright.protocol.errors import StagingUnavailable, Superseded
+from binwright.protocol.messages import Report, TableReport
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Intake
-from binwright.protocol.ports.staging import Staging
-from binwright.protocol.reports import Report, TableReport
+from binwright.protocol.ports.lake import Staging
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s
 from binwright.runtime.run import must_not_end

@@ -1,21 +1,17 @@
-"""A consumer's connection to the controllers: sends its Hello, reads commands, sends messages."""
+"""A consumer's connection to the controllers: sends its Hello, and reads commands."""
 
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import structlog
-
-from binwright.kafka.control_records import CONTROLLER_PARTITION, publish_message
-from binwright.protocol.errors import BrokerUnavailable, TopicMissing
-from binwright.protocol.messages import Inbound
+from binwright.kafka.control_records import CONTROLLER_PARTITION
+from binwright.kafka.publishing import publish_message
+from binwright.protocol.errors import TopicMissing
+from binwright.protocol.messages import Hello
 from binwright.protocol.model import Slot, metadata_partition
 from binwright.protocol.ports.kafka import ControlTopics, Reader
-from binwright.protocol.reports import Hello
 
-log = structlog.get_logger()
-
-POLL_S, RETRY_S = 0.2, 1.0
+POLL_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,24 +23,6 @@ class Mailbox:
     slot: Slot
     epoch: int
     reader: Reader
-
-    async def publish(self, message: Inbound) -> None:
-        """Append to partition 0; retry until confirmed, since the controller waits for replies.
-
-        A message that is appended twice, because its confirmation was lost, changes nothing.
-        """
-        while True:
-            try:
-                await self.publish_once(message)
-            except BrokerUnavailable as exc:
-                log.warning("reply.delayed", kind=message.kind, reason=str(exc))
-                await asyncio.sleep(RETRY_S)
-            else:
-                return
-
-    async def publish_once(self, message: Inbound) -> None:
-        """Append to partition 0; raise `BrokerUnavailable` if that is not confirmed in time."""
-        await publish_message(self.bus, self.topic, CONTROLLER_PARTITION, message)
 
 
 async def open_mailbox(  # noqa: PLR0913, PLR0917 - the process, the topic and a limit

@@ -8,13 +8,12 @@ import structlog
 
 from binwright.consumer.decide.actions import Exit, Reply
 from binwright.consumer.mailbox import Mailbox
-from binwright.protocol.errors import BrokerUnavailable
+from binwright.kafka.control_records import CONTROLLER_PARTITION
+from binwright.kafka.publishing import Publisher
+from binwright.protocol.messages import Gap, Goodbye, Report
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.reports import Gap, Goodbye, Report
 
 log = structlog.get_logger()
-
-RETRY_S = 1.0
 
 
 class Outbox:
@@ -27,6 +26,7 @@ class Outbox:
     def __init__(self, mailbox: Mailbox, state: Callable[[], Report]) -> None:
         """Publish through `mailbox`; `state` builds a report just before it is sent."""
         self._mailbox, self._state = mailbox, state
+        self._publisher = Publisher(mailbox.bus, mailbox.topic, CONTROLLER_PARTITION)
         self._replies: deque[Reply | Exit] = deque()
         self._report_due = False
         self._gaps: dict[TopicPartition, int] = {}
@@ -55,7 +55,7 @@ class Outbox:
                     case Exit(reason=reason):
                         return reason
                     case Reply(message=message):
-                        await self._mailbox.publish(message)
+                        await self._publisher.publish(message)
                         if isinstance(message, Goodbye):
                             log.info("goodbye.sent", partitions=len(message.next))
             elif self._gaps:
@@ -68,20 +68,12 @@ class Outbox:
 
     async def _publish_report(self) -> None:
         self._report_due = False
-        try:
-            await self._mailbox.publish_once(self._state())
-        except BrokerUnavailable as exc:
-            log.warning("report.delayed", reason=str(exc))
-            await asyncio.sleep(RETRY_S)
+        if not await self._publisher.attempt(self._state()):
             self._report_due = True  # of the state then: this one is out of date
 
     async def _publish_gaps(self) -> None:
-        found, self._gaps = self._gaps, {}
-        gap = Gap(slot=self._mailbox.slot, epoch=self._mailbox.epoch, committed=found)
-        try:
-            await self._mailbox.publish_once(gap)
-        except BrokerUnavailable as exc:
-            log.warning("gap.send_failed", reason=str(exc), then="its table's writer asks again")
-            await asyncio.sleep(RETRY_S)
-        else:
-            log.info("gap.sent", partitions={str(p): offset for p, offset in found.items()})
+        """Publish once: if that fails, the tables' writers ask again."""
+        committed, self._gaps = self._gaps, {}
+        gap = Gap(slot=self._mailbox.slot, epoch=self._mailbox.epoch, committed=committed)
+        if await self._publisher.attempt(gap):
+            log.info("gap.sent", partitions={str(p): offset for p, offset in committed.items()})

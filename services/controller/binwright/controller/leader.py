@@ -35,7 +35,6 @@ from binwright.controller.decide.machine import begin, transition
 from binwright.controller.decide.states import State
 from binwright.controller.needs import publish_needs
 from binwright.controller.reader import LiveReader
-from binwright.controller.sender import Sender
 from binwright.controller.topic_check import check_metadata_topic
 from binwright.kafka.control_records import (
     CONTROLLER_PARTITION,
@@ -44,12 +43,12 @@ from binwright.kafka.control_records import (
     METADATA_CONFIG,
     inbound,
 )
-from binwright.kafka.history import HistoryReader
 from binwright.kafka.metrics_topic import Measurements
+from binwright.kafka.publishing import QueuedPublisher
 from binwright.packing.catalogue import Packing
 from binwright.protocol.errors import ExternalError
+from binwright.protocol.messages import Approved
 from binwright.protocol.model import Assignment, Slot, metadata_partition
-from binwright.protocol.plans import Approved
 from binwright.protocol.ports.fleet import Fleet, Process
 from binwright.protocol.ports.kafka import ControlTopics, Reader
 from binwright.protocol.selection import METADATA_SUFFIX
@@ -101,8 +100,8 @@ class Controller:
         """Lead the group of `context`; `observe` is called with each action of the machine."""
         self._observe, self._measurements = observe, measurements
         self._bus, self._fleet, self._context = bus, fleet, context
-        self._sender = Sender(bus, context.metadata_topic)
-        self._actions: asyncio.Queue[Action] = asyncio.Queue()  # all but those for the fleet
+        self._publisher = QueuedPublisher(bus, context.metadata_topic)
+        self._actions: asyncio.Queue[Pack | StepDown] = asyncio.Queue()
         self._fleet_actions: asyncio.Queue[Reconcile | Destroy] = asyncio.Queue()
         self._desired, self._desired_changed = Reconcile(frozenset()), asyncio.Event()
         self._check_ends = asyncio.Event()  # set by the fleet, and at each tick
@@ -121,7 +120,7 @@ class Controller:
             plan: The proposal's number.
             by: The person, or the object that holds the approval, for the log.
         """
-        self._sender.send(CONTROLLER_PARTITION, Approved(plan=plan, by=by))
+        self._publisher.send(CONTROLLER_PARTITION, Approved(plan=plan, by=by))
 
     async def lead(self) -> None:
         """Publish a Claim, synchronize, and lead until a later Claim is read.
@@ -142,13 +141,13 @@ class Controller:
         try:
             async with asyncio.TaskGroup() as tasks:
                 for work in (
-                    self._read_records(HistoryReader(live, history)),
+                    self._read_records(live, history),
                     self._read_measurements(),
                     self._tick(live),
                     self._find_ended(),
                     live.track_end(),
                     self._carry_out(),
-                    self._sender.run(),
+                    self._publisher.run(),
                     self._carry_out_fleet_actions(),
                 ):
                     tasks.create_task(must_not_end(work))
@@ -183,11 +182,18 @@ class Controller:
                     log.info(event, **facts)
                 case Reconcile() | Destroy():
                     self._fleet_actions.put_nowait(action)
-                case _:
+                case Publish(message=message):
+                    self._publisher.send(CONTROLLER_PARTITION, message)
+                case Send(slot=slot, message=message):
+                    log.info("command.sent", kind=message.kind, slot=slot)
+                    self._publisher.send(metadata_partition(slot), message)
+                case Broadcast(message=message):
+                    self._publisher.send_to_slots(message)
+                case Pack() | StepDown():
                     self._actions.put_nowait(action)
 
-    async def _read_records(self, reader: Reader) -> None:
-        async for record, message in inbound(reader):
+    async def _read_records(self, reader: Reader, history_end: int) -> None:
+        async for record, message in inbound(reader, history_end):
             self._feed(RecordRead(loop_s(), record.offset, message))
 
     async def _read_measurements(self) -> None:
@@ -241,13 +247,6 @@ class Controller:
     async def _carry_out(self) -> None:
         while True:
             match await self._actions.get():
-                case Publish(message=message):
-                    self._sender.send(CONTROLLER_PARTITION, message)
-                case Send(slot=slot, message=message):
-                    log.info("command.sent", kind=message.kind, slot=slot)
-                    self._sender.send(metadata_partition(slot), message)
-                case Broadcast(message=message):
-                    await self._sender.send_to_all(message)
                 case Pack() as request:
                     self._feed(Packed(loop_s(), await self._pack(request)))
                 case StepDown(term=term):

@@ -2,19 +2,15 @@
 
 import asyncio
 
-import structlog
-
-from binwright.kafka.control_records import NEEDS_CONFIG, NEEDS_PARTITION, publish_message
-from binwright.protocol.errors import ExternalError
+from binwright.kafka.control_records import NEEDS_CONFIG, NEEDS_PARTITION
+from binwright.kafka.publishing import Publisher
 from binwright.protocol.measurements import Needs
-from binwright.protocol.needs import REPEAT_S
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.protocol.selection import Selection
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import wall_ms
 
-log = structlog.get_logger()
-
+REPEAT_S = 60.0  # from one publication to the next; a monitor forgets after an hour
 RETRY_S = 1.0
 
 
@@ -23,23 +19,22 @@ async def publish_needs(bus: ControlTopics, topic: str, group: str, topics: Sele
 
     While that fails, monitors measure the topics of their own settings.
     """
-    pause, has_topic = Backoff(REPEAT_S, first_s=RETRY_S), False
-    while True:
-        needs = Needs(
+
+    def needs() -> Needs:
+        return Needs(
             group=group,
             at_ms=wall_ms(),
             topics=tuple(sorted(topics.topics)),
             patterns=tuple(pattern.pattern for pattern in topics.patterns),
         )
-        try:
-            if not has_topic:
-                await bus.ensure(topic, 1, NEEDS_CONFIG)
-            has_topic = True
-            await publish_message(bus, topic, NEEDS_PARTITION, needs)
-        except ExternalError as exc:
-            has_topic = False  # the topic may have been deleted
-            log.warning("needs.unsent", group=group, topic=topic, reason=str(exc))
-            await asyncio.sleep(pause.next())
-        else:
-            pause.reset()
-            await asyncio.sleep(REPEAT_S)
+
+    publisher = Publisher(
+        bus,
+        topic,
+        NEEDS_PARTITION,
+        create=lambda: bus.ensure(topic, 1, NEEDS_CONFIG),
+        pause=Backoff(REPEAT_S, first_s=RETRY_S),
+    )
+    while True:
+        await publisher.publish_or_drop(needs)
+        await asyncio.sleep(REPEAT_S)

@@ -64,8 +64,8 @@ class LiveReader:
     async def track_end(self) -> None:
         """Request the partition's end and wait until it has been read, once a second, for ever.
 
-        All controllers of a process request it at the same moments: a bus makes one request of
-        them.
+        All controllers of a process request it at the same moments: they are
+        looked up in one request.
         """
         while True:
             requested_at = loop_s()

@@ -1,7 +1,5 @@
 """The monitor service: samples partition logs and publishes write rates of topics.
 
-`passes` runs the loop; `core.rates` computes the rates. `kafka_logs` samples every partition on its
-leader, by `log_dirs` (sizes) and `batch_sizes` (bytes per record where sizes are unavailable).
-`group_needs` reads which topics the controllers need. It may import `core`, `kafka` and `runtime`,
-no other service.
+`passes` runs the loop, `sampling` asks the brokers, and `core.rates` computes the rates.
+`group_needs` reads which topics the controllers need.
 """

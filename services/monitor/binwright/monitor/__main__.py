@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.monitor.group_needs import GroupNeeds
-from binwright.monitor.kafka_logs import KafkaLogs
 from binwright.monitor.passes import Monitor
+from binwright.monitor.sampling import KafkaLogs
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.selection import Selection
 from binwright.runtime.health import serve_health

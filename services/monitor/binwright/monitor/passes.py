@@ -8,7 +8,8 @@ from uuid import uuid4
 
 import structlog
 
-from binwright.kafka.control_records import METRICS_CONFIG, METRICS_PARTITION, publish_message
+from binwright.kafka.control_records import METRICS_CONFIG, METRICS_PARTITION
+from binwright.kafka.publishing import publish_message
 from binwright.monitor.decide.estimator import TopicRates
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.measurements import Measurement, PartitionRate
@@ -103,18 +104,18 @@ class Monitor:
             self._forget_unselected()
         lacking = {topic: rates.lacking_sizes() for topic, rates in self._rates.items()}
         asked = loop.time()
-        found = await self._logs.sample(
+        samples = await self._logs.sample(
             self._selection.including({*self._known, *self._missing}), lacking
         )
         sampled_at = (asked + loop.time()) / 2  # the samples are from some time in between
         at_ms = wall_ms()
         self._number += 1
-        self._update_topics(found)
+        self._update_topics(samples)
         return [
             part
             for topic in sorted({*self._known, *self._reported_gone()})
             for part in self._messages(
-                topic, at_ms, self._rates_of(topic, sampled_at, found.get(topic))
+                topic, at_ms, self._rates_of(topic, sampled_at, samples.get(topic))
             )
         ]
 
@@ -126,9 +127,9 @@ class Monitor:
                 self._rates.pop(topic, None)
                 del self._missing[topic]
 
-    def _update_topics(self, found: Mapping[str, Mapping[int, LogSample | None]]) -> None:
+    def _update_topics(self, sampled: Mapping[str, Mapping[int, LogSample | None]]) -> None:
         """Record which topics exist, and which are missing."""
-        for topic, samples in found.items():
+        for topic, samples in sampled.items():
             if samples:
                 self._known[topic] = tuple(samples)
                 del self._missing[topic]

@@ -8,9 +8,9 @@ from functools import partial
 
 import structlog
 
-from binwright.kafka.client import LATEST, NO_LEADER, ClusterClient
+from binwright.kafka.client import LATEST, ClusterClient
+from binwright.kafka.leaders import Leaders, PendingReplies, by_leader
 from binwright.kafka.metrics_topic import new_records
-from binwright.kafka.pending_replies import PendingReplies
 from binwright.protocol import wire
 from binwright.protocol.errors import BrokerUnavailable, MalformedMessage
 from binwright.protocol.measurements import Measurement
@@ -114,15 +114,9 @@ class TopicEnds:
             self._histories.pop(topic, None)
         return {topic: self._known[topic] for topic in topics if topic in self._known}
 
-    async def _ask_leaders(self, leaders: Mapping[str, Mapping[int, int]]) -> None:
-        by_leader: defaultdict[int, defaultdict[str, list[int]]]
-        by_leader = defaultdict(lambda: defaultdict(list))
-        for topic, partitions in leaders.items():
-            for number, broker in partitions.items():
-                if broker != NO_LEADER:
-                    by_leader[broker][topic].append(number)
+    async def _ask_leaders(self, leaders: Leaders) -> None:
         await self._replies.round(
-            {broker: partial(self._ask, broker, named) for broker, named in by_leader.items()}
+            {broker: partial(self._ask, broker, led) for broker, led in by_leader(leaders).items()}
         )
         self._keep({topic: len(found) for topic, found in leaders.items()})
 

@@ -11,11 +11,12 @@ from rich.console import Console
 
 from binwright.cli.options import CONTROLLER_S, Bootstrap, ControllerSeconds, settings_at
 from binwright.cli.runner import run
-from binwright.kafka.control_records import CONTROLLER_PARTITION, Decoder, publish_message
+from binwright.kafka.control_records import CONTROLLER_PARTITION, Decoder
 from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.kafka.publishing import publish_message
 from binwright.protocol import wire
 from binwright.protocol.errors import ExternalError, TopicMissing, UserError
-from binwright.protocol.plans import Accepted, Approved, Withdrawn
+from binwright.protocol.messages import Accepted, Approved, Withdrawn
 from binwright.protocol.ports.kafka import Reader
 from binwright.protocol.selection import METADATA_SUFFIX
 from binwright.runtime.settings import Settings
@@ -59,7 +60,7 @@ def user_name() -> str:
 
 async def _proposal(reader: Reader, end: int) -> Proposal | None:
     """Return the plan that waits as of offset `end`."""
-    view, decoder = GroupView(), Decoder(wire.decode_inbound)
+    view, decoder = GroupView(), Decoder(wire.decode_inbound, history_end=end)
     while reader.position < end:
         for record, message in decoder.decode(await reader.read(READ_S)):
             view.apply(record.offset, record.timestamp_ms, message)

@@ -92,7 +92,7 @@ class StatusReader:
     async def _follow_group(self, stack: AsyncExitStack, topic: str) -> FollowedTopic:
         reader, end = await read_history(self.bus, topic)
         stack.push_async_callback(reader.close)
-        return FollowedTopic(reader, end, Decoder(wire.decode_inbound))
+        return FollowedTopic(reader, end, Decoder(wire.decode_inbound, history_end=end))
 
     async def _follow_metrics(self, stack: AsyncExitStack, topic: str) -> FollowedTopic:
         reader, end = await read_recent_measurements(self.bus, topic)

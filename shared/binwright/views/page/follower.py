@@ -98,7 +98,7 @@ class Follower:
                 self.view, self.problem, self._up_to_date = view, None, True
 
         async with asyncio.TaskGroup() as tasks:
-            decoder = Decoder(wire.decode_inbound)
+            decoder = Decoder(wire.decode_inbound, history_end=end)
             group = self._read(bus, topic, reader, decoder, apply, applied)
             tasks.create_task(must_not_end(group))
             tasks.create_task(must_not_end(self._measurements(bus, view)))

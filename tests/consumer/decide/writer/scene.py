@@ -20,9 +20,9 @@ from binwright.consumer.decide.writer.requests import (
     TopicState,
     WriterConfig,
 )
+from binwright.protocol.messages import OffsetRange, Staged
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.ports.lake import Commit, Table
-from binwright.protocol.staged import OffsetRange, Staged
 from binwright.protocol.stamp import Stamp
 
 TOPIC, ID = "orders", "id-1"

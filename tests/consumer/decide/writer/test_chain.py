@@ -15,7 +15,7 @@ from binwright.consumer.decide.writer.chain import (
     without_files,
     without_old_topic,
 )
-from binwright.protocol.staged import Staged
+from binwright.protocol.messages import Staged
 
 from .scene import ID, staged
 

@@ -28,7 +28,7 @@ from binwright.controller.decide.group import Group
 from binwright.controller.decide.moves.advance import add_misplaced, advance, goal_for, goal_reached
 from binwright.controller.decide.moves.commands import resend
 from binwright.controller.decide.ownership import Starting, State, Stopping
-from binwright.protocol.commands import (
+from binwright.protocol.messages import (
     Command,
     StartReading,
     StartWriting,

@@ -37,9 +37,15 @@ from binwright.controller.decide.group import Group
 from binwright.controller.decide.moves.writer_roles import move_writers, wanted_writers
 from binwright.controller.decide.ownership import Owned, Released, State
 from binwright.controller.decide.states import Manage, Sentinel
-from binwright.protocol.commands import StartReading, StartWriting, StopReading, StopWriting
+from binwright.protocol.messages import (
+    Gap,
+    Goodbye,
+    StartReading,
+    StartWriting,
+    StopReading,
+    StopWriting,
+)
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.reports import Gap, Goodbye
 
 THREE = {S0: alive(1), S1: alive(2), S2: alive(3)}
 CLICKS = TopicPartition("clicks", 0)

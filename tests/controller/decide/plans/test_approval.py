@@ -22,8 +22,15 @@ from tests.controller.decide.driver import A, B, ControllerDriver, P, Q, sent_co
 from binwright.controller.decide.events import Action, Pack, Packed
 from binwright.controller.decide.plans.approval import outdated_reason
 from binwright.controller.decide.states import Manage, Sentinel
-from binwright.protocol.commands import StartReading, StopReading
-from binwright.protocol.plans import Accepted, Approved, Planned, Proposed, Withdrawn
+from binwright.protocol.messages import (
+    Accepted,
+    Approved,
+    Planned,
+    Proposed,
+    StartReading,
+    StopReading,
+    Withdrawn,
+)
 
 # --- a plan waits ------------------------------------------------------------------------------
 

@@ -25,9 +25,8 @@ from binwright.controller.decide.plans.approval import (
     withdraw_proposal,
 )
 from binwright.controller.decide.plans.evaluation import Rejected
-from binwright.protocol.messages import Inbound
+from binwright.protocol.messages import Accepted, Approved, Inbound, Planned, Proposed, Withdrawn
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.plans import Accepted, Approved, Planned, Proposed, Withdrawn
 
 # --- another controller takes over -------------------------------------------------------------
 

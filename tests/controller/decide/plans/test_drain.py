@@ -26,10 +26,8 @@ from binwright.controller.decide.plans.drain import (
     reader_plan,
 )
 from binwright.controller.decide.states import Manage, Reassign, Sentinel, Synchronize
-from binwright.protocol.commands import StartReading, StateQuery, StopReading
+from binwright.protocol.messages import Goodbye, Planned, StartReading, StateQuery, StopReading
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.plans import Planned
-from binwright.protocol.reports import Goodbye
 
 R = TopicPartition("orders", 2)
 RATES = {P: 55.0, Q: 40.0, R: 30.0}

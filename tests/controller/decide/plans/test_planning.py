@@ -22,10 +22,9 @@ from binwright.controller.decide.machine import transition
 from binwright.controller.decide.ownership import Owned, Starting, Stopping
 from binwright.controller.decide.states import Manage, Reassign, Sentinel, SteppedDown
 from binwright.packing.capacity import SlotCapacities
-from binwright.protocol.commands import Claim, StartReading, StopReading
 from binwright.protocol.errors import IllegalTransition
+from binwright.protocol.messages import Claim, Planned, StartReading, StopReading
 from binwright.protocol.model import BytesPerSecond, PerSlot, TopicPartition
-from binwright.protocol.plans import Planned
 
 RATES = {P: 50.0, Q: 40.0}
 

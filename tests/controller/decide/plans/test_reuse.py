@@ -14,7 +14,7 @@ from tests.controller.decide.driver import (
 )
 
 from binwright.controller.decide.events import Reconcile
-from binwright.protocol.commands import StartReading
+from binwright.protocol.messages import StartReading
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
 
 C = Slot(2)

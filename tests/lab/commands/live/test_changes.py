@@ -7,17 +7,11 @@ from itertools import count
 
 import pytest
 
-from binwright.kafka.control_records import (
-    CONTROLLER_PARTITION,
-    METRICS_PARTITION,
-    measurements,
-    publish_message,
-)
+from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_PARTITION, measurements
+from binwright.kafka.publishing import publish_message
 from binwright.lab.commands.live.changes import PARTITIONS, ROW_S, TOPICS, Changes
-from binwright.protocol.messages import Inbound
+from binwright.protocol.messages import Hello, Inbound, Planned, Report, Started
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.plans import Planned
-from binwright.protocol.reports import Hello, Report, Started
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import Settings, load_settings
 from binwright.testing.control_topics import FakeControlTopics

@@ -9,13 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, count
 
-from binwright.kafka.control_records import (
-    CONTROLLER_PARTITION,
-    METRICS_PARTITION,
-    inbound,
-    publish_message,
-)
+from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_PARTITION, inbound
 from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.kafka.publishing import publish_message
 from binwright.lab.timings.events import GroupTimings
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.measurements import Measurement, PartitionRate

@@ -7,7 +7,6 @@ from typing import Any, Generic, TypeVar
 
 from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_PARTITION, Decoder
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.kafka.history import HistoryReader
 from binwright.lab.timings.history import GroupRecord, timings_since
 from binwright.lab.timings.outcome import Timings
 from binwright.lab.timings.steps import Pass
@@ -94,10 +93,8 @@ class HistoryRange:
         first = await bus.offset_at(topic, partition, round(1_000 * self.since_s))
         reader = await bus.reader(topic, partition, 0)
         # Before the range only the last report of each consumer counts.
-        history = HistoryReader(reader, first)
-        group = TopicRange(
-            topic, partition, history, first, Decoder(wire.decode_inbound), _group_record
-        )
+        decoder = Decoder(wire.decode_inbound, history_end=first)
+        group = TopicRange(topic, partition, reader, first, decoder, _group_record)
         try:
             metrics = await self._metrics(bus)
             try:

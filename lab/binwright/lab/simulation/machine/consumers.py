@@ -17,10 +17,8 @@ from binwright.lab.simulation.clock import Clock
 from binwright.lab.simulation.costs import Costs
 from binwright.lab.simulation.flow.data_path import DataPath
 from binwright.lab.simulation.scenario import Scenario
-from binwright.protocol.commands import Command
-from binwright.protocol.messages import Inbound
+from binwright.protocol.messages import Command, Hello, Inbound, Report, TableReport
 from binwright.protocol.model import Slot
-from binwright.protocol.reports import Hello, Report, TableReport
 
 VERSION = "simulated"
 

@@ -31,10 +31,8 @@ from binwright.lab.simulation.outcome import Change
 from binwright.lab.simulation.scenario import ROUNDING, TICK_S, Scenario
 from binwright.packing.catalogue import Packing
 from binwright.protocol.measurements import Measurement, PartitionRate
-from binwright.protocol.messages import Inbound
+from binwright.protocol.messages import Inbound, Planned, Report
 from binwright.protocol.model import BytesPerSecond
-from binwright.protocol.plans import Planned
-from binwright.protocol.reports import Report
 
 NAME = "simulated"
 NOTHING = BytesPerSecond(0.0)

@@ -185,7 +185,7 @@ def _partitions(topics: Iterable[Any]) -> Iterator[tuple[TopicPartition, Partiti
 
 
 def _row(row: Sequence[Any]) -> tuple[int, int, Replicas, Replicas]:
-    """Return number, leader, replicas and in-sync replicas; see `kafka.requests` for both forms."""
+    """Return number, leader, replicas and in-sync replicas; see `kafka.frames` for both forms."""
     _, number, leader, head, *rest = row
     if isinstance(head, int):
         return number, leader, tuple(rest[:head]), tuple(rest[head + 1 :])

@@ -8,7 +8,7 @@ from typing import Any
 
 from aiokafka.protocol.types import Array, Boolean, Int8, Int16, Int32, String
 
-from binwright.kafka.versions import VersionedRequest, version
+from binwright.kafka.frames import VersionedRequest, version
 
 SET, DELETE = 0, 1
 """Operations of an incremental change."""

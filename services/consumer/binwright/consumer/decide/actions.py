@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from binwright.protocol.messages import Goodbye, Started, Stopped
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.reports import Goodbye, Started, Stopped
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from binwright.consumer.decide.batch import BatchConfig, due, free_bytes
+from binwright.protocol.messages import OffsetRange
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
-from binwright.protocol.staged import OffsetRange
 
 RECORD_OVERHEAD = 64  # bytes of memory per row besides its key and value, estimated
 

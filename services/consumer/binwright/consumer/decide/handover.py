@@ -18,17 +18,19 @@ from binwright.consumer.decide.actions import (
     StopFetching,
     StopWriter,
 )
-from binwright.protocol.commands import (
+from binwright.protocol.messages import (
     Command,
+    Goodbye,
     Leave,
+    Started,
     StartReading,
     StartWriting,
     StateQuery,
+    Stopped,
     StopReading,
     StopWriting,
 )
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.reports import Goodbye, Started, Stopped
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,16 @@ from aiokafka import AIOKafkaConsumer, ConsumerRecord
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import KafkaError
 
-from binwright.consumer.reading import decode
+from binwright.kafka.aiokafka_patches import (
+    DecodeIssues,
+    fetcher_has_died,
+    install_decoder,
+    keep_to_own_topics,
+    known_topics,
+    unwatch,
+    watch,
+)
 from binwright.kafka.client import client_options, stop_client, unreachable_error
-from binwright.kafka.own_topics import keep_to_own_topics
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import KafkaSettings
 
@@ -30,7 +37,7 @@ to the pending fetch: this wait is the longest that it adds to a hand-over.
 """
 
 
-decode.install()
+install_decoder()
 
 
 class AssignedConsumer:
@@ -73,8 +80,7 @@ class AssignedConsumer:
     @property
     def broken(self) -> bool:
         """Return whether the fetcher has died; aiokafka does not restart it."""
-        fetcher = getattr(self._consumer, "_fetcher", None)
-        return fetcher is not None and fetcher.error_future.done()
+        return fetcher_has_died(self._consumer)
 
     async def replace_client(self) -> None:
         """Replace the client, at the same positions."""
@@ -89,18 +95,18 @@ class AssignedConsumer:
     def assign(self, partitions: Collection[TopicPartition]) -> None:
         """Assign these partitions, each at its position, at offset 0 if not started."""
         for removed in self.partitions.difference(partitions):
-            decode.unwatch(KafkaPartition(*removed))
+            unwatch(KafkaPartition(*removed))
         self.partitions = frozenset(partitions)
         assigned = [KafkaPartition(*p) for p in sorted(partitions)]
         self._consumer.assign(assigned)
         self._consumer.pause(*[KafkaPartition(*p) for p in partitions if p not in self.positions])
         for partition in assigned:
-            decode.watch(partition)
+            watch(partition)
             self._consumer.seek(partition, self.positions.get(TopicPartition(*partition), 0))
 
     def missing(self) -> frozenset[TopicPartition]:
         """Return the partitions that are not started and whose topic no longer exists."""
-        known = self._consumer._client.cluster.topics(exclude_internal_topics=False)  # noqa: SLF001
+        known = known_topics(self._consumer)
         started = {p.topic for p in self.positions}
         return frozenset(p for p in self.partitions if p.topic not in known | started)
 
@@ -148,10 +154,10 @@ class AssignedConsumer:
             self.positions[partition] = records[-1].offset + 1
         return records_of
 
-    def decode_issues(self) -> Mapping[TopicPartition, decode.DecodeIssues]:
+    def decode_issues(self) -> Mapping[TopicPartition, DecodeIssues]:
         """Return the decode issues of started partitions that have any."""
-        watched = {p: decode.watch(KafkaPartition(*p)) for p in self.positions}
-        return {p: watch for p, watch in watched.items() if watch.fault or watch.escaped}
+        watched = {p: watch(KafkaPartition(*p)) for p in self.positions}
+        return {p: issues for p, issues in watched.items() if issues.fault or issues.escaped}
 
     def last_response_ms(self) -> int:
         """Return when a broker last responded to a fetch, ms: usually several times a second."""

@@ -1,10 +1,10 @@
 """Queries about data topics: partitions, leaders, topic ids, first and end offsets."""
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Collection, Mapping
 
 from binwright.kafka.client import EARLIEST, LATEST, NO_LEADER, ClusterClient
+from binwright.kafka.leaders import Leaders, by_leader
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
 
@@ -55,18 +55,16 @@ class DataTopics:
         self, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, tuple[int, int]]:
         """Return (first offset kept, end offset) of each partition."""
-        by_leader = await self._by_leader(partitions)
+        led = await self._by_leader(partitions)
         begins, ends = await asyncio.gather(
-            self._offsets(by_leader, EARLIEST), self._offsets(by_leader, LATEST)
+            self._offsets(led, EARLIEST), self._offsets(led, LATEST)
         )
         if moved := [p for p in partitions if p not in begins or p not in ends]:
             raise BrokerUnavailable(f"another broker leads now: {_joined(moved)}")
         return {p: (begins[p], ends[p]) for p in partitions}
 
-    async def _offsets(self, by_leader: ByLeader, when: int) -> dict[TopicPartition, int]:
-        requests = [
-            self._cluster.offsets(broker, topics, when) for broker, topics in by_leader.items()
-        ]
+    async def _offsets(self, led: ByLeader, when: int) -> dict[TopicPartition, int]:
+        requests = [self._cluster.offsets(broker, topics, when) for broker, topics in led.items()]
         replies = await asyncio.gather(*requests)
         return {
             TopicPartition(*where): offset for reply in replies for where, offset in reply.items()
@@ -78,14 +76,9 @@ class DataTopics:
             raise TopicMissing(f"no such partitions: {_joined(missing)}")
         if leaderless := [p for p in partitions if leaders[p.topic][p.partition] == NO_LEADER]:
             raise BrokerUnavailable(f"no broker leads {_joined(leaderless)}")
-        by_leader: defaultdict[int, defaultdict[str, set[int]]] = defaultdict(
-            lambda: defaultdict(set)
-        )
-        for topic, number in partitions:
-            by_leader[leaders[topic][number]][topic].add(number)
-        return by_leader
+        return by_leader(leaders, set(partitions))
 
-    async def _leaders(self, topics: Collection[str]) -> Mapping[str, Mapping[int, int]]:
+    async def _leaders(self, topics: Collection[str]) -> Leaders:
         found = await self._cluster.topics(topics)
         if found.errors:
             raise BrokerUnavailable(f"Kafka does not describe some topics: {found.errors}")

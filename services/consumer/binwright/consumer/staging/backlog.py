@@ -8,7 +8,7 @@ from itertools import islice
 import structlog
 
 from binwright.protocol.errors import StagingUnavailable
-from binwright.protocol.ports.staging import Staging
+from binwright.protocol.ports.lake import Staging
 
 log = structlog.get_logger()
 

@@ -1,9 +1,9 @@
 """Writes buffered rows to staged files and announces them; rows are kept until both are done."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 from uuid import uuid4
 
 import structlog
@@ -13,22 +13,16 @@ from binwright.consumer.decide.writer.chain import same_topic
 from binwright.consumer.landing_topic import landing_partition
 from binwright.consumer.meters import Meter
 from binwright.consumer.staging.backlog import Backlog, StagedFile
-from binwright.kafka.control_records import LANDING_CONFIG, LANDING_PARTITIONS, publish_message
-from binwright.protocol.errors import (
-    BrokerUnavailable,
-    ExternalError,
-    StagingUnavailable,
-    TopicMissing,
-)
+from binwright.kafka.control_records import LANDING_CONFIG, LANDING_PARTITIONS
+from binwright.kafka.publishing import Publisher
+from binwright.protocol.errors import BrokerUnavailable, StagingUnavailable, TopicMissing
+from binwright.protocol.messages import Staged
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.ports.kafka import ControlTopics, Intake
-from binwright.protocol.ports.staging import Staging
-from binwright.protocol.staged import Staged
+from binwright.protocol.ports.lake import Staging
 from binwright.runtime.backoff import Backoff, until_set
 
 log = structlog.get_logger()
-
-T = TypeVar("T")
 
 CONCURRENT_WRITES = 4  # files, each of another topic
 SLOW_S = 15.0  # a slower write is logged
@@ -167,13 +161,20 @@ class Stager:
     async def _write(self, topic: str, name: str, taken: TakenRanges) -> int:
         rows = {p: part.records for p, part in taken.items()}
 
-        async def write() -> int:
-            async with self._slots:
-                return await self._warn_if_slow(self._staging.write(topic, name, rows), topic)
-
-        return await _until_done(
-            write, StagingUnavailable, ("staging.delayed", "staging.recovered"), topic
-        )
+        pause, delayed = Backoff(), False
+        while True:
+            try:
+                async with self._slots:
+                    size = await self._warn_if_slow(self._staging.write(topic, name, rows), topic)
+            except StagingUnavailable as exc:
+                if not delayed:
+                    log.error("staging.delayed", topic=topic, reason=str(exc))  # noqa: TRY400 - expected
+                delayed = True
+                await asyncio.sleep(pause.next())
+            else:
+                if delayed:
+                    log.info("staging.recovered", topic=topic)
+                return size
 
     @staticmethod
     async def _warn_if_slow(writing: Coroutine[Any, Any, int], topic: str) -> int:
@@ -195,10 +196,10 @@ class Stager:
         size: int,
         oldest: float,
     ) -> None:
-        """Publish the file's ranges; retry until confirmed. A duplicate changes nothing."""
+        """Publish the file's ranges until that is confirmed."""
 
-        async def announce() -> None:
-            staged = Staged(
+        def staged() -> Staged:
+            return Staged(
                 topic=topic,
                 topic_id=topic_id,
                 file=name,
@@ -210,44 +211,16 @@ class Stager:
                 age_s=asyncio.get_running_loop().time() - oldest,
                 cut=tuple(p for p, part in taken.items() if part.cut),
             )
-            await self._publish(staged)
 
-        await _until_done(
-            announce, BrokerUnavailable, ("announcement.delayed", "announcement.recovered"), topic
-        )
+        await Publisher(
+            self._bus,
+            self._origin.landing_topic,
+            landing_partition(topic),
+            create=self._create_landing_topic,
+        ).publish(staged)
 
-    async def _publish(self, staged: Staged) -> None:
+    async def _create_landing_topic(self) -> None:
+        # It was deleted. All that it announced can be read again from the data topics.
         landing = self._origin.landing_topic
-        partition = landing_partition(staged.topic)
-        try:
-            await publish_message(self._bus, landing, partition, staged)
-        except TopicMissing:
-            # It was deleted. All that it announced can be read again from the data topics.
-            log.warning("landing_topic.missing", topic=landing, then="recreated")
-            try:
-                await self._bus.ensure(landing, LANDING_PARTITIONS, LANDING_CONFIG)
-            except TopicMissing as exc:
-                raise BrokerUnavailable(str(exc)) from exc
-            raise BrokerUnavailable(f"topic {landing} was missing") from None
-
-
-async def _until_done(
-    work: Callable[[], Awaitable[T]],
-    fault: type[ExternalError],
-    events: tuple[str, str],
-    topic: str,
-) -> T:
-    """Return what `work` returns; retry after a `fault`, logging the first one and the recovery."""
-    (delayed, recovered), pause, failing = events, Backoff(), False
-    while True:
-        try:
-            done = await work()
-        except fault as exc:
-            if not failing:
-                log.error(delayed, topic=topic, reason=str(exc))  # noqa: TRY400 - expected
-            failing = True
-            await asyncio.sleep(pause.next())
-        else:
-            if failing:
-                log.info(recovered, topic=topic)
-            return done
+        log.warning("landing_topic.missing", topic=landing, then="recreated")
+        await self._bus.ensure(landing, LANDING_PARTITIONS, LANDING_CONFIG)

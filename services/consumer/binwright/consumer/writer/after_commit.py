@@ -8,7 +8,7 @@ import structlog
 from binwright.protocol.errors import BrokerUnavailable, StagingUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import GroupOffset, Intake
-from binwright.protocol.ports.staging import Staging
+from binwright.protocol.ports.lake import Staging
 
 log = structlog.get_logger()
 

@@ -9,9 +9,9 @@ from binwright.consumer.landing_topic import landing_partition
 from binwright.kafka.control_records import Decoder
 from binwright.protocol import wire
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
-from binwright.protocol.parts import message_key
+from binwright.protocol.messages import Staged
 from binwright.protocol.ports.kafka import ControlTopics, Reader
-from binwright.protocol.staged import Staged
+from binwright.protocol.wire import message_key
 
 log = structlog.get_logger()
 

@@ -16,7 +16,7 @@ from binwright.consumer.decide.writer.requests import (
 from binwright.consumer.writer.after_commit import Deletions, OffsetCommitter
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import GroupOffset, Intake
-from binwright.protocol.ports.staging import Staging
+from binwright.protocol.ports.lake import Staging
 
 log = structlog.get_logger()
 

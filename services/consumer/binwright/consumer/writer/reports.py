@@ -2,8 +2,8 @@
 
 from binwright.consumer.decide.writer.landing import Landing
 from binwright.consumer.decide.writer.phases import Writer
+from binwright.protocol.messages import TableReport
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.reports import TableReport
 
 
 def report_of(writer: Writer, fault: str, now: float, *, refused: bool) -> TableReport:

@@ -40,8 +40,7 @@ from binwright.protocol.errors import (
 )
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import ControlTopics, Intake
-from binwright.protocol.ports.lake import Batch, Lake
-from binwright.protocol.ports.staging import Staging
+from binwright.protocol.ports.lake import Batch, Lake, Staging
 
 KAFKA_TIMEOUT_S = 10.0  # of a query about one table
 

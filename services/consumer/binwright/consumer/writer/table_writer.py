@@ -38,11 +38,10 @@ from binwright.consumer.writer.maintenance import TableMaintenance
 from binwright.consumer.writer.reports import report_of
 from binwright.consumer.writer.requests import RequestRunner
 from binwright.protocol.errors import LakeUnavailable, TableRefused
+from binwright.protocol.messages import TableReport
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import ControlTopics, Intake
-from binwright.protocol.ports.lake import Lake
-from binwright.protocol.ports.staging import Staging
-from binwright.protocol.reports import TableReport
+from binwright.protocol.ports.lake import Lake, Staging
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s
 

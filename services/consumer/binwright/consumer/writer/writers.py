@@ -9,11 +9,10 @@ import structlog
 from binwright.consumer.decide.writer.requests import WriterConfig
 from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.writer.table_writer import TableWriter, WriterContext
+from binwright.protocol.messages import TableReport
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import ControlTopics, Intake
-from binwright.protocol.ports.lake import Lake
-from binwright.protocol.ports.staging import Staging
-from binwright.protocol.reports import TableReport
+from binwright.protocol.ports.lake import Lake, Staging
 
 log = structlog.get_logger()
 

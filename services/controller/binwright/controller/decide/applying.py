@@ -22,10 +22,23 @@ from binwright.controller.decide.ownership import (
     acknowledge_stop,
 )
 from binwright.controller.decide.plans.approval import apply_plan_record
-from binwright.protocol.commands import Claim, Dead, Leave
+from binwright.protocol.messages import (
+    Accepted,
+    Approved,
+    Claim,
+    Dead,
+    Gap,
+    Goodbye,
+    Hello,
+    Leave,
+    Planned,
+    Proposed,
+    Report,
+    Started,
+    Stopped,
+    Withdrawn,
+)
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.plans import Accepted, Approved, Planned, Proposed, Withdrawn
-from binwright.protocol.reports import Gap, Goodbye, Hello, Report, Started, Stopped
 
 MAX_DOUBLINGS = 5  # of the time that a slot's process has to become ready
 

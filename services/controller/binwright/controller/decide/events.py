@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from binwright.packing.capacity import Capacity
-from binwright.protocol.commands import Command
 from binwright.protocol.measurements import Measurement
-from binwright.protocol.messages import Inbound
+from binwright.protocol.messages import Command, Inbound
 from binwright.protocol.model import Assignment, Rates, Slot
 
 # --- events ------------------------------------------------------------------------------------

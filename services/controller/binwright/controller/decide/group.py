@@ -14,10 +14,9 @@ from binwright.controller.decide.events import Action
 from binwright.controller.decide.measured_rates import MeasuredRates
 from binwright.controller.decide.ownership import Ownership, Partitions, Released
 from binwright.controller.decide.volatility import RateVolatility
+from binwright.protocol.messages import Accepted, Proposed, TableReport
 from binwright.protocol.model import Assignment, BytesPerSecond, Slot, TopicPartition
 from binwright.protocol.monitors import Monitors
-from binwright.protocol.plans import Accepted, Proposed
-from binwright.protocol.reports import TableReport
 
 REVISIONS_PER_TERM = 1 << 20
 

@@ -10,9 +10,8 @@ from binwright.controller.decide.events import Action, Log
 from binwright.controller.decide.group import Group, Update
 from binwright.controller.decide.moves.commands import start_reading, stop_unexpected
 from binwright.controller.decide.ownership import Owned, Released, State
-from binwright.protocol.messages import Inbound
+from binwright.protocol.messages import Gap, Inbound, Report
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.reports import Gap, Report
 
 
 def inconsistency(group: Group, message: Inbound) -> str | None:

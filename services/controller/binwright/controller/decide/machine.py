@@ -28,8 +28,8 @@ from binwright.controller.decide.states import (
 )
 from binwright.controller.decide.transitions import manage, reassign, records, sentinel, synchronize
 from binwright.controller.decide.transitions.common import ignore, on_measured, on_process_ended
-from binwright.protocol.commands import Claim
 from binwright.protocol.errors import IllegalTransition
+from binwright.protocol.messages import Claim
 
 
 def begin(config: ControllerConfig, controller: str, now: float) -> Step:

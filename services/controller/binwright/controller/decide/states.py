@@ -7,8 +7,8 @@ from binwright.controller.decide.events import Action
 from binwright.controller.decide.group import Group
 from binwright.controller.decide.moves.advance import Goal
 from binwright.controller.decide.plans.approval import RestoredState
+from binwright.protocol.messages import Report
 from binwright.protocol.model import Slot
-from binwright.protocol.reports import Report
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,8 @@ from binwright.controller.decide.group import Group, Update
 from binwright.controller.decide.moves.commands import stop_unexpected
 from binwright.controller.decide.ownership import K, Owned, Ownership, Partitions, Released, State
 from binwright.controller.decide.plans.approval import approved_slots
-from binwright.protocol.commands import StateQuery
-from binwright.protocol.messages import Inbound
+from binwright.protocol.messages import Inbound, Report, StateQuery
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.reports import Report
 
 
 def begin_term(group: Group, term: int) -> Update:

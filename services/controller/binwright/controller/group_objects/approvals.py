@@ -9,7 +9,7 @@ from binwright.controller.decide.states import State
 from binwright.controller.fleets.kubernetes.deployment import Owner
 from binwright.fleets.labels import DOMAIN
 from binwright.kubernetes.api import Obj, now
-from binwright.protocol.plans import Proposed
+from binwright.protocol.messages import Proposed
 
 APPROVE_ANNOTATION = f"{DOMAIN}/approve"
 MAX_SHOWN = 100  # changes in a status; an object must not exceed about a megabyte

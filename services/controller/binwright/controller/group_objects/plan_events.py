@@ -8,8 +8,7 @@ from binwright.controller.group_objects.approvals import proposal_text
 from binwright.controller.group_objects.status import StatusWriter
 from binwright.kubernetes.api import Obj, now
 from binwright.kubernetes.events import EventRecorder
-from binwright.protocol.commands import Dead
-from binwright.protocol.plans import Planned, Proposed
+from binwright.protocol.messages import Dead, Planned, Proposed
 
 
 def observer(

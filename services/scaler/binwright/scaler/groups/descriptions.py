@@ -11,8 +11,8 @@ from aiokafka.errors import NoError, for_code
 from aiokafka.protocol.types import Array, Boolean, Bytes, Int16, Int32, String
 
 from binwright.kafka.client import ClusterClient
+from binwright.kafka.frames import VersionedRequest, version
 from binwright.kafka.group_requests import find_coordinator
-from binwright.kafka.versions import VersionedRequest, version
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.scaler.decide.assignor.members import Member, Members

@@ -21,7 +21,7 @@ from binwright.kafka.group_requests import (
     coordinators,
     group_offsets,
 )
-from binwright.kafka.pending_replies import PendingReplies
+from binwright.kafka.leaders import PendingReplies
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
 

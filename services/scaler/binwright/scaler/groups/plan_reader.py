@@ -14,9 +14,9 @@ from aiokafka.errors import (
     for_code,
 )
 
+from binwright.kafka.aiokafka_patches import inner_client, keep_to_own_topics
 from binwright.kafka.client import stop_client, translate_errors
-from binwright.kafka.own_topics import inner_client, keep_to_own_topics
-from binwright.kafka.requests import Metadata
+from binwright.kafka.frames import Metadata
 from binwright.protocol import wire
 from binwright.protocol.errors import ExternalError, MalformedMessage
 from binwright.protocol.group_plans import GroupPlan

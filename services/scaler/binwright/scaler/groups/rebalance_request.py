@@ -21,8 +21,8 @@ from aiokafka.coordinator.protocol import (
 )
 from aiokafka.errors import InconsistentGroupProtocolError
 
+from binwright.kafka.aiokafka_patches import keep_to_own_topics
 from binwright.kafka.client import stop_client, translate_errors
-from binwright.kafka.own_topics import keep_to_own_topics
 from binwright.protocol.errors import BrokerUnavailable
 
 log = structlog.get_logger()

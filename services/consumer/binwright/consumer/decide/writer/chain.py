@@ -6,9 +6,9 @@ Without the rules marked † rows are lost or doubled.
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from binwright.protocol.messages import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.lake import Batch, FileSlice, Ranges
-from binwright.protocol.staged import Staged
 
 MOST_FILES = 1_000
 """Staged files in one commit: Spark plans and opens each of them."""

@@ -21,8 +21,8 @@ from binwright.consumer.decide.writer.requests import (
     TopicState,
     WriterConfig,
 )
+from binwright.protocol.messages import Staged
 from binwright.protocol.ports.lake import Batch
-from binwright.protocol.staged import Staged
 from binwright.protocol.stamp import Stamp
 
 RETRY_S = 1.0  # until a commit with an unknown result is sent again

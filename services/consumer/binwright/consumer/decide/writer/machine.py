@@ -49,8 +49,8 @@ from binwright.consumer.decide.writer.requests import (
     Unclear,
     Unreadable,
 )
+from binwright.protocol.messages import Staged
 from binwright.protocol.ports.lake import Commit
-from binwright.protocol.staged import Staged
 from binwright.protocol.stamp import Resolved, Stamp, find_own, resolve
 
 Step = tuple[Writer, tuple[Effect, ...]]

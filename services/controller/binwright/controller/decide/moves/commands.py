@@ -12,7 +12,7 @@ from binwright.controller.decide.ownership import (
     Stopping,
     unacknowledged,
 )
-from binwright.protocol.commands import StartReading, StartWriting, StopReading, StopWriting
+from binwright.protocol.messages import StartReading, StartWriting, StopReading, StopWriting
 from binwright.protocol.model import Slot, TopicPartition
 
 

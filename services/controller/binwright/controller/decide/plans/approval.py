@@ -13,8 +13,8 @@ from binwright.controller.decide.ownership import Partitions
 from binwright.controller.decide.plans.drain import forced_plan
 from binwright.controller.decide.plans.evaluation import Plan, Rejected, evaluate
 from binwright.packing.spread import spread
+from binwright.protocol.messages import Accepted, Approved, Planned, Proposed, Withdrawn
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
-from binwright.protocol.plans import Accepted, Approved, Planned, Proposed, Withdrawn
 
 PlanRecord = Proposed | Approved | Accepted | Withdrawn | Planned
 

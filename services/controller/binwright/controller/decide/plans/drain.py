@@ -10,7 +10,7 @@ from binwright.controller.decide.group import Group
 from binwright.controller.decide.ownership import Owned, Starting
 from binwright.controller.decide.plans.evaluation import Plan, evaluate
 from binwright.packing.spread import spread
-from binwright.protocol.commands import StateQuery
+from binwright.protocol.messages import StateQuery
 from binwright.protocol.model import Assignment, BytesPerSecond, Slot, TopicPartition
 
 

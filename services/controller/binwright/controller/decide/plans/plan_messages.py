@@ -2,8 +2,8 @@
 
 from binwright.controller.decide.group import Group
 from binwright.controller.decide.plans.evaluation import Plan
+from binwright.protocol.messages import Planned, Proposed
 from binwright.protocol.model import BytesPerSecond
-from binwright.protocol.plans import Planned, Proposed
 
 
 def planned_message(group: Group, plan: Plan) -> Planned:

@@ -8,8 +8,7 @@ from binwright.controller.decide.inconsistencies import correct, inconsistency
 from binwright.controller.decide.moves.advance import add_misplaced
 from binwright.controller.decide.states import Leading, Manage, Step, SteppedDown, Synchronize
 from binwright.controller.decide.transitions.manage import proceed
-from binwright.protocol.commands import Claim
-from binwright.protocol.reports import Report, Started
+from binwright.protocol.messages import Claim, Report, Started
 
 
 def on_record(state: Leading, event: RecordRead) -> Step:

@@ -12,7 +12,7 @@ from binwright.controller.decide.synchronize import (
     begin_term,
     collect_replies,
 )
-from binwright.protocol.commands import Claim
+from binwright.protocol.messages import Claim
 
 
 def on_record(state: Synchronize, event: RecordRead) -> Step:

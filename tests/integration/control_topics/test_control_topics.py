@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from aiokafka import TopicPartition
 from pydantic import SecretStr
-from tests.integration.bus.broker_helpers import (
+from tests.integration.control_topics.broker_helpers import (
     DEADLINE_S,
     admin_client,
     delete_records_before,

@@ -9,8 +9,8 @@ import pytest
 from aiokafka import TopicPartition
 from aiokafka.errors import OffsetOutOfRangeError, TopicAuthorizationFailedError
 
-from binwright.kafka import shared_consumer
-from binwright.kafka.shared_consumer import PartitionBuffer, SharedConsumer
+from binwright.kafka import readers
+from binwright.kafka.readers import PartitionBuffer, SharedConsumer
 from binwright.protocol.errors import BrokerUnavailable
 
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)
@@ -136,8 +136,8 @@ async def test_a_client_that_breaks_is_replaced_and_nothing_is_missed(scene: Sce
 async def test_fetching_pauses_when_records_are_not_read(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shared_consumer, "MOST_FETCHED", 5)
-    monkeypatch.setattr(shared_consumer, "MOST_WAITING", 10)
+    monkeypatch.setattr(readers, "MOST_FETCHED", 5)
+    monkeypatch.setattr(readers, "MOST_WAITING", 10)
     scene.logs[A] = [b"%d" % n for n in range(100)]
     place = scene.shared.add(A, 0)
     await asyncio.sleep(1.0)  # a hundred turns

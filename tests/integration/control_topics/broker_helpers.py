@@ -1,4 +1,4 @@
-"""What tests of the bus do to a broker and its readers."""
+"""What tests of control topics do to a broker and its readers."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

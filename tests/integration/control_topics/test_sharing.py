@@ -4,15 +4,15 @@ import asyncio
 from random import Random
 
 import pytest
-from tests.integration.bus.broker_helpers import admin_client, read
+from tests.integration.control_topics.broker_helpers import admin_client, read
 
-from binwright.kafka.control_records import Decoder, publish_message
+from binwright.kafka.control_records import Decoder
 from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.kafka.publishing import publish_message
 from binwright.protocol import model as data
 from binwright.protocol import wire
 from binwright.protocol.errors import TopicMissing
-from binwright.protocol.messages import Inbound
-from binwright.protocol.plans import Accepted, Approved
+from binwright.protocol.messages import Accepted, Approved, Inbound
 from binwright.protocol.ports.kafka import ControlTopics, Record
 
 pytestmark = pytest.mark.integration

@@ -1,23 +1,32 @@
-"""Implements the port `LogSampler`: samples the log of every partition on its leader."""
+"""Samples the log of every partition on its leader: size, offsets, and batches for want of a size.
+
+Where a leader returns no sizes, bytes per record are estimated from the headers of batches. The
+sampled batch is that of a random offset among those new since the last sample. So a batch is
+sampled in proportion to its records, and the mean of bytes / offsets over samples is that of the
+log.
+"""
 
 import asyncio
 import re
+import struct
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from typing import Self
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import Any, Self
 
 import structlog
+from aiokafka.errors import NoError, for_code
+from aiokafka.protocol.fetch import FetchRequest
 
 from binwright.kafka.client import (
     EARLIEST,
     LATEST,
-    NO_LEADER,
     ClusterClient,
     TopicsMetadata,
     UnsupportedVersion,
 )
+from binwright.kafka.leaders import PendingReplies, by_leader
 from binwright.kafka.log_dirs import DescribeLogDirs, is_refused, sizes
-from binwright.monitor.batch_sizes import BatchSampler, Key
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.ports.kafka import LogSample
 from binwright.protocol.selection import PatternMatcher, Selection
@@ -28,13 +37,71 @@ log = structlog.get_logger()
 LIST_S = 5.0
 """Between listings of all topics, to match patterns: a large cluster's list is long."""
 
+Key = tuple[str, int]
 Partitions = Mapping[str, Collection[int]]
 Samples = Mapping[Key, LogSample]
+LogChange = Callable[[str, object, str | None], None]
+
+SAMPLES = 50
+"""At most, per broker and pass: the broker responds with a whole batch."""
+GOLDEN_RATIO = 0.6180339887498949
+_HEADER = struct.Struct(">qi4xb6xi")  # base offset, bytes that follow, format, last offset's delta
+_BEFORE = 12  # bytes before those that the length counts
+_FORMAT = 2  # since Kafka 0.11; older ones have no such header
 
 NO_SIZES = (
     "this user needs the right DESCRIBE on the CLUSTER. Until it has it, rates are estimated: "
     "records/s x bytes per record of batches looked at now and then (needs READ on the topics)"
 )
+NO_BATCHES = "this user needs the right READ on the topic too; without it its rates are not known"
+
+
+def bytes_per_offset(records: bytes) -> float | None:
+    """Return the first batch's bytes per offset; None if its header is incomplete or older."""
+    if len(records) < _HEADER.size:
+        return None
+    _, length, version, delta = _HEADER.unpack_from(records)
+    return (_BEFORE + length) / (delta + 1) if version == _FORMAT else None
+
+
+class BatchSampler:
+    """Samples batches among the records new since the last sample of each partition."""
+
+    def __init__(self, cluster: ClusterClient, log_change: LogChange) -> None:
+        """Sample through `cluster`; `log_change` logs refusals when they begin and end."""
+        self._cluster, self._log_change = cluster, log_change
+        self._ends: dict[Key, int] = {}
+        self._fraction = 0.0
+
+    async def measure_batches(
+        self, broker: int, wanted: Sequence[Key], ends: Mapping[Key, int]
+    ) -> Mapping[Key, float]:
+        """Return bytes per offset of a recent batch of some of the partitions `broker` leads.
+
+        Raises:
+            BrokerUnavailable: It does not answer.
+        """
+        keys = [key for key in wanted if ends.get(key)][:SAMPLES]
+        ratios = await asyncio.gather(*(self._sample(broker, key, ends[key]) for key in keys))
+        return {key: ratio for key, ratio in zip(keys, ratios, strict=True) if ratio is not None}
+
+    async def _sample(self, broker: int, key: Key, end: int) -> float | None:
+        topic, partition = key
+        since = min(self._ends.get(key, end - 1), end - 1)
+        self._ends[key] = end
+        self._fraction = (self._fraction + GOLDEN_RATIO) % 1.0
+        offset = since + int(self._fraction * (end - since))
+        # One partition per request: of the first one the broker sends a whole batch, whatever the
+        # limit. No wait: the records exist, unless retention has deleted them.
+        request = FetchRequest(0, 0, 1, 0, [(topic, [(partition, offset, 1)])])
+        reply: Any = await self._cluster.send_request(broker, request)
+        for _, rows in reply.topics:
+            for _, code, *_, records in rows:
+                error = for_code(code)
+                denied = error.__name__ == "TopicAuthorizationFailedError"
+                self._log_change("batches.unavailable", topic, NO_BATCHES if denied else None)
+                return bytes_per_offset(records) if error is NoError and records else None
+        return None
 
 
 class KafkaLogs:
@@ -56,7 +123,7 @@ class KafkaLogs:
         self._answer_s = min(answer_s, kafka.request_timeout_s)
         self._sizes_per_pass = sizes_per_pass
         self._cluster = ClusterClient(kafka, answer_s=self._answer_s)
-        self._queries: dict[int, asyncio.Task[Samples]] = {}  # by broker
+        self._replies = PendingReplies[Samples](self._answer_s)
         self._batch_sampler = BatchSampler(self._cluster, self._log_change)
         self._passes = 0
         self._matcher = PatternMatcher()
@@ -71,9 +138,7 @@ class KafkaLogs:
 
     async def __aexit__(self, *_: object) -> None:
         """Close the connections."""
-        for task in self._queries.values():
-            task.cancel()
-        await asyncio.gather(*self._queries.values(), return_exceptions=True)
+        await self._replies.close()
         await self._cluster.close()
 
     async def sample(
@@ -83,21 +148,33 @@ class KafkaLogs:
 
         A size is None if its broker did not report it, or if it is not queried in this pass.
         """
-        found = await self._topics(wanted)
+        topics = await self._topics(wanted)
         self._passes += 1
-        samples: dict[tuple[str, int], LogSample] = {}
-        for reply in await self._collect(_by_leader(found), _urgent(measure_batches)):
-            samples.update(reply)
+        urgent = _urgent(measure_batches)
+        samples = dict(self._take_replies())  # of brokers that were late in the last pass
+        await self._replies.round(
+            {
+                broker: partial(self._sample_broker, broker, led, urgent)
+                for broker, led in by_leader(topics.leaders).items()
+            }
+        )
+        samples |= self._take_replies()
+        for broker in sorted(self._replies.late()):
+            self._log_change("broker.late", broker, f"no reply within {self._answer_s:g} s")
         return {
             topic: {partition: samples.get((topic, partition)) for partition in leaders}
-            for topic, leaders in found.leaders.items()
-        } | {t: {} for t in wanted.topics if t not in found.leaders and t not in found.errors}
+            for topic, leaders in topics.leaders.items()
+        } | {t: {} for t in wanted.topics if t not in topics.leaders and t not in topics.errors}
+
+    def _take_replies(self) -> Samples:
+        replies = self._replies.take().values()
+        return {key: sample for reply in replies for key, sample in reply.items()}
 
     async def _topics(self, wanted: Selection) -> TopicsMetadata:
         """Look up the named topics, and every `LIST_S` those that match a pattern."""
         now = asyncio.get_running_loop().time()
         if not wanted.patterns or (wanted.patterns == self._listed and now < self._list_at):
-            found = await self._cluster.topics(wanted.topics)
+            metadata = await self._cluster.topics(wanted.topics)
         else:
             everything = await self._cluster.topics(None)
             # The list lacks topics this user may not see; queried by name, Kafka gives the reason.
@@ -108,28 +185,12 @@ class KafkaLogs:
                 for topic, partitions in everything.leaders.items()
                 if topic in wanted.topics or topic in matching
             }
-            found = TopicsMetadata({**leaders, **named.leaders}, named.errors)
+            metadata = TopicsMetadata({**leaders, **named.leaders}, named.errors)
             self._listed, self._list_at = wanted.patterns, now + LIST_S
         for topic in wanted.topics:
-            why = found.errors.get(topic, "there is no such topic")
-            self._log_change("topic.missing", topic, None if found.leaders.get(topic) else why)
-        return found
-
-    async def _collect(
-        self, by_leader: Mapping[int, Partitions], measure_batches: Sequence[Key]
-    ) -> list[Samples]:
-        """Query every leader without a pending query; return the samples that arrived in time."""
-        idle = [broker for broker in by_leader if broker not in self._queries]
-        for broker in idle:
-            self._queries[broker] = asyncio.create_task(
-                self._sample_broker(broker, by_leader[broker], measure_batches)
-            )
-        if idle:
-            await asyncio.wait([self._queries[b] for b in idle], timeout=self._answer_s)
-        done = [broker for broker, task in self._queries.items() if task.done()]
-        for broker in self._queries.keys() - done:
-            self._log_change("broker.late", broker, f"no reply within {self._answer_s:g} s")
-        return [self._queries.pop(broker).result() for broker in done]
+            why = metadata.errors.get(topic, "there is no such topic")
+            self._log_change("topic.missing", topic, None if metadata.leaders.get(topic) else why)
+        return metadata
 
     async def _sample_broker(
         self, broker: int, partitions: Partitions, measure_batches: Sequence[Key]
@@ -205,14 +266,3 @@ def _urgent(measure_batches: Mapping[str, Collection[int]]) -> Sequence[Key]:
         (rank, t, p) for t, some in measure_batches.items() for rank, p in enumerate(some)
     )
     return [(topic, partition) for _, topic, partition in ranked]
-
-
-def _by_leader(found: TopicsMetadata) -> Mapping[int, Partitions]:
-    by_leader: defaultdict[int, defaultdict[str, list[int]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
-    for topic, leaders in found.leaders.items():
-        for partition, broker in leaders.items():
-            if broker != NO_LEADER:
-                by_leader[broker][topic].append(partition)
-    return by_leader

@@ -1,10 +1,10 @@
-"""A bus, and topics named by their tests."""
+"""Control topics on a broker, each named by its test."""
 
 import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.integration.bus.broker_helpers import DEADLINE_S, settings
+from tests.integration.control_topics.broker_helpers import DEADLINE_S, settings
 
 from binwright.kafka.control_topics import KafkaControlTopics
 

@@ -1,4 +1,4 @@
-"""One Kafka client that reads many control partitions, each into a buffer of its own.
+"""Reads control partitions: one Kafka client for many of them, each with a reader of its own.
 
 aiokafka's `assign` with a changed list discards all fetched records and fetches under way, so
 changes are gathered for a moment, and every partition continues at its buffer's position.
@@ -7,7 +7,7 @@ changes are gathered for a moment, and every partition continues at its buffer's
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 import structlog
@@ -19,8 +19,9 @@ from aiokafka.errors import (
     TopicAuthorizationFailedError,
 )
 
-from binwright.kafka.client import stop_client
-from binwright.protocol.errors import ExternalError
+from binwright.kafka.aiokafka_patches import fetcher_has_died
+from binwright.kafka.client import stop_client, translate_errors
+from binwright.protocol.errors import BrokerUnavailable, ExternalError, TopicMissing
 from binwright.protocol.ports.kafka import Record
 from binwright.runtime.backoff import until_set
 
@@ -34,6 +35,7 @@ MOST_PARTITIONS = 64
 each record appended to any of them: a fetch of a thousand partitions keeps a broker busy."""
 POLL_S = 1.0
 RETRY_S = 0.5  # after a fault
+READ_RECORDS = 1_000  # returned by one read
 MOST_FETCHED = 1_000  # records of one poll
 MOST_WAITING = 5_000  # buffered records of a partition; fetching of it pauses above that
 
@@ -65,15 +67,15 @@ class PartitionBuffer:
     async def get(self, most: int, timeout_s: float) -> list[Record]:
         """Return up to `most` records, or none after `timeout_s`; raise a fault that was set."""
         await until_set(self.changed, timeout_s)
-        found = [self.records.popleft() for _ in range(min(most, len(self.records)))]
+        taken = [self.records.popleft() for _ in range(min(most, len(self.records)))]
         fault = None
-        if not found:
+        if not taken:
             fault, self.fault = self.fault, None
         if not self.records and not self.fault:
             self.changed.clear()
         if fault:
             raise fault
-        return found
+        return taken
 
 
 class SharedConsumer:
@@ -202,16 +204,16 @@ class SharedConsumer:
                 await asyncio.sleep(RETRY_S)
 
     async def _poll(self) -> None:
-        if self._client and self._client._fetcher.error_future.done():  # noqa: SLF001 - not raised elsewhere
+        if self._client and fetcher_has_died(self._client):
             log.error("fetcher.died", then="a new client continues")
             await self._close_client()
         if not self._client:
             self._client = await self._open_client()
             self._assign()
-        found = await self._client.getmany(
+        fetched = await self._client.getmany(
             timeout_ms=round(POLL_S * 1000), max_records=MOST_FETCHED
         )
-        for partition, records in found.items():
+        for partition, records in fetched.items():
             buffer = self._buffers.get(partition)
             if buffer and buffer.assigned:
                 buffer.append(records)
@@ -225,3 +227,103 @@ class SharedConsumer:
         for partition in partitions:
             if buffer := self._buffers.get(partition):
                 buffer.fail(fault)
+
+
+def check_within(partition: KafkaPartition, offset: int, end: int) -> None:
+    """Raise `TopicMissing` if the partition ends before `offset`."""
+    if offset > end:
+        raise TopicMissing(
+            f"{partition.topic}-{partition.partition} ends at {end}, before offset {offset}: "
+            "it was truncated, or the topic was recreated"
+        )
+
+
+class KafkaReader:
+    """One partition, each record once; see `Reader`.
+
+    During broker restarts and leader moves `read` returns nothing. It raises `BrokerUnavailable`
+    once no broker has answered for `patience_s` of waiting in it; the next call continues at the
+    same position. Records that retention deleted before they were read are skipped and logged.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917 - what its maker knows
+        self,
+        shared: SharedConsumer,
+        partition: KafkaPartition,
+        buffer: PartitionBuffer,
+        bounds: Callable[[], Awaitable[tuple[int, int]]],
+        patience_s: float,
+        closed: Callable[[SharedConsumer], Awaitable[None]],
+    ) -> None:
+        """Read `buffer`, a buffer of `shared`; `bounds` returns the first offset and the end."""
+        self._shared, self._partition, self._buffer = shared, partition, buffer
+        self._bounds, self._patience_s, self._closed = bounds, patience_s, closed
+        self._next = buffer.next
+        self._silent_s = 0.0
+        self._doing = f"read {self}"
+
+    def __str__(self) -> str:
+        """Name the partition."""
+        return f"{self._partition.topic}-{self._partition.partition}"
+
+    @property
+    def position(self) -> int:
+        """The offset of the record to be read next; of one that is not there any more, or later."""
+        return self._next
+
+    async def read(self, timeout_s: float) -> Sequence[Record]:
+        """Return the next records, or none after `timeout_s`.
+
+        Raises:
+            BrokerUnavailable: No answer for longer than the patience; reading may continue.
+            TopicMissing: The partition does not exist any more, or was recreated.
+        """
+        loop = asyncio.get_running_loop()
+        begin, answered = loop.time(), self._answered()
+        records: Sequence[Record] = ()
+        with translate_errors(self._doing):
+            try:
+                records = await self._fetched(timeout_s)
+            except OffsetOutOfRangeError as exc:
+                try:
+                    await self._skip()
+                except BrokerUnavailable:
+                    self._buffer.fail(exc)  # raised again by the next read
+                    raise
+        if records or self._answered() != answered:
+            self._silent_s = 0.0
+        else:
+            self._silent_s += loop.time() - begin
+            await self._raise_if_silent()
+        return records
+
+    def _answered(self) -> int | None:
+        """Return when a broker last answered a fetch, ms; it answers at least twice a second."""
+        return self._shared.last_response_ms(self._partition)
+
+    async def _fetched(self, timeout_s: float) -> Sequence[Record]:
+        self._shared.wanted(self._partition)
+        records = await self._buffer.get(READ_RECORDS, timeout_s)
+        if records:
+            self._next = records[-1].offset + 1
+        return records
+
+    async def _skip(self) -> None:
+        first, end = await self._bounds()
+        check_within(self._partition, self._next, end)
+        if self._next < first:
+            log.warning("records.skipped", partition=str(self), wanted=self._next, first=first)
+        self._next = max(first, self._next)
+        self._shared.seek(self._partition, self._next)
+
+    async def _raise_if_silent(self) -> None:
+        if self._silent_s < self._patience_s:
+            return
+        silent_s, self._silent_s = self._silent_s, 0.0
+        await self._bounds()  # tells a missing topic from missing brokers
+        raise BrokerUnavailable(f"read {self}: no broker has answered for {silent_s:.0f} s")
+
+    async def close(self) -> None:
+        """Close the connections that no other reader uses."""
+        self._shared.drop(self._partition, self._buffer)
+        await self._closed(self._shared)

@@ -5,7 +5,7 @@ import struct
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
-from binwright.monitor.batch_sizes import bytes_per_offset
+from binwright.monitor.sampling import bytes_per_offset
 
 
 def batch(count: int, size: int, compression: int = 0) -> bytes:

@@ -1,21 +1,33 @@
-"""Decodes record batches that aiokafka cannot: one such record must not stop a consumer.
+"""All that binwright replaces or uses of aiokafka's privates, as of aiokafka 0.14, and why.
 
-aiokafka expects header keys in UTF-8, but producers such as librdkafka may send other bytes. Its
-decoder then raises in the middle of `getmany`, which loses what it had taken from other partitions.
-It has no hook for decoding, so `install` replaces two classes in its fetcher. Ours decode like
-aiokafka's own, except that
-
-- a header key that is not UTF-8 is escaped, so no part of the record is lost;
-- in watched partitions, a batch that cannot be decoded ends the poll of its partition with a
-  `DecodeFault`, instead of an error for all partitions.
+- `keep_to_own_topics`: a client that uses no topics yet requests the metadata of all of them
+  (aio-libs/aiokafka#440 mended its start alone), and each refresh creates a used topic anew that
+  was deleted, with the broker's default settings. No option turns that off.
+- `abandon_producer`: without brokers `stop` waits for ever, since an idempotent batch never expires
+  (aio-libs/aiokafka#1101).
+- `fetcher_has_died`: a fetcher whose task has ended is not started again, and no public attribute
+  tells (aio-libs/aiokafka#983, #1037).
+- `install_decoder`: header keys must be UTF-8, but producers such as librdkafka may send other
+  bytes; and one batch that cannot be decoded loses what `getmany` has taken from other partitions
+  (aio-libs/aiokafka#321). Decoding has no hook, so two classes of the fetcher are replaced.
+- `inner_client`, `known_topics`: a consumer's connections and metadata have no public name, as a
+  producer's have.
 """
 
-from collections.abc import Iterator
+import asyncio
+import random
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka import TopicPartition as KafkaPartition
+from aiokafka.client import AIOKafkaClient
+from aiokafka.cluster import ClusterMetadata
 from aiokafka.consumer import fetcher
+from aiokafka.errors import KafkaError
+from aiokafka.protocol.metadata import MetadataRequest
 from aiokafka.record.default_records import (
     DefaultRecordBatch,
     _DefaultRecordBatchPy,
@@ -23,6 +35,64 @@ from aiokafka.record.default_records import (
 )
 from aiokafka.record.legacy_records import LegacyRecordBatch
 from aiokafka.record.util import decode_varint
+
+# --- clients -------------------------------------------------------------------------------------
+
+
+def inner_client(user: Any) -> AIOKafkaClient:
+    """Return the client of an aiokafka consumer or producer."""
+    return user.client if hasattr(user, "client") else user._client  # noqa: SLF001
+
+
+def keep_to_own_topics(user: Any) -> None:
+    """Have a consumer or producer request its own topics only, and create none."""
+    client: AIOKafkaClient = inner_client(user)
+
+    async def update(cluster: ClusterMetadata, topics: Collection[str] | None) -> bool:
+        request = MetadataRequest(sorted(topics or ()), allow_auto_topic_creation=False)
+        brokers = [broker.nodeId for broker in client.cluster.brokers()]
+        for broker in random.sample(brokers, len(brokers)):
+            try:
+                metadata = await client.send(broker, request)
+            except KafkaError:
+                continue  # another broker may answer
+            cluster.update_metadata(metadata)
+            return True
+        cluster.failed_update(None)
+        return False
+
+    client._metadata_update = update  # noqa: SLF001
+
+
+def known_topics(consumer: AIOKafkaConsumer) -> set[str]:
+    """Return the topics in a consumer's metadata."""
+    topics: set[str] = inner_client(consumer).cluster.topics(exclude_internal_topics=False)
+    return topics
+
+
+def fetcher_has_died(consumer: AIOKafkaConsumer) -> bool:
+    """Return whether a consumer fetches no more; one that has not started has no fetcher yet."""
+    fetching = getattr(consumer, "_fetcher", None)
+    return fetching is not None and fetching.error_future.done()
+
+
+async def abandon_producer(producer: AIOKafkaProducer, patience_s: float) -> None:
+    """Fail what a producer still has to send, and close its connections.
+
+    The sender is closed first, within `patience_s`, as it may still use a batch that is failed.
+    """
+    with suppress(TimeoutError):
+        async with asyncio.timeout(patience_s):
+            await producer._sender.close()  # noqa: SLF001
+    producer._message_accumulator.fail_all(KafkaError("given up at the end"))  # noqa: SLF001
+    await producer.client.close()
+
+
+# --- decoding ------------------------------------------------------------------------------------
+# Ours decode like aiokafka's own, except that
+# - a header key that is not UTF-8 is escaped, so no part of the record is lost;
+# - in watched partitions, a batch that cannot be decoded ends the poll of its partition with a
+#   `DecodeFault`, instead of an error for all partitions.
 
 _OVERHEAD, _MAGIC_AT = 12, 16  # positions in a stored batch, bytes
 _MOST_OFFSETS = 1 << 20  # in one batch; a header that claims more is corrupt
@@ -184,7 +254,7 @@ class PartitionRecords(fetcher.PartitionRecords):  # type: ignore[misc]  # aioka
         return DecodeFault(at, next_offset, f"{type(exc).__name__}: {exc}")
 
 
-def install() -> None:
+def install_decoder() -> None:
     """Make aiokafka's fetchers use the classes of this module."""
     fetcher.MemoryRecords = Batches
     fetcher.PartitionRecords = PartitionRecords
