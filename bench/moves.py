@@ -36,7 +36,7 @@ from binwright.balancer.decide.reassignment.machine import Limits
 from binwright.balancer.decide.reassignment.steps import Targets
 from binwright.balancer.executor import Executor, read_throttles
 from binwright.balancer.ports import Replicas
-from binwright.consumer.reading.intake import KafkaIntake
+from binwright.consumer.reading.data_reader import KafkaDataReader
 from binwright.kafka.client import client_options
 from binwright.local.kafka.cluster import run_brokers
 from binwright.protocol.errors import BrokerUnavailable
@@ -96,7 +96,7 @@ class Traffic:
         options = client_options(self._kafka)
         async with (
             AIOKafkaProducer(**options, acks="all", enable_idempotence=True) as producer,
-            KafkaIntake(self._kafka, "bench") as intake,
+            KafkaDataReader(self._kafka, "bench") as intake,
             AIOKafkaConsumer(**options, auto_offset_reset="earliest") as consumer,
         ):
             readers = [
@@ -124,7 +124,7 @@ class Traffic:
             self.confirmed[partition] += 1
             await asyncio.sleep(EVERY_S)
 
-    async def _read_intake(self, intake: KafkaIntake) -> None:
+    async def _read_intake(self, intake: KafkaDataReader) -> None:
         for partition in self._partitions:
             await intake.start(partition, 0)
         arrivals = self.consumers["KafkaIntake"]

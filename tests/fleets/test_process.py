@@ -13,13 +13,11 @@ from uuid import uuid4
 import psutil
 import pytest
 
-from binwright.controller.__main__ import consumer_command, process_fleet
 from binwright.fleets import process
 from binwright.fleets.process import ProcessFleet
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.fleet import Process
-from binwright.runtime.settings import load_settings
 
 # Prints a line and ends on SIGTERM, or after a minute.
 SLEEPER = """
@@ -185,33 +183,6 @@ async def test_a_second_fleet_finds_the_processes_of_the_first(tmp_path: Path) -
     await until(lambda: second.running().keys() == {0})
     assert pids(second)[Slot(0)] == before[Slot(0)]
     await second.close()
-
-
-async def test_a_consumer_that_version_0_1_started_is_not_started_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It was started with `--realm` in place of `--instance`."""
-    package = tmp_path / "binwright" / "consumer"
-    package.mkdir(parents=True)
-    (package / "__init__.py").touch()
-    (package / "__main__.py").write_text(SLEEPER)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))  # ends there: no Kafka is needed
-    settings = load_settings(group=f"g-{uuid4().hex}", controller={"process_logs": tmp_path})
-    command = consumer_command(settings, Slot(1), "--realm")
-    old = subprocess.Popen(command, stdout=subprocess.DEVNULL)  # noqa: ASYNC220 - not awaited
-    fleet = process_fleet(settings)
-    try:
-        await until(lambda: fleet.running().keys() == {1})
-        await fleet.reconcile({Slot(0), Slot(1)})
-        await until(lambda: output(tmp_path, 0) == ["up"])
-        assert pids(fleet)[Slot(1)] == old.pid
-        await fleet.reconcile({Slot(0)})
-        await until(lambda: old.poll() is not None)
-        assert fleet.running().keys() == {0}
-    finally:
-        old.kill()
-        old.wait()
-        await fleet.close()
 
 
 async def test_a_process_that_does_not_end_in_time_is_killed(tmp_path: Path) -> None:

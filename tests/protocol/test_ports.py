@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from binwright.protocol.ports.fleet import Fleet
-from binwright.protocol.ports.kafka import ControlTopics, Intake, LogSampler, Reader
+from binwright.protocol.ports.kafka import ControlTopics, DataReader, LogSampler, Reader
 from binwright.protocol.ports.lake import Lake, Staging
 from binwright.testing.control_topics import FakeControlTopics, FakeReader
 from binwright.testing.fleet import FakeFleet
-from binwright.testing.intake import FakeIntake, FakeTopics
+from binwright.testing.intake import FakeDataReader, FakeTopics
 from binwright.testing.lake import FakeLake
 from binwright.testing.log_sampler import FakeLogSampler
 from binwright.testing.staging import FakeStaging
@@ -22,7 +22,7 @@ from binwright.testing.staging import FakeStaging
         (ControlTopics, FakeControlTopics),
         (Reader, FakeReader),
         (Fleet, FakeFleet),
-        (Intake, FakeIntake),
+        (DataReader, FakeDataReader),
         (LogSampler, FakeLogSampler),
         (LogSampler, FakeTopics),
         (Lake, FakeLake),

@@ -47,7 +47,6 @@ class ProcessFleet:
         environment: The processes' whole environment.
         logs: The directory of the slots' output (`consumer-N.log`); None: the controller's output.
         grace_s: Seconds from SIGTERM to SIGKILL.
-        old_commands: Command lines of earlier versions: their processes are the fleet's, too.
     """
 
     command: Callable[[Slot], Sequence[str]]
@@ -55,7 +54,6 @@ class ProcessFleet:
     environment: Mapping[str, str]
     logs: Path | None = None
     grace_s: float = 70.0
-    old_commands: Sequence[Callable[[Slot], Sequence[str]]] = ()
     _desired: frozenset[Slot] = frozenset()
     _attached: bool = False  # whether `reconcile` was called since the start, or since `detach`
     _children: dict[Slot, asyncio.subprocess.Process] = field(default_factory=dict)
@@ -97,9 +95,7 @@ class ProcessFleet:
 
     def running(self) -> dict[Slot, list[psutil.Process]]:
         """Return the running processes of each slot, ours and an earlier controller's."""
-        commands = (self.command, *self.old_commands)
-        every = map(Slot, range(self.max_slots))
-        slots = {tuple(command(slot)): slot for slot in every for command in commands}
+        slots = {tuple(self.command(slot)): slot for slot in map(Slot, range(self.max_slots))}
         found: dict[Slot, list[psutil.Process]] = {}
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):

@@ -27,11 +27,11 @@ GATHER_MS = 200
 Lead = Callable[[], Awaitable[None]]
 
 
-def consumer_command(settings: Settings, slot: Slot, option: str = "--instance") -> tuple[str, ...]:
-    """Return a consumer's command line; `option` tells its group from others."""
+def consumer_command(settings: Settings, slot: Slot) -> tuple[str, ...]:
+    """Return a consumer's command line; its instance tells its group from others."""
     instance = f"{settings.group}@{settings.kafka.bootstrap_servers}"
     module = "binwright.consumer"
-    return (sys.executable, "-m", module, "--slot", str(slot), option, instance)
+    return (sys.executable, "-m", module, "--slot", str(slot), "--instance", instance)
 
 
 def process_fleet(settings: Settings) -> ProcessFleet:
@@ -42,8 +42,6 @@ def process_fleet(settings: Settings) -> ProcessFleet:
         environment=os.environ,
         logs=settings.controller.process_logs,
         grace_s=settings.consumer.drain_timeout_s + 10,
-        # Version 0.1 started its consumers so; an upgrade finds them running.
-        old_commands=[lambda slot: consumer_command(settings, slot, "--realm")],
     )
 
 
