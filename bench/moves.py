@@ -35,7 +35,7 @@ from binwright.balancer.admin_client import AdminClient
 from binwright.balancer.decide.reassignment import CopyLimits
 from binwright.balancer.executor import Executor, read_throttles
 from binwright.balancer.ports import Replicas, Targets
-from binwright.consumer.reading.intake import KafkaIntake
+from binwright.consumer.reading.data_reader import KafkaDataReader
 from binwright.kafka.client import client_options
 from binwright.local.kafka import run_brokers
 from binwright.protocol.errors import BrokerUnavailable
@@ -95,7 +95,7 @@ class Traffic:
         options = client_options(self._kafka)
         async with (
             AIOKafkaProducer(**options, acks="all", enable_idempotence=True) as producer,
-            KafkaIntake(self._kafka, "bench") as intake,
+            KafkaDataReader(self._kafka, "bench") as intake,
             AIOKafkaConsumer(**options, auto_offset_reset="earliest") as consumer,
         ):
             readers = [
@@ -123,7 +123,7 @@ class Traffic:
             self.confirmed[partition] += 1
             await asyncio.sleep(EVERY_S)
 
-    async def _read_intake(self, intake: KafkaIntake) -> None:
+    async def _read_intake(self, intake: KafkaDataReader) -> None:
         for partition in self._partitions:
             await intake.start(partition, 0)
         arrivals = self.consumers["KafkaIntake"]

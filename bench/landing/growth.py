@@ -18,7 +18,7 @@ from uuid import uuid4
 import orjson
 
 from bench.landing.cpu_usage import CpuUsage
-from binwright.consumer.decide.writer.commit_version import app_id, txn_version
+from binwright.consumer.decide.writer.commits import app_id, txn_version
 from binwright.consumer.lake.log_trim import trim_log
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging

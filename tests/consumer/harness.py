@@ -5,7 +5,9 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from binwright.consumer.decide.batch import BatchConfig
+from binwright.testing.intake import FakeDataReader
+
+from binwright.consumer.decide.buffer import BatchConfig
 from binwright.consumer.ingest import Ingest, IngestConfig
 from binwright.consumer.mailbox import open_mailbox
 from binwright.protocol import wire
@@ -23,7 +25,7 @@ from binwright.protocol.messages import (
 )
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.testing.control_topics import FakeControlTopics
-from binwright.testing.data_topics import FakeIntake, FakeTopics
+from binwright.testing.data_topics import FakeTopics
 from binwright.testing.staging import FakeStaging
 
 T = TypeVar("T")
@@ -42,14 +44,18 @@ async def until(condition: Callable[[], object], patience_s: float = 60.0) -> No
         await asyncio.sleep(0.05)
 
 
+def numbered(count: int, first: int = 0) -> list[bytes]:
+    return [b"%d" % n for n in range(first, first + count)]
+
+
 class FakeTables:
     """Table writers that record what was started and stopped."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, tuple[str, ...]]] = []
 
-    def start(self, topics: Collection[str], term: int) -> None:
-        self.calls.append((f"start in term {term}", tuple(topics)))
+    def start(self, topics: Collection[str]) -> None:
+        self.calls.append(("start", tuple(topics)))
 
     def stop(self, topics: Collection[str]) -> None:
         self.calls.append(("stop", tuple(topics)))
@@ -68,7 +74,7 @@ class ConsumerHarness:
         self.topics = FakeTopics(topics)
         self.bus = FakeControlTopics({METADATA: 3, LANDING: 8})
         self.staging = FakeStaging()
-        self.intake = FakeIntake(self.topics, "g")
+        self.reader = FakeDataReader(self.topics, "g")
         self.tables = FakeTables()
         self.config = config
         self.revision = 0
@@ -79,13 +85,14 @@ class ConsumerHarness:
         mailbox = await open_mailbox(self.bus, METADATA, Slot(0), "p", "test", lambda: 1)
         self.ingest = Ingest(
             mailbox=mailbox,
-            intake=self.intake,
+            reader=self.reader,
             staging=self.staging,
             landing_topic=LANDING,
+            writers=lambda _: self.tables,
             config=self.config,
             wall_ms=lambda: 0,
         )
-        self.running = asyncio.create_task(self.ingest.run(self.tables))
+        self.running = asyncio.create_task(self.ingest.run())
 
     @property
     def epoch(self) -> int:
@@ -170,5 +177,6 @@ __all__ = [
     "Staged",
     "Started",
     "harness",
+    "numbered",
     "until",
 ]

@@ -9,7 +9,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from tests.integration.topics import create_topic
 
-from binwright.consumer.reading.intake import KafkaIntake
+from binwright.consumer.reading.data_reader import KafkaDataReader
 from binwright.kafka.client import ClusterClient, client_options
 from binwright.kafka.control_records import METADATA_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
@@ -68,7 +68,7 @@ async def test_a_reader_continues_after_a_leader_dies(
                 if number == RECORDS // 2:
                     halfway.set()
 
-    async with asyncio.timeout(DEADLINE_S), KafkaIntake(kafka, "g") as intake:
+    async with asyncio.timeout(DEADLINE_S), KafkaDataReader(kafka, "g") as intake:
         await intake.start(ORDERS, 0)
         writing = asyncio.create_task(write())
         read: list[tuple[int, bytes | None]] = []

@@ -9,17 +9,20 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
 import pytest
+from binwright.testing.intake import FakeDataReader
 from pyspark.sql.connect.client import DefaultChannelBuilder
 from pyspark.sql.connect.session import SparkSession
 from tests.consumer.writer.scene import CLUSTER, GROUP, LANDING, Scene
 from tests.integration.conftest import BackgroundLoop
 from tests.integration.object_store import BUCKET, ObjectStore, missing_packages, run_object_store
 
-from binwright.consumer.decide.writer.commit_version import app_id, txn_version
-from binwright.consumer.decide.writer.requests import WriterConfig
+from binwright.consumer.decide.writer.commits import app_id, txn_version
+from binwright.consumer.decide.writer.states import WriterConfig
+from binwright.consumer.events import Event, RowsMissing, TableLost
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
-from binwright.consumer.writer.maintenance import MaintenanceConfig
+from binwright.consumer.writer.context import SharedLake, WriterContext
+from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.writer.writers import Writers
 from binwright.local.java import find_java
 from binwright.local.server import no_progress
@@ -28,7 +31,6 @@ from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Batch, FileSlice, Lake, Staging, Table
 from binwright.runtime.settings import LakeSettings
-from binwright.testing.data_topics import FakeIntake
 
 pytestmark = [
     pytest.mark.integration,
@@ -106,34 +108,37 @@ class Bucket:
         return SparkLake(self.lake, self.store.staging(f"{self.name}/_staging"), 60.0)
 
     @asynccontextmanager
-    async def writer(self, name: str, term: int) -> AsyncIterator[Writers]:
+    async def writer(self, name: str) -> AsyncIterator[Writers]:
         """Run a consumer that writes the table of `orders`."""
         tables = self.tables()
 
         async def open_lake() -> Lake:
             return tables
 
-        def config(topic: str, term: int) -> WriterConfig:
+        def config(topic: str) -> WriterConfig:
             table = Table(topic, GROUP, CLUSTER)
-            return WriterConfig(
-                table=table, writer=name, term=term, from_latest=False, freshness_s=1.0
-            )
+            return WriterConfig(table=table, writer=name, from_latest=False, freshness_s=1.0)
 
-        writers = Writers(
-            open_lake=open_lake,
+        def record(event: Event) -> None:
+            match event:
+                case TableLost():
+                    self.lost.append(name)
+                case RowsMissing(committed=committed):
+                    self.gaps.append(dict(committed))
+
+        context = WriterContext(
+            lake=SharedLake(open_lake),
             bus=self.scene.bus,
             landing_topic=LANDING,
-            intake=FakeIntake(self.scene.topics, GROUP),
+            reader=FakeDataReader(self.scene.topics, GROUP),
             staging=self.staging,
             config=config,
-            maintenance=MaintenanceConfig(),
-            on_lost=lambda _: self.lost.append(name),
-            on_writing_stopped=lambda _: None,
-            on_gap=lambda gap: self.gaps.append(dict(gap)),
+            maintenance=TableMaintenance(MaintenanceConfig()),
         )
+        writers = Writers(context, record)
         async with tables:
             running = asyncio.create_task(writers.run())
-            writers.start(["orders"], term)
+            writers.start(["orders"])
             try:
                 yield writers
             finally:
@@ -168,7 +173,7 @@ async def test_staged_objects_land_once_and_are_deleted(
 ) -> None:
     await bucket.scene.land({P: (0, 5), Q: (0, 3)})
     await bucket.scene.land({P: (3, 8)})  # begins earlier than what is committed: it is cut
-    async with bucket.writer("w1", term=1_000):
+    async with bucket.writer("w1"):
         await bucket.until_staged(set())
 
     assert await asyncio.to_thread(bucket.landed, spark) == once(p0=8, p1=3)
@@ -177,9 +182,9 @@ async def test_staged_objects_land_once_and_are_deleted(
 async def test_a_later_writer_fences_the_earlier_one(bucket: Bucket, spark: SparkSession) -> None:
     """What the earlier one still had in flight is skipped."""
     await bucket.scene.land({P: (0, 5)})
-    async with bucket.writer("w1", term=1_000):
+    async with bucket.writer("w1"):
         await bucket.until_staged(set())
-    async with bucket.writer("w2", term=2_000):
+    async with bucket.writer("w2"):
         await bucket.scene.land({P: (5, 9)})
         await bucket.until_staged(set())
     late = await bucket.scene.write({P: (5, 9)})
@@ -201,10 +206,10 @@ async def test_a_new_writer_continues_where_the_table_ends(
 ) -> None:
     """What was announced before is announced still: only the stamp in the table tells."""
     await bucket.scene.land({P: (0, 5)})
-    async with bucket.writer("w1", term=1_000):
+    async with bucket.writer("w1"):
         await bucket.until_staged(set())
     await bucket.scene.land({P: (0, 7)})  # read again, as after a death
-    async with bucket.writer("w2", term=2_000):
+    async with bucket.writer("w2"):
         await bucket.until_staged(set())
 
     assert await asyncio.to_thread(bucket.landed, spark) == once(p0=7)
@@ -212,7 +217,7 @@ async def test_a_new_writer_continues_where_the_table_ends(
 
 async def test_a_lost_object_is_a_gap(bucket: Bucket) -> None:
     await bucket.staging.delete("orders", [await bucket.scene.land({P: (0, 5)})])
-    async with bucket.writer("w1", term=1_000), asyncio.timeout(DEADLINE_S):
+    async with bucket.writer("w1"), asyncio.timeout(DEADLINE_S):
         while not bucket.gaps:  # noqa: ASYNC110 - it tells nobody
             await asyncio.sleep(0.2)
 

@@ -9,19 +9,21 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from binwright.testing.intake import FakeDataReader
 from pyspark.sql.connect.client import DefaultChannelBuilder
 from pyspark.sql.connect.session import SparkSession
 from tests.consumer.writer.scene import CLUSTER, GROUP, LANDING, P, Q, Scene, once
 
-from binwright.consumer.decide.writer.requests import WriterConfig
-from binwright.consumer.lake.opening import lake_opener
+from binwright.consumer.__main__ import lake_opener
+from binwright.consumer.decide.writer.states import WriterConfig
+from binwright.consumer.events import Event, RowsMissing
 from binwright.consumer.staging.file_staging import FileStaging
-from binwright.consumer.writer.maintenance import MaintenanceConfig
+from binwright.consumer.writer.context import SharedLake, WriterContext
+from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.writer.writers import Writers
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.lake import Table
 from binwright.runtime.settings import LakeSettings
-from binwright.testing.data_topics import FakeIntake
 
 pytestmark = pytest.mark.integration
 
@@ -66,31 +68,33 @@ class Ground:
         """Run a process that writes these tables."""
         settings = LakeSettings(path=str(self.lake), spark=self.spark_url)
         async with AsyncExitStack() as stack:
-            writers = Writers(
-                open_lake=lake_opener(stack, settings, str(self.lake / "_staging"), 60.0),
+            open_lake = lake_opener(stack, settings, str(self.lake / "_staging"), 60.0)
+            context = WriterContext(
+                lake=SharedLake(open_lake),
                 bus=self.scene.bus,
                 landing_topic=LANDING,
-                intake=FakeIntake(self.scene.topics, GROUP),
+                reader=FakeDataReader(self.scene.topics, GROUP),
                 staging=self.scene.staging,
                 config=self._rules,
-                maintenance=maintenance or MaintenanceConfig(),
-                on_lost=lambda _: None,
-                on_writing_stopped=lambda _: None,
-                on_gap=lambda gap: self.gaps.append(dict(gap)),
+                maintenance=TableMaintenance(maintenance or MaintenanceConfig()),
             )
+            writers = Writers(context, self._record_event)
             running = asyncio.create_task(writers.run())
-            writers.start(topics, 1_000)
+            writers.start(topics)
             try:
                 yield writers
             finally:
                 running.cancel()
                 await asyncio.wait({running})
 
-    def _rules(self, topic: str, term: int) -> WriterConfig:
+    def _record_event(self, event: Event) -> None:
+        if isinstance(event, RowsMissing):
+            self.gaps.append(dict(event.committed))
+
+    def _rules(self, topic: str) -> WriterConfig:
         return WriterConfig(
             table=Table(topic, GROUP, CLUSTER),
             writer=f"w{next(self.writers)}",
-            term=term,
             freshness_s=1.0,
         )
 

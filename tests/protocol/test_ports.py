@@ -4,12 +4,13 @@ import inspect
 from typing import Any
 
 import pytest
+from binwright.testing.intake import FakeDataReader
 
 from binwright.protocol.ports.fleet import Fleet
-from binwright.protocol.ports.kafka import ControlTopics, Intake, LogSampler, Reader
+from binwright.protocol.ports.kafka import ControlTopics, DataReader, LogSampler, Reader
 from binwright.protocol.ports.lake import Lake, Staging
 from binwright.testing.control_topics import FakeControlTopics, FakeReader
-from binwright.testing.data_topics import FakeIntake, FakeTopics
+from binwright.testing.data_topics import FakeTopics
 from binwright.testing.fleet import FakeFleet
 from binwright.testing.lake import FakeLake
 from binwright.testing.log_sampler import FakeLogSampler
@@ -22,7 +23,7 @@ from binwright.testing.staging import FakeStaging
         (ControlTopics, FakeControlTopics),
         (Reader, FakeReader),
         (Fleet, FakeFleet),
-        (Intake, FakeIntake),
+        (DataReader, FakeDataReader),
         (LogSampler, FakeLogSampler),
         (LogSampler, FakeTopics),
         (Lake, FakeLake),

@@ -1,25 +1,9 @@
-"""The stamps of commits, and what the next writer resolves from them."""
+"""The stamps of commits: their form."""
 
-import orjson
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from tests.consumer.decide.writer.scene import ID, TABLE, claim, history, stamp
+from tests.consumer.decide.writer.scene import TABLE, stamp
 
-from binwright.consumer.decide.writer.commit_version import (
-    COMMITS_PER_EPOCH,
-    app_id,
-    old_app_id,
-    txn_version,
-)
-from binwright.protocol.model import Slot
-from binwright.protocol.ports.lake import Commit, Table
-from binwright.protocol.stamp import OldStamp, find_own, read_stamp, resolve
-
-
-def old(landed: dict[str, int], slot: int = 3, topic_id: str | None = ID, group: str = "g") -> str:
-    found = {"kind": "binwright-stamp/1", "group": group, "slot": slot, "topic_id": topic_id}
-    return orjson.dumps(found | {"landed": landed}).decode()
+from binwright.protocol.ports.lake import Table
+from binwright.protocol.stamp import read_stamp
 
 
 def test_a_stamp_reads_back() -> None:
@@ -33,131 +17,9 @@ def test_equal_stamps_are_equal_text() -> None:
 
 def test_metadata_of_other_clients_is_not_a_stamp() -> None:
     other = Table(topic="orders", group="g", cluster="another")
-    texts = (None, "", "OPTIMIZE", "[1]", "{}", old({"orders-0": 1}, group="x"))
-    assert [read_stamp(text, TABLE) for text in texts] == [None] * 6
-    assert read_stamp(stamp({0: 1}).encode(), other) is None
-    assert read_stamp(old({"no partition": 1}), TABLE) is None
-
-
-def test_an_old_stamp_is_limited_to_the_tables_topic() -> None:
-    found = read_stamp(old({"orders-0": 4, "clicks-0": 9}), TABLE)
-    assert found == OldStamp(slot=Slot(3), topic_id=ID, committed={0: 4})
-
-
-def test_versions_increase_with_the_epoch_and_within_it() -> None:
-    assert txn_version(2) > txn_version(1, COMMITS_PER_EPOCH - 1) > txn_version(1, 5)
-    assert app_id(TABLE) == "binwright/g/orders"
-    assert old_app_id("g", Slot(3)) == "binwright/g/3"
-
-
-@pytest.mark.parametrize("sequence", [-1, COMMITS_PER_EPOCH])
-def test_a_number_outside_an_epoch_is_rejected(sequence: int) -> None:
-    with pytest.raises(ValueError, match="an epoch has"):
-        txn_version(1, sequence)
-
-
-# --- resolve -------------------------------------------------------------------------------------
-
-
-def test_stamps_back_to_the_last_full_one_give_what_is_committed() -> None:
-    found = resolve(
-        history(
-            stamp({0: 1, 1: 1}, sequence=1, full=True),
-            stamp({0: 5, 1: 5, 2: 5}, sequence=2, full=True),
-            stamp({1: 7}, sequence=3),
-            None,
-            stamp({0: 6, 1: 9}, sequence=4, needed_from=8, cuts={0: 3}),
-        ),
-        TABLE,
-        ID,
-    )
-    assert found.committed == {0: 6, 1: 9, 2: 5}
-    assert (found.needed_from, found.landing_id, found.cuts) == (8, "landing-1", {0: 3})
-    assert (found.whole, found.written_before, found.epoch) == (True, True, 1)
-
-
-def test_the_newest_offset_counts_even_if_it_is_lower() -> None:
-    """After a truncation a log continues below the committed offset."""
-    found = resolve(history(stamp({0: 9}, full=True), stamp({0: 7}, sequence=2)), TABLE, ID)
-    assert found.committed == {0: 7}
-
-
-def test_a_claim_has_no_offsets() -> None:
-    found = resolve(history(None, claim(3)), TABLE, ID)
-    assert (found.epoch, found.committed) == (3, {})
-    assert (found.whole, found.written_before) == (False, False)
-
-
-def test_a_history_of_partial_stamps_is_not_whole() -> None:
-    assert not resolve(history(stamp({0: 9})), TABLE, ID).whole
-
-
-def test_stamps_of_another_topic_end_the_search() -> None:
-    found = resolve(
-        history(stamp({0: 90}, topic_id="id-0", full=True), stamp({0: 2}, epoch=2, needed_from=5)),
-        TABLE,
-        ID,
-    )
-    assert (found.committed, found.whole, found.needed_from) == ({0: 2}, True, 5)
-
-
-def test_the_highest_offset_in_stamps_of_version_0_1_counts() -> None:
-    found = resolve(
-        history(
-            old({"orders-0": 4, "orders-1": 9}),
-            old({"orders-0": 3, "orders-2": 1}, slot=5),
-            old({"orders-0": 99}, slot=6, topic_id="id-0"),
-        ),
-        TABLE,
-        ID,
-    )
-    assert found.committed == {0: 4, 1: 9, 2: 1}
-    assert found.old_slots == {Slot(3), Slot(5), Slot(6)}
-    assert found.written_before
-    assert not found.whole
-
-
-def test_a_new_stamp_overrides_those_of_version_0_1() -> None:
-    found = resolve(history(old({"orders-0": 9}), stamp({0: 4}, full=True)), TABLE, ID)
-    assert found.committed == {0: 4}
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 3), st.integers(1, 5)), max_size=30),
-    st.integers(2, 6),
-    st.lists(st.integers(0, 30), max_size=4),
-)
-def test_any_prefix_of_a_history_resolves_to_what_was_committed(
-    moves: list[tuple[int, int]], every: int, claims: list[int]
-) -> None:
-    """A stamp is full after a claim, and after a number of partial ones."""
-    committed: dict[int, int] = dict.fromkeys(range(4), 0)
-    stamps, since, epoch = [claim(1)], every, 1
-    for number, (partition, rows) in enumerate(moves):
-        if number in claims:
-            epoch, since = epoch + 1, every
-            stamps.append(claim(epoch))
-        committed = {**committed, partition: committed[partition] + rows}
-        full = since >= every
-        changes = committed if full else {partition: committed[partition]}
-        stamps.append(stamp(changes, epoch=epoch, sequence=number + 1, full=full))
-        since = 1 if full else since + 1
-        found = resolve(history(None, *stamps), TABLE, ID)
-        assert (found.committed, found.whole, found.epoch) == (committed, True, epoch)
-
-
-# --- the writer's own stamp ----------------------------------------------------------------------
-
-
-def test_a_writers_own_stamp_is_found_by_writer_epoch_and_sequence() -> None:
-    own = stamp({0: 4}, writer="me", epoch=2, sequence=3)
-    other_stamps = (
-        stamp(writer="me", epoch=2, sequence=4),
-        stamp(writer="me", epoch=1, sequence=3),
-        stamp(writer="you", epoch=2, sequence=3),
-        None,
-        old({"orders-0": 9}),
-    )
-    assert find_own(history(*other_stamps), TABLE, own) is None
-    assert find_own(history(own, *other_stamps), TABLE, own) == 0
-    assert find_own([Commit(7, own.encode())], TABLE, own) == 7
+    valid = stamp({0: 1}).encode()
+    damaged = (valid.replace("stamp/2", "stamp/9"), valid.replace('"0":1', '"zero":1'))
+    texts = (None, "", "OPTIMIZE", "[1]", "{}", *damaged)
+    assert [read_stamp(text, TABLE) for text in texts] == [None] * 7
+    assert read_stamp(valid, other) is None
+    assert read_stamp(valid, Table(topic="orders", group="x", cluster=TABLE.cluster)) is None

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from tests.simulation.world import INGEST, P, World, until, world
 
-from binwright.consumer.decide.batch import BatchConfig
+from binwright.consumer.decide.buffer import BatchConfig
 from binwright.protocol.messages import Report
 from binwright.protocol.model import Slot
 from binwright.testing.lake import Failure
@@ -41,7 +41,7 @@ async def test_while_spark_is_away_reading_continues() -> None:
         await start_landing(w)
         w.process(0).lake.fail_next(*[Failure.UNCLEAR] * 10_000)
         await asyncio.sleep(60)
-        lags = [w.topics.bounds(p)[1] - w.process(0).intake.positions[p] for p in P]
+        lags = [w.topics.bounds(p)[1] - w.process(0).reader.positions[p] for p in P]
         assert max(lags) < 60
         assert w.staging.bytes > 40 * 80_000
         assert w.report(0).staged_bytes > 40 * 80_000
@@ -73,9 +73,9 @@ async def test_while_staging_fails_fetching_stops_at_the_cap() -> None:
         await start_landing(w)
         w.staging.write_error = "disk full"
         await asyncio.sleep(60)
-        before = dict(w.process(0).intake.positions)
+        before = dict(w.process(0).reader.positions)
         await asyncio.sleep(60)
-        assert w.process(0).intake.positions == before
+        assert w.process(0).reader.positions == before
         next_ = w.report(0).reading
         buffered_bytes = sum(before[p] - (next_[p] or 0) for p in P) * 1_000
         assert CAP / 2 < buffered_bytes <= 1.2 * CAP

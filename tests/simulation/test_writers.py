@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from tests.simulation.world import LANDING, TABLE, P, World, until, world
 
-from binwright.consumer.decide.writer.commit_version import app_id, txn_version
+from binwright.consumer.decide.writer.commits import app_id, txn_version
 from binwright.protocol.messages import Gap
 from binwright.protocol.model import Slot, TopicPartition
 
@@ -74,7 +74,7 @@ async def test_a_skipped_commit_makes_its_writer_claim_again() -> None:
         table = w.storage.tables["orders"]
         app = app_id(replace(TABLE, topic="orders"))
         epoch = table.numbers[app] // txn_version(1)
-        table.commit(app, txn_version(epoch + 1), {}, None)
+        table.commit(app, txn_version(epoch + 1), {}, "a claim")
         await asyncio.sleep(30)
         assert table.numbers[app] > txn_version(epoch + 2)
         await w.all_landed_once()

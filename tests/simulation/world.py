@@ -6,15 +6,18 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
+from binwright.testing.intake import FakeDataReader
 from tests.simulation.gate import Gate, gated
 
-from binwright.consumer.decide.batch import BatchConfig
-from binwright.consumer.decide.writer.requests import WriterConfig
+from binwright.consumer.decide.buffer import BatchConfig
+from binwright.consumer.decide.writer.states import WriterConfig
 from binwright.consumer.ingest import Ingest, IngestConfig
 from binwright.consumer.mailbox import open_mailbox
-from binwright.consumer.writer.maintenance import MaintenanceConfig
+from binwright.consumer.writer.context import SharedLake, WriterContext
+from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.writer.writers import Writers
 from binwright.controller.decide.group import ControllerConfig, Group
 from binwright.controller.decide.ownership import Owned
@@ -37,7 +40,7 @@ from binwright.protocol.selection import Selection
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import MonitorSettings
 from binwright.testing.control_topics import FakeControlTopics
-from binwright.testing.data_topics import FakeIntake, FakeTopics
+from binwright.testing.data_topics import FakeTopics
 from binwright.testing.fleet import FakeFleet
 from binwright.testing.lake import FakeLake, FakeStorage
 from binwright.testing.staging import FakeStaging
@@ -104,47 +107,44 @@ class Process:
         self.ingest: Ingest | None = None
         self.lake = FakeLake(world.storage, world.staging, latency_s=world.write_s)
         self.lake.refusing = world.refusing
-        self.intake = FakeIntake(world.topics, GROUP)
+        self.reader = FakeDataReader(world.topics, GROUP)
         self.grants = 0
 
     async def run(self) -> None:
         world = self.world
-        bus, intake, staging, lake = (
-            gated(port, self.gate) for port in (world.bus, self.intake, world.staging, self.lake)
+        bus, reader, staging, lake = (
+            gated(port, self.gate) for port in (world.bus, self.reader, world.staging, self.lake)
         )
         mailbox = await open_mailbox(bus, METADATA, self.slot, self.name, "test", loop_ms)
-        ingest = self.ingest = Ingest(
-            mailbox=mailbox,
-            intake=intake,
-            staging=staging,
-            landing_topic=LANDING,
-            config=world.ingest_config,
-            wall_ms=loop_ms,
-        )
 
         async def open_lake() -> Any:
             return lake
 
-        writers = Writers(
-            open_lake=open_lake,
+        context = WriterContext(
+            lake=SharedLake(open_lake),
             bus=bus,
             landing_topic=LANDING,
-            intake=intake,
+            reader=reader,
             staging=staging,
             config=self._writer_config,
-            maintenance=MaintenanceConfig(),
-            on_lost=ingest.table_lost,
-            on_writing_stopped=ingest.writing_stopped,
-            on_gap=ingest.gap,
+            maintenance=TableMaintenance(MaintenanceConfig()),
         )
-        await ingest.run(writers)
+        self.ingest = Ingest(
+            mailbox=mailbox,
+            reader=reader,
+            staging=staging,
+            landing_topic=LANDING,
+            writers=partial(Writers, context),
+            config=world.ingest_config,
+            wall_ms=loop_ms,
+        )
+        await self.ingest.run()
 
-    def _writer_config(self, topic: str, term: int) -> WriterConfig:
+    def _writer_config(self, topic: str) -> WriterConfig:
         self.grants += 1
         return WriterConfig(
             table=replace(TABLE, topic=topic),
             writer=f"{self.name}/{self.grants}",
-            term=term,
             from_latest=self.world.ingest_config.from_latest,
             freshness_s=2.0,
         )

@@ -3,11 +3,12 @@
 import asyncio
 
 import pytest
+from binwright.testing.intake import FakeDataReader
 
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import GroupOffset, Intake, LogSample, LogSampler
-from binwright.testing.data_topics import FakeIntake, FakeTopics
+from binwright.protocol.ports.kafka import DataReader, GroupOffset, LogSample, LogSampler
+from binwright.testing.data_topics import FakeTopics
 from binwright.testing.log_sampler import sample_topics
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -22,7 +23,7 @@ def offsets(fetched: object, partition: TopicPartition = P) -> list[int]:
 async def test_they_implement_the_ports() -> None:
     topics = FakeTopics({"orders": 2})
     logs: LogSampler = topics
-    intake: Intake = FakeIntake(topics)
+    intake: DataReader = FakeDataReader(topics)
 
     assert list((await sample_topics(logs, "orders", "gone"))["orders"]) == [0, 1]
     assert not await intake.fetch(1, 1)
@@ -30,7 +31,7 @@ async def test_they_implement_the_ports() -> None:
 
 async def test_produced_records_are_fetched_once_and_in_order() -> None:
     topics = FakeTopics({"orders": 1})
-    intake = FakeIntake(topics)
+    intake = FakeDataReader(topics)
     assert topics.produce(P, b"a", None, b"c") == 0
     await intake.start(P, 1)
 
@@ -66,7 +67,7 @@ async def test_single_records_interleave_with_growth() -> None:
     await asyncio.sleep(3)
     assert topics.produce(P, b"x") == 3
     await asyncio.sleep(2)
-    intake = FakeIntake(topics)
+    intake = FakeDataReader(topics)
     await intake.start(P, 0)
 
     fetched = await intake.fetch(10_000, 1)
@@ -77,7 +78,7 @@ async def test_single_records_interleave_with_growth() -> None:
 
 async def test_a_fetch_waits_for_data_up_to_the_timeout() -> None:
     topics = FakeTopics({"orders": 1})
-    intake = FakeIntake(topics)
+    intake = FakeDataReader(topics)
     loop = asyncio.get_running_loop()
     await intake.start(P, 0)
     asyncio.get_running_loop().call_later(3, topics.produce, P, b"x")
@@ -90,7 +91,7 @@ async def test_a_fetch_waits_for_data_up_to_the_timeout() -> None:
 
 async def test_a_start_wakes_a_fetch_in_flight() -> None:
     topics = FakeTopics({"orders": 1})
-    intake = FakeIntake(topics)
+    intake = FakeDataReader(topics)
     topics.produce(P, b"x")
     fetch = asyncio.create_task(intake.fetch(100, 60))
     await asyncio.sleep(1)
@@ -102,7 +103,7 @@ async def test_a_start_wakes_a_fetch_in_flight() -> None:
 
 async def test_a_fetch_is_bounded_and_starves_no_partition() -> None:
     topics = FakeTopics({"orders": 2})
-    intake = FakeIntake(topics)
+    intake = FakeDataReader(topics)
     for partition in (P, Q):
         topics.produce(partition, *[b"x" * 100] * 10)
         await intake.start(partition, 0)
@@ -115,7 +116,7 @@ async def test_a_fetch_is_bounded_and_starves_no_partition() -> None:
 
 async def test_no_records_of_a_stopped_partition_are_returned() -> None:
     topics = FakeTopics({"orders": 2})
-    intake = FakeIntake(topics)
+    intake = FakeDataReader(topics)
     for partition in (P, Q):
         await intake.start(partition, 0)
         topics.produce(partition, b"x")
@@ -126,7 +127,7 @@ async def test_no_records_of_a_stopped_partition_are_returned() -> None:
 
 async def test_retention_past_the_position_is_a_jump() -> None:
     topics = FakeTopics({"orders": 1})
-    intake = FakeIntake(topics)
+    intake = FakeDataReader(topics)
     topics.produce(P, *[b"x"] * 10)
     await intake.start(P, 2)
     topics.delete_records(P, 5)
@@ -139,7 +140,7 @@ async def test_retention_past_the_position_is_a_jump() -> None:
 async def test_a_log_that_ends_before_the_position_is_stopped() -> None:
     """Its offsets are of other records now: only a new `start` continues."""
     topics = FakeTopics({"orders": 1})
-    intake = FakeIntake(topics)
+    intake = FakeDataReader(topics)
     topics.produce(P, b"x", b"x")
     await intake.start(P, 2)
     topics.delete("orders")
@@ -153,7 +154,7 @@ async def test_a_log_that_ends_before_the_position_is_stopped() -> None:
 
 async def test_offsets_without_records_are_skipped() -> None:
     topics = FakeTopics({"orders": 1})
-    intake = FakeIntake(topics)
+    intake = FakeDataReader(topics)
     topics.produce(P, b"x")
     topics.skip(P, 3)
     topics.produce(P, b"y")
@@ -176,10 +177,10 @@ async def test_sizes_are_of_the_retained_records() -> None:
 async def test_committed_offsets_belong_to_the_group() -> None:
     topics = FakeTopics({"orders": 2})
     offset = GroupOffset(5, "orders-1")
-    await FakeIntake(topics, "g").commit({P: offset})
+    await FakeDataReader(topics, "g").commit({P: offset})
 
-    assert await FakeIntake(topics, "g").committed([P, Q]) == {P: offset}
-    assert await FakeIntake(topics, "h").committed([P, Q]) == {}
+    assert await FakeDataReader(topics, "g").committed([P, Q]) == {P: offset}
+    assert await FakeDataReader(topics, "h").committed([P, Q]) == {}
 
 
 async def test_a_truncated_log_continues_at_its_end() -> None:
@@ -193,7 +194,7 @@ async def test_a_truncated_log_continues_at_its_end() -> None:
     assert topics.bounds(P) == (0, 8)
     topics.cut(P, 3)
     topics.produce(P, b"z")
-    intake = FakeIntake(topics)
+    intake = FakeDataReader(topics)
     await intake.start(P, 2)
 
     found = await intake.fetch(10_000, 1)
@@ -203,7 +204,7 @@ async def test_a_truncated_log_continues_at_its_end() -> None:
 async def test_a_silent_topic_does_not_affect_the_others() -> None:
     topics = FakeTopics({"orders": 1, "clicks": 1})
     other = TopicPartition("clicks", 0)
-    intake = FakeIntake(topics)
+    intake = FakeDataReader(topics)
     for partition in (P, other):
         await intake.start(partition, 0)
         topics.produce(partition, b"x")
@@ -215,7 +216,7 @@ async def test_a_silent_topic_does_not_affect_the_others() -> None:
 
 
 async def test_a_missing_topic_is_named() -> None:
-    intake = FakeIntake(FakeTopics())
+    intake = FakeDataReader(FakeTopics())
 
     with pytest.raises(TopicMissing, match="orders-0"):
         await intake.bounds([P])
@@ -224,7 +225,7 @@ async def test_a_missing_topic_is_named() -> None:
 
 
 async def test_it_fails_as_often_as_requested() -> None:
-    intake = FakeIntake(FakeTopics({"orders": 1}))
+    intake = FakeDataReader(FakeTopics({"orders": 1}))
     intake.fail_next(2)
     with pytest.raises(BrokerUnavailable):
         await intake.bounds([P])

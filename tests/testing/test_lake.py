@@ -72,7 +72,7 @@ async def test_only_the_ranges_of_a_slice_land() -> None:
 async def test_the_same_or_a_lower_number_is_skipped(number: int) -> None:
     storage = FakeStorage()
     lake = await opened(storage)
-    await lake.claim("orders", "a", 5, None)
+    await lake.claim("orders", "a", 5, "claim")
 
     assert await lake.append("orders", WHOLE, "a", number, "stamp") is None
     assert not storage.landed()
@@ -81,10 +81,10 @@ async def test_the_same_or_a_lower_number_is_skipped(number: int) -> None:
 async def test_versions_are_per_table_and_app_id() -> None:
     lake = await opened(FakeStorage())
     await lake.open(CLICKS)
-    await lake.claim("orders", "a", 5, None)
+    await lake.claim("orders", "a", 5, "claim")
 
-    assert await lake.claim("orders", "b", 1, None) == 2
-    assert await lake.claim("clicks", "a", 1, None) == 1
+    assert await lake.claim("orders", "b", 1, "claim") == 2
+    assert await lake.claim("clicks", "a", 1, "claim") == 1
 
 
 async def test_a_claim_that_overtakes_a_write_makes_it_conflict() -> None:
@@ -93,7 +93,7 @@ async def test_a_claim_that_overtakes_a_write_makes_it_conflict() -> None:
     write = asyncio.create_task(slow.append("orders", WHOLE, "a", 1, "stamp"))
     await asyncio.sleep(1)
 
-    assert await newer.claim("orders", "a", 9, None) == 1
+    assert await newer.claim("orders", "a", 9, "claim") == 1
     with pytest.raises(WriteConflict):
         await write
     assert not storage.landed()
@@ -187,8 +187,8 @@ async def test_failures_are_injected_in_order_into_matching_calls() -> None:
     lake = await opened(FakeStorage())
     lake.fail_next(Failure.CONFLICT, Failure.UNAVAILABLE)
     with pytest.raises(WriteConflict):
-        await lake.claim("orders", "a", 1, None)
-    assert await lake.claim("orders", "a", 1, None) == 1
+        await lake.claim("orders", "a", 1, "claim")
+    assert await lake.claim("orders", "a", 1, "claim") == 1
     with pytest.raises(LakeUnavailable):
         await lake.highest_offsets("orders")
 
@@ -210,8 +210,8 @@ async def test_the_history_has_stamps_newest_first() -> None:
 async def test_a_cleaned_up_history_is_complete_without_its_beginning() -> None:
     storage = FakeStorage()
     lake = await opened(storage)
-    await lake.claim("orders", "a", 1, None)
-    await lake.claim("orders", "a", 2, None)
+    await lake.claim("orders", "a", 1, "claim")
+    await lake.claim("orders", "a", 2, "claim")
     storage.forget("orders", before=2)
     history = await lake.history("orders", 9)
 
@@ -225,7 +225,7 @@ async def test_a_table_belongs_to_one_group_of_one_cluster() -> None:
     for other in (Table("orders", "h", "c"), Table("orders", "g", "d")):
         with pytest.raises(TableRefused):
             await lake.open(other)
-    storage.create("clicks")  # landed by version 0.1
+    storage.create("clicks")  # by hand
     await lake.open(CLICKS)
 
     assert storage.table("clicks").owner == CLICKS
@@ -236,7 +236,7 @@ async def test_a_table_that_was_not_opened_or_was_dropped_is_refused() -> None:
     lake = await opened(storage)
     storage.drop("orders")
     with pytest.raises(TableRefused, match="orders"):
-        await lake.claim("orders", "a", 1, None)
+        await lake.claim("orders", "a", 1, "claim")
     with pytest.raises(TableRefused, match="clicks"):
         await lake.history("clicks", 1)
 
@@ -247,17 +247,17 @@ async def test_a_table_that_refuses_rows_accepts_claims() -> None:
     with pytest.raises(TableRefused):
         await lake.append("orders", WHOLE, "a", 1, "stamp")
 
-    assert await lake.claim("orders", "a", 2, None) == 1
+    assert await lake.claim("orders", "a", 2, "claim") == 1
 
 
 async def test_two_calls_at_once_for_one_table_raise() -> None:
     lake = await opened(FakeStorage(), latency_s=2)
     lake_calls = asyncio.gather(
-        lake.claim("orders", "a", 1, None), lake.history("orders", 1), return_exceptions=True
+        lake.claim("orders", "a", 1, "claim"), lake.history("orders", 1), return_exceptions=True
     )
 
     assert [type(outcome) for outcome in await lake_calls] == [int, RuntimeError]
-    assert await lake.claim("orders", "a", 2, None) == 2
+    assert await lake.claim("orders", "a", 2, "claim") == 2
 
 
 async def test_compaction_leaves_one_file_and_may_run_beside_a_write() -> None:

@@ -17,7 +17,7 @@ import orjson
 
 from binwright.audit.lake_reader import frame, quoted
 from binwright.protocol.ports.lake import Commit, Table
-from binwright.protocol.stamp import OldStamp, Stamp, read_stamp
+from binwright.protocol.stamp import Stamp, read_stamp
 
 FIRST_COMMITS, MOST_COMMITS = 2_000, 50_000
 
@@ -81,14 +81,13 @@ class _Fold:
     ends: dict[int, int] = field(default_factory=dict)
     whole: bool = True  # whether it begins with the table's creation
 
-    def apply(self, version: int, stamp: Stamp | OldStamp) -> None:
+    def apply(self, version: int, stamp: Stamp) -> None:
         """Apply the stamp of a commit; that of a claim holds no offsets."""
-        if isinstance(stamp, Stamp) and not stamp.sequence:
+        if not stamp.sequence:
             return
         if not self.of_topic(version - 1, stamp.topic_id):
             return
-        if isinstance(stamp, Stamp):
-            self._cut(version - 1, stamp)
+        self._cut(version - 1, stamp)
         for p, offset in stamp.committed.items():
             self.begins[p] = min(offset, self.begins.get(p, offset))
             self.ends[p] = max(offset, self.ends.get(p, offset))
@@ -132,18 +131,18 @@ def log_history(commits: Sequence[Commit], topic: str, topic_id: str | None) -> 
     return LogHistory(tuple(fold.splits), fold.begins, fold.ends)
 
 
-def _stamps(commits: Sequence[Commit], topic: str) -> Iterable[tuple[int, Stamp | OldStamp]]:
+def _stamps(commits: Sequence[Commit], topic: str) -> Iterable[tuple[int, Stamp]]:
     for commit in reversed(commits):
         stamp = _stamp(commit.metadata, topic)
         if stamp is not None:
             yield commit.version, stamp
 
 
-def _stamp(text: str | None, topic: str) -> Stamp | OldStamp | None:
+def _stamp(text: str | None, topic: str) -> Stamp | None:
     """Read a stamp of any group: a table belongs to one."""
     try:
         fields = orjson.loads(text or "")
-        return read_stamp(text, Table(topic, fields["group"], fields.get("cluster", "")))
+        return read_stamp(text, Table(topic, fields["group"], fields["cluster"]))
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 

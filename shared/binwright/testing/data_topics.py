@@ -113,8 +113,8 @@ class FakeTopics:
         self.changed = asyncio.Event()
 
 
-class FakeIntake:
-    """An `Intake`: one consumer's client of `FakeTopics`."""
+class FakeDataReader:
+    """An `DataReader`: one consumer's client of `FakeTopics`."""
 
     def __init__(
         self, topics: FakeTopics, group: str = "binwright", *, linger_s: float = 0.1
@@ -135,20 +135,20 @@ class FakeIntake:
         self._failing += calls
 
     async def start(self, partition: TopicPartition, offset: int) -> None:
-        """Fit `Intake.start`."""
+        """Fit `DataReader.start`."""
         self._check_reachable(partition.topic)
         self._topics.log(partition)
         self._positions[partition] = offset
         self._topics.wake()
 
     def stop(self, partition: TopicPartition) -> None:
-        """Fit `Intake.stop`."""
+        """Fit `DataReader.stop`."""
         self._positions.pop(partition, None)
 
     async def fetch(
         self, max_bytes: int, timeout_s: float
     ) -> Mapping[TopicPartition, Sequence[Record]]:
-        """Fit `Intake.fetch`."""
+        """Fit `DataReader.fetch`."""
         await self._request()
         deadline = loop_s() + timeout_s
         while not (found := self._take(max_bytes)) and (left := deadline - loop_s()) > 0:
@@ -163,35 +163,35 @@ class FakeIntake:
     async def bounds(
         self, partitions: Collection[TopicPartition]
     ) -> Mapping[TopicPartition, tuple[int, int]]:
-        """Fit `Intake.bounds`."""
+        """Fit `DataReader.bounds`."""
         await self._request(*partitions)
         return {partition: self._topics.bounds(partition) for partition in partitions}
 
     async def partitions(self, topic: str) -> Collection[TopicPartition]:
-        """Fit `Intake.partitions`."""
+        """Fit `DataReader.partitions`."""
         await self._request(TopicPartition(topic, 0))
         self._topics.log(TopicPartition(topic, 0))
         return [p for p in self._topics.logs if p.topic == topic]
 
     async def topic_id(self, topic: str) -> str | None:
-        """Fit `Intake.topic_id`."""
+        """Fit `DataReader.topic_id`."""
         await self._request(TopicPartition(topic, 0))
         return self._topics.topic_id(topic)
 
     async def committed(
         self, partitions: Collection[TopicPartition]
     ) -> Mapping[TopicPartition, GroupOffset]:
-        """Fit `Intake.committed`."""
+        """Fit `DataReader.committed`."""
         await self._request(*partitions)
         return {p: self._offsets[p] for p in partitions if p in self._offsets}
 
     async def commit(self, offsets: Mapping[TopicPartition, GroupOffset]) -> None:
-        """Fit `Intake.commit`."""
+        """Fit `DataReader.commit`."""
         await self._request(*offsets)
         self._offsets.update(offsets)
 
     def jumps(self) -> Mapping[TopicPartition, tuple[int, int]]:
-        """Fit `Intake.jumps`."""
+        """Fit `DataReader.jumps`."""
         lost, self._lost = self._lost, {}
         return lost
 

@@ -47,7 +47,7 @@ _OF_WRITES = frozenset(Failure) - {Failure.UNAVAILABLE}
 class FakeTable:
     """One table: its log, and its rows in the order in which they landed."""
 
-    owner: Table | None = None  # None: written by version 0.1
+    owner: Table | None = None  # None: created by hand
     commits: list[Commit] = field(default_factory=lambda: [Commit(0, None)])  # 0: the creation
     numbers: dict[str, int] = field(default_factory=dict)  # app id -> highest number
     changed: dict[str, int] = field(default_factory=dict)  # app id -> version of its last commit
@@ -56,7 +56,7 @@ class FakeTable:
     oldest: int = 0  # versions before it are cleaned up
     vacuums: int = 0
 
-    def commit(self, app: str, number: int, rows: Rows, stamp: str | None) -> int:
+    def commit(self, app: str, number: int, rows: Rows, stamp: str) -> int:
         """Land `rows`; return the table's new version."""
         version = self.add_commit(stamp)
         self.numbers[app], self.changed[app] = number, version
@@ -150,7 +150,7 @@ class FakeLake:
         if found.owner != table:
             raise TableRefused(f"the table of {table.topic} belongs to {found.owner}")
 
-    async def claim(self, topic: str, app: str, version: int, stamp: str | None) -> int | None:
+    async def claim(self, topic: str, app: str, version: int, stamp: str) -> int | None:
         """Fit `Lake.claim`."""
         return await self._write("claim", topic, Batch(), app, version, stamp)
 
@@ -227,7 +227,7 @@ class FakeLake:
             raise LakeUnavailable("injected failure")
 
     async def _write(  # noqa: PLR0913, PLR0917 - the parts of a commit
-        self, call: str, topic: str, batch: Batch, app: str, number: int, stamp: str | None
+        self, call: str, topic: str, batch: Batch, app: str, number: int, stamp: str
     ) -> int | None:
         self._enter(call, topic)
         try:
@@ -268,7 +268,7 @@ class _Write:
     staging: StagedRows
     app: str
     number: int
-    stamp: str | None
+    stamp: str
     failure: Failure | None
     snapshot: int  # the number of versions when it began
     skipped: bool  # the table had this or a higher number when it began

@@ -101,7 +101,7 @@ def _bus(service: str) -> ModulePatch:
 
 
 CONSUMER: dict[str, ModulePatch] = {
-    "binwright.consumer.reading.intake": _calls("KafkaIntake", ("commit",), "offsets"),
+    "binwright.consumer.reading.data_reader": _calls("KafkaDataReader", ("commit",), "offsets"),
     "binwright.consumer.staging.file_staging": _calls(
         "FileStaging", ("write", "delete"), "staging"
     ),

@@ -5,8 +5,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from binwright.consumer.decide.batch import BatchConfig
-from binwright.consumer.decide.buffer import RECORD_OVERHEAD, Buffer, size_of
+from binwright.consumer.decide.buffer import (
+    RECORD_OVERHEAD,
+    BatchConfig,
+    Buffer,
+    over_share,
+    size_of,
+)
 from binwright.protocol.messages import OffsetRange
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
@@ -118,6 +123,10 @@ def test_taking_or_dropping_rows_makes_room() -> None:
     assert buffer.sizes == {}
 
 
+def test_a_buffer_above_its_cap_has_no_room() -> None:
+    assert filled(*range(11)).free_bytes == 0
+
+
 def test_a_topic_is_due_by_the_age_of_its_oldest_row() -> None:
     buffer = filled(0)
     buffer.add(P, records(1), 5.9)
@@ -152,6 +161,23 @@ def test_the_age_is_unchanged_when_one_partition_is_dropped() -> None:
     buffer.add(Q, records(0), 7.0)
     buffer.drop(P)
     assert buffer.oldest_at("t") == 5.0
+
+
+# --- shares of the memory ----------------------------------------------------------------------
+
+SHARED = BatchConfig(cap_bytes=400)
+
+
+def test_a_topic_that_cannot_be_staged_leaves_room_for_the_others() -> None:
+    assert over_share(SHARED, {"a": 150, "b": 60}) == {"a"}
+
+
+def test_below_half_of_the_cap_no_topic_is_over_its_share() -> None:
+    assert over_share(SHARED, {"a": 150, "b": 40}) == frozenset()
+
+
+def test_a_single_topic_may_use_all() -> None:
+    assert over_share(SHARED, {"a": 400}) == frozenset()
 
 
 # --- properties ----------------------------------------------------------------------------------

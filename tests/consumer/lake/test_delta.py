@@ -2,8 +2,7 @@
 
 import pytest
 
-from binwright.consumer.lake.delta import quoted
-from binwright.consumer.lake.frames import condition, spark_path, tasks_for
+from binwright.consumer.lake.delta import condition, quoted, spark_path, tasks_for
 from binwright.protocol.ports.lake import FileSlice
 
 

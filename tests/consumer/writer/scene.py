@@ -6,9 +6,13 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from itertools import count
 
-from binwright.consumer.decide.writer.requests import WriterConfig
-from binwright.consumer.landing_topic import landing_partition
-from binwright.consumer.writer.maintenance import MaintenanceConfig
+from binwright.testing.intake import FakeDataReader
+
+from binwright.consumer.decide.writer.states import WriterConfig
+from binwright.consumer.events import Event, RowsMissing, TableLost, WritingStopped
+from binwright.consumer.writer.announcements import landing_partition
+from binwright.consumer.writer.context import SharedLake, WriterContext
+from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.writer.writers import Writers
 from binwright.kafka.control_records import LANDING_PARTITIONS
 from binwright.protocol import wire
@@ -16,7 +20,7 @@ from binwright.protocol.messages import OffsetRange, Staged, TableReport
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.ports.lake import Lake, Table
 from binwright.testing.control_topics import FakeControlTopics
-from binwright.testing.data_topics import FakeIntake, FakeTopics
+from binwright.testing.data_topics import FakeTopics
 from binwright.testing.lake import FakeLake, FakeStorage
 from binwright.testing.staging import FakeStaging
 
@@ -120,7 +124,7 @@ class Process:
         idle_stamp_s: float = 43_200.0,
     ) -> None:
         self.lake = FakeLake(scene.storage, scene.staging)
-        self.intake = FakeIntake(scene.topics, GROUP)
+        self.reader = FakeDataReader(scene.topics, GROUP)
         self.opened = 0
         self.gaps: list[dict[TopicPartition, int]] = []
         self.lost: list[str] = []
@@ -132,39 +136,44 @@ class Process:
             "batch_bytes": batch_bytes,
             "idle_stamp_s": idle_stamp_s,
         }
-        self.writers = Writers(
-            open_lake=self._open_lake,
+        context = WriterContext(
+            lake=SharedLake(self._open_lake),
             bus=scene.bus,
             landing_topic=LANDING,
-            intake=self.intake,
+            reader=self.reader,
             staging=scene.staging,
             config=self._writer_config,
-            maintenance=maintenance,
-            on_lost=self.lost.append,
-            on_writing_stopped=self._record_stopped,
-            on_gap=lambda gap: self.gaps.append(dict(gap)),
+            maintenance=TableMaintenance(maintenance),
         )
+        self.writers = Writers(context, self._record_event)
         self.running: asyncio.Task[None] | None = None
 
     async def _open_lake(self) -> Lake:
         self.opened += 1
         return self.lake
 
-    def _writer_config(self, topic: str, term: int) -> WriterConfig:
+    def _writer_config(self, topic: str) -> WriterConfig:
         writer = f"{self._name}/{next(self._attempts)}"
         table = Table(topic, GROUP, CLUSTER)
-        return WriterConfig(table=table, writer=writer, term=term, **self._settings)  # type: ignore[arg-type]
+        return WriterConfig(table=table, writer=writer, **self._settings)  # type: ignore[arg-type]
 
-    def _record_stopped(self, topics: frozenset[str]) -> None:
-        now = asyncio.get_running_loop().time()
-        self.written += [(topic, now) for topic in topics]
+    def _record_event(self, event: Event) -> None:
+        match event:
+            case TableLost(topic=topic):
+                self.lost.append(topic)
+            case WritingStopped(topic=topic):
+                self.written.append((topic, asyncio.get_running_loop().time()))
+            case RowsMissing(committed=committed):
+                self.gaps.append(dict(committed))
+            case _:
+                raise AssertionError(f"{event} is not of a writer")
 
     def report(self, topic: str = "orders") -> TableReport:
         return self.writers.reports()[topic]
 
     @property
     def claims(self) -> int:
-        """The number of claims, and of fences for consumers of version 0.1."""
+        """The number of claims."""
         return sum(name == "claim" for name, _ in self.lake.calls)
 
     def appending(self, topic: str) -> bool:
@@ -180,12 +189,12 @@ class Process:
 
 @asynccontextmanager
 async def process(
-    scene: Scene, *topics: str, name: str = "w1", term: int = 1_000, **options: object
+    scene: Scene, *topics: str, name: str = "w1", **options: object
 ) -> AsyncIterator[Process]:
     """Run a consumer that writes these tables."""
     found = Process(scene, name, **options)  # type: ignore[arg-type]
     found.running = asyncio.create_task(found.writers.run())
-    found.writers.start(topics, term)
+    found.writers.start(topics)
     try:
         yield found
     finally:

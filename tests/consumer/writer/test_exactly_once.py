@@ -67,7 +67,7 @@ async def test_a_skipped_claim_whose_reply_was_lost_is_recognised_as_own() -> No
     scene = await Scene().prepare()
     async with process(scene) as writer:
         writer.lake.fail_next(Failure.UNCLEAR_LANDED)
-        writer.writers.start(["orders"], 1)
+        writer.writers.start(["orders"])
         await scene.land({P: (0, 10)})
         await seconds(10)
 
@@ -79,8 +79,8 @@ async def test_of_two_concurrent_claims_one_loses_the_table() -> None:
     scene = await Scene().prepare()
     async with process(scene, name="a") as one, process(scene, name="b") as other:
         one.lake.latency_s = other.lake.latency_s = 1.0
-        one.writers.start(["orders"], 1)
-        other.writers.start(["orders"], 1)
+        one.writers.start(["orders"])
+        other.writers.start(["orders"])
         await scene.land({P: (0, 10)})
         await seconds(30)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from binwright.consumer.landing_topic import landing_partition
+from binwright.consumer.writer.announcements import landing_partition
 from binwright.kafka.control_records import LANDING_PARTITIONS
 from binwright.testing.lake import Failure
 

@@ -57,7 +57,7 @@ async def test_a_commit_that_does_not_end_is_abandoned_after_some_seconds() -> N
         await seconds(6)
         ((_, at),) = writer.written
         assert at - begun == pytest.approx(5.0, abs=0.1)
-        next_writer.writers.start(["orders"], 1)
+        next_writer.writers.start(["orders"])
         await seconds(60)
 
         assert next_writer.report().committed[P] == 10
@@ -72,12 +72,12 @@ async def test_the_next_writer_continues_while_the_last_ones_commit_is_in_flight
             one.lake.latency_s = other.lake.latency_s = 0.3 * (n % 5)
             writer, next_writer = (one, other) if n % 2 else (other, one)
             writer.writers.stop(["orders"])
-            next_writer.writers.start(["orders"], n)
+            next_writer.writers.start(["orders"])
             await seconds(2.0)
         one.lake.latency_s = other.lake.latency_s = 0.1
         one.writers.stop(["orders"])
         other.writers.stop(["orders"])
-        other.writers.start(["orders"], 99)
+        other.writers.start(["orders"])
         await seconds(30)
 
         assert other.report().committed[P] == 200
@@ -90,8 +90,8 @@ async def test_a_start_right_after_a_stop_waits_for_the_stop() -> None:
         await scene.land({P: (0, 10)})
         await seconds(1)
         writer.writers.stop(["orders"])
-        writer.writers.start(["orders"], 2)
-        writer.writers.start(["orders"], 2)
+        writer.writers.start(["orders"])
+        writer.writers.start(["orders"])
         await scene.land({P: (10, 20)})
         await seconds(30)
 
@@ -113,7 +113,7 @@ async def test_a_table_lost_to_another_writer_is_no_longer_reported() -> None:
             assert one.lost == ["orders"]
             assert one.writers.reports() == {}
             assert other.report().committed[P] == 10
-            one.writers.start(["orders"], 3)  # the controller chooses the next writer
+            one.writers.start(["orders"])  # the controller chooses the next writer
             await seconds(5)
             await scene.land({P: (10, 20)})
             await seconds(20)
@@ -130,7 +130,7 @@ async def test_two_concurrent_writers_land_each_row_once() -> None:
                 one.lake.latency_s, other.lake.latency_s = 0.1 * (n % 7), 0.1 * (n % 4)
                 await scene.land({P: (n * 10, n * 10 + 10)})
                 for each in (one, other):
-                    each.writers.start(["orders"], n)  # the loser gets the table again
+                    each.writers.start(["orders"])  # the loser gets the table again
                 await seconds(1.5)
             await seconds(30)
     assert scene.landed() == once(300)

@@ -68,7 +68,7 @@ async def test_landed_offsets_are_committed_to_kafka_with_the_topics_id() -> Non
 
 async def test_landing_goes_on_when_offsets_cannot_be_committed() -> None:
     async with writing() as (scene, writer):
-        writer.intake.fail_next(3)
+        writer.reader.fail_next(3)
         await scene.land({P: (0, 100)})
         await seconds(3)
         assert scene.landed() == once(100)
@@ -94,14 +94,14 @@ async def test_the_lake_is_opened_once_and_only_for_the_first_table() -> None:
     async with process(scene) as writer:
         await seconds(5)
         assert writer.opened == 0
-        writer.writers.start(["orders", "clicks"], 1)
+        writer.writers.start(["orders", "clicks"])
         await seconds(5)
         assert writer.opened == 1
 
 
 def test_a_consumer_without_tables_loads_no_pyspark() -> None:
     code = (
-        "import sys, binwright.consumer.writer.writers, binwright.consumer.lake.opening\n"
+        "import sys, binwright.consumer.__main__\n"
         "print(sorted({'pyspark', 'pandas', 'grpc', 'pyarrow'} & set(sys.modules)))"
     )
     printed = subprocess.run(

@@ -74,7 +74,7 @@ class RandomFaults:
             case 7:
                 each.writers.stop(["orders"])
             case 8:
-                each.writers.start(["orders"], 1)
+                each.writers.start(["orders"])
             case 9 if files := sorted(self.scene.files()):
                 del self.scene.staging.files["orders"][self.random.choice(files)]
             case 10 if files := sorted(self.scene.files()):

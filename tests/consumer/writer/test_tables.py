@@ -1,12 +1,12 @@
 """Several tables in one process do not delay each other."""
 
 import asyncio
-from collections.abc import Mapping
 
 import pytest
 
-from binwright.consumer.landing_topic import landing_partition
-from binwright.consumer.writer.writers import STARTS_AT_ONCE
+from binwright.consumer.events import Event
+from binwright.consumer.writer.announcements import landing_partition
+from binwright.consumer.writer.context import STARTS_AT_ONCE
 from binwright.protocol import wire
 from binwright.protocol.errors import LakeUnavailable
 from binwright.protocol.messages import OffsetRange, Staged
@@ -146,7 +146,7 @@ async def test_an_unreachable_lake_is_retried_and_reported() -> None:
     scene = await Scene({"orders": 1}).prepare()
     async with process(scene) as writer:
         writer.lake.fail_next(*[Failure.UNAVAILABLE] * 4)
-        writer.writers.start(["orders"], 1)
+        writer.writers.start(["orders"])
         await scene.land({P: (0, 10)})
         await seconds(8)
         report = writer.report()
@@ -161,7 +161,8 @@ async def test_an_unreachable_lake_is_retried_and_reported() -> None:
 async def test_a_lake_that_fails_to_open_is_opened_later() -> None:
     scene = await Scene({"orders": 1}).prepare()
     async with process(scene) as writer:
-        real, tries = writer.writers._open_lake, []
+        lake, tries = writer.writers._context.lake, []
+        real = lake._open_lake
 
         async def failing() -> Lake:
             tries.append(1)
@@ -169,8 +170,8 @@ async def test_a_lake_that_fails_to_open_is_opened_later() -> None:
                 raise LakeUnavailable("no module named pyspark")
             return await real()
 
-        writer.writers._open_lake = failing
-        writer.writers.start(["orders"], 1)
+        lake._open_lake = failing
+        writer.writers.start(["orders"])
         await scene.land({P: (0, 10)})
         await seconds(30)
 
@@ -182,15 +183,15 @@ async def test_an_unexpected_error_ends_neither_that_table_nor_another() -> None
     clicks = TopicPartition("clicks", 0)
     async with process(scene, "orders", "clicks") as writer:
         await seconds(5)
-        known, broken = writer.writers._context.on_gap, []
+        known, broken = writer.writers._emit, []
 
-        def breaking(gap: Mapping[TopicPartition, int]) -> None:
-            broken.append(gap)
+        def breaking(event: Event) -> None:
+            broken.append(event)
             if len(broken) == 1:
                 raise ZeroDivisionError
-            known(gap)
+            known(event)
 
-        writer.writers._writing["orders"][0]._effects._on_gap = breaking
+        writer.writers._writing["orders"][0]._effects._emit = breaking
         file = await scene.land({P: (0, 10)})
         del scene.staging.files["orders"][file]
         await scene.land({clicks: (0, 10)})

@@ -9,9 +9,9 @@ from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from tests.integration.topics import create_topic
 
-from binwright.consumer.reading.intake import KafkaIntake
+from binwright.consumer.reading.data_reader import KafkaDataReader
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import Intake, Record
+from binwright.protocol.ports.kafka import DataReader, Record
 from binwright.runtime.settings import KafkaSettings
 
 DEADLINE_S = 30.0
@@ -57,13 +57,13 @@ async def new_data_topic(address: str, topic: str) -> AsyncIterator[DataTopic]:
 
 def new_intake(
     data_topic: DataTopic, *, group: str = "g", isolation: str = "read_committed"
-) -> KafkaIntake:
+) -> KafkaDataReader:
     kafka = KafkaSettings(bootstrap_servers=data_topic.address, request_timeout_s=10)
-    return KafkaIntake(kafka, group, isolation)
+    return KafkaDataReader(kafka, group, isolation)
 
 
 async def fetch_until(
-    intake: Intake, enough: Callable[[dict[TopicPartition, list[Record]]], bool]
+    intake: DataReader, enough: Callable[[dict[TopicPartition, list[Record]]], bool]
 ) -> dict[TopicPartition, list[Record]]:
     """Fetch until there is enough."""
     found: dict[TopicPartition, list[Record]] = {}
@@ -74,7 +74,7 @@ async def fetch_until(
     return found
 
 
-async def values(intake: Intake, partition: TopicPartition, count: int) -> list[bytes | None]:
+async def values(intake: DataReader, partition: TopicPartition, count: int) -> list[bytes | None]:
     found = await fetch_until(intake, lambda f: len(f.get(partition, ())) >= count)
     return [record.value for record in found[partition]]
 

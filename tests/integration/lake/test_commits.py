@@ -148,19 +148,19 @@ async def test_a_claim_fences_lower_versions_only(
 
 async def test_two_tables_at_the_same_version_are_reported_apart(tables: SparkLake) -> None:
     await tables.open(CLICKS)
-    assert await tables.claim("orders", APP, 1, None) == 1
-    assert await tables.claim("clicks", APP, 1, None) == 1
+    assert await tables.claim("orders", APP, 1, "claim") == 1
+    assert await tables.claim("clicks", APP, 1, "claim") == 1
 
-    assert await tables.claim("orders", APP, 1, None) is None
-    assert await tables.claim("clicks", APP, 1, None) is None
-    assert await tables.claim("orders", APP, 2, None) == 2
+    assert await tables.claim("orders", APP, 1, "claim") is None
+    assert await tables.claim("clicks", APP, 1, "claim") is None
+    assert await tables.claim("orders", APP, 2, "claim") == 2
 
 
 async def test_of_two_writers_the_one_that_is_overtaken_by_a_claim_lands_nothing(
     tables: SparkLake, staging: FileStaging, lake: Path, spark_url: str, spark: SparkSession
 ) -> None:
     async with new_lake(lake, spark_url) as other:
-        await other.claim("orders", "warm", 1, None)
+        await other.claim("orders", "warm", 1, "claim")
         for number in range(10, 100, 10):
             before = files(lake)
             first = number * 100_000
@@ -223,19 +223,19 @@ async def test_a_write_that_overruns_its_limit_has_more_time_each_time_until_it_
 
 
 async def test_a_call_that_was_given_up_leaves_the_next_one_alone(tables: SparkLake) -> None:
-    giving_up = asyncio.create_task(tables.claim("orders", APP, 1, None))
+    giving_up = asyncio.create_task(tables.claim("orders", APP, 1, "claim"))
     await asyncio.sleep(0)
     giving_up.cancel()
 
-    assert await tables.claim("orders", "other", 1, None) in {1, 2}
+    assert await tables.claim("orders", "other", 1, "claim") in {1, 2}
 
 
 async def test_a_session_that_pyspark_has_closed_is_left(tables: SparkLake) -> None:
     """It closes one by itself when the server does not know it any more, and names it no fault."""
     await tables._session("orders").run(lambda spark: spark.client.close(), DEADLINE_S)
     with pytest.raises(WriteUnclear, match="NO_ACTIVE_SESSION"):
-        await tables.claim("orders", APP, 1, None)
-    assert await tables.claim("orders", APP, 1, None) == 1
+        await tables.claim("orders", APP, 1, "claim")
+    assert await tables.claim("orders", APP, 1, "claim") == 1
 
 
 # --- staged files that cannot be read ----------------------------------------------------------
@@ -293,7 +293,7 @@ async def test_a_server_that_does_not_exist_is_named_with_what_to_check(lake: Pa
         with pytest.raises(LakeUnavailable, match=r"sc://127\.0\.0\.1:9 .*lake\.spark") as result:
             await tables.open(TABLE)
         with pytest.raises(WriteUnclear):
-            await tables.claim("orders", APP, 1, None)
+            await tables.claim("orders", APP, 1, "claim")
 
     assert "secret" not in str(result.value)
 
@@ -307,7 +307,7 @@ async def test_a_killed_and_a_frozen_server_lose_no_row(
         new_lake(lake, server.url, write_timeout_s=DEADLINE_S) as tables,
     ):
         await tables.open(TABLE)
-        await tables.claim("orders", APP, 1, None)
+        await tables.claim("orders", APP, 1, "claim")
         batch = await stage_file(staging, {P: records(20_000, size=1_000)})
         write = asyncio.create_task(tables.append("orders", batch, APP, 2, "big"))
         await wait_for_write(write, lake, 0)
@@ -327,7 +327,7 @@ async def test_a_killed_and_a_frozen_server_lose_no_row(
         try:
             async with new_lake(lake, server.url, write_timeout_s=1.0) as hasty:
                 with pytest.raises(WriteUnclear, match="no answer within 1 s"):
-                    await hasty.claim("orders", APP, 3, None)
+                    await hasty.claim("orders", APP, 3, "claim")
         finally:
             os.kill(server.pid, signal.SIGCONT)
-        assert await tables.claim("orders", "other", 1, None) is not None
+        assert await tables.claim("orders", "other", 1, "claim") is not None

@@ -187,10 +187,10 @@ async def test_history_is_complete_where_older_versions_were_cleaned_up(
 ) -> None:
     """Log retention takes the files before a checkpoint; here we are retention."""
     for number in range(1, 4):
-        await tables.claim("orders", APP, number, None)
+        await tables.claim("orders", APP, number, "claim")
     properties = "SET TBLPROPERTIES ('delta.checkpointInterval' = '1')"
     sql(spark, f"ALTER TABLE delta.`{lake}/orders` {properties}")
-    await tables.claim("orders", APP, 9, None)
+    await tables.claim("orders", APP, 9, "claim")
     for version in range(3):
         (lake / "orders" / "_delta_log" / f"{version:020}.json").unlink()
     history = await tables.history("orders", 100)

@@ -7,7 +7,7 @@ from itertools import product
 
 from tests.model.explore import Label, Step
 
-from binwright.consumer.decide import handover
+from binwright.consumer.decide import machine
 from binwright.controller.decide.events import Packed, Tick
 from binwright.controller.decide.ownership import Owned, Released, Starting, Stopping
 from binwright.controller.decide.states import Manage, Reassign, Sentinel, Synchronize
@@ -222,7 +222,7 @@ def _must_leave(world: World, one: ConsumerProcess) -> bool:
 def _drain(world: World, index: int) -> World:
     process = world.consumers[index]
     assert process.consumer is not None
-    return worlds.apply(world, index, process, handover.drain(process.consumer))
+    return worlds.apply(world, index, process, machine.drain(process.consumer))
 
 
 def _fleet(world: World) -> Iterator[Step[World]]:
@@ -255,7 +255,7 @@ def _faults(world: World) -> Iterator[Fault]:
 
 
 def _consumer_faults(
-    world: World, index: int, one: ConsumerProcess, consumer: handover.Consumer
+    world: World, index: int, one: ConsumerProcess, consumer: machine.Consumer
 ) -> Iterator[Fault]:
     actor = f"slot {one.slot}/{consumer.epoch}"
     yield "crash", (actor, "crashes"), partial(world.consumer, index, None)
@@ -269,7 +269,7 @@ def _consumer_faults(
             partial(world.consumer, index, duplicate),
         )
     if not consumer.leaving:
-        step = partial(handover.leave, consumer)
+        step = partial(machine.leave, consumer)
         label: Label = (actor, "begins a graceful exit")
         yield "leave", label, lambda: worlds.apply(world, index, one, step())
     if not consumer.ended:
@@ -280,7 +280,7 @@ def _consumer_faults(
         yield "lost", label, partial(world.consumer, index, skipped)
     for topic in consumer.tables:
         label = (actor, "loses table", topic)
-        table_lost = partial(handover.table_lost, consumer, topic)
+        table_lost = partial(machine.table_lost, consumer, topic)
         yield (
             "role lost",
             label,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from tests.builders import measurement
 
-from binwright.consumer.decide import handover
-from binwright.consumer.decide.actions import Exit, Fetch, Reply, ReportNow, StopWriter
+from binwright.consumer.decide import machine as consumers
+from binwright.consumer.decide.machine import Exit, Fetch, Reply, ReportNow, StopWriter
 from binwright.controller.decide import machine
 from binwright.controller.decide.apply import apply_record
 from binwright.controller.decide.events import (
@@ -50,7 +50,7 @@ class ConsumerProcess:
     """A process of a slot."""
 
     slot: Slot
-    consumer: handover.Consumer | None = None  # None: before its Hello
+    consumer: consumers.Consumer | None = None  # None: before its Hello
     commands: tuple[Command, ...] = ()  # unread
     in_fleet: bool = True  # the fleet manages it
     paused: bool = False
@@ -205,9 +205,9 @@ def read(world: World, index: int) -> World:
 def hello(world: World, index: int) -> World:
     """Let a process send its Hello; it is ready at once."""
     process = world.consumers[index]
-    consumer = handover.Consumer(process.slot, epoch=world.length)
+    consumer = consumers.Consumer(process.slot, epoch=world.length)
     world = publish(world, Hello(slot=process.slot, process="p", version="1"))
-    consumer, _ = handover.staging_ready(consumer)
+    consumer, _ = consumers.staging_ready(consumer)
     return report(world.consumer(index, replace(process, consumer=consumer)), index)
 
 
@@ -238,11 +238,11 @@ def handle_command(world: World, index: int) -> World:
     process = world.consumers[index]
     assert process.consumer is not None
     command, *rest = process.commands
-    step = handover.handle_command(process.consumer, command, 0)
+    step = consumers.handle_command(process.consumer, command, 0)
     return apply(world, index, replace(process, commands=tuple(rest)), step)
 
 
-def apply(world: World, index: int, process: ConsumerProcess, step: handover.Step) -> World:
+def apply(world: World, index: int, process: ConsumerProcess, step: consumers.Step) -> World:
     """Carry out the hand-over's actions: reading begins and writing ends at once."""
     consumer, actions = step
     world = world.consumer(index, replace(process, consumer=consumer))
@@ -254,10 +254,10 @@ def apply(world: World, index: int, process: ConsumerProcess, step: handover.Ste
                 world = publish(world, message)
             case ReportNow():
                 world = report(world, index)
-            case Fetch(offset=None):
-                world = apply(world, index, process, handover.located(consumer, action, 0))
+            case Fetch(partition=partition, offset=None):
+                world = apply(world, index, process, consumers.located(consumer, partition, 0))
             case StopWriter(topics=topics):
-                world = apply(world, index, process, handover.writing_stopped(consumer, topics))
+                world = apply(world, index, process, consumers.writing_stopped(consumer, topics))
             case Exit():
                 return world.consumer(index, None)
             case _:

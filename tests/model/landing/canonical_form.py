@@ -5,8 +5,13 @@ from collections.abc import Iterable, Mapping
 from tests.model.explore import Plain
 
 from binwright.consumer.decide.writer.chain import Chain
-from binwright.consumer.decide.writer.landing import InFlightCommit, Landing
-from binwright.consumer.decide.writer.phases import Claiming, ReadingHistory, Resolving
+from binwright.consumer.decide.writer.states import (
+    Claiming,
+    InFlightCommit,
+    Landing,
+    ReadingHistory,
+    Resolving,
+)
 from binwright.protocol.messages import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.lake import Batch

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tests.model.explore import InvariantViolation
 
-from binwright.consumer.decide.writer.requests import (
+from binwright.consumer.decide.writer.states import (
     Committed,
     Conflict,
     Outcome,

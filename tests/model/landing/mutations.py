@@ -8,25 +8,30 @@ from typing import Any
 from binwright.consumer.decide import buffer as buffers
 from binwright.consumer.decide.buffer import Buffer, BufferedRange
 from binwright.consumer.decide.writer import chain as chains
+from binwright.consumer.decide.writer import commits as table_commits
 from binwright.consumer.decide.writer import landing, machine
 from binwright.consumer.decide.writer.chain import Announcement, Chain
-from binwright.consumer.decide.writer.landing import InFlightCommit, Landing
-from binwright.consumer.decide.writer.phases import Claiming, ReadingHistory, Resolving, Writer
-from binwright.consumer.decide.writer.requests import (
+from binwright.consumer.decide.writer.commits import Resolved
+from binwright.consumer.decide.writer.states import (
+    Claiming,
     Committed,
     Conflict,
     HistoryRead,
+    InFlightCommit,
+    Landing,
     Outcome,
+    ReadingHistory,
+    Resolving,
     Skipped,
     TopicState,
     Unclear,
+    Writer,
 )
-from binwright.protocol import stamp as stamps
 from binwright.protocol.messages import OffsetRange
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Commit, Ranges
-from binwright.protocol.stamp import Resolved, Stamp
+from binwright.protocol.stamp import read_stamp
 
 Patch = tuple[object, str, Any]
 """Module or class, name of the function, and its replacement."""
@@ -194,25 +199,25 @@ def _forgets_earlier_calls(
 
 # --- stamps --------------------------------------------------------------------------------------
 
-_resolve, _begin, _apply_announcement = stamps.resolve, machine._begin, landing.apply_announcement
+_resolve, _begin, _apply_announcement = (
+    table_commits.resolve,
+    machine._begin,
+    landing.apply_announcement,
+)
 
 
 def _only_newest_stamp(commits: Any, table: Any, topic_id: str | None) -> Resolved:
     newest: list[Commit] = []
     for commit in commits:
         newest.append(commit)
-        stamp = stamps.read_stamp(commit.metadata, table)
-        if isinstance(stamp, Stamp) and stamp.sequence:
+        stamp = read_stamp(commit.metadata, table)
+        if stamp is not None and stamp.sequence:
             break
     return replace(_resolve(newest, table, topic_id), whole=True)
 
 
 def _always_whole(commits: Any, table: Any, topic_id: str | None) -> Resolved:
     return replace(_resolve(commits, table, topic_id), whole=True)
-
-
-def _fences_no_slot(commits: Any, table: Any, topic_id: str | None) -> Resolved:
-    return replace(_resolve(commits, table, topic_id), old_slots=frozenset())
 
 
 def _any_landing_topic(found: Resolved, _facts: Any) -> tuple[int, Mapping[int, int]]:
@@ -305,7 +310,7 @@ MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
     "partly landed files are deleted": ((chains, "landed", _all_touched_are_over),),
     "topic ids are ignored": (
         (chains, "same_topic", _any_topic_matches),
-        (stamps, "same_topic", _any_topic_matches),
+        (table_commits, "same_topic", _any_topic_matches),
     ),
     "files of a newer topic are dropped": ((chains, "without_old_topic", _drops_newer_topics),),
     # claim
@@ -335,7 +340,6 @@ MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
     # stamps
     "only the newest stamp counts": ((machine, "resolve", _only_newest_stamp),),
     "a short history is whole": ((machine, "resolve", _always_whole),),
-    "old consumers are not fenced": ((machine, "resolve", _fences_no_slot),),
     "landing topic ids are ignored": ((machine, "_landing_position", _any_landing_topic),),
     "applied cuts are forgotten": ((machine, "_landing_position", _forgets_cuts),),
     "begins are not stamped": ((machine, "_begin", _stamps_no_begin),),

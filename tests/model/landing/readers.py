@@ -5,11 +5,9 @@ from dataclasses import replace
 
 from tests.model.explore import Step
 
-from binwright.consumer.decide import handover
-from binwright.consumer.decide.actions import Fetch, Reply, StopFetching
-from binwright.consumer.decide.batch import BatchConfig
-from binwright.consumer.decide.buffer import Buffer
-from binwright.consumer.decide.handover import Consumer
+from binwright.consumer.decide import machine
+from binwright.consumer.decide.buffer import BatchConfig, Buffer
+from binwright.consumer.decide.machine import Consumer, Fetch, Reply, StopFetching
 from binwright.protocol.messages import Command, Staged, StartReading, StopReading
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.kafka import Record
@@ -86,7 +84,7 @@ def _out_of_range(world: World, index: int, partition: int) -> World:
         return _renew(world, index)
     buffer, tp = copied(reader.buffer), world.partition(partition)
     buffer.begin(tp, log.end, cut=True)
-    consumer = handover.offset_reset(reader.consumer, tp, log.end, cut=True)
+    consumer = machine.offset_reset(reader.consumer, tp, log.end, cut=True)
     cuts = {**reader.cuts, partition: (log.end, log.cuts)}
     seen = replace(reader, buffer=buffer, consumer=consumer, cuts=cuts)
     return world.reader(index, seen)
@@ -99,7 +97,7 @@ def _renew(world: World, index: int) -> World:
     for partition in consumer.partitions:
         first = world.logs[partition.partition].start
         buffer.begin(partition, first)
-        consumer = handover.offset_reset(consumer, partition, first)
+        consumer = machine.offset_reset(consumer, partition, first)
     renewed = replace(reader, buffer=buffer, consumer=consumer, topic=world.topic)
     return world.reader(index, renewed)
 
@@ -128,9 +126,7 @@ def stage(world: World, index: int) -> World:
         epoch=reader.consumer.epoch,
         cut=tuple(p for p, taken_range in taken.items() if taken_range.cut),
     )
-    consumer = handover.staging_started(
-        reader.consumer, {p: s.range.next for p, s in taken.items()}
-    )
+    consumer = machine.staging_started(reader.consumer, {p: s.range.next for p, s in taken.items()})
     world = replace(world, files={**world.files, name: File(rows)}, counter=world.counter + 1)
     reader = replace(reader, buffer=buffer, consumer=consumer, unannounced=staged)
     return world.reader(index, reader)
@@ -141,7 +137,7 @@ def announce(world: World, index: int) -> World:
     reader = world.readers[index]
     staged = reader.unannounced
     assert staged is not None
-    consumer, _ = handover.file_announced(reader.consumer, staged.ranges)
+    consumer, _ = machine.file_announced(reader.consumer, staged.ranges)
     world = replace(world, landing=(*world.landing, staged))
     cuts = dict(reader.cuts)
     for row in world.files[staged.file].rows:
@@ -171,7 +167,7 @@ def stop(world: World, index: int, partition: int) -> World:
     tp = world.partition(partition)
     command = StopReading(term=1, revision=world.counter, epoch=1, partitions=(tp,))
     world = replace(world, counter=world.counter + 1)
-    _, actions = handover.handle_command(world.readers[index].consumer, command, 0)
+    _, actions = machine.handle_command(world.readers[index].consumer, command, 0)
     replies = [a.message for a in actions if isinstance(a, Reply)]
     next_offsets = {p: o for m in replies for p, o in getattr(m, "next", {}).items()}
     start_offsets = (
@@ -184,7 +180,7 @@ def stop(world: World, index: int, partition: int) -> World:
 
 def _obey(world: World, index: int, command: Command) -> World:
     reader = world.readers[index]
-    consumer, actions = handover.handle_command(reader.consumer, command, 0)
+    consumer, actions = machine.handle_command(reader.consumer, command, 0)
     buffer, cuts = copied(reader.buffer), dict(reader.cuts)
     for action in actions:
         if isinstance(action, StopFetching):
@@ -194,7 +190,7 @@ def _obey(world: World, index: int, command: Command) -> World:
             offset = action.offset
             if offset is None:
                 offset = _begin_offset(world, action.partition.partition)
-                consumer, _ = handover.located(consumer, action, offset)
+                consumer, _ = machine.located(consumer, action.partition, offset)
             buffer.begin(action.partition, offset)
     obeyed = replace(reader, consumer=consumer, buffer=buffer, cuts=cuts)
     return world.reader(index, obeyed)

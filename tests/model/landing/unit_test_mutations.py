@@ -2,13 +2,10 @@
 
 from collections.abc import Callable, Mapping
 
-from tests.consumer.decide.writer import test_chain, test_resolve
+from tests.consumer.decide.writer import test_chain
 
 DETECTED_BY_TEST: Mapping[str, Callable[[], None]] = {
     "files are taken after a full batch": (
         test_chain.test_nothing_is_taken_after_a_file_that_does_not_fit
-    ),
-    "old consumers are not fenced": (
-        test_resolve.test_old_consumers_are_fenced_before_what_they_wrote_counts
     ),
 }

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from binwright.consumer.decide.buffer import Buffer
-from binwright.consumer.decide.handover import Consumer
-from binwright.consumer.decide.writer.phases import Writer
-from binwright.consumer.decide.writer.requests import TopicState
+from binwright.consumer.decide.machine import Consumer
+from binwright.consumer.decide.writer.states import TopicState, Writer
 from binwright.protocol.messages import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.lake import Batch, Commit, Table

@@ -6,17 +6,16 @@ from dataclasses import replace
 from tests.model.explore import InvariantViolation, Step
 
 from binwright.consumer.decide.writer import machine
-from binwright.consumer.decide.writer.landing import Landing
-from binwright.consumer.decide.writer.phases import Lost, Writer
-from binwright.consumer.decide.writer.requests import (
+from binwright.consumer.decide.writer.states import (
     Append,
     Claim,
     CommitOffsets,
     DeleteFiles,
     Effect,
-    Fence,
     HistoryRead,
     LandedOffsets,
+    Landing,
+    Lost,
     Outcome,
     QueryKafka,
     ReadAnnouncements,
@@ -25,6 +24,7 @@ from binwright.consumer.decide.writer.requests import (
     Request,
     RereadPartitions,
     TopicState,
+    Writer,
     WriterConfig,
 )
 from binwright.protocol.ports.lake import Commit
@@ -143,7 +143,7 @@ def _read(world: World, wanted: Request) -> Outcome:
                 newest[row.partition] = max(row.offset, newest.get(row.partition, 0))
             group = {p: o for p, (topic, o) in world.group.items() if topic == world.topic}
             return LandedOffsets(newest, group)
-        case Claim() | Append() | Fence():
+        case Claim() | Append():
             raise AssertionError(f"{wanted} does not read")
 
 

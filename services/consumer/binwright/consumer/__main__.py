@@ -5,32 +5,34 @@ import asyncio
 import os
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
+from importlib import import_module
 from importlib.metadata import version
 from uuid import uuid4
 
 import structlog
 
-from binwright.consumer.decide.batch import BatchConfig
-from binwright.consumer.decide.writer.requests import WriterConfig
+from binwright.consumer.decide.buffer import BatchConfig
+from binwright.consumer.decide.writer.states import WriterConfig
 from binwright.consumer.ingest import Ingest, IngestConfig
-from binwright.consumer.lake.opening import lake_opener
 from binwright.consumer.mailbox import open_mailbox
-from binwright.consumer.reading.intake import KafkaIntake
+from binwright.consumer.reading.data_reader import KafkaDataReader
 from binwright.consumer.report_metrics import consumer_samples
 from binwright.consumer.staging.file_staging import FileStaging
-from binwright.consumer.writer.maintenance import MaintenanceConfig
+from binwright.consumer.writer.context import SharedLake, WriterContext
+from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.writer.writers import Writers
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.model import Slot
-from binwright.protocol.ports.lake import Table
+from binwright.protocol.ports.lake import Lake, Table
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.health import serve_health
 from binwright.runtime.run import background_tasks
 from binwright.runtime.serve import serve
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings import LakeSettings, Settings
 
 log = structlog.get_logger()
 
@@ -52,49 +54,64 @@ async def consume(settings: Settings, slot: Slot) -> None:
         serve_health(settings.health) as health,
         FileStaging(settings.staging_path) as staging,
         KafkaControlTopics(settings.kafka) as bus,
-        KafkaIntake(settings.kafka, settings.group, chosen.isolation) as intake,
+        KafkaDataReader(settings.kafka, settings.group, chosen.isolation) as reader,
     ):
         process = f"{socket.gethostname()}/{os.getpid()}/{uuid4().hex[:8]}"
-        cluster = await intake.cluster_id()
+        cluster = await reader.cluster_id()
         mailbox = await open_mailbox(
             bus, settings.metadata_topic, slot, process, version("binwright"), wall_ms
         )
         log.info("hello.sent", epoch=mailbox.epoch, process=process)
+        open_lake = lake_opener(stack, settings.lake, settings.staging_path, chosen.write_timeout_s)
+        context = WriterContext(
+            lake=SharedLake(open_lake),
+            bus=bus,
+            landing_topic=settings.landing_topic,
+            reader=reader,
+            staging=staging,
+            config=_writer_config(settings, cluster, process),
+            maintenance=TableMaintenance(_maintenance_config(settings)),
+        )
         ingest = Ingest(
             mailbox=mailbox,
-            intake=intake,
+            reader=reader,
             staging=staging,
             landing_topic=settings.landing_topic,
+            writers=partial(Writers, context),
             config=_ingest_config(settings),
             wall_ms=wall_ms,
             beat=health.beat,
-        )
-        writers = Writers(
-            open_lake=lake_opener(
-                stack, settings.lake, settings.staging_path, chosen.write_timeout_s
-            ),
-            bus=bus,
-            landing_topic=settings.landing_topic,
-            intake=intake,
-            staging=staging,
-            config=_writer_config(settings, cluster, process),
-            maintenance=_maintenance_config(settings),
-            on_lost=ingest.table_lost,
-            on_writing_stopped=ingest.writing_stopped,
-            on_gap=ingest.gap,
         )
         health.collectors.append(lambda: consumer_samples(settings.group, ingest.report()))
         health.ready = lambda: "" if ingest.ready.is_set() else f"{staging} cannot be written yet"
 
         async def warm_up() -> None:
             await ingest.ready.wait()
-            await intake.warm_up(settings.topics)
+            await reader.warm_up(settings.topics)
 
         try:
             async with background_tasks(warm_up()):
-                await _until_drained(ingest, writers, chosen.drain_timeout_s)
+                await _until_drained(ingest, chosen.drain_timeout_s)
         finally:
             await mailbox.reader.close()
+
+
+def lake_opener(
+    stack: AsyncExitStack, lake: LakeSettings, staged: str, write_timeout_s: float
+) -> Callable[[], Awaitable[Lake]]:
+    """Return a function that opens a `SparkLake` with these arguments; `stack` closes it.
+
+    Only then pyspark is imported: that takes a second and 100 MB in each process.
+    """
+
+    async def open_lake() -> Lake:
+        module = await asyncio.to_thread(import_module, "binwright.consumer.lake.spark_lake")
+        opened: Lake = await stack.enter_async_context(
+            module.SparkLake(lake, staged, write_timeout_s)
+        )
+        return opened
+
+    return open_lake
 
 
 def _ingest_config(settings: Settings) -> IngestConfig:
@@ -109,14 +126,11 @@ def _ingest_config(settings: Settings) -> IngestConfig:
     )
 
 
-def _writer_config(
-    settings: Settings, cluster: str, process: str
-) -> Callable[[str, int], WriterConfig]:
-    def config(topic: str, term: int) -> WriterConfig:
+def _writer_config(settings: Settings, cluster: str, process: str) -> Callable[[str], WriterConfig]:
+    def config(topic: str) -> WriterConfig:
         return WriterConfig(
             table=Table(topic, settings.group, cluster),
             writer=f"{process}/{uuid4().hex[:8]}",
-            term=term,
             from_latest=settings.consumer.start == "latest",
             freshness_s=settings.lake.freshness_s,
             batch_bytes=settings.lake.batch_bytes,
@@ -130,9 +144,9 @@ def _maintenance_config(settings: Settings) -> MaintenanceConfig:
     return MaintenanceConfig(lake.compact_files, lake.vacuum_interval_s, lake.target_file_bytes)
 
 
-async def _until_drained(ingest: Ingest, writers: Writers, timeout_s: float) -> None:
+async def _until_drained(ingest: Ingest, timeout_s: float) -> None:
     """Run; when cancelled, hand partitions over, for `timeout_s` seconds at most, then return."""
-    working = asyncio.create_task(ingest.run(writers))
+    working = asyncio.create_task(ingest.run())
     try:
         await asyncio.shield(working)
     except asyncio.CancelledError:
@@ -153,9 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--slot", type=int, required=True, help="the consumer's number, 0 or more")
     parser.add_argument(
         "--instance",
-        "--realm",
-        help="the group and cluster of this process: a label by which a fleet finds its processes "
-        "(--realm is a deprecated alias)",
+        help="the group and cluster of this process: a label by which a fleet finds its processes",
     )
     slot = Slot(parser.parse_args(arguments).slot)
     return serve(lambda settings: consume(settings, slot))

@@ -1,6 +1,6 @@
-"""Runs one consumer: applies commands, reads and stages partitions, writes tables.
+"""Runs one consumer: applies commands and the events of its parts, and sends replies.
 
-Its tasks share one `Consumer` state (`core.consumer.handover`). The state changes between awaits
+Its tasks share one `Consumer` state (`core.consumer.machine`). The state changes between awaits
 only, through `_apply`, which also starts the actions of the change. Replies are sent by the outbox
 in the order of their events.
 """
@@ -12,31 +12,39 @@ from typing import Protocol
 
 import structlog
 
-from binwright.consumer.decide import handover
-from binwright.consumer.decide.actions import (
+from binwright.consumer.backlog import Backlog, collect
+from binwright.consumer.decide import machine
+from binwright.consumer.decide.buffer import BatchConfig
+from binwright.consumer.decide.machine import (
+    Consumer,
     Exit,
     Fetch,
     Reply,
     ReportNow,
     StartWriter,
+    Step,
     StopFetching,
     StopWriter,
 )
-from binwright.consumer.decide.batch import BatchConfig
-from binwright.consumer.decide.buffer import Buffer
-from binwright.consumer.decide.handover import Consumer, Step
-from binwright.consumer.decide.writer.chain import same_topic
+from binwright.consumer.events import (
+    Emit,
+    Event,
+    FileAnnounced,
+    FileDropped,
+    PositionFound,
+    RowsMissing,
+    StagingStarted,
+    TableLost,
+    WritingStopped,
+)
 from binwright.consumer.mailbox import Mailbox
 from binwright.consumer.outbox import Outbox
-from binwright.consumer.reading.fetching import Fetcher
-from binwright.consumer.reading.locator import Locator, Lookup, StartPosition
-from binwright.consumer.staging.backlog import Backlog, collect
+from binwright.consumer.partitions import Partitions
 from binwright.consumer.staging.stager import Origin, Stager
 from binwright.kafka.control_records import commands
 from binwright.protocol.errors import StagingUnavailable, Superseded
 from binwright.protocol.messages import Report, TableReport
-from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import Intake
+from binwright.protocol.ports.kafka import DataReader
 from binwright.protocol.ports.lake import Staging
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s
@@ -63,8 +71,8 @@ class IngestConfig:
 class TableWriters(Protocol):
     """The writers of this consumer's tables; see `consumer.writer.writers.Writers`."""
 
-    def start(self, topics: Collection[str], term: int) -> None:
-        """Start writing these tables, as the controller of `term` commands."""
+    def start(self, topics: Collection[str]) -> None:
+        """Start writing these tables."""
 
     def stop(self, topics: Collection[str]) -> None:
         """Stop writing these tables after the commit in flight."""
@@ -92,9 +100,10 @@ class Ingest:
         self,
         *,
         mailbox: Mailbox,
-        intake: Intake,
+        reader: DataReader,
         staging: Staging,
         landing_topic: str,
+        writers: Callable[[Emit], TableWriters],
         config: IngestConfig,
         wall_ms: Callable[[], int],
         beat: Callable[[str], None] = lambda _: None,
@@ -104,54 +113,43 @@ class Ingest:
         self._mailbox, self._staging, self._config = mailbox, staging, config
         self._wall_ms, self._beat = wall_ms, beat
         self._outbox = Outbox(mailbox, self.report)
-        self._buffer = Buffer(config.batch)
-        self._locator = Locator(
-            intake,
+        self._backlog = Backlog(staging, config.staged_bytes)
+        self._partitions = Partitions(
+            reader=reader,
+            config=config.batch,
             from_latest=config.from_latest,
-            on_located=self._apply_start_position,
-            on_recreated=self._restart_topic,
+            backlog=self._backlog,
+            emit=self.apply_event,
+            beat=beat,
         )
-        self._backlog = Backlog(staging, config.staged_bytes, self._wake)
         self._stager = Stager(
             origin=Origin(mailbox.slot, mailbox.epoch, landing_topic),
-            buffer=self._buffer,
-            observer=self,
-            intake=intake,
+            partitions=self._partitions,
             staging=staging,
             bus=mailbox.bus,
             backlog=self._backlog,
+            emit=self.apply_event,
             beat=beat,
         )
-        self._fetcher = Fetcher(
-            intake=intake,
-            buffer=self._buffer,
-            locator=self._locator,
-            backlog=self._backlog,
-            in_flight=self._stager.in_flight,
-            on_rows=self._stager.wake,
-            beat=beat,
-        )
-        self._writers: TableWriters | None = None
+        self._writers = writers(self.apply_event)
         self._leave_requested = asyncio.Event()
         self._command_at = 0.0  # time of the last command of any controller, s
         self._staged_topics: set[str] = set()  # staged by this process
 
-    async def run(self, writers: TableWriters) -> None:
+    async def run(self) -> None:
         """Run until a controller ends this consumer, or until it is drained.
 
         Raises:
             Superseded: A newer process has this slot, or this one was declared dead.
         """
-        self._writers = writers
         works = (
             self._apply_commands,
             self._report_regularly,
-            self._locator.run,
-            self._fetcher.run,
+            self._partitions.run,
             self._stager.run,
             self._backlog.run,
             self._collect,
-            writers.run,
+            self._writers.run,
         )
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -171,113 +169,53 @@ class Ingest:
         """
         self._command_at = loop_s()
         self._leave_requested.set()
-        self._apply(handover.leave(self.consumer))
-
-    # --- callbacks of the table writers ----------------------------------------------------------
-
-    def table_lost(self, topic: str) -> None:
-        """Apply that another writer has claimed this table."""
-        self._apply(handover.table_lost(self.consumer, topic))
-
-    def writing_stopped(self, topics: Collection[str]) -> None:
-        """Apply that these tables are no longer written, after `stop`."""
-        self._apply(handover.writing_stopped(self.consumer, topics))
-
-    def gap(self, committed: Mapping[TopicPartition, int]) -> None:
-        """Report that partitions must be read again from these offsets."""
-        self._outbox.gap(committed)
-
-    # --- callbacks of the stager -----------------------------------------------------------------
-
-    def staging(self, ends: Mapping[TopicPartition, int]) -> None:
-        """Apply that a file with rows up to these offsets is being written."""
-        self.consumer = handover.staging_started(self.consumer, ends)
-        self._staged_topics.update(p.topic for p in ends)
-
-    def announced(self, partitions: Collection[TopicPartition]) -> None:
-        """Apply that the file with rows of these partitions is announced."""
-        self._apply(handover.file_announced(self.consumer, partitions))
-
-    def dropped(
-        self, topic: str, topic_id: str | None, partitions: Collection[TopicPartition]
-    ) -> None:
-        """Apply that the file is not written: its topic was recreated, with this id."""
-        self._restart_topic(topic, topic_id)
-        self._apply(handover.dropped(self.consumer, partitions))
-
-    def topic_id(self, topic: str) -> str | None:
-        """Return the id of the topic that is read under this name."""
-        return self._locator.topic_ids.get(topic)
+        self._apply(machine.leave(self.consumer))
 
     # --- the state and its actions ---------------------------------------------------------------
+
+    def apply_event(self, event: Event) -> None:
+        """Apply what a part of this consumer reports."""
+        consumer = self.consumer
+        match event:
+            case PositionFound(partition=partition, offset=offset, cut=cut):
+                self._apply(machine.position_found(consumer, partition, offset, cut=cut))
+            case StagingStarted(ends=ends):
+                self.consumer = machine.staging_started(consumer, ends)
+                self._staged_topics.update(p.topic for p in ends)
+            case FileAnnounced(partitions=partitions):
+                self._apply(machine.file_announced(consumer, partitions))
+            case FileDropped(partitions=partitions):
+                self._apply(machine.dropped(consumer, partitions))
+            case TableLost(topic=topic):
+                self._apply(machine.table_lost(consumer, topic))
+            case WritingStopped(topic=topic):
+                self._apply(machine.writing_stopped(consumer, {topic}))
+            case RowsMissing(committed=committed):
+                self._outbox.gap(committed)
 
     def _apply(self, step: Step) -> None:
         self.consumer, actions = step
         for action in actions:
             match action:
                 case StopFetching(partition=partition):
-                    self._stop_partition(partition)
-                case Fetch(partition=partition, offset=None):
-                    self._locator.locate(partition)
-                case Fetch(partition=partition, offset=int(offset)):
-                    self._fetcher.begin(partition, offset)
-                case StartWriter(topics=topics, term=term) if self._writers:
-                    self._writers.start(topics, term)
-                case StopWriter(topics=topics) if self._writers:
+                    self._partitions.stop(partition)
+                case Fetch(partition=partition, offset=offset):
+                    self._partitions.read(partition, offset)
+                case StartWriter(topics=topics):
+                    self._writers.start(topics)
+                case StopWriter(topics=topics):
                     self._writers.stop(topics)
                 case ReportNow():
                     self._outbox.report()
                 case Reply() | Exit():
                     self._outbox.reply(action)
-        self._wake()
-
-    def _wake(self) -> None:
-        self._fetcher.wake()
-        self._stager.wake()
-
-    def _stop_partition(self, partition: TopicPartition) -> None:
-        self._fetcher.stop(partition)
-        last = all(p.topic != partition.topic for p in self.consumer.partitions if p != partition)
-        self._locator.forget(partition, last=last)
-        log.info("partition.stopped", partition=str(partition))
-
-    def _apply_start_position(self, position: StartPosition, need: Lookup) -> None:
-        """Begin a partition at the position that the locator found."""
-        partition, offset = position.partition, position.offset
-        part = self.consumer.partitions.get(partition)
-        if part is None:
-            return
-        if (
-            need is Lookup.OUT_OF_RANGE
-            and not position.cut
-            and self._buffer.next_offset(partition) == offset
-        ):
-            self._locator.start(partition, offset)  # not out of range: a broker lagged
-            return
-        if part.next is None:
-            fetch = Fetch(partition, None, part.revision)
-            self._apply(handover.located(self.consumer, fetch, offset))
-        else:
-            self.consumer = handover.offset_reset(
-                self.consumer, partition, offset, cut=position.cut
-            )
-        self._fetcher.begin(partition, offset, cut=position.cut)
-
-    def _restart_topic(self, topic: str, topic_id: str | None) -> None:
-        """Drop what was read of a deleted topic, and begin the one recreated under its name."""
-        if same_topic(topic_id, self._locator.topic_ids.get(topic)):
-            return  # already restarted
-        partitions = [p for p in self.consumer.partitions if p.topic == topic]
-        for partition in partitions:
-            self._fetcher.stop(partition)
-        self._locator.restart_topic(topic, topic_id, partitions)
 
     # --- the tasks -------------------------------------------------------------------------------
 
     async def _apply_commands(self) -> None:
         async for _, command in commands(self._mailbox.reader):
             self._command_at = loop_s()
-            self._apply(handover.handle_command(self.consumer, command, self._wall_ms()))
+            self._apply(machine.handle_command(self.consumer, command, self._wall_ms()))
 
     async def _publish(self) -> None:
         reason = await self._outbox.run()
@@ -296,7 +234,7 @@ class Ingest:
                 await asyncio.sleep(pause.next())
             else:
                 break
-        self._apply(handover.staging_ready(self.consumer))
+        self._apply(machine.staging_ready(self.consumer))
         self.ready.set()
         log.info("consumer.ready")
 
@@ -317,16 +255,16 @@ class Ingest:
             reading={p: part.next for p, part in consumer.partitions.items()},
             writing=self._writing(),
             rate=self._stager.rate.per_s(now),
-            busy=min(self._fetcher.waiting.per_s(now), 1.0),
+            busy=min(self._partitions.waiting.per_s(now), 1.0),
             staged_rows=self._stager.rows,
             staged_bytes=self._backlog.bytes,
-            lost_offsets=self._fetcher.lost_offsets,
+            lost_offsets=self._partitions.lost_offsets,
             leaving=consumer.leaving,
         )
 
     def _writing(self) -> dict[str, TableReport]:
         """Return the tables written here, including those whose last commit has not ended."""
-        reports = self._writers.reports() if self._writers else {}
+        reports = self._writers.reports()
         new = TableReport(state="claiming", committed={})
         topics = sorted({*self.consumer.tables, *self.consumer.closing})
         return {topic: reports.get(topic, new) for topic in topics}
@@ -342,4 +280,4 @@ class Ingest:
             await asyncio.sleep(max(left_s, 0.01))
         if self.consumer.busy:
             log.warning("drain.started", partitions=len(self.consumer.partitions))
-        self._apply(handover.drain(self.consumer))
+        self._apply(machine.drain(self.consumer))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import structlog
 
-from binwright.consumer.decide.actions import Exit, Reply
+from binwright.consumer.decide.machine import Exit, Reply
 from binwright.consumer.mailbox import Mailbox
 from binwright.kafka.control_records import CONTROLLER_PARTITION
 from binwright.kafka.publishing import Publisher

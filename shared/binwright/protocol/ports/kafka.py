@@ -123,7 +123,7 @@ class GroupOffset:
     topic_id: str | None = None  # of the topic that the offset is of, if known
 
 
-class Intake(Protocol):
+class DataReader(Protocol):
     """Fetches a consumer's data partitions, assigned without a Kafka consumer group."""
 
     async def start(self, partition: TopicPartition, offset: int) -> None:

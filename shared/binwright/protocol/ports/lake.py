@@ -116,7 +116,7 @@ class Lake(Protocol):
             TableRefused: The path cannot be written, holds something else, or is another group's.
         """
 
-    async def claim(self, topic: str, app: str, version: int, stamp: str | None) -> int | None:
+    async def claim(self, topic: str, app: str, version: int, stamp: str) -> int | None:
         """Commit no rows under (`app`, `version`), Delta's idempotent-write transaction id.
 
         Returns:

@@ -5,19 +5,19 @@ from dataclasses import replace
 from typing import TypeVar
 
 from binwright.consumer.decide.writer import machine
-from binwright.consumer.decide.writer.landing import Landing
-from binwright.consumer.decide.writer.phases import Writer
-from binwright.consumer.decide.writer.requests import (
+from binwright.consumer.decide.writer.states import (
     Append,
     Claim,
     Committed,
     Effect,
     HistoryRead,
+    Landing,
     Outcome,
     QueryKafka,
     ReadHistory,
     Request,
     TopicState,
+    Writer,
     WriterConfig,
 )
 from binwright.protocol.messages import OffsetRange, Staged
@@ -27,7 +27,7 @@ from binwright.protocol.stamp import Stamp
 
 TOPIC, ID = "orders", "id-1"
 TABLE = Table(topic=TOPIC, group="g", cluster="c")
-CONFIG = WriterConfig(table=TABLE, writer="me", term=7)
+CONFIG = WriterConfig(table=TABLE, writer="me")
 CREATED = Commit(0, None)
 EFFECT = TypeVar("EFFECT")
 

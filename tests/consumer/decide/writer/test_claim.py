@@ -5,18 +5,21 @@ from dataclasses import replace
 import pytest
 
 from binwright.consumer.decide.writer import machine
-from binwright.consumer.decide.writer.commit_version import COMMITS_PER_EPOCH, app_id, txn_version
-from binwright.consumer.decide.writer.phases import Claiming, Lost, ReadingHistory, Resolving
-from binwright.consumer.decide.writer.requests import (
+from binwright.consumer.decide.writer.commits import COMMITS_PER_EPOCH, app_id, txn_version
+from binwright.consumer.decide.writer.states import (
     Claim,
+    Claiming,
     Committed,
     Conflict,
     HistoryRead,
     LandedOffsets,
     Log,
+    Lost,
     QueryKafka,
     ReadHistory,
+    ReadingHistory,
     Refused,
+    Resolving,
     Skipped,
     Unclear,
 )

@@ -1,23 +1,18 @@
-"""Where a writer continues: by stamps, after old consumers are fenced, or by rows and offsets."""
+"""Where a writer continues: by stamps, or by rows and offsets."""
 
 from dataclasses import replace
 
-from tests.protocol.test_stamp import old
-
-from binwright.consumer.decide.writer.commit_version import COMMITS_PER_EPOCH, txn_version
-from binwright.consumer.decide.writer.landing import Landing
-from binwright.consumer.decide.writer.phases import Resolving
-from binwright.consumer.decide.writer.requests import (
+from binwright.consumer.decide.writer.states import (
     CommitOffsets,
     Committed,
-    Fence,
     HistoryRead,
     LandedOffsets,
+    Landing,
     QueryKafka,
     ReadAnnouncements,
     ReadHistory,
     ReadLandedOffsets,
-    Skipped,
+    Resolving,
     TopicState,
     Unclear,
 )
@@ -27,7 +22,7 @@ from binwright.protocol.stamp import Stamp
 from .scene import CONFIG, ID, Scene, claim, claimed, effects_of, history, stamp, topic_state
 
 
-def resolved(*stamps: Stamp | str | None, state: TopicState | None = None) -> Scene:
+def resolved(*stamps: Stamp | None, state: TopicState | None = None) -> Scene:
     scene = claimed()
     scene.complete(state or topic_state())
     scene.complete(HistoryRead(history(None, *stamps), complete=True))
@@ -122,29 +117,6 @@ def test_cuts_that_have_landed_are_remembered() -> None:
     last = stamp({0: 5}, full=True, needed_from=7, cuts={0: 6})
     scene = resolved(last, state=topic_state(landing_end=9))
     assert scene.landing.chain.cuts == {0: 6}
-
-
-# --- consumers of version 0.1 --------------------------------------------------------------------
-
-
-def test_old_consumers_are_fenced_before_what_they_wrote_counts() -> None:
-    scene = resolved(old({"orders-0": 4}), old({"orders-1": 2}, slot=5), claim(2, "me"))
-    last = txn_version(CONFIG.term, COMMITS_PER_EPOCH - 1)
-    assert scene.next_request() == Fence("binwright/g/3", last)
-    scene.complete(Committed())
-    assert scene.next_request() == Fence("binwright/g/5", last)
-    scene.complete(Skipped())
-    assert isinstance(scene.next_request(), ReadHistory)
-    late = history(None, old({"orders-0": 4}), old({"orders-1": 2}, slot=5), old({"orders-0": 6}))
-    scene.complete(HistoryRead(late, complete=True))
-    assert scene.committed == {0: 6, 1: 2}
-
-
-def test_a_fence_with_an_unknown_result_is_sent_again() -> None:
-    scene = resolved(old({"orders-0": 4}))
-    sent = scene.next_request()
-    scene.complete(Unclear())
-    assert scene.next_request() == sent
 
 
 # --- a history that was cleaned up ---------------------------------------------------------------

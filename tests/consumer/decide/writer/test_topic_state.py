@@ -1,7 +1,7 @@
 """A topic's state by Kafka: new partitions, a recreated topic, rows that were not announced."""
 
 from binwright.consumer.decide.writer import machine
-from binwright.consumer.decide.writer.requests import (
+from binwright.consumer.decide.writer.states import (
     Append,
     Committed,
     DeleteFiles,

@@ -3,16 +3,17 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from binwright.consumer.decide import handover
-from binwright.consumer.decide.actions import (
+from binwright.consumer.decide import machine
+from binwright.consumer.decide.machine import (
+    Consumer,
     Exit,
     Fetch,
     Reply,
     ReportNow,
+    Step,
     StopFetching,
     StopWriter,
 )
-from binwright.consumer.decide.handover import Consumer, Step
 from binwright.lab.simulation.clock import Clock
 from binwright.lab.simulation.costs import Costs
 from binwright.lab.simulation.flow.data_path import DataPath
@@ -71,7 +72,7 @@ class Consumers:
             if process.consumer is None:
                 self._end(slot)
             else:
-                self._apply(slot, handover.leave(process.consumer))
+                self._apply(slot, machine.leave(process.consumer))
 
     def destroy(self, slot: Slot) -> None:
         """Kill the process of a slot; it is started again if the slot is desired."""
@@ -83,7 +84,7 @@ class Consumers:
         process = self._processes.get(slot)
         if process is not None and process.consumer is not None:
             now_ms = round(self._clock.now * 1000)
-            self._apply(slot, handover.handle_command(process.consumer, command, max(now_ms, 0)))
+            self._apply(slot, machine.handle_command(process.consumer, command, max(now_ms, 0)))
 
     def broadcast(self, command: Command) -> None:
         """Give a command to every slot."""
@@ -110,7 +111,7 @@ class Consumers:
         epoch = self._publish(Hello(slot=slot, process=process.name, version=VERSION))
         self._data.add_consumer(slot, self._scenario.capacity(slot), self._clock.now)
         self._costs.ready(slot, self._clock.now)
-        self._apply(slot, handover.staging_ready(Consumer(slot, epoch)))
+        self._apply(slot, machine.staging_ready(Consumer(slot, epoch)))
 
     def _end(self, slot: Slot) -> None:
         del self._processes[slot]
@@ -124,16 +125,16 @@ class Consumers:
         process.consumer, actions = step
         for action in actions:
             match action:
-                case Fetch(partition=partition, offset=None):
-                    self._apply(slot, handover.located(process.consumer, action, 0))
-                case Fetch(partition=partition):
+                case Fetch(partition=partition, offset=offset):
                     index = self._scenario.load.index[partition]
                     self._data.start_reading(index, slot, self._clock.now)
+                    if offset is None:
+                        self._apply(slot, machine.located(process.consumer, partition, 0))
                 case StopFetching(partition=partition):
                     index = self._scenario.load.index[partition]
                     self._data.stop_reading(index, slot, self._clock.now)
                 case StopWriter(topics=topics):
-                    self._apply(slot, handover.writing_stopped(process.consumer, topics))
+                    self._apply(slot, machine.writing_stopped(process.consumer, topics))
                 case Reply(message=message):
                     self._publish(message)
                 case ReportNow():

@@ -1,6 +1,5 @@
-"""Decides which partitions a consumer reads, when it stages files, and which tables it writes.
+"""Decides what a consumer reads, stages and writes.
 
-`handover` applies the controller's commands and returns `actions`; `buffer` turns fetched records
-into complete offset ranges, `batch` decides when they are staged. May import the messages, the
-ports and the model; what lands in tables is decided by `core.writer`.
+`machine` applies the controller's commands and returns actions; `buffer` turns fetched records into
+complete offset ranges, and decides when they are staged.
 """

@@ -1,5 +1,6 @@
 """Holds fetched records that are not staged yet, and the offset ranges that they form.
 
+Rows are staged by size and age, and fetching pauses when the memory for them is short.
 A range begins where reading was started, or where the previous range ended, and ends after its last
 record: it holds every record in between that a reader can see, once (†). Offsets without a record
 (retention, compaction, transaction markers) are part of the range.
@@ -10,12 +11,20 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from binwright.consumer.decide.batch import BatchConfig, due, free_bytes
 from binwright.protocol.messages import OffsetRange
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
 
 RECORD_OVERHEAD = 64  # bytes of memory per row besides its key and value, estimated
+
+
+@dataclass(frozen=True, slots=True)
+class BatchConfig:
+    """A consumer's settings for batching."""
+
+    bytes: int = 16_000_000  # of a topic's rows: so many are staged at once
+    wait_s: float = 1.0  # age of the oldest row at which a topic's rows are staged
+    cap_bytes: int = 64_000_000  # of all buffered rows
 
 
 def size_of(records: Sequence[Record]) -> int:
@@ -58,7 +67,7 @@ class Buffer:
     @property
     def free_bytes(self) -> int:
         """Bytes that may still be fetched; 0 means back-pressure."""
-        return free_bytes(self.config, self._size)
+        return max(0, self.config.cap_bytes - self._size)
 
     @property
     def sizes(self) -> Mapping[str, int]:
@@ -107,10 +116,12 @@ class Buffer:
 
         Topics in `busy` are left out: a file of theirs is being written.
         """
+        config = self.config
         ready = [
             (oldest, topic)
             for topic, oldest in self._oldest.items()
-            if topic not in busy and due(self.config, self._sizes[topic], oldest, now)
+            if topic not in busy
+            and (self._sizes[topic] >= config.bytes or now - oldest >= config.wait_s)
         ]
         return min(ready)[1] if ready else None
 
@@ -130,8 +141,23 @@ class Buffer:
         for partition in sorted(p for p in self._rows if p.topic == topic):
             rows = self._rows[partition]
             if rows.records:
-                found = OffsetRange(rows.begin, rows.next)
-                taken[partition] = BufferedRange(found, rows.records, rows.cut)
+                offsets = OffsetRange(rows.begin, rows.next)
+                taken[partition] = BufferedRange(offsets, rows.records, rows.cut)
                 self._grow(topic, rows, -rows.bytes)
                 self._rows[partition] = _Rows(rows.next, [])
         return taken
+
+
+def over_share(config: BatchConfig, sizes: Mapping[str, int]) -> frozenset[str]:
+    """Return the topics to pause, so that the others have room.
+
+    One topic whose files cannot be staged must not fill the memory that all topics share.
+
+    Args:
+        config: Bounds the memory.
+        sizes: Topic -> bytes that are not staged yet, for each topic that is read.
+    """
+    half = config.cap_bytes // 2
+    if len(sizes) < 2 or sum(sizes.values()) < half:  # noqa: PLR2004 - a single topic may use all
+        return frozenset()
+    return frozenset(topic for topic, size in sizes.items() if size >= half // len(sizes))

@@ -4,23 +4,41 @@ A write has an app id and a version; Delta skips it unless the version is higher
 of that app id. A skipped write reports success, too: only the session's last commit shows it.
 """
 
+import re
 import time
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
 
 from pyspark.errors import PySparkException
+from pyspark.sql.connect import functions as F  # noqa: N812 - the usual name
 from pyspark.sql.connect.dataframe import DataFrame
 from pyspark.sql.connect.session import SparkSession
 
 from binwright.consumer.lake.faults import CONFLICTS, NOT_EMPTY, mentions, reported_by_server
-from binwright.consumer.staging.rows import COLUMNS
+from binwright.consumer.staging.files import COLUMNS
 from binwright.protocol.errors import TableRefused
-from binwright.protocol.ports.lake import Commit, Compaction, History, Table, TableFiles
+from binwright.protocol.ports.lake import (
+    Batch,
+    Commit,
+    Compaction,
+    FileSlice,
+    History,
+    Table,
+    TableFiles,
+)
 
 LAST_COMMIT = "spark.databricks.delta.lastCommitVersionInSession"
 """Of the session, not of a table: if unset before a write, it is that write's version or unset."""
 
 DDL = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+READING = {
+    # The rows of a file that Spark skipped would be lost (†).
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
+}
+TASK_BYTES = 128 << 20
+"""Staged bytes per task. Each task writes one file; more tasks do not speed up small batches."""
 PROPERTIES = {
     "delta.dataSkippingNumIndexedCols": "4",  # keys, values and headers need no statistics
     # A checkpoint costs the CPU of a commit; each commit since the last one adds 1 to 2 ms.
@@ -80,15 +98,15 @@ def execute_with_retries(spark: SparkSession, statement: str) -> None:
 
 def check_columns(spark: SparkSession, path: str) -> None:
     """Raise `TableRefused` unless the table takes our rows; it may have more, nullable columns."""
-    found = {field.name: field for field in spark.table(quoted(path)).schema.fields}
+    there = {field.name: field for field in spark.table(quoted(path)).schema.fields}
     faults = [
-        f"{name} {kind} (there: {found[name].dataType.simpleString() if name in found else 'none'})"
+        f"{name} {kind} (there: {there[name].dataType.simpleString() if name in there else 'none'})"
         for name, kind in COLUMNS.items()
-        if name not in found or found[name].dataType.simpleString() != kind
+        if name not in there or there[name].dataType.simpleString() != kind
     ]
     faults += [
         f"{name} may not be NOT NULL: we have nothing to put there"
-        for name, field in found.items()
+        for name, field in there.items()
         if name not in COLUMNS and not field.nullable
     ]
     if faults:
@@ -119,13 +137,13 @@ def check_transaction_retention(spark: SparkSession, path: str) -> None:
 
 def check_owner(spark: SparkSession, path: str, table: Table) -> None:
     """Own a table that has no owner; raise `TableRefused` if another group owns it."""
-    found = properties(spark, path)
-    if GROUP not in found and CLUSTER not in found:  # landed by version 0.1
+    actual = properties(spark, path)
+    if GROUP not in actual and CLUSTER not in actual:  # created by hand
         execute_with_retries(
             spark, f"ALTER TABLE {quoted(path)} SET TBLPROPERTIES ({_property_list(_owner(table))})"
         )
-        found = properties(spark, path)
-    owner = (found.get(GROUP), found.get(CLUSTER))
+        actual = properties(spark, path)
+    owner = (actual.get(GROUP), actual.get(CLUSTER))
     if owner != (table.group, table.cluster):
         raise TableRefused(
             f"the table at {path} belongs to group {owner[0]} of Kafka cluster {owner[1]}; this is "
@@ -153,6 +171,53 @@ def _escaped(value: str) -> str:
     return value.replace("\\", "\\\\").replace("'", "\\'")
 
 
+# --- frames of staged files: the server reads them, not this process ---------------------------
+
+
+def tasks_for(size: int) -> int:
+    """Return the number of tasks, and so of files, for `size` staged bytes."""
+    return max(1, -(-size // TASK_BYTES))
+
+
+def frame_of(batch: Batch, directory: str) -> Callable[[SparkSession], DataFrame]:
+    """Return a function that builds the frame of a batch of files in `directory`."""
+    if not batch.slices:
+        return empty_frame
+    whole = [part for part in batch.slices if part.whole]
+    parts = [part for part in batch.slices if not part.whole]
+
+    def build(spark: SparkSession) -> DataFrame:
+        frames = [_read(spark, directory, whole)] if whole else []
+        frames += [_read(spark, directory, [part]).where(condition(part)) for part in parts]
+        return reduce(DataFrame.unionAll, frames).coalesce(tasks_for(batch.bytes))
+
+    return build
+
+
+def _read(spark: SparkSession, directory: str, parts: list[FileSlice]) -> DataFrame:
+    paths = [_literal(f"{directory}/{part.file}") for part in parts]
+    frame = spark.read.schema(DDL).options(**READING).parquet(*paths)
+    return frame.select(*(F.col(name).cast(kind).alias(name) for name, kind in COLUMNS.items()))
+
+
+def condition(part: FileSlice) -> str:
+    """Return the SQL condition of the rows that a slice takes from its file."""
+    return " OR ".join(
+        f"(partition = {int(p)} AND offset >= {int(first)} AND offset < {int(end)})"
+        for p, (first, end) in sorted(part.ranges.items())
+    )
+
+
+def empty_frame(spark: SparkSession) -> DataFrame:
+    """Return a frame without rows, built without a call of the server."""
+    columns = [f"CAST(NULL AS {kind}) AS `{name}`" for name, kind in COLUMNS.items()]
+    return spark.range(1).where("false").selectExpr(*columns)
+
+
+def _literal(path: str) -> str:
+    return re.sub(r"([*?{}\[\]\\])", r"\\\1", path)  # else a glob pattern
+
+
 # --- write and read ----------------------------------------------------------------------------
 
 
@@ -161,7 +226,7 @@ def append(
     path: str,
     app: str,
     version: int,
-    stamp: str | None,
+    stamp: str,
 ) -> Callable[[SparkSession], int | None]:
     """Return a function that appends and returns the new version, None if Delta skipped it."""
 
@@ -170,9 +235,7 @@ def append(
         # Not by `save`: if the table was deleted, it would create another one.
         writer = frame(spark).writeTo(quoted(path))
         writer = writer.option("txnAppId", app).option("txnVersion", str(version))
-        if stamp is not None:
-            writer = writer.option("userMetadata", stamp)
-        writer.append()
+        writer.option("userMetadata", stamp).append()
         committed = spark.conf.get(LAST_COMMIT, None)
         return None if committed is None else int(committed)
 
@@ -182,8 +245,8 @@ def append(
 def history(spark: SparkSession, path: str, limit: int) -> History:
     """Return the newest `limit` versions, newest first."""
     rows = spark.sql(f"DESCRIBE HISTORY {quoted(path)} LIMIT {int(limit)}")
-    found = [Commit(*row) for row in rows.select("version", "userMetadata").collect()]
-    return History(found, complete=len(found) < limit or found[-1].version == 0)
+    commits = [Commit(*row) for row in rows.select("version", "userMetadata").collect()]
+    return History(commits, complete=len(commits) < limit or commits[-1].version == 0)
 
 
 def highest_offsets(spark: SparkSession, path: str) -> dict[int, int]:
@@ -204,10 +267,10 @@ def files(spark: SparkSession, path: str) -> TableFiles:
 
 def compact(spark: SparkSession, path: str) -> Compaction:
     """Merge small files; the session's settings say which files are small."""
-    found: Any = spark.sql(f"OPTIMIZE {quoted(path)}").select(
+    metrics: Any = spark.sql(f"OPTIMIZE {quoted(path)}").select(
         "metrics.numFilesRemoved", "metrics.numFilesAdded"
     )
-    return Compaction(*found.collect()[0])
+    return Compaction(*metrics.collect()[0])
 
 
 def vacuum(spark: SparkSession, path: str, retain_s: float) -> None:
@@ -218,3 +281,10 @@ def vacuum(spark: SparkSession, path: str, retain_s: float) -> None:
 def quoted(path: str) -> str:
     """Return a table's path as SQL names it."""
     return f"delta.`{path.replace('`', '``')}`"
+
+
+def spark_path(path: str) -> str:
+    """Return a path as Spark's file systems name it, without the options for Arrow behind a `?`."""
+    scheme, mark, rest = path.partition("://")
+    rest = rest.partition("?")[0]
+    return f"{'s3a' if scheme == 's3' else scheme}://{rest}" if mark else path

@@ -95,8 +95,8 @@ class LakeErrors:
         if mentions(exc, *CONFLICTS):
             return WriteConflict(f"{self.path}: {_line(exc)}")
         if reported_by_server(exc) and not mentions(exc, *POST_COMMIT):
-            if mentions(exc, *UNREADABLE) and (found := [f for f in files if mentions(exc, f)]):
-                return StagedUnreadable(f"{self.path}: {_line(exc)}", found)
+            if mentions(exc, *UNREADABLE) and (named := [f for f in files if mentions(exc, f)]):
+                return StagedUnreadable(f"{self.path}: {_line(exc)}", named)
             if isinstance(exc, _REJECTED) or mentions(exc, *VIOLATIONS):
                 return TableRefused(f"{self.path} does not take these rows: {_line(exc)}")
         return WriteUnclear(f"{self.path}: {self._reason(exc)}")

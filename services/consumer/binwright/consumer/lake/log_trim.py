@@ -38,19 +38,19 @@ def trim_log(table: Path, keep: int, now: float | None = None) -> int:
     Returns:
         How many files were deleted.
     """
-    found = [
+    files = [
         (int(name["version"]), name["kind"], file)
         for file in (table / LOG).iterdir()
         if (name := _FILE.fullmatch(file.name))
     ]
-    newest = max((version for version, kind, _ in found if kind == "json"), default=-1)
+    newest = max((version for version, kind, _ in files if kind == "json"), default=-1)
     begin = max(
-        (v for v, kind, _ in found if kind == "checkpoint.parquet" and v <= newest - keep),
+        (v for v, kind, _ in files if kind == "checkpoint.parquet" and v <= newest - keep),
         default=0,
     )
     before = (time.time() if now is None else now) - MIN_AGE_S
     deleted = 0
-    for version, _, file in found:
+    for version, _, file in files:
         if version < begin:
             with contextlib.suppress(FileNotFoundError):
                 if file.stat().st_mtime < before:

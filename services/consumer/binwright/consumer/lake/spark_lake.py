@@ -12,7 +12,6 @@ from pyspark.sql.connect.session import SparkSession
 
 from binwright.consumer.lake import delta
 from binwright.consumer.lake.faults import LakeErrors
-from binwright.consumer.lake.frames import empty_frame, frame_of, spark_path
 from binwright.consumer.lake.log_trim import local_path, trim_log
 from binwright.consumer.lake.session import ReconnectingSession
 from binwright.protocol.errors import BinwrightError, WriteUnclear
@@ -56,7 +55,7 @@ class SparkLake:
             read_timeout_s: The limit of a read, seconds.
         """
         self._lake, self._path = lake, lake.path.rstrip("/")
-        self._staged = spark_path(staged).rstrip("/")
+        self._staged = delta.spark_path(staged).rstrip("/")
         self._write_timeout_s, self._read_timeout_s = write_timeout_s, read_timeout_s
         self._limits_s: dict[str, float] = {}  # write limits of tables that overran the last one
         self._sessions: dict[str, ReconnectingSession] = {}
@@ -83,17 +82,17 @@ class SparkLake:
             access.errors.open_error,
         )
 
-    async def claim(self, topic: str, app: str, version: int, stamp: str | None) -> int | None:
+    async def claim(self, topic: str, app: str, version: int, stamp: str) -> int | None:
         """Append nothing under (`app`, `version`); see `Lake.claim`."""
         return await self._write(
-            topic, frame=empty_frame, app=app, version=version, stamp=stamp, files=()
+            topic, frame=delta.empty_frame, app=app, version=version, stamp=stamp, files=()
         )
 
     async def append(
         self, topic: str, batch: Batch, app: str, version: int, stamp: str
     ) -> int | None:
         """Append the batch's rows in one commit; see `Lake.append`."""
-        frame = frame_of(batch, f"{self._staged}/{topic}")
+        frame = delta.frame_of(batch, f"{self._staged}/{topic}")
         return await self._write(
             topic, frame=frame, app=app, version=version, stamp=stamp, files=batch.files
         )
@@ -147,7 +146,7 @@ class SparkLake:
         frame: Callable[[SparkSession], DataFrame],
         app: str,
         version: int,
-        stamp: str | None,
+        stamp: str,
         files: Sequence[str],
     ) -> int | None:
         access, began = self._access(topic), time.monotonic()

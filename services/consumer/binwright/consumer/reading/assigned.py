@@ -146,10 +146,10 @@ class AssignedConsumer:
         Raises aiokafka's errors. The caller must not await before it returns the records: if
         cancelled there, it would lose them.
         """
-        found = await self._consumer.getmany(
+        polled = await self._consumer.getmany(
             timeout_ms=max(round(timeout_s * 1000), 1), max_records=most
         )
-        records_of = {TopicPartition(*p): records for p, records in found.items()}
+        records_of = {TopicPartition(*p): records for p, records in polled.items()}
         for partition, records in records_of.items():
             self.positions[partition] = records[-1].offset + 1
         return records_of

@@ -46,12 +46,12 @@ class GroupOffsets:
         """
         wanted = [(topic, [p.partition for p in some]) for topic, some in _by_topic(partitions)]
         reply = await self._send(via, OffsetFetchRequest(self._group, wanted), _fetch_codes)
-        found = {
+        committed = {
             TopicPartition(topic, number): _parsed(offset, metadata)
             for topic, rows in reply.topics
             for number, offset, metadata, _ in rows
         }
-        return {partition: offset for partition, offset in found.items() if offset}
+        return {partition: offset for partition, offset in committed.items() if offset}
 
     async def write(self, offsets: Mapping[TopicPartition, GroupOffset], via: int) -> None:
         """Commit these; raise like `read`, and then it is unknown whether they are committed."""
@@ -90,9 +90,9 @@ class GroupOffsets:
     async def _coordinator_via(self, via: int) -> int:
         if self._coordinator is None:
             ask = partial(self._cluster.send_request, via)
-            found = await find_coordinator(self._group, ask)
-            self._check([found.error_code])
-            self._coordinator = found.broker
+            reply = await find_coordinator(self._group, ask)
+            self._check([reply.error_code])
+            self._coordinator = reply.broker
         return self._coordinator
 
     def _check(self, codes: Iterable[int]) -> None:
@@ -129,10 +129,7 @@ def _metadata(offset: GroupOffset) -> str:
 
 
 def _parsed(offset: int, metadata: str | None) -> GroupOffset | None:
-    """Return the offset if binwright committed it, None for one of another tool.
-
-    The metadata of version 0.1 has more fields beside the topic id; they are ignored.
-    """
+    """Return the offset if binwright committed it, None for one of another tool."""
     try:
         match orjson.loads(metadata or ""):
             case {"i": str() | None as topic_id} if offset >= 0:

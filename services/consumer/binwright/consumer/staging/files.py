@@ -1,19 +1,49 @@
-"""Parquet files on Arrow's file systems. All calls block and raise Arrow's errors."""
+"""Records as rows in Parquet files, on Arrow's file systems.
+
+All calls block and raise Arrow's errors.
+"""
 
 import os
 import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from binwright.consumer.staging.rows import to_arrow
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
+
+_HEADER: list[tuple[str, pa.DataType]] = [("key", pa.string()), ("value", pa.binary())]
+_TYPES: dict[str, pa.DataType] = {
+    "topic": pa.string(),
+    "partition": pa.int32(),
+    "offset": pa.int64(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_type": pa.int32(),
+    "key": pa.binary(),
+    "value": pa.binary(),
+    "headers": pa.list_(pa.struct(_HEADER)),
+}
+SCHEMA = pa.schema(_TYPES)
+"""A table's columns in order of creation. The first four have statistics per file."""
+
+COLUMNS = {
+    "topic": "string",
+    "partition": "int",
+    "offset": "bigint",
+    "timestamp": "timestamp",
+    "timestamp_type": "int",
+    "key": "binary",
+    "value": "binary",
+    "headers": "array<struct<key:string,value:binary>>",
+}
+"""The same columns in Spark's types."""
+
+LATEST_MS = 253_402_300_799_999  # the last millisecond of the year 9999
 
 CODEC: Literal["lz4"] = (
     "lz4"  # raw blocks: landing takes a tenth less of Spark's CPU than with snappy
@@ -21,6 +51,45 @@ CODEC: Literal["lz4"] = (
 UNFINISHED = ".unfinished-"  # prefix of a local file that is being written
 FEW = 5  # below it, objects are looked up one by one
 UNFINISHED_S = 3600.0  # an older unfinished file is abandoned
+
+
+def to_arrow(rows: Mapping[TopicPartition, Sequence[Record]]) -> pa.Table:
+    """Return one row per record, partition after partition, in order of offsets.
+
+    A timestamp out of range is NULL, so that one record cannot stop a table: before 1970 (Kafka's
+    -1 means none) or after the year 9999 (a producer sent nanoseconds instead of milliseconds).
+    """
+    batches = [_batch(p, records) for p, records in rows.items() if records]
+    return pa.Table.from_batches(batches, schema=SCHEMA).combine_chunks()
+
+
+def _batch(partition: TopicPartition, records: Sequence[Record]) -> pa.RecordBatch:
+    count = len(records)
+    columns: list[pa.Array[Any]] = [
+        pa.repeat(pa.scalar(partition.topic, pa.string()), count),
+        pa.repeat(pa.scalar(partition.partition, pa.int32()), count),
+        pa.array([r.offset for r in records], pa.int64()),
+        pa.array([_time_us(r.timestamp_ms) for r in records], pa.timestamp("us", "UTC")),
+        pa.array([r.timestamp_type for r in records], pa.int32()),
+        pa.array([r.key for r in records], pa.binary()),
+        pa.array([r.value for r in records], pa.binary()),
+        _headers([r.headers for r in records]),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+
+def _time_us(ms: int) -> int | None:
+    return ms * 1000 if 0 <= ms <= LATEST_MS else None
+
+
+def _headers(given: list[tuple[tuple[str, bytes | None], ...]]) -> "pa.Array[Any]":
+    ends = [0]
+    for headers in given:
+        ends.append(ends[-1] + len(headers))
+    keys = pa.array([key for headers in given for key, _ in headers], pa.string())
+    values = pa.array([value for headers in given for _, value in headers], pa.binary())
+    items = pa.StructArray.from_arrays([keys, values], names=["key", "value"])
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), items)
 
 
 def encoded(rows: Mapping[TopicPartition, Sequence[Record]]) -> pa.Buffer:
@@ -92,12 +161,12 @@ class Files:
     def _sizes(self, topic: str, names: Collection[str]) -> dict[str, int]:
         """Return the sizes of those of these files that exist, bytes."""
         if self._local or len(names) < FEW:
-            found = self._fs.get_file_info([self._path(topic, name) for name in sorted(names)])
+            infos = self._fs.get_file_info([self._path(topic, name) for name in sorted(names)])
         else:  # one listing for up to a thousand
             selector = pafs.FileSelector(f"{self._root}/{topic}", allow_not_found=True)
-            found = self._fs.get_file_info(selector)
+            infos = self._fs.get_file_info(selector)
         wanted = frozenset(names)
-        files = (info for info in found if info.type == pafs.FileType.File)
+        files = (info for info in infos if info.type == pafs.FileType.File)
         return {info.base_name: info.size for info in files if info.base_name in wanted}
 
     def readable(self, topic: str, names: Collection[str]) -> frozenset[str]:

@@ -2,6 +2,5 @@
 
 `core.writer` decides what a table's writer requests; this package sends the requests to Spark
 (through the port `Lake`), Kafka and the staging location, and returns their outcomes. `writers`
-starts and stops the tables that this consumer writes, `table_writer` runs one of them. It may
-import `core`, `kafka` and `runtime`; Delta and pyspark are behind the port, in `consumer.lake`.
+starts and stops the tables that this consumer writes, `table_writer` runs one of them.
 """

@@ -2,15 +2,16 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from zlib import crc32
 
 import structlog
 
-from binwright.consumer.landing_topic import landing_partition
-from binwright.kafka.control_records import Decoder
+from binwright.consumer.writer.context import WriterContext
+from binwright.kafka.control_records import LANDING_PARTITIONS, Decoder
 from binwright.protocol import wire
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.messages import Staged
-from binwright.protocol.ports.kafka import ControlTopics, Reader
+from binwright.protocol.ports.kafka import Reader
 from binwright.protocol.wire import message_key
 
 log = structlog.get_logger()
@@ -22,14 +23,18 @@ Announced = Sequence[tuple[int, Staged]]
 """Announcements of one table: offset in the landing topic and message, in offset order."""
 
 
+def landing_partition(topic: str) -> int:
+    """Return the partition of the landing topic that announces a data topic's files."""
+    return crc32(topic.encode()) % LANDING_PARTITIONS
+
+
 class Announcements:
     """The records of one table in the landing topic, read from a given offset."""
 
     def __init__(
         self,
-        bus: ControlTopics,
-        landing_topic: str,
         topic: str,
+        context: WriterContext,
         *,
         on_announced: Callable[[Announced], Awaitable[None]],
         on_lost: Callable[[str], None],
@@ -37,14 +42,13 @@ class Announcements:
         """Prepare; `begin` starts reading.
 
         Args:
-            bus: The connection to the control topics.
-            landing_topic: The topic with all announcements of the group.
             topic: The data topic of the table.
+            context: The connection to the landing topic.
             on_announced: Called with each batch of announcements; reading waits until it returns.
             on_lost: Called with the reason when the landing topic was deleted, truncated or
                 recreated; reading has ended.
         """
-        self._bus, self._landing_topic, self._topic = bus, landing_topic, topic
+        self._topic, self._context = topic, context
         self._on_announced, self._on_lost = on_announced, on_lost
         self._reading: asyncio.Task[None] | None = None
 
@@ -74,10 +78,10 @@ class Announcements:
             self._on_lost(repr(exc))
 
     async def _open(self, offset: int) -> Reader:
-        partition = landing_partition(self._topic)
+        context, partition = self._context, landing_partition(self._topic)
         while True:
             try:
-                return await self._bus.reader(self._landing_topic, partition, offset)
+                return await context.bus.reader(context.landing_topic, partition, offset)
             except BrokerUnavailable as exc:
                 await self._wait_to_retry(exc)
 
@@ -92,8 +96,8 @@ class Announcements:
             # Announcements of other tables are not decoded.
             own = (record for record in records if message_key(record.key) == key)
             read = decoder.decode(own)
-            if found := [(record.offset, staged) for record, staged in read]:
-                await self._on_announced(found)
+            if announced := [(record.offset, staged) for record, staged in read]:
+                await self._on_announced(announced)
 
     async def _wait_to_retry(self, exc: BrokerUnavailable) -> None:
         log.warning("landing_topic.unreachable", table=self._topic, reason=str(exc))

@@ -1,14 +1,11 @@
 """One table's writer: runs the requests of `core.writer.machine`, one at a time."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from dataclasses import dataclass
 
 import structlog
 
 from binwright.consumer.decide.writer.chain import same_topic
-from binwright.consumer.decide.writer.landing import Landing
 from binwright.consumer.decide.writer.machine import (
     Step,
     apply_announcement,
@@ -16,32 +13,33 @@ from binwright.consumer.decide.writer.machine import (
     due_at,
     next_request,
 )
-from binwright.consumer.decide.writer.phases import Lost, Phase, Resolving, Writer
-from binwright.consumer.decide.writer.requests import (
+from binwright.consumer.decide.writer.states import (
     Append,
     Claim,
     Conflict,
-    Fence,
     HistoryRead,
+    Landing,
+    Lost,
     Outcome,
+    Phase,
     QueryKafka,
     ReadHistory,
     Refused,
     Request,
+    Resolving,
     TopicState,
     Unclear,
-    WriterConfig,
+    Writer,
 )
+from binwright.consumer.events import Emit
 from binwright.consumer.writer.announcements import Announced, Announcements
+from binwright.consumer.writer.context import WriterContext
 from binwright.consumer.writer.effects import Effects
-from binwright.consumer.writer.maintenance import TableMaintenance
-from binwright.consumer.writer.reports import report_of
-from binwright.consumer.writer.requests import RequestRunner
+from binwright.consumer.writer.request_runner import RequestRunner
 from binwright.protocol.errors import LakeUnavailable, TableRefused
 from binwright.protocol.messages import TableReport
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import ControlTopics, Intake
-from binwright.protocol.ports.lake import Lake, Staging
+from binwright.protocol.ports.lake import Lake
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s
 
@@ -53,21 +51,6 @@ LONGEST_OPEN_PAUSE_S = 30.0  # between attempts to open the lake
 SHORTEST_WAIT_S = 0.01
 MANY_COMMITS = 512
 """A longer history is parsed in a thread: ten thousand stamps take seconds."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriterContext:
-    """What all table writers of a process share."""
-
-    open_lake: Callable[[], Awaitable[Lake]]
-    bus: ControlTopics
-    landing_topic: str
-    intake: Intake
-    staging: Staging
-    maintenance: TableMaintenance
-    append_permits: asyncio.Semaphore  # concurrent appends
-    start_permits: asyncio.Semaphore  # tables being opened, claimed and resolved
-    on_gap: Callable[[Mapping[TopicPartition, int]], None]
 
 
 class Permit:
@@ -100,14 +83,11 @@ class RestartNeeded(Exception):
 class TableWriter:
     """Claims one table and lands what is staged for it, until another writer claims it."""
 
-    def __init__(
-        self, topic: str, context: WriterContext, config: Callable[[], WriterConfig]
-    ) -> None:
-        """Write the table of `topic`; `config` returns a new writer id for each attempt."""
+    def __init__(self, topic: str, context: WriterContext, emit: Emit) -> None:
         self.committing = False  # a call that may change the table is in progress
         self.stopping = False  # set to make `run` return after that call
-        self._topic, self._context, self._config = topic, context, config
-        self._writer = Writer(config())
+        self._topic, self._context = topic, context
+        self._writer = Writer(context.config(topic))
         self._fault = ""  # why the table makes no progress
         self._refused = False  # whether a person must repair that
         self._pause = Backoff(LONGEST_PAUSE_S, first_s=FIRST_PAUSE_S)
@@ -116,18 +96,17 @@ class TableWriter:
         self._landing_fault = ""  # why the landing topic cannot be read further
         self._changed = asyncio.Event()  # announcements arrived, or the landing topic is lost
         self._parsing = asyncio.Lock()  # another thread works on the machine state
-        self._effects = Effects(topic, context.intake, context.staging, context.on_gap)
+        self._effects = Effects(topic, context, emit)
         self._announcements = Announcements(
-            context.bus,
-            context.landing_topic,
             topic,
+            context,
             on_announced=self._apply_announcements,
             on_lost=self._landing_topic_lost,
         )
 
     def report(self) -> TableReport:
         """Return the table's report for the controller."""
-        return report_of(self._writer, self._fault, loop_s(), refused=self._refused)
+        return _report(self._writer, self._fault, loop_s(), refused=self._refused)
 
     async def run(self) -> bool:
         """Write the table; return True once another writer claimed it, False if stopped."""
@@ -152,7 +131,7 @@ class TableWriter:
     # --- one attempt, from the claim on ----------------------------------------------------------
 
     async def _attempt(self) -> None:
-        self._writer, self._landing_fault = Writer(self._config()), ""
+        self._writer, self._landing_fault = Writer(self._context.config(self._topic)), ""
         await self._start_permit.acquire()
         try:
             await self._write(await self._open())
@@ -160,20 +139,12 @@ class TableWriter:
             self._start_permit.release()
 
     async def _write(self, lake: Lake) -> None:
-        context = self._context
+        runner = RequestRunner(self._topic, lake, self._context)
         try:
-            runner = RequestRunner(
-                topic=self._topic,
-                lake=lake,
-                bus=context.bus,
-                landing_topic=context.landing_topic,
-                intake=context.intake,
-                staging=context.staging,
-            )
             while not self.stopping and not isinstance(self._writer.phase, Lost):
                 await self._step(runner)
         finally:
-            context.maintenance.released(self._topic)
+            self._context.maintenance.released(self._topic)
             await self._announcements.stop()
             await lake.release(self._topic)
 
@@ -182,7 +153,7 @@ class TableWriter:
         pause = Backoff(LONGEST_OPEN_PAUSE_S, first_s=FIRST_PAUSE_S)
         while True:
             try:
-                lake = await self._context.open_lake()
+                lake = await self._context.lake.get()
                 await lake.open(self._writer.config.table)
             except TableRefused as exc:
                 self._set_fault(str(exc), refused=True)
@@ -236,7 +207,7 @@ class TableWriter:
     async def _run_request(self, runner: RequestRunner, request: Request) -> Outcome:
         phase = self._writer.phase
         state = phase.topic_state if isinstance(phase, Resolving) else None
-        self.committing = isinstance(request, Append | Claim | Fence)
+        self.committing = isinstance(request, Append | Claim)
         try:
             outcome = await runner.run(request, state.topic_id if state else None)
         finally:
@@ -307,3 +278,29 @@ class TableWriter:
     def _landing_topic_lost(self, reason: str) -> None:
         self._landing_fault = reason
         self._changed.set()
+
+
+def _report(writer: Writer, fault: str, now: float, *, refused: bool) -> TableReport:
+    """Return the report of one table.
+
+    Args:
+        writer: The machine's state.
+        fault: Why the writer makes no progress, for faults outside the machine; "" if none.
+        now: Seconds, monotonic.
+        refused: Whether a person must repair that fault.
+    """
+    phase = writer.phase
+    if not isinstance(phase, Landing):
+        state = "refused" if refused else "claiming"
+        return TableReport(state=state, committed={}, fault=fault)  # type: ignore[arg-type]
+    chain, topic = phase.chain, writer.config.table.topic
+    oldest = chain.oldest_at
+    return TableReport(
+        state="refused" if phase.fault else "landing",
+        committed={TopicPartition(topic, p): o for p, o in sorted(chain.committed.items())},
+        age_s=0.0 if oldest is None else max(now - oldest, 0.0),
+        pending_bytes=chain.pending_bytes,
+        rows=phase.rows,
+        commits=phase.commits,
+        fault=phase.fault or fault,
+    )

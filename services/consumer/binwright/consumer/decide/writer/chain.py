@@ -135,12 +135,12 @@ class _BatchBuilder:
 
     def take_all(self, candidates: Iterable[Announcement]) -> bool:
         """Take what joins of each file in turn; whether anything did."""
-        found = False
+        taken = False
         for announced in candidates:
-            found = self.take_ranges(announced) or found
+            taken = self.take_ranges(announced) or taken
             if self.full:
                 return False  # a later file may be the first after a cut: it must wait (†)
-        return found
+        return taken
 
     def take_ranges(self, announced: Announcement) -> bool:
         """Take what joins of one file; whether anything did."""

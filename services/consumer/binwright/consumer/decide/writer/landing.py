@@ -1,17 +1,18 @@
 """The landing phase of a writer: decides when each commit is due and what follows its outcome."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection
+from dataclasses import replace
 
 from binwright.consumer.decide.writer import chain as chains
 from binwright.consumer.decide.writer.chain import Announcement, Chain
-from binwright.consumer.decide.writer.commit_version import COMMITS_PER_EPOCH, app_id, txn_version
-from binwright.consumer.decide.writer.freshness import FIRST_GUESS_S, commit_at, mean_commit_s
-from binwright.consumer.decide.writer.requests import (
+from binwright.consumer.decide.writer.commits import app_id, txn_version
+from binwright.consumer.decide.writer.states import (
     Append,
     CommitOffsets,
     DeleteFiles,
     Effect,
+    InFlightCommit,
+    Landing,
     Log,
     QueryKafka,
     ReadAnnouncements,
@@ -27,50 +28,7 @@ from binwright.protocol.stamp import Stamp
 
 RETRY_S = 1.0  # until a commit with an unknown result is sent again
 BATCH_RETRY_S = 1.0  # until a batch is tried again after no range joined
-
-
-@dataclass(frozen=True, slots=True)
-class InFlightCommit:
-    """A commit that was sent and whose result is unknown."""
-
-    batch: Batch
-    after: Chain
-    stamp: Stamp
-    sent_at: float  # s, monotonic
-    unclear: bool = False  # it was sent before, without a conclusive result
-
-
-@dataclass(frozen=True, slots=True)
-class Landing:
-    """A writer's state while it lands batches; times in seconds, monotonic."""
-
-    epoch: int
-    chain: Chain
-    landing_id: str | None = None
-    sequence: int = 0
-    flight: InFlightCommit | None = None
-    verdict_limit: int = 0  # commits to read for the result of a skipped commit; 0: none is needed
-    stamp_due: bool = False  # the chain has a decision that no stamp holds yet
-    since_full: int = 0  # commits since the last full stamp; 0: none under this claim
-    reread_requests: Mapping[int, tuple[int, float]] = field(default_factory=dict)
-    """Partition -> (offset, when it was requested)."""
-    behind: Mapping[int, int] = field(default_factory=dict)
-    """Partition -> committed offset, where that is below Kafka's end offset."""
-    commit_s: float = FIRST_GUESS_S  # mean duration of a commit
-    checked_at: float = 0.0  # when Kafka was last asked
-    asked_from: int = 0  # the chain's `next_announcement` when Kafka was last asked
-    stamped_at: float = 0.0
-    looked_at: float = float("-inf")  # when no range joined
-    retry_at: float = 0.0
-    fault: str = ""  # why the table refuses batches; empty: it does not
-    late: bool = False  # commits take longer than `freshness_s`
-    rows: int = 0  # landed under this claim
-    commits: int = 0  # under this claim
-
-    @property
-    def spent(self) -> bool:
-        """Whether the epoch's numbers are used up, so that a new claim is needed."""
-        return self.flight is None and self.sequence >= COMMITS_PER_EPOCH - 1
+NEWEST_WEIGHT = 0.3  # of the newest commit's duration in their mean
 
 
 Step = tuple[Landing, tuple[Effect, ...]]
@@ -94,9 +52,26 @@ def due_at(state: Landing, config: WriterConfig, now: float) -> float:
     times = [state.checked_at + config.check_s, state.stamped_at + config.idle_stamp_s]
     if state.stamp_due:
         times.append(now)
-    if (at := commit_at(state.chain, state.commit_s, config, now)) is not None:
+    if (at := _commit_at(state.chain, state.commit_s, config, now)) is not None:
         times.append(max(at, state.looked_at + BATCH_RETRY_S))
     return max(min(times), state.retry_at, now)
+
+
+def _commit_at(chain: Chain, commit_s: float, config: WriterConfig, now: float) -> float | None:
+    """Return when the next commit must begin to land its oldest row in time; None: no rows.
+
+    Args:
+        chain: What is announced and not committed.
+        commit_s: How long a commit takes, s; see `_mean_commit_s`.
+        config: Freshness, s, and the size at which a batch is committed at once, bytes.
+        now: Seconds on the clock of the announcements.
+    """
+    oldest = chain.oldest_at
+    if oldest is None:
+        return None
+    if chain.pending_bytes >= config.batch_bytes:
+        return now
+    return oldest + config.freshness_s - commit_s
 
 
 def next_request(
@@ -116,7 +91,7 @@ def next_request(
         BATCH_RETRY_S if _needs_topic_state(state, config, now) else config.check_s
     ):
         return replace(state, asked_from=state.chain.next_announcement), QueryKafka()
-    at = commit_at(state.chain, state.commit_s, config, now)
+    at = _commit_at(state.chain, state.commit_s, config, now)
     if at is not None and now >= at:
         if (batch := chains.next_batch(state.chain, config.batch_bytes)) is not None:
             return _send(state, config, *batch, now)
@@ -172,7 +147,7 @@ def committed(state: Landing, config: WriterConfig, now: float) -> Step:
         raise ValueError("nothing is in flight")
     chain, finished = chains.landed(state.chain, flight.after)
     took_s = now - flight.sent_at
-    commit_s = mean_commit_s(state.commit_s, took_s)
+    commit_s = _mean_commit_s(state.commit_s, took_s)
     late = commit_s >= config.freshness_s
     effects: list[Effect] = [CommitOffsets(flight.batch.ends or flight.stamp.committed)]
     if flight.batch.slices:
@@ -196,6 +171,11 @@ def committed(state: Landing, config: WriterConfig, now: float) -> Step:
         commits=state.commits + 1,
     )
     return done, (*effects, *_delete(finished))
+
+
+def _mean_commit_s(mean_s: float, took_s: float) -> float:
+    """Return the mean duration of commits, s, after one more that took `took_s`."""
+    return mean_s + NEWEST_WEIGHT * (took_s - mean_s)
 
 
 def unclear(state: Landing, reason: str, now: float) -> Step:

@@ -11,47 +11,46 @@ from dataclasses import replace
 from binwright.consumer.decide.writer import chain as chains
 from binwright.consumer.decide.writer import landing
 from binwright.consumer.decide.writer.chain import Chain
-from binwright.consumer.decide.writer.commit_version import (
-    COMMITS_PER_EPOCH,
+from binwright.consumer.decide.writer.commits import (
+    Resolved,
     app_id,
-    old_app_id,
+    find_own,
+    resolve,
     txn_version,
 )
-from binwright.consumer.decide.writer.landing import InFlightCommit, Landing
-from binwright.consumer.decide.writer.phases import (
+from binwright.consumer.decide.writer.states import (
     FIRST_LOOK,
     LONGER,
-    Claiming,
-    Lost,
-    ReadingHistory,
-    Resolving,
-    Writer,
-)
-from binwright.consumer.decide.writer.requests import (
     Claim,
+    Claiming,
     CommitOffsets,
     Committed,
     Conflict,
     Effect,
-    Fence,
     HistoryRead,
+    InFlightCommit,
     LandedOffsets,
+    Landing,
     Log,
+    Lost,
     Outcome,
     QueryKafka,
     ReadAnnouncements,
     ReadHistory,
+    ReadingHistory,
     ReadLandedOffsets,
     Refused,
     Request,
+    Resolving,
     Skipped,
     TopicState,
     Unclear,
     Unreadable,
+    Writer,
 )
 from binwright.protocol.messages import Staged
 from binwright.protocol.ports.lake import Commit
-from binwright.protocol.stamp import Resolved, Stamp, find_own, resolve
+from binwright.protocol.stamp import Stamp
 
 Step = tuple[Writer, tuple[Effect, ...]]
 
@@ -80,10 +79,7 @@ def _first_request(writer: Writer, phase: ReadingHistory | Claiming | Resolving)
             return Claim(app_id(table), txn_version(epoch), _stamp(writer, epoch).encode())
         case Resolving(topic_state=None):
             return QueryKafka()
-        case Resolving(to_fence=(slot, *_)):
-            last = txn_version(writer.config.term, COMMITS_PER_EPOCH - 1)
-            return Fence(old_app_id(table.group, slot), last)
-        case Resolving(found=None, limit=limit):
+        case Resolving(resolved=None, limit=limit):
             return ReadHistory(limit)
         case _:
             return ReadLandedOffsets()
@@ -137,18 +133,18 @@ def _apply_history(
 ) -> Step:
     """Claim above the highest known epoch, or find the result of a claim that was skipped."""
     table = writer.config.table
-    found = resolve(commits, table, None)
+    resolved = resolve(commits, table, None)
     if phase.skipped:
         own = _stamp(writer, phase.skipped)
-        if find_own(commits, table, own) is not None and found.epoch == phase.skipped:
+        if find_own(commits, table, own) is not None and resolved.epoch == phase.skipped:
             log = Log("table.claimed", {"epoch": phase.skipped, "reply": "lost"})
             return replace(writer, phase=Resolving(phase.skipped)), (log,)
-        if found.epoch >= phase.skipped:
-            return _lose(writer, f"another writer claimed epoch {found.epoch}")
-    if not found.epoch and not complete:
+        if resolved.epoch >= phase.skipped:
+            return _lose(writer, f"another writer claimed epoch {resolved.epoch}")
+    if not resolved.epoch and not complete:
         return replace(writer, phase=replace(phase, limit=phase.limit * LONGER)), ()
     # The history, and with it the epochs, may have been cleaned up: then try higher ones.
-    epoch = max(found.epoch + 1, 2 * phase.skipped)
+    epoch = max(resolved.epoch + 1, 2 * phase.skipped)
     return replace(writer, phase=Claiming(epoch)), ()
 
 
@@ -174,32 +170,25 @@ def _apply_while_resolving(writer: Writer, phase: Resolving, outcome: Outcome, n
     match outcome:
         case TopicState():
             return replace(writer, phase=replace(phase, topic_state=outcome)), ()
-        case Committed() | Skipped() if phase.to_fence:
-            done, *rest = phase.to_fence
-            fenced = replace(phase, fenced=phase.fenced | {done}, to_fence=tuple(rest))
-            return replace(writer, phase=fenced), ()
         case HistoryRead(commits=commits, complete=complete) if phase.topic_state is not None:
-            found = resolve(commits, writer.config.table, phase.topic_state.topic_id)
-            if not (found.whole or complete):
+            resolved = resolve(commits, writer.config.table, phase.topic_state.topic_id)
+            if not (resolved.whole or complete):
                 longer = replace(phase, limit=phase.limit * LONGER)
                 if longer.limit <= writer.config.max_history:
                     return replace(writer, phase=longer), ()
-            if old := sorted(found.old_slots - phase.fenced):
-                # Fence first, then read again (†): a dead consumer's commit may still arrive.
-                return replace(writer, phase=replace(phase, to_fence=tuple(old))), ()
-            if found.whole or _reaches_creation(commits):
-                return _begin(writer, phase.epoch, phase.topic_state, found, now)
-            return replace(writer, phase=replace(phase, found=found)), ()
+            if resolved.whole or _reaches_creation(commits):
+                return _begin(writer, phase.epoch, phase.topic_state, resolved, now)
+            return replace(writer, phase=replace(phase, resolved=resolved)), ()
         case LandedOffsets(highest_offsets=newest, group=group) if (
-            phase.found and phase.topic_state
+            phase.resolved and phase.topic_state
         ):
             # The history was cleaned up: continue after the rows and the group's offsets.
-            known = dict(phase.found.committed)
+            known = dict(phase.resolved.committed)
             for p, offset in (*((p, last + 1) for p, last in newest.items()), *group.items()):
                 known[p] = max(offset, known.get(p, 0))
-            before = phase.found.written_before or bool(known)
-            found = replace(phase.found, committed=known, written_before=before)
-            return _begin(writer, phase.epoch, phase.topic_state, found, now)
+            before = phase.resolved.written_before or bool(known)
+            resolved = replace(phase.resolved, committed=known, written_before=before)
+            return _begin(writer, phase.epoch, phase.topic_state, resolved, now)
         case _:
             return writer, ()  # no conclusive outcome: the request is repeated
 
@@ -208,16 +197,16 @@ def _reaches_creation(commits: Collection[Commit]) -> bool:
     return any(commit.version == 0 for commit in commits)
 
 
-def _begin(writer: Writer, epoch: int, facts: TopicState, found: Resolved, now: float) -> Step:
+def _begin(writer: Writer, epoch: int, facts: TopicState, resolved: Resolved, now: float) -> Step:
     """Enter the landing phase; decide, once, where partitions begin that no stamp has."""
     config = writer.config
-    first = not found.written_before and config.from_latest
+    first = not resolved.written_before and config.from_latest
     begins = {p: end if first else begin for p, (begin, end) in facts.bounds.items()}
-    needed_from, cuts = _landing_position(found, facts)
+    needed_from, cuts = _landing_position(resolved, facts)
     chain = chains.open_partitions(
         Chain(
             topic_id=facts.topic_id,
-            committed=found.committed,
+            committed=resolved.committed,
             cuts=cuts,
             next_announcement=needed_from,
         ),
@@ -227,31 +216,34 @@ def _begin(writer: Writer, epoch: int, facts: TopicState, found: Resolved, now: 
         epoch=epoch,
         chain=chain,
         landing_id=facts.landing_id,
-        stamp_due=not begins.keys() <= found.committed.keys() or not found.whole,
+        stamp_due=not begins.keys() <= resolved.committed.keys() or not resolved.whole,
         checked_at=now,
         stamped_at=now,
     )
-    resolved = {"epoch": epoch, "committed": dict(sorted(chain.committed.items()))}
+    log = Log(
+        "table.resolved",
+        {"epoch": epoch, "committed": dict(sorted(chain.committed.items()))},
+    )
     return replace(writer, phase=phase), (
-        Log("table.resolved", resolved),
-        CommitOffsets(found.committed),  # new decisions are published once a stamp has them (†)
+        log,
+        CommitOffsets(resolved.committed),  # new decisions are published once a stamp has them (†)
         ReadAnnouncements(needed_from),
     )
 
 
-def _landing_position(found: Resolved, facts: TopicState) -> tuple[int, Mapping[int, int]]:
+def _landing_position(resolved: Resolved, facts: TopicState) -> tuple[int, Mapping[int, int]]:
     """Return the first announcement that is needed, and which announcements were cuts.
 
     A recreated landing topic has none that were read, so all are needed. One that was truncated
     before the first needed one is read from its end; cuts are then placed before that end, so that
     each still counts once (†).
     """
-    if found.landing_id is None or found.landing_id != facts.landing_id:
+    if resolved.landing_id is None or resolved.landing_id != facts.landing_id:
         return 0, {}
     end = facts.landing_end
-    if end is None or found.needed_from <= end:
-        return found.needed_from, found.cuts
-    return end, {p: min(at, end - 1) for p, at in found.cuts.items()}
+    if end is None or resolved.needed_from <= end:
+        return resolved.needed_from, resolved.cuts
+    return end, {p: min(at, end - 1) for p, at in resolved.cuts.items()}
 
 
 # --- land --------------------------------------------------------------------------------------
@@ -311,8 +303,8 @@ def _apply_verdict(
     table, own = writer.config.table, flight.stamp
     if find_own(history.commits, table, own) is not None:
         return _with_phase(writer, landing.committed(phase, writer.config, now))
-    found = resolve(history.commits, table, None)
+    resolved = resolve(history.commits, table, None)
     enough = history.complete or phase.verdict_limit >= writer.config.max_history
-    if found.epoch > own.epoch or enough:
-        return _lose(writer, f"a later writer claimed epoch {found.epoch}")
+    if resolved.epoch > own.epoch or enough:
+        return _lose(writer, f"a later writer claimed epoch {resolved.epoch}")
     return replace(writer, phase=replace(phase, verdict_limit=phase.verdict_limit * LONGER)), ()

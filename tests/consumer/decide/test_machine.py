@@ -4,18 +4,19 @@ from dataclasses import replace
 
 import pytest
 
-from binwright.consumer.decide import handover
-from binwright.consumer.decide.actions import (
+from binwright.consumer.decide import machine
+from binwright.consumer.decide.machine import (
     Action,
+    Consumer,
     Exit,
     Fetch,
+    Reading,
     Reply,
     ReportNow,
     StartWriter,
     StopFetching,
     StopWriter,
 )
-from binwright.consumer.decide.handover import Consumer, Reading
 from binwright.protocol.messages import (
     Command,
     Goodbye,
@@ -43,7 +44,7 @@ def handled(consumer: Consumer, *commands: Command) -> tuple[Consumer, list[Acti
     """Return the consumer after these commands, and all actions."""
     found: list[Action] = []
     for command in commands:
-        consumer, actions = handover.handle_command(consumer, command, NOW_MS)
+        consumer, actions = machine.handle_command(consumer, command, NOW_MS)
         found += actions
     return consumer, found
 
@@ -112,7 +113,7 @@ def test_a_leave_command_ends_the_process() -> None:
 
 
 def test_it_reports_once_staged_files_can_be_written() -> None:
-    consumer, actions = handover.staging_ready(Consumer(SLOT, EPOCH))
+    consumer, actions = machine.staging_ready(Consumer(SLOT, EPOCH))
     assert (consumer.ready, actions) == (True, (ReportNow(),))
 
 
@@ -130,8 +131,8 @@ def test_without_an_offset_it_replies_once_the_offset_is_located() -> None:
     consumer, actions = handled(fresh(), start({P: None}))
     assert actions == [Fetch(P, None, 1)]
     assert consumer.next_offsets() == {}
-    _, found = handover.located(consumer, Fetch(P, None, 1), 5)
-    assert found == (Fetch(P, 5, 1), Reply(started(1, {P: 5})))
+    _, found = machine.position_found(consumer, P, 5)
+    assert found == (Reply(started(1, {P: 5})),)
 
 
 def test_a_repeated_start_gets_a_reply_and_changes_nothing() -> None:
@@ -149,16 +150,16 @@ def test_a_start_without_an_offset_does_not_move_a_partition_that_is_read() -> N
 
 def test_a_file_being_written_counts_after_a_start_without_an_offset() -> None:
     consumer, _ = handled(fresh(), start({P: 3}))
-    consumer = handover.staging_started(consumer, {P: 9})
+    consumer = machine.staging_started(consumer, {P: 9})
     consumer, _ = handled(consumer, start({P: None}, revision=5))
-    consumer, _ = handover.file_announced(consumer, [P])
+    consumer, _ = machine.file_announced(consumer, [P])
     assert consumer.next_offsets() == {P: 9}
 
 
 def test_two_starts_without_an_offset_get_one_reply_with_the_later_revision() -> None:
     consumer, actions = handled(fresh(), start({P: None}), start({P: None}, revision=5))
     assert actions == [Fetch(P, None, 1)]
-    _, found = handover.located(consumer, Fetch(P, None, 1), 7)
+    _, found = machine.located(consumer, P, 7)
     assert replies(found) == [started(5, {P: 7})]
 
 
@@ -179,7 +180,7 @@ def test_a_start_at_another_offset_moves_a_partition_that_is_read() -> None:
 )
 def test_an_offset_that_is_located_too_late_is_ignored(consumer: Consumer) -> None:
     """It was stopped, restarted, or has ended meanwhile."""
-    assert handover.located(consumer, Fetch(P, None, 1), 5) == (consumer, ())
+    assert machine.located(consumer, P, 5) == (consumer, ())
 
 
 def test_an_ended_consumer_starts_nothing() -> None:
@@ -202,43 +203,52 @@ def test_a_stop_of_a_partition_that_is_not_read_gets_a_reply() -> None:
 
 def test_a_file_being_written_counts_as_staged() -> None:
     consumer, _ = handled(fresh(), start({P: 3}))
-    _, actions = handled(handover.staging_started(consumer, {P: 9}), stop(P))
+    _, actions = handled(machine.staging_started(consumer, {P: 9}), stop(P))
     assert replies(actions) == [stopped(2, {P: 9})]
 
 
 def test_a_file_being_written_before_a_restart_does_not_count() -> None:
     consumer, _ = handled(fresh(), start({P: 3}))
-    consumer, _ = handled(handover.staging_started(consumer, {P: 9}), start({P: 1}, revision=5))
+    consumer, _ = handled(machine.staging_started(consumer, {P: 9}), start({P: 1}, revision=5))
     _, actions = handled(consumer, stop(P, revision=6))
     assert replies(actions) == [stopped(6, {P: 1})]
 
 
 def test_the_next_file_begins_after_an_announced_one() -> None:
     consumer, _ = handled(fresh(), start({P: 3}))
-    consumer, actions = handover.file_announced(handover.staging_started(consumer, {P: 9}), [P])
+    consumer, actions = machine.file_announced(machine.staging_started(consumer, {P: 9}), [P])
     assert (consumer.next_offsets(), consumer.staging, actions) == ({P: 9}, {}, ())
 
 
 def test_an_announcement_does_not_change_stopped_or_restarted_partitions() -> None:
     consumer, _ = handled(fresh(), start({P: 3, Q: 4}))
-    consumer = handover.staging_started(consumer, {P: 9, Q: 9})
+    consumer = machine.staging_started(consumer, {P: 9, Q: 9})
     consumer, _ = handled(consumer, stop(P), start({Q: 2}, revision=5))
-    consumer, _ = handover.file_announced(consumer, [P, Q])
+    consumer, _ = machine.file_announced(consumer, [P, Q])
     assert consumer.next_offsets() == {Q: 2}
 
 
 def test_after_a_reset_a_file_being_written_does_not_count() -> None:
     consumer, _ = handled(fresh(), start({P: 3, Q: 4}))
-    consumer = handover.staging_started(consumer, {P: 9, Q: 9})
-    consumer = handover.offset_reset(consumer, P, 5)
-    consumer, _ = handover.file_announced(consumer, [P, Q])
+    consumer = machine.staging_started(consumer, {P: 9, Q: 9})
+    consumer = machine.offset_reset(consumer, P, 5)
+    consumer, _ = machine.file_announced(consumer, [P, Q])
     assert consumer.next_offsets() == {P: 5, Q: 9}
-    assert handover.offset_reset(fresh(), P, 5) == fresh()
+    assert machine.offset_reset(fresh(), P, 5) == fresh()
+
+
+def test_a_position_that_was_looked_up_again_moves_a_partition_that_is_read() -> None:
+    consumer, _ = handled(fresh(), start({P: 3}))
+    moved, actions = machine.position_found(consumer, P, 5)
+    assert (moved.next_offsets(), actions) == ({P: 5}, ())
+    cut, _ = machine.position_found(consumer, P, 1, cut=True)
+    assert cut.next_offsets() == {P: 3}, "until the cut is announced"
+    assert machine.position_found(fresh(), P, 5) == (fresh(), ())
 
 
 def test_a_file_of_a_deleted_topic_is_not_waited_for() -> None:
     consumer, _ = handled(fresh(), start({P: 3}))
-    consumer, actions = handover.dropped(handover.staging_started(consumer, {P: 9}), [P])
+    consumer, actions = machine.dropped(machine.staging_started(consumer, {P: 9}), [P])
     assert (consumer.staging, consumer.next_offsets(), actions) == ({}, {P: 3}, ())
 
 
@@ -247,7 +257,7 @@ def test_a_file_of_a_deleted_topic_is_not_waited_for() -> None:
 
 def test_it_starts_the_writers_of_granted_tables() -> None:
     consumer, actions = handled(fresh(), write("t", "u"))
-    assert actions == [StartWriter(("t", "u"), TERM), Reply(started(3, {}, "t", "u"))]
+    assert actions == [StartWriter(("t", "u")), Reply(started(3, {}, "t", "u"))]
     assert consumer.busy
 
 
@@ -260,7 +270,7 @@ def test_a_repeated_grant_gets_a_reply_and_starts_no_writer() -> None:
 def test_it_stops_writing_after_the_commit_in_flight() -> None:
     consumer, actions = handled(fresh(), write("t"), stop_writing("t"))
     assert actions[2:] == [StopWriter(("t",))]
-    consumer, found = handover.writing_stopped(consumer, {"t"})
+    consumer, found = machine.writing_stopped(consumer, {"t"})
     assert replies(found) == [Stopped(slot=SLOT, epoch=EPOCH, revision=4, next={}, tables=("t",))]
     assert not consumer.busy
 
@@ -275,25 +285,25 @@ def test_a_repeated_stop_gets_one_reply_with_the_last_revision() -> None:
         fresh(), write("t"), stop_writing("t"), stop_writing("t", revision=9)
     )
     assert actions[2:] == [StopWriter(("t",))]
-    _, found = handover.writing_stopped(consumer, {"t"})
+    _, found = machine.writing_stopped(consumer, {"t"})
     assert [m.revision for m in replies(found) if isinstance(m, Stopped)] == [9]
 
 
 def test_a_grant_during_a_stop_counts() -> None:
     consumer, actions = handled(fresh(), write("t"), stop_writing("t"), write("t", revision=5))
-    assert actions[3:] == [StartWriter(("t",), TERM), Reply(started(5, {}, "t"))]
-    consumer, found = handover.writing_stopped(consumer, {"t"})
+    assert actions[3:] == [StartWriter(("t",)), Reply(started(5, {}, "t"))]
+    consumer, found = machine.writing_stopped(consumer, {"t"})
     assert (consumer.tables, found) == ({"t": 5}, ())
 
 
 def test_a_consumer_that_loses_a_table_reports_without_it() -> None:
     consumer, _ = handled(fresh(), write("t"))
-    assert handover.table_lost(consumer, "t") == (fresh(), (ReportNow(),))
+    assert machine.table_lost(consumer, "t") == (fresh(), (ReportNow(),))
 
 
 def test_losing_a_table_during_a_stop_replies_to_the_stop() -> None:
     consumer, _ = handled(fresh(), write("t"), stop_writing("t"))
-    _, actions = handover.table_lost(consumer, "t")
+    _, actions = machine.table_lost(consumer, "t")
     assert actions[-1] == ReportNow()
     assert len(replies(actions)) == 1
 
@@ -302,15 +312,15 @@ def test_losing_a_table_during_a_stop_replies_to_the_stop() -> None:
 
 
 def test_a_consumer_without_partitions_and_tables_leaves_at_once() -> None:
-    consumer, actions = handover.leave(fresh())
+    consumer, actions = machine.leave(fresh())
     assert actions == (Reply(goodbye({})), Exit("shutdown requested"))
     assert consumer.ended
-    assert handover.leave(consumer) == (consumer, ())
+    assert machine.leave(consumer) == (consumer, ())
 
 
 def test_a_leaving_consumer_reports_it_and_continues_to_read() -> None:
     consumer, _ = handled(fresh(), start({P: 3}))
-    consumer, actions = handover.leave(consumer)
+    consumer, actions = machine.leave(consumer)
     assert actions == (ReportNow(),)
     _, actions_ = handled(consumer, stop(P))
     assert replies(actions_) == [stopped(2, {P: 3}), goodbye({})]
@@ -318,37 +328,37 @@ def test_a_leaving_consumer_reports_it_and_continues_to_read() -> None:
 
 
 def test_a_consumer_that_is_not_ready_exits_without_a_message() -> None:
-    for leave in (handover.leave, handover.drain):
+    for leave in (machine.leave, machine.drain):
         _, (action,) = leave(Consumer(SLOT, EPOCH))
         assert isinstance(action, Exit)
 
 
 def test_a_drain_stops_everything_and_the_goodbye_has_the_next_offsets() -> None:
     consumer, _ = handled(fresh(), start({P: 3}))
-    consumer, actions = handover.drain(consumer)
+    consumer, actions = machine.drain(consumer)
     assert actions == (StopFetching(P), Reply(goodbye({P: 3})), Exit("shutdown requested"))
-    assert handover.drain(consumer) == (consumer, ())
+    assert machine.drain(consumer) == (consumer, ())
 
 
 def test_a_goodbye_waits_for_files_being_written() -> None:
     consumer, _ = handled(fresh(), start({P: 3}))
-    consumer, actions = handover.drain(handover.staging_started(consumer, {P: 9}))
+    consumer, actions = machine.drain(machine.staging_started(consumer, {P: 9}))
     assert actions == (StopFetching(P),)
-    _, found = handover.file_announced(consumer, [P])
+    _, found = machine.file_announced(consumer, [P])
     assert replies(found) == [goodbye({P: 9})]
 
 
 def test_a_goodbye_waits_for_the_commit_in_flight() -> None:
     consumer, _ = handled(fresh(), write("t"))
-    consumer, actions = handover.drain(consumer)
+    consumer, actions = machine.drain(consumer)
     assert actions == (StopWriter(("t",)),)
-    _, found = handover.writing_stopped(consumer, {"t"})
+    _, found = machine.writing_stopped(consumer, {"t"})
     assert replies(found)[-1] == goodbye({})
 
 
 def test_a_leaving_consumer_that_still_writes_a_table_sends_no_goodbye() -> None:
     consumer, _ = handled(fresh(), write("t"), start({P: 3}))
-    consumer, _ = handover.leave(consumer)
+    consumer, _ = machine.leave(consumer)
     _, actions = handled(consumer, stop(P))
     assert replies(actions) == [stopped(2, {P: 3})]
 
@@ -356,8 +366,8 @@ def test_a_leaving_consumer_that_still_writes_a_table_sends_no_goodbye() -> None
 def test_the_old_offset_is_reported_until_a_cut_is_announced() -> None:
     """A new owner that takes over before that must detect the cut itself."""
     consumer, _ = handled(fresh(), start({P: 3}))
-    consumer = handover.offset_reset(handover.staging_started(consumer, {P: 9}), P, 2, cut=True)
-    consumer, _ = handover.file_announced(consumer, [P])
+    consumer = machine.offset_reset(machine.staging_started(consumer, {P: 9}), P, 2, cut=True)
+    consumer, _ = machine.file_announced(consumer, [P])
     assert consumer.next_offsets() == {P: 3}
-    consumer, _ = handover.file_announced(handover.staging_started(consumer, {P: 4}), [P])
+    consumer, _ = machine.file_announced(machine.staging_started(consumer, {P: 4}), [P])
     assert consumer.next_offsets() == {P: 4}

@@ -6,10 +6,9 @@ import pytest
 
 from binwright.consumer.decide.writer import landing as landings
 from binwright.consumer.decide.writer import machine
-from binwright.consumer.decide.writer.commit_version import app_id, txn_version
-from binwright.consumer.decide.writer.landing import BATCH_RETRY_S, RETRY_S, Landing
-from binwright.consumer.decide.writer.phases import Lost, ReadingHistory
-from binwright.consumer.decide.writer.requests import (
+from binwright.consumer.decide.writer.commits import app_id, txn_version
+from binwright.consumer.decide.writer.landing import BATCH_RETRY_S, RETRY_S
+from binwright.consumer.decide.writer.states import (
     Append,
     CommitOffsets,
     Committed,
@@ -17,9 +16,12 @@ from binwright.consumer.decide.writer.requests import (
     DeleteFiles,
     HistoryRead,
     LandedOffsets,
+    Landing,
     Log,
+    Lost,
     QueryKafka,
     ReadHistory,
+    ReadingHistory,
     Refused,
     RereadPartitions,
     Skipped,

@@ -1,9 +1,16 @@
-"""The requests that a table's writer makes, their outcomes, and its other effects."""
+"""The states of a table's writer, its requests with their outcomes, and its other effects."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from binwright.consumer.decide.writer.chain import Chain
+from binwright.consumer.decide.writer.commits import COMMITS_PER_EPOCH, Resolved
 from binwright.protocol.ports.lake import Batch, Commit, Table
+from binwright.protocol.stamp import Stamp
+
+FIRST_LOOK, LONGER = 128, 16
+"""How many commits of the history are read at first; by how much that is multiplied each time."""
+FIRST_GUESS_S = 1.0  # duration of a commit, before one was measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,7 +19,6 @@ class WriterConfig:
 
     table: Table
     writer: str  # unique to this grant of the role
-    term: int = 0  # of the controller that granted it
     from_latest: bool = False  # partitions begin at their end, if the group is new to the table
     freshness_s: float = 5.0  # how old rows may be when they land
     batch_bytes: int = 256_000_000  # of staged files in one commit
@@ -47,14 +53,6 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Fence:
-    """Claim under the app id of a consumer of version 0.1, so that it can no longer commit."""
-
-    app: str
-    version: int
-
-
-@dataclass(frozen=True, slots=True)
 class QueryKafka:
     """Ask Kafka for the topic's state. Outcome: `TopicState`."""
 
@@ -77,7 +75,7 @@ class Append:
     stamp: str
 
 
-Request = ReadHistory | Claim | Fence | QueryKafka | ReadLandedOffsets | Append
+Request = ReadHistory | Claim | QueryKafka | ReadLandedOffsets | Append
 
 
 # --- outcomes ----------------------------------------------------------------------------------
@@ -202,3 +200,98 @@ class Log:
 
 
 Effect = ReadAnnouncements | DeleteFiles | CommitOffsets | RereadPartitions | Log
+
+
+# --- states ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingHistory:
+    """Reads the history, for the last epoch that was claimed."""
+
+    limit: int = FIRST_LOOK
+    skipped: int = 0  # the epoch whose claim was skipped; 0: none was sent
+
+
+@dataclass(frozen=True, slots=True)
+class Claiming:
+    """Sends a claim, repeatedly until it is committed or skipped."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resolving:
+    """The claim is committed. What is in the table is read only now (†)."""
+
+    epoch: int
+    topic_state: TopicState | None = None
+    limit: int = FIRST_LOOK
+    resolved: Resolved | None = None  # from the history, if it does not reach back far enough
+
+
+@dataclass(frozen=True, slots=True)
+class InFlightCommit:
+    """A commit that was sent and whose result is unknown."""
+
+    batch: Batch
+    after: Chain
+    stamp: Stamp
+    sent_at: float  # s, monotonic
+    unclear: bool = False  # it was sent before, without a conclusive result
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """A writer's state while it lands batches; times in seconds, monotonic."""
+
+    epoch: int
+    chain: Chain
+    landing_id: str | None = None
+    sequence: int = 0
+    flight: InFlightCommit | None = None
+    verdict_limit: int = 0  # commits to read for the result of a skipped commit; 0: none is needed
+    stamp_due: bool = False  # the chain has a decision that no stamp holds yet
+    since_full: int = 0  # commits since the last full stamp; 0: none under this claim
+    reread_requests: Mapping[int, tuple[int, float]] = field(default_factory=dict)
+    """Partition -> (offset, when it was requested)."""
+    behind: Mapping[int, int] = field(default_factory=dict)
+    """Partition -> committed offset, where that is below Kafka's end offset."""
+    commit_s: float = FIRST_GUESS_S  # mean duration of a commit
+    checked_at: float = 0.0  # when Kafka was last asked
+    asked_from: int = 0  # the chain's `next_announcement` when Kafka was last asked
+    stamped_at: float = 0.0
+    looked_at: float = float("-inf")  # when no range joined
+    retry_at: float = 0.0
+    fault: str = ""  # why the table refuses batches; empty: it does not
+    late: bool = False  # commits take longer than `freshness_s`
+    rows: int = 0  # landed under this claim
+    commits: int = 0  # under this claim
+
+    @property
+    def spent(self) -> bool:
+        """Whether the epoch's numbers are used up, so that a new claim is needed."""
+        return self.flight is None and self.sequence >= COMMITS_PER_EPOCH - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Another writer has claimed the table: this writer has ended."""
+
+    reason: str
+
+
+Phase = ReadingHistory | Claiming | Resolving | Landing | Lost
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """A table's writer, from the grant of the role until it loses it or stops."""
+
+    config: WriterConfig
+    phase: Phase = ReadingHistory()
+
+    @property
+    def chain(self) -> Chain | None:
+        """Return what is committed and pending; None before the writer has resolved it."""
+        return self.phase.chain if isinstance(self.phase, Landing) else None

@@ -1,8 +1,9 @@
-"""Implements the port `Intake`: reads data partitions with aiokafka and handles its failures."""
+"""Reads data partitions with aiokafka, and handles its failures: a `DataReader`."""
 
 import asyncio
 import contextlib
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Self
 
 import structlog
@@ -12,7 +13,6 @@ from aiokafka.errors import KafkaError, OffsetOutOfRangeError, TopicAuthorizatio
 from binwright.consumer.reading.assigned import AssignedConsumer
 from binwright.consumer.reading.data_topics import DataTopics
 from binwright.consumer.reading.group_offsets import GroupOffsets
-from binwright.consumer.reading.retry_delays import RetryDelays
 from binwright.kafka.client import ClusterClient, translate_errors
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
@@ -26,12 +26,54 @@ WARM_S = 2.0  # to connect to leaders in advance; optional, so it is short
 MOST_RECORDS = 5_000
 """Per `fetch`: decoding them blocks the event loop for about 20 ms."""
 CLEANUP_S = 10.0  # between checks for deleted topics
+SHORTEST_DELAY_S, LONGEST_DELAY_S = 0.5, 30.0  # after a failed fetch of a partition
 TRIES = 5
 """How often a batch that cannot be decoded is fetched before it is skipped."""
 
 
-class KafkaIntake:
-    """An `Intake` over Kafka; an async context manager.
+@dataclass(frozen=True, slots=True)
+class _Delay:
+    until: float
+    duration_s: float
+    active: bool = True
+
+
+class RetryDelays:
+    """The delay of each partition; each delay is twice as long as the one before."""
+
+    def __init__(self) -> None:
+        self._delays: dict[TopicPartition, _Delay] = {}
+
+    @property
+    def partitions(self) -> Collection[TopicPartition]:
+        """Return the partitions that are delayed now."""
+        return [p for p, delay in self._delays.items() if delay.active]
+
+    def is_new(self, partition: TopicPartition) -> bool:
+        """Return whether the partition was not delayed before."""
+        return partition not in self._delays
+
+    def add(self, partition: TopicPartition, now: float) -> None:
+        """Delay the partition from `now`, seconds, on."""
+        last = self._delays.get(partition)
+        duration_s = min(2 * last.duration_s, LONGEST_DELAY_S) if last else SHORTEST_DELAY_S
+        self._delays[partition] = _Delay(now + duration_s, duration_s)
+
+    def take_expired(self, now: float) -> Collection[TopicPartition]:
+        """Return the partitions whose delay has ended, each once."""
+        expired = [p for p, delay in self._delays.items() if delay.active and delay.until <= now]
+        for partition in expired:
+            delay = self._delays[partition]
+            self._delays[partition] = _Delay(delay.until, delay.duration_s, active=False)
+        return expired
+
+    def forget(self, partition: TopicPartition) -> None:
+        """Begin with short delays again: a fetch succeeded, or the partition is stopped."""
+        self._delays.pop(partition, None)
+
+
+class KafkaDataReader:
+    """A `DataReader` over Kafka; an async context manager.
 
     Broker restarts and leader moves raise nothing. `fetch` raises when no broker has responded for
     the request timeout, and continues when called again.
@@ -87,7 +129,7 @@ class KafkaIntake:
     # --- the port --------------------------------------------------------------------------------
 
     async def start(self, partition: TopicPartition, offset: int) -> None:
-        """Fetch from `offset` on; see `Intake.start`. A later stop or start wins.
+        """Fetch from `offset` on; see `DataReader.start`. A later stop or start wins.
 
         Raises:
             BrokerUnavailable: The partition is not assigned yet, and Kafka does not describe it.
@@ -115,7 +157,7 @@ class KafkaIntake:
     async def fetch(
         self, max_bytes: int, timeout_s: float
     ) -> Mapping[TopicPartition, Sequence[Record]]:
-        """Return fetched records; see `Intake.fetch`. A cancelled call loses nothing."""
+        """Return fetched records; see `DataReader.fetch`. A cancelled call loses nothing."""
         begun, last_response_ms = loop_s(), self._assigned.last_response_ms()
         await self._maintain()
         polled: Mapping[TopicPartition, Sequence[ConsumerRecord]] = {}
@@ -146,18 +188,18 @@ class KafkaIntake:
     async def bounds(
         self, partitions: Collection[TopicPartition]
     ) -> Mapping[TopicPartition, tuple[int, int]]:
-        """Return (first offset kept, end offset); see `Intake.bounds`.
+        """Return (first offset kept, end offset); see `DataReader.bounds`.
 
         Uses connections of its own: behind a fetch, a reply would wait until the fetch has data.
         """
         return await self._topics.bounds(partitions)
 
     async def partitions(self, topic: str) -> Collection[TopicPartition]:
-        """Return the topic's partitions; see `Intake.partitions`."""
+        """Return the topic's partitions; see `DataReader.partitions`."""
         return await self._topics.existing([topic])
 
     async def topic_id(self, topic: str) -> str | None:
-        """Return the topic's id; see `Intake.topic_id`."""
+        """Return the topic's id; see `DataReader.topic_id`."""
         return await self._topics.topic_id(topic)
 
     async def committed(

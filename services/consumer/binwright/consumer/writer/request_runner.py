@@ -8,12 +8,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from binwright.consumer.decide.writer.chain import same_topic
-from binwright.consumer.decide.writer.requests import (
+from binwright.consumer.decide.writer.states import (
     Append,
     Claim,
     Committed,
     Conflict,
-    Fence,
     HistoryRead,
     LandedOffsets,
     Outcome,
@@ -27,7 +26,8 @@ from binwright.consumer.decide.writer.requests import (
     Unclear,
     Unreadable,
 )
-from binwright.consumer.landing_topic import landing_partition
+from binwright.consumer.writer.announcements import landing_partition
+from binwright.consumer.writer.context import WriterContext
 from binwright.protocol.errors import (
     BrokerUnavailable,
     LakeUnavailable,
@@ -39,8 +39,7 @@ from binwright.protocol.errors import (
     WriteUnclear,
 )
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import ControlTopics, Intake
-from binwright.protocol.ports.lake import Batch, Lake, Staging
+from binwright.protocol.ports.lake import Batch, Lake
 
 KAFKA_TIMEOUT_S = 10.0  # of a query about one table
 
@@ -59,10 +58,7 @@ class RequestRunner:
 
     topic: str
     lake: Lake
-    bus: ControlTopics
-    landing_topic: str
-    intake: Intake
-    staging: Staging
+    context: WriterContext
 
     async def run(self, request: Request, topic_id: str | None) -> Outcome:
         """Run a request once and return its outcome; errors of Spark and Kafka are outcomes, too.
@@ -87,8 +83,6 @@ class RequestRunner:
                 return HistoryRead(history.commits, history.complete)
             case Claim(app=app, version=version, stamp=stamp):
                 return _verdict(await self.lake.claim(self.topic, app, version, stamp))
-            case Fence(app=app, version=version):
-                return _verdict(await self.lake.claim(self.topic, app, version, None))
             case QueryKafka():
                 return await self._query_kafka()
             case ReadLandedOffsets():
@@ -111,30 +105,31 @@ class RequestRunner:
         files = frozenset(batch.files)
         if not files:
             return files
-        return files - frozenset(await self.staging.existing(self.topic, files))
+        return files - frozenset(await self.context.staging.existing(self.topic, files))
 
     async def _unreadable(self, batch: Batch, suspected: Collection[str]) -> frozenset[str]:
         """Return the files of the batch that are missing or damaged, looking at suspects first."""
         every = frozenset(batch.files)
         for suspects in (every.intersection(suspected), every):
             try:
-                lost = suspects - frozenset(await self.staging.readable(self.topic, suspects))
+                readable = await self.context.staging.readable(self.topic, suspects)
             except StagingUnavailable:
                 break  # unknown, so no file is given up
-            if lost:
+            if lost := suspects.difference(readable):
                 return lost
         return frozenset()
 
     async def _query_kafka(self) -> Outcome:
         """Query Kafka; the topic id first and last, so that the rest is about one topic."""
-        partition = landing_partition(self.topic)
+        reader, bus = self.context.reader, self.context.bus
+        landing_topic, partition = self.context.landing_topic, landing_partition(self.topic)
         try:
             async with asyncio.timeout(KAFKA_TIMEOUT_S):
-                topic_id = await self.intake.topic_id(self.topic)
-                bounds = await self.intake.bounds(await self.intake.partitions(self.topic))
-                landing_id = await self.bus.topic_id(self.landing_topic)
-                landing_end = await self.bus.end(self.landing_topic, partition)
-                id_after = await self.intake.topic_id(self.topic)
+                topic_id = await reader.topic_id(self.topic)
+                bounds = await reader.bounds(await reader.partitions(self.topic))
+                landing_id = await bus.topic_id(landing_topic)
+                landing_end = await bus.end(landing_topic, partition)
+                id_after = await reader.topic_id(self.topic)
         except TimeoutError:
             return Unclear(f"Kafka did not answer within {KAFKA_TIMEOUT_S:g} s")
         if id_after != topic_id:
@@ -149,9 +144,9 @@ class RequestRunner:
         the same name, so do its rows, and neither counts.
         """
         highest = await self.lake.highest_offsets(self.topic)
-        partitions = await self.intake.partitions(self.topic)
+        partitions = await self.context.reader.partitions(self.topic)
         landed = {p: TopicPartition(self.topic, p) for p in highest}
-        offsets = await self.intake.committed({*partitions, *landed.values()})
+        offsets = await self.context.reader.committed({*partitions, *landed.values()})
         return LandedOffsets(
             highest_offsets={
                 p: offset

@@ -30,10 +30,10 @@ class StagedFile:
 class Backlog:
     """Announced files, oldest first; the table's writer deletes them once they have landed."""
 
-    def __init__(self, staging: Staging, max_bytes: int, on_room: Callable[[], None]) -> None:
-        """Limit the backlog to about `max_bytes`; call `on_room` when it is below again."""
+    def __init__(self, staging: Staging, max_bytes: int) -> None:
+        """Limit the backlog to about `max_bytes`."""
         self.bytes = 0
-        self._staging, self._max_bytes, self._on_room = staging, max_bytes, on_room
+        self._staging, self._max_bytes = staging, max_bytes
         self._files: dict[StagedFile, None] = {}
         self._was_full = False
 
@@ -79,7 +79,6 @@ class Backlog:
         if self._was_full and not self.full:
             log.info("staging.resumed", bytes=self.bytes)
             self._was_full = False
-            self._on_room()
 
 
 async def collect(

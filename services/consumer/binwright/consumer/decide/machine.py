@@ -8,16 +8,6 @@ writers land each offset once, from whichever consumer staged it.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from binwright.consumer.decide.actions import (
-    Action,
-    Exit,
-    Fetch,
-    Reply,
-    ReportNow,
-    StartWriter,
-    StopFetching,
-    StopWriter,
-)
 from binwright.protocol.messages import (
     Command,
     Goodbye,
@@ -31,6 +21,63 @@ from binwright.protocol.messages import (
     StopWriting,
 )
 from binwright.protocol.model import Slot, TopicPartition
+
+# --- actions -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Publish this to metadata partition 0."""
+
+    message: Stopped | Started | Goodbye
+
+
+@dataclass(frozen=True, slots=True)
+class ReportNow:
+    """Publish a `Report` at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Read from `offset` on; None: from where the group begins it, then call `located`."""
+
+    partition: TopicPartition
+    offset: int | None
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class StopFetching:
+    """Stop fetching this partition, and drop its rows that are not being staged."""
+
+    partition: TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class StartWriter:
+    """Become the writer of these tables."""
+
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StopWriter:
+    """Wait for the commit in flight, stop writing these tables, and call `writing_stopped`."""
+
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """End the process, without any further message."""
+
+    reason: str
+
+
+Action = Reply | ReportNow | Fetch | StopFetching | StartWriter | StopWriter | Exit
+
+
+# --- state -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,15 +215,24 @@ def _started(
     return (Reply(message),)
 
 
-def located(consumer: Consumer, fetch: Fetch, offset: int) -> Step:
-    """Begin at the offset that was looked up, unless the partition was stopped or restarted."""
-    part = consumer.partitions.get(fetch.partition)
+def position_found(
+    consumer: Consumer, partition: TopicPartition, offset: int, *, cut: bool = False
+) -> Step:
+    """Apply where the service reads a partition: it was looked up, or its log has changed."""
+    part = consumer.partitions.get(partition)
+    if part is not None and part.next is None:
+        return located(consumer, partition, offset)
+    return offset_reset(consumer, partition, offset, cut=cut), ()
+
+
+def located(consumer: Consumer, partition: TopicPartition, offset: int) -> Step:
+    """Reply that reading began where it was looked up, unless the partition was stopped."""
+    part = consumer.partitions.get(partition)
     if part is None or part.next is not None or consumer.ended:
         return consumer, ()
-    parts = {**consumer.partitions, fetch.partition: replace(part, next=offset)}
+    parts = {**consumer.partitions, partition: replace(part, next=offset)}
     consumer = replace(consumer, partitions=parts)
-    begin = Fetch(fetch.partition, offset, part.revision)
-    return consumer, (begin, *_started(consumer, part.revision, {fetch.partition: offset}))
+    return consumer, _started(consumer, part.revision, {partition: offset})
 
 
 def offset_reset(
@@ -232,7 +288,7 @@ def _start_writing(consumer: Consumer, command: StartWriting) -> Step:
     tables = {**consumer.tables, **dict.fromkeys(command.tables, command.revision)}
     closing = {t: r for t, r in consumer.closing.items() if t not in tables}
     consumer = replace(consumer, tables=tables, closing=closing)
-    write = (StartWriter(new, command.term),) if new else ()
+    write = (StartWriter(new),) if new else ()
     return consumer, (*write, *_started(consumer, command.revision, {}, command.tables))
 
 
@@ -262,7 +318,7 @@ def writing_stopped(consumer: Consumer, topics: Collection[str]) -> Step:
             ended.setdefault(revision, []).append(topic)
     closing = {t: r for t, r in consumer.closing.items() if t not in topics}
     consumer = replace(consumer, closing=closing)
-    replies = (_stopped_writing(consumer, r, tuple(found)) for r, found in ended.items())
+    replies = (_stopped_writing(consumer, r, tuple(tables)) for r, tables in ended.items())
     return _exit_if_done(consumer, tuple(replies))
 
 

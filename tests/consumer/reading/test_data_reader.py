@@ -1,4 +1,4 @@
-"""The intake when aiokafka fails, and when starts and stops overlap."""
+"""The data reader when aiokafka fails, and when starts and stops overlap."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection
@@ -8,7 +8,7 @@ from aiokafka import ConsumerRecord
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import CorruptRecordException, KafkaError, TopicAuthorizationFailedError
 
-from binwright.consumer.reading.intake import TRIES, KafkaIntake
+from binwright.consumer.reading.data_reader import TRIES, KafkaDataReader
 from binwright.kafka.aiokafka_patches import DecodeFault, watch
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
@@ -100,120 +100,122 @@ async def client() -> FakeClient:
 
 
 @pytest.fixture
-async def intake(client: FakeClient) -> AsyncIterator[KafkaIntake]:
-    intake = KafkaIntake(KafkaSettings(), "g")
-    intake._assigned._consumer = client
-    intake._topics = SlowTopics()  # type: ignore[assignment]
-    intake._cleaned_up_at = float("inf")
-    yield intake
-    await intake.__aexit__()
+async def reader(client: FakeClient) -> AsyncIterator[KafkaDataReader]:
+    reader = KafkaDataReader(KafkaSettings(), "g")
+    reader._assigned._consumer = client
+    reader._topics = SlowTopics()  # type: ignore[assignment]
+    reader._cleaned_up_at = float("inf")
+    yield reader
+    await reader.__aexit__()
 
 
-async def offsets(intake: KafkaIntake) -> dict[TopicPartition, list[int]]:
-    found = await intake.fetch(1_000_000, 1.0)
+async def offsets(reader: KafkaDataReader) -> dict[TopicPartition, list[int]]:
+    found = await reader.fetch(1_000_000, 1.0)
     return {p: [record.offset for record in records] for p, records in found.items()}
 
 
 async def test_a_topic_is_assigned_when_its_first_partition_is_started(
-    intake: KafkaIntake, client: FakeClient
+    reader: KafkaDataReader, client: FakeClient
 ) -> None:
-    await intake.start(P, 2)
+    await reader.start(P, 2)
     assert (set(client.positions), client.assigned) == ({KafkaPartition(*P), KafkaPartition(*Q)}, 1)
     assert client.paused == {KafkaPartition(*Q)}
-    await intake.start(Q, 0)
+    await reader.start(Q, 0)
     assert client.assigned == 1, "an assignment would discard what other partitions fetched ahead"
-    assert await offsets(intake) == {P: [2, 3, 4], Q: [0, 1, 2, 3, 4]}
-    await intake.start(C, 1)
+    assert await offsets(reader) == {P: [2, 3, 4], Q: [0, 1, 2, 3, 4]}
+    await reader.start(C, 1)
     assert client.positions == {KafkaPartition(*P): 5, KafkaPartition(*Q): 5, KafkaPartition(*C): 1}
 
 
 async def test_an_error_loses_no_records_fetched_along_with_it(
-    intake: KafkaIntake, client: FakeClient
+    reader: KafkaDataReader, client: FakeClient
 ) -> None:
     """aiokafka drops what it took from other partitions before the error."""
-    await intake.start(P, 2)
+    await reader.start(P, 2)
     client.error = CorruptRecordException("Invalid CRC")
     with pytest.raises(BrokerUnavailable, match="Invalid CRC"):
-        await intake.fetch(1_000, 1.0)
+        await reader.fetch(1_000, 1.0)
     client.error = None
 
-    assert await offsets(intake) == {P: [2, 3, 4]}
+    assert await offsets(reader) == {P: [2, 3, 4]}
 
 
 async def test_only_started_partitions_are_not_paused(
-    intake: KafkaIntake, client: FakeClient
+    reader: KafkaDataReader, client: FakeClient
 ) -> None:
-    await intake.start(P, 0)
+    await reader.start(P, 0)
     assert client.paused == {KafkaPartition(*Q)}
-    intake.stop(P)
-    intake.stop(P)
+    reader.stop(P)
+    reader.stop(P)
 
     assert client.paused == {KafkaPartition(*P), KafkaPartition(*Q)}
 
 
-async def test_a_stop_during_the_first_start_wins(intake: KafkaIntake, client: FakeClient) -> None:
+async def test_a_stop_during_the_first_start_wins(
+    reader: KafkaDataReader, client: FakeClient
+) -> None:
     """Else the partition would be fetched and discarded until its next command."""
-    topics: SlowTopics = intake._topics  # type: ignore[assignment]
+    topics: SlowTopics = reader._topics  # type: ignore[assignment]
     topics.described.clear()
-    starting = asyncio.create_task(intake.start(P, 2))
+    starting = asyncio.create_task(reader.start(P, 2))
     await asyncio.sleep(1)
-    intake.stop(P)
+    reader.stop(P)
     topics.described.set()
     await starting
 
-    assert not await offsets(intake)
-    await intake.start(P, 3)
-    assert await offsets(intake) == {P: [3, 4]}
+    assert not await offsets(reader)
+    await reader.start(P, 3)
+    assert await offsets(reader) == {P: [3, 4]}
     assert client.assigned == 1
 
 
-async def test_a_later_start_wins_over_a_pending_one(intake: KafkaIntake) -> None:
-    topics: SlowTopics = intake._topics  # type: ignore[assignment]
+async def test_a_later_start_wins_over_a_pending_one(reader: KafkaDataReader) -> None:
+    topics: SlowTopics = reader._topics  # type: ignore[assignment]
     topics.described.clear()
-    first = asyncio.create_task(intake.start(P, 0))
-    second = asyncio.create_task(intake.start(P, 3))
+    first = asyncio.create_task(reader.start(P, 0))
+    second = asyncio.create_task(reader.start(P, 3))
     await asyncio.sleep(1)
     topics.described.set()
     await asyncio.gather(first, second)
 
-    assert await offsets(intake) == {P: [3, 4]}
+    assert await offsets(reader) == {P: [3, 4]}
 
 
-async def test_a_missing_topic_is_named_and_other_topics_are_read(intake: KafkaIntake) -> None:
-    await intake.start(P, 4)
+async def test_a_missing_topic_is_named_and_other_topics_are_read(reader: KafkaDataReader) -> None:
+    await reader.start(P, 4)
     with pytest.raises(TopicMissing, match="nowhere"):
-        await intake.start(TopicPartition("nowhere", 0), 0)
+        await reader.start(TopicPartition("nowhere", 0), 0)
     with pytest.raises(TopicMissing, match="orders-7"):
-        await intake.start(TopicPartition("orders", 7), 0)
+        await reader.start(TopicPartition("orders", 7), 0)
 
-    assert await offsets(intake) == {P: [4]}
+    assert await offsets(reader) == {P: [4]}
 
 
-async def test_a_refused_topic_delays_no_other(intake: KafkaIntake, client: FakeClient) -> None:
-    await intake.start(P, 0)
-    await intake.start(Q, 0)
-    await intake.start(C, 0)
+async def test_a_refused_topic_delays_no_other(reader: KafkaDataReader, client: FakeClient) -> None:
+    await reader.start(P, 0)
+    await reader.start(Q, 0)
+    await reader.start(C, 0)
     client.error = TopicAuthorizationFailedError("orders")
     for _ in range(3):  # one error per partition, and one more while all are paused
-        await intake.fetch(1_000, 1.0)
+        await reader.fetch(1_000, 1.0)
     assert client.paused == {KafkaPartition(*P), KafkaPartition(*Q)}
     client.error = None
     client.positions = dict.fromkeys(client.positions, 0)
-    assert await offsets(intake) == {C: [0, 1, 2, 3, 4]}
+    assert await offsets(reader) == {C: [0, 1, 2, 3, 4]}
     await asyncio.sleep(1)
-    assert (await offsets(intake)).keys() == {P, Q}, "and it is tried again"
+    assert (await offsets(reader)).keys() == {P, Q}, "and it is tried again"
 
 
 async def test_a_batch_that_cannot_be_decoded_is_skipped_after_some_fetches(
-    intake: KafkaIntake, client: FakeClient
+    reader: KafkaDataReader, client: FakeClient
 ) -> None:
-    await intake.start(P, 0)
-    await intake.start(Q, 0)
+    await reader.start(P, 0)
+    await reader.start(Q, 0)
     client.torn[KafkaPartition(*P)] = 1
-    assert await offsets(intake) == {P: [0], Q: [0, 1, 2, 3, 4]}
+    assert await offsets(reader) == {P: [0], Q: [0, 1, 2, 3, 4]}
     for _ in range(TRIES):
-        assert intake.undecodable == 0
+        assert reader.undecodable == 0
         await asyncio.sleep(20)
-        assert not await offsets(intake)
-    assert intake.undecodable == 2
-    assert await offsets(intake) == {P: [3, 4]}
+        assert not await offsets(reader)
+    assert reader.undecodable == 2
+    assert await offsets(reader) == {P: [3, 4]}

@@ -1,0 +1,105 @@
+"""A table's commits: the version that each is sent under, and what the next writer reads from them.
+
+Delta skips a commit whose version is not above the last one of the same app id, so the claim of a
+later epoch fences all commits of earlier ones (†).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from binwright.consumer.decide.writer.chain import same_topic
+from binwright.protocol.ports.lake import Commit, Table
+from binwright.protocol.stamp import Stamp, read_stamp
+
+COMMITS_PER_EPOCH = 1 << 24
+
+
+def app_id(table: Table) -> str:
+    """Return the Delta app id under which all writers of the table commit."""
+    return f"binwright/{table.group}/{table.topic}"
+
+
+def txn_version(epoch: int, sequence: int = 0) -> int:
+    """Return the app id's version of a writer's commit; 0 is its claim.
+
+    Raises:
+        ValueError: The epoch has no such number: claim a new epoch.
+    """
+    if not 0 <= sequence < COMMITS_PER_EPOCH:
+        raise ValueError(f"an epoch has {COMMITS_PER_EPOCH} commits, this would be {sequence}")
+    return epoch * COMMITS_PER_EPOCH + sequence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """A table's state, by the stamps of its history."""
+
+    epoch: int  # the highest claimed; 0: none found
+    topic_id: str | None  # of the topic that `committed` is of; None: unknown
+    committed: Mapping[int, int]
+    cuts: Mapping[int, int]
+    landing_id: str | None
+    needed_from: int
+    whole: bool  # the history reaches back far enough: older commits would add nothing
+    written_before: bool  # the group has landed rows, or decided where partitions begin
+
+
+def resolve(commits: Iterable[Commit], table: Table, topic_id: str | None) -> Resolved:
+    """Return what is committed, from the newest commit back to the last full stamp.
+
+    The newest offset of each partition counts: after a truncation it is not the highest.
+
+    Args:
+        commits: Newest first.
+        table: The table, whose stamps count.
+        topic_id: The current topic's id; stamps of another topic end the search.
+    """
+    epoch, landing_id, needed_from, newest = 0, None, 0, True
+    committed: dict[int, int] = {}
+    cuts: dict[int, int] = {}
+    whole = before = False
+    for commit in commits:
+        stamp = read_stamp(commit.metadata, table)
+        if stamp is None:
+            continue
+        epoch = max(epoch, stamp.epoch)
+        if not stamp.sequence:
+            continue  # a claim
+        before = True
+        if newest:
+            landing_id, needed_from, newest = stamp.landing_id, stamp.needed_from, False
+        if not same_topic(stamp.topic_id, topic_id):
+            whole = True  # all older stamps are of the previous topic
+            break
+        committed = {**stamp.committed, **committed}
+        cuts = {**stamp.cuts, **cuts}
+        if stamp.full:
+            whole = True
+            break
+    return Resolved(
+        epoch=epoch,
+        topic_id=topic_id,
+        committed=committed,
+        cuts=cuts,
+        landing_id=landing_id,
+        needed_from=needed_from,
+        whole=whole,
+        written_before=before,
+    )
+
+
+def find_own(commits: Iterable[Commit], table: Table, own: Stamp) -> int | None:
+    """Return the table version that has exactly this stamp; None: there is none.
+
+    A commit that was sent again and skipped was either committed before, or a later writer's commit
+    precedes it: only its own stamp tells which (†).
+    """
+    for commit in commits:
+        stamp = read_stamp(commit.metadata, table)
+        if stamp is not None and (stamp.writer, stamp.epoch, stamp.sequence) == (
+            own.writer,
+            own.epoch,
+            own.sequence,
+        ):
+            return commit.version
+    return None

@@ -1,0 +1,158 @@
+"""Finds the offset at which a partition begins, and why a log ends before the wanted offset."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection
+from dataclasses import dataclass
+from enum import Enum
+
+import structlog
+
+from binwright.consumer.decide.writer.chain import same_topic
+from binwright.protocol.errors import BrokerUnavailable, TopicMissing
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import DataReader
+
+log = structlog.get_logger()
+
+RECHECK_S = 1.0  # a log counts as truncated if its end is the same after this time
+
+
+class Lookup(Enum):
+    """What must be found out about a partition before it can be fetched."""
+
+    KNOWN = "nothing: it begins at a known offset"
+    BEGIN = "where the group begins it"
+    FIRST = "the first offset kept: its topic was recreated"
+    OUT_OF_RANGE = "why it ends before the known offset"
+
+
+@dataclass(frozen=True, slots=True)
+class PendingStart:
+    """A partition that is about to be fetched."""
+
+    partition: TopicPartition
+    need: Lookup
+    offset: int = 0  # the known or the wanted offset
+    seen: bool = False  # records up to `offset` were fetched of the current topic
+
+
+@dataclass(frozen=True, slots=True)
+class StartPosition:
+    """The offset where a partition begins."""
+
+    pending: PendingStart
+    offset: int
+    cut: bool = False  # it is the end of a truncated log
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRecreated:
+    """The topic has another id than the one that is read."""
+
+    topic_id: str | None
+
+
+class StartOffsets:
+    """Looks up where partitions of one topic begin; all raise `BrokerUnavailable`."""
+
+    def __init__(
+        self,
+        reader: DataReader,
+        *,
+        from_latest: bool,
+        is_current: Callable[[PendingStart], bool],
+    ) -> None:
+        """Ask `reader`.
+
+        Args:
+            reader: Answers queries about partitions.
+            from_latest: Whether a partition without a committed offset begins at its end.
+            is_current: Whether the answer is still of use: the partition may have been stopped.
+        """
+        self._reader, self._from_latest, self._is_current = reader, from_latest, is_current
+
+    async def find(
+        self, topic: str, topic_id: str | None, batch: Collection[PendingStart]
+    ) -> AsyncIterator[StartPosition | PendingStart | TopicRecreated]:
+        """Yield each result as it is found; a `PendingStart` is another lookup that is needed.
+
+        Args:
+            topic: The topic of all partitions.
+            topic_id: The id of the topic that is read under this name.
+            batch: The lookups, all but `Lookup.KNOWN`.
+
+        Raises:
+            TopicMissing: Some partitions do not exist; results of the others were yielded.
+        """
+        existing = set(await self._reader.partitions(topic))
+        begin = [
+            entry
+            for entry in batch
+            if entry.need is not Lookup.OUT_OF_RANGE and entry.partition in existing
+        ]
+        async for result in self._starts(topic_id, begin):
+            yield result
+        for pending in batch:
+            if pending.need is Lookup.OUT_OF_RANGE and self._is_current(pending):
+                yield await self._out_of_range(topic, topic_id, pending)
+        if missing := [
+            entry.partition
+            for entry in batch
+            if entry.partition not in existing and self._is_current(entry)
+        ]:
+            raise TopicMissing(f"no such partitions: {', '.join(map(str, missing))}")
+
+    async def _starts(
+        self, topic_id: str | None, batch: Collection[PendingStart]
+    ) -> AsyncIterator[StartPosition | PendingStart]:
+        by_group = [entry.partition for entry in batch if entry.need is Lookup.BEGIN]
+        committed = await self._reader.committed(by_group) if by_group else {}
+        bounds = await self._reader.bounds([entry.partition for entry in batch]) if batch else {}
+        for pending in batch:
+            begin, end = bounds[pending.partition]
+            last = committed.get(pending.partition)
+            if last is None or not same_topic(last.topic_id, topic_id):
+                latest = self._from_latest and pending.need is Lookup.BEGIN
+                yield StartPosition(pending, end if latest else begin)
+            elif last.offset <= end:
+                yield StartPosition(pending, last.offset)
+            elif self._is_current(pending):
+                seen = last.topic_id is not None
+                yield PendingStart(pending.partition, Lookup.OUT_OF_RANGE, last.offset, seen=seen)
+
+    async def _out_of_range(
+        self, topic: str, topic_id: str | None, pending: PendingStart
+    ) -> StartPosition | TopicRecreated:
+        """Distinguish a recreated topic from a truncated log and from a lagging broker."""
+        current_id = await self._reader.topic_id(topic)
+        if not same_topic(current_id, topic_id):
+            return TopicRecreated(current_id)
+        begin, end = await self._confirmed_bounds(pending)
+        bound = log.bind(partition=str(pending.partition), wanted=pending.offset, end=end)
+        if end >= pending.offset:
+            return StartPosition(pending, pending.offset)
+        if pending.seen or await self._landed_beyond(pending, topic_id, end):
+            missing = pending.offset - end
+            bound.error("log.cut", missing=missing, then="reading continues at its end")
+            return StartPosition(pending, end, cut=True)
+        bound.error("offset.unknown", then="reading begins at the first offset kept")
+        return StartPosition(pending, begin)
+
+    async def _confirmed_bounds(self, pending: PendingStart) -> tuple[int, int]:
+        """Return first and end offset; check an end before the wanted offset twice."""
+        partition = pending.partition
+        begin, end = (await self._reader.bounds([partition]))[partition]
+        if end < pending.offset:
+            await asyncio.sleep(RECHECK_S)
+            _, later = (await self._reader.bounds([partition]))[partition]
+            if later < end:
+                raise BrokerUnavailable(f"the end of {partition} decreases, from {end} to {later}")
+            end = later if later >= pending.offset else end  # records after the first look are read
+        return begin, end
+
+    async def _landed_beyond(self, pending: PendingStart, topic_id: str | None, end: int) -> bool:
+        """Return whether the group landed offsets of this topic id beyond its present end."""
+        last = (await self._reader.committed([pending.partition])).get(pending.partition)
+        if last is None or last.topic_id is None:
+            return False
+        return last.topic_id == topic_id and last.offset > end

@@ -1,0 +1,112 @@
+"""The versions of commits, and what the next writer resolves from their stamps."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from binwright.consumer.decide.writer.commits import (
+    COMMITS_PER_EPOCH,
+    app_id,
+    find_own,
+    resolve,
+    txn_version,
+)
+from binwright.protocol.ports.lake import Commit
+
+from .scene import ID, TABLE, claim, history, stamp
+
+
+def test_versions_increase_with_the_epoch_and_within_it() -> None:
+    assert txn_version(2) > txn_version(1, COMMITS_PER_EPOCH - 1) > txn_version(1, 5)
+    assert app_id(TABLE) == "binwright/g/orders"
+
+
+@pytest.mark.parametrize("sequence", [-1, COMMITS_PER_EPOCH])
+def test_a_number_outside_an_epoch_is_rejected(sequence: int) -> None:
+    with pytest.raises(ValueError, match="an epoch has"):
+        txn_version(1, sequence)
+
+
+# --- resolve -------------------------------------------------------------------------------------
+
+
+def test_stamps_back_to_the_last_full_one_give_what_is_committed() -> None:
+    found = resolve(
+        history(
+            stamp({0: 1, 1: 1}, sequence=1, full=True),
+            stamp({0: 5, 1: 5, 2: 5}, sequence=2, full=True),
+            stamp({1: 7}, sequence=3),
+            None,
+            stamp({0: 6, 1: 9}, sequence=4, needed_from=8, cuts={0: 3}),
+        ),
+        TABLE,
+        ID,
+    )
+    assert found.committed == {0: 6, 1: 9, 2: 5}
+    assert (found.needed_from, found.landing_id, found.cuts) == (8, "landing-1", {0: 3})
+    assert (found.whole, found.written_before, found.epoch) == (True, True, 1)
+
+
+def test_the_newest_offset_counts_even_if_it_is_lower() -> None:
+    """After a truncation a log continues below the committed offset."""
+    found = resolve(history(stamp({0: 9}, full=True), stamp({0: 7}, sequence=2)), TABLE, ID)
+    assert found.committed == {0: 7}
+
+
+def test_a_claim_has_no_offsets() -> None:
+    found = resolve(history(None, claim(3)), TABLE, ID)
+    assert (found.epoch, found.committed) == (3, {})
+    assert (found.whole, found.written_before) == (False, False)
+
+
+def test_a_history_of_partial_stamps_is_not_whole() -> None:
+    assert not resolve(history(stamp({0: 9})), TABLE, ID).whole
+
+
+def test_stamps_of_another_topic_end_the_search() -> None:
+    found = resolve(
+        history(stamp({0: 90}, topic_id="id-0", full=True), stamp({0: 2}, epoch=2, needed_from=5)),
+        TABLE,
+        ID,
+    )
+    assert (found.committed, found.whole, found.needed_from) == ({0: 2}, True, 5)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(1, 5)), max_size=30),
+    st.integers(2, 6),
+    st.lists(st.integers(0, 30), max_size=4),
+)
+def test_any_prefix_of_a_history_resolves_to_what_was_committed(
+    moves: list[tuple[int, int]], every: int, claims: list[int]
+) -> None:
+    """A stamp is full after a claim, and after a number of partial ones."""
+    committed: dict[int, int] = dict.fromkeys(range(4), 0)
+    stamps, since, epoch = [claim(1)], every, 1
+    for number, (partition, rows) in enumerate(moves):
+        if number in claims:
+            epoch, since = epoch + 1, every
+            stamps.append(claim(epoch))
+        committed = {**committed, partition: committed[partition] + rows}
+        full = since >= every
+        changes = committed if full else {partition: committed[partition]}
+        stamps.append(stamp(changes, epoch=epoch, sequence=number + 1, full=full))
+        since = 1 if full else since + 1
+        found = resolve(history(None, *stamps), TABLE, ID)
+        assert (found.committed, found.whole, found.epoch) == (committed, True, epoch)
+
+
+# --- the writer's own stamp ----------------------------------------------------------------------
+
+
+def test_a_writers_own_stamp_is_found_by_writer_epoch_and_sequence() -> None:
+    own = stamp({0: 4}, writer="me", epoch=2, sequence=3)
+    other_stamps = (
+        stamp(writer="me", epoch=2, sequence=4),
+        stamp(writer="me", epoch=1, sequence=3),
+        stamp(writer="you", epoch=2, sequence=3),
+        None,
+    )
+    assert find_own(history(*other_stamps), TABLE, own) is None
+    assert find_own(history(own, *other_stamps), TABLE, own) == 0
+    assert find_own([Commit(7, own.encode())], TABLE, own) == 7
