@@ -13,7 +13,7 @@ from binwright.kafka.control_records import (
     measurements,
     publish_message,
 )
-from binwright.lab.commands.live.changes import PARTITIONS, ROW_S, TOPICS, Changes
+from binwright.lab.commands.live.changes import PARTITIONS, ROW_S, TOPICS, ChangeTest
 from binwright.protocol.messages import Inbound
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.plans import Planned
@@ -74,12 +74,12 @@ class FakeGroup:
 
 
 @asynccontextmanager
-async def changing(start_every: int) -> AsyncIterator[Changes]:
+async def changing(start_every: int) -> AsyncIterator[ChangeTest]:
     settings = load_settings(group="timed", topics=TOPICS, kafka={"bootstrap_servers": "none"})
     bus = FakeControlTopics({settings.metadata_topic: 2, settings.monitor.topic: 1})
     group = FakeGroup(bus, settings, start_every)
     async with background_tasks(group.run()):
-        yield Changes(bus, settings, 8, 0, lambda _: None)  # type: ignore[arg-type]
+        yield ChangeTest(bus, settings, 8, 0, lambda _: None)  # type: ignore[arg-type]
 
 
 @pytest.mark.looptime
