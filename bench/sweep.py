@@ -21,8 +21,7 @@ from bench import figures
 from binwright.cli.console import to_stderr
 from binwright.controller.decide.group import ControllerConfig
 from binwright.lab.simulation.scenario import Timing
-from binwright.lab.sweep.point import Load, Point, Result
-from binwright.lab.sweep.run import run_points
+from binwright.lab.sweep.points import Point, PointResult, SweepLoad, run_points
 from binwright.local.spark_size import SparkSize
 from binwright.local.stack import servers
 from binwright.protocol.model import BytesPerSecond, PerSlot
@@ -44,7 +43,7 @@ def points(loads: int, rows: int) -> list[Point]:
         Point(
             label=f"look_again_s={look_again_s:g}",
             policy="binwright",
-            load=Load(label=f"seed {walk.seed}", capacity=CAPACITY, walk=walk),
+            load=SweepLoad(label=f"seed {walk.seed}", capacity=CAPACITY, walk=walk),
             config=ControllerConfig(
                 limits=PerSlot(LIMIT), capacity=CAPACITY, look_again_s=look_again_s
             ),
@@ -101,7 +100,7 @@ def _others(before: tuple[float, float], took_s: float) -> float:
 def sweep(wanted: Sequence[Point]) -> dict[str, Any]:
     """Run the points here and on each number of executors."""
     began = time.process_time()
-    here: list[Result] = run_points(wanted, lambda _: None, 1)
+    here: list[PointResult] = run_points(wanted, lambda _: None, 1)
     alone_s = time.process_time() - began
     runs, same = list[dict[str, Any]](), True
     for executors in EXECUTORS:

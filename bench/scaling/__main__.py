@@ -21,15 +21,15 @@ from tests.integration.assignor.java_members import build_programs, consumer_set
 from tests.integration.topics import create_topic
 
 from bench import figures
-from bench.scaling.contenders import SERVICE_US, SLA_S, USUAL, Contender, fixed, steered
 from bench.scaling.foreseen import Foreseen, chosen
 from bench.scaling.live_group import LiveGroup
 from bench.scaling.load import Load, faster
+from bench.scaling.policies import SERVICE_US, SLA_S, USUAL, LivePolicy, fixed, steered
 from bench.scaling.skew import skew
 from bench.scaling.steering import Steering
 from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.lab.slo.workloads import taxi, workload
+from binwright.lab.slo import workloads
 from binwright.local.kafka import run_broker
 from binwright.runtime.clock import loop_s
 from binwright.runtime.logs import configure_logging
@@ -43,8 +43,8 @@ MINUTES = "replica-minutes"
 READY_S = 60.0
 DRAIN_S = 15.0
 WORKLOADS = {
-    "w1": (workload.first, 2.5),
-    "w2": (taxi.second, 20.0),
+    "w1": (workloads.first, 2.5),
+    "w2": (workloads.second, 20.0),
 }
 """Each workload, and how many times as fast it is played."""
 
@@ -56,7 +56,7 @@ async def measure(name: str, speed: float, options: argparse.Namespace) -> Facts
     played = replace(found, events=tuple(map(round, seconds)))
     foreseen = await asyncio.to_thread(chosen, played, speed, USUAL, options.share)
     for each in foreseen:
-        log.info("group.foreseen", group=each.contender.name, sla=each.sla, minutes=each.minutes)
+        log.info("group.foreseen", group=each.setup.name, sla=each.sla, minutes=each.minutes)
     async with AsyncExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="binwright-")))
         broker = await stack.enter_async_context(run_broker(directory / "broker"))
@@ -67,7 +67,7 @@ async def measure(name: str, speed: float, options: argparse.Namespace) -> Facts
         await bus.ensure(PLANS_TOPIC, PLANS_PARTITIONS, PLANS_CONFIG)
         cluster = await stack.enter_async_context(ClusterClient(kafka))
 
-        def group(one: Contender) -> LiveGroup:
+        def group(one: LivePolicy) -> LiveGroup:
             settings = consumer_settings(kafka.bootstrap_servers, one.name)
             return LiveGroup(
                 name=one.name,
@@ -84,7 +84,7 @@ async def measure(name: str, speed: float, options: argparse.Namespace) -> Facts
                 publisher=one.publisher,
             )
 
-        contending = [one.contender for one in foreseen] + [fixed(found.shares, max(seconds))]
+        contending = [one.setup for one in foreseen] + [fixed(found.shares, max(seconds))]
         if options.steered:
             contending.append(steered(speed))
         groups = [group(one) for one in contending]
@@ -110,7 +110,7 @@ async def measure(name: str, speed: float, options: argparse.Namespace) -> Facts
 
 def compared(results: list[Facts], foreseen: Sequence[Foreseen]) -> list[Facts]:
     """Return the results beside what was foreseen, and beside the minutes of both lag rules."""
-    expected = {one.contender.name: one for one in foreseen}
+    expected = {one.setup.name: one for one in foreseen}
     lag = {one["group"]: one[MINUTES] for one in results if one["group"].startswith("lag-")}
     for one in results:
         if known := expected.get(one["group"]):

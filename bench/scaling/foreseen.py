@@ -11,10 +11,10 @@ from statistics import fmean
 
 import numpy as np
 
-from bench.scaling.contenders import REBALANCE_S, Contender, lag_rule, ours
-from binwright.lab.slo.simulator.run import simulate
-from binwright.lab.slo.simulator.settings import GroupSettings
-from binwright.lab.slo.workloads.workload import Workload
+from bench.scaling.policies import REBALANCE_S, LivePolicy, lag_rule, ours
+from binwright.lab.simulation.records.arrivals import RecordLoad
+from binwright.lab.simulation.records.group import GroupSettings
+from binwright.lab.simulation.records.run import simulate
 
 SEEDS = 6
 SHARES = tuple(n / 100 for n in range(60, 100, 5))
@@ -25,15 +25,15 @@ THRESHOLDS = tuple(range(200, 5, -5))
 
 @dataclass(frozen=True, slots=True)
 class Foreseen:
-    """A contender, and what the simulator expects of it."""
+    """A setup, and what the simulator expects of it."""
 
-    contender: Contender
+    setup: LivePolicy
     sla: float  # % of records in time
     minutes: float  # replica-minutes
 
 
-def foresee(contender: Contender, workload: Workload) -> Foreseen:
-    """Simulate a contender on a workload, as it is played: means over `SEEDS` runs.
+def foresee(setup: LivePolicy, workload: RecordLoad) -> Foreseen:
+    """Simulate a setup on a workload, as it is played: means over `SEEDS` runs.
 
     The simulated group is a cooperative one with the bench's heartbeats, whose replicas start as
     soon as its Java processes do on an idle machine.
@@ -46,15 +46,15 @@ def foresee(contender: Contender, workload: Workload) -> Foreseen:
         sync_s=REBALANCE_S,
         warm_up_s=4.0,
         scaling_s=0.0,
-        interval_s=contender.interval_s,
-        first_replicas=contender.first,
+        interval_s=setup.interval_s,
+        first_replicas=setup.first,
     )
-    runs = [simulate(workload, contender.policy, group, seed) for seed in range(SEEDS)]
+    runs = [simulate(workload, setup.policy, group, seed) for seed in range(SEEDS)]
     sla = fmean(float(100 * np.mean(one.latencies_s <= group.sla_s)) for one in runs)
-    return Foreseen(contender, sla, fmean(one.replica_minutes for one in runs))
+    return Foreseen(setup, sla, fmean(one.replica_minutes for one in runs))
 
 
-def chosen(workload: Workload, speed: float, usual: float, share: float) -> list[Foreseen]:
+def chosen(workload: RecordLoad, speed: float, usual: float, share: float) -> list[Foreseen]:
     """Return binwright twice and the lag rule twice: two pairs of about equal SLA.
 
     Beside the usual threshold binwright is the one with the fewest replicas that has no fewer
@@ -76,5 +76,5 @@ def chosen(workload: Workload, speed: float, usual: float, share: float) -> list
         (foresee(lag_rule(one, partitions, speed), workload) for one in THRESHOLDS),
         key=lambda one: abs(one.sla - most.sla),
     )
-    found = {one.contender.name: one for one in (most, tuned, least, theirs)}
+    found = {one.setup.name: one for one in (most, tuned, least, theirs)}
     return list(found.values())

@@ -11,7 +11,7 @@ from tests.integration.assignor.java_members import JavaMember, Programs, start_
 
 from bench.scaling.steering import Steering
 from binwright.kafka.client import LATEST, ClusterClient
-from binwright.lab.slo.scaled_group import ScaledGroupPolicy
+from binwright.lab.slo.policies import ScaledGroupPolicy
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.clock import loop_s, wall_ms

@@ -9,14 +9,14 @@ from math import ceil
 
 from aiokafka import AIOKafkaProducer
 
-from binwright.lab.slo.workloads.workload import Workload
+from binwright.lab.simulation.records.arrivals import RecordLoad
 from binwright.runtime.clock import loop_s
 
 VALUE = bytes(100)
 SEED = 1
 
 
-def faster(workload: Workload, speed: float) -> list[float]:
+def faster(workload: RecordLoad, speed: float) -> list[float]:
     """Return events per real second of a workload that is played `speed` times as fast.
 
     Rates stay what they are: a real second has the mean of the seconds that it stands for.
@@ -26,7 +26,7 @@ def faster(workload: Workload, speed: float) -> list[float]:
     return [sum(workload.events[a:b]) / (b - a) for a, b in pairwise(bounds) if b > a]
 
 
-def dealt(workload: Workload, events: float, draw: random.Random) -> list[int]:
+def dealt(workload: RecordLoad, events: float, draw: random.Random) -> list[int]:
     """Return how many of a second's events go to each partition."""
     if not workload.random:
         return [ceil(events * share) for share in workload.shares]
@@ -44,7 +44,7 @@ class Load:
         sent: Records so far.
     """
 
-    workload: Workload
+    workload: RecordLoad
     seconds: Sequence[float]
     sent: int = 0
 

@@ -21,7 +21,7 @@ from tests.integration.topics import create_topic
 from bench.scaling.steering import Steering
 from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.lab.slo.workloads import workload
+from binwright.lab.slo import workloads
 from binwright.local.kafka import run_broker
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.clock import loop_s, wall_ms
@@ -45,7 +45,7 @@ Replan = Callable[[], Awaitable[None]]
 
 async def skew() -> dict[str, Any]:
     """Read the paper's skewed load with four members; then a fifth comes, and one goes."""
-    shares = workload.skewed(workload.first()).shares
+    shares = workloads.skewed(workloads.first()).shares
     async with AsyncExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="binwright-")))
         broker = await stack.enter_async_context(run_broker(directory / "broker"))

@@ -21,14 +21,13 @@ from statistics import median
 from typing import Any
 
 from bench import figures
-from bench.simulation.differences import Course, by_cause, differences
+from bench.simulation.differences import RunHistory, by_cause, differences
 from bench.simulation.live import LiveRun, run_live
 from bench.simulation.week import week
 from binwright.cli.console import to_stderr
 from binwright.controller.group_context import controller_config
 from binwright.lab.simulation import sources
 from binwright.lab.simulation.outcome import Outcome, equal_seconds
-from binwright.lab.simulation.recorded import recorded
 from binwright.lab.simulation.run import PRODUCT, Run, run
 from binwright.lab.simulation.scenario import TICK_S, Scenario, Timing, warm_up_s
 from binwright.lab.simulation.sources import Source
@@ -74,7 +73,7 @@ def from_stream(live: LiveRun, stream: Stream) -> Outcome:
 def from_recording(live: LiveRun) -> tuple[Outcome, float]:
     """Simulate what the monitor published; return also when the load began, s."""
     first_s = live.measured[0].at_ms / 1000
-    source = sources.RecordedSource("live", recorded(live.measured))
+    source = replace(sources.recorded(live.measured), label="live")
     return simulated(live, source, first_s, idle_before=False), live.began - first_s
 
 
@@ -103,8 +102,8 @@ def compared(live: LiveRun, found: Outcome, began_s: float) -> dict[str, Any]:
     }
 
 
-def _course(ready: Sequence[int], plans: Sequence[tuple[float, int, str]]) -> Course:
-    return Course(ready, [(at, consumers) for at, consumers, _ in plans])
+def _course(ready: Sequence[int], plans: Sequence[tuple[float, int, str]]) -> RunHistory:
+    return RunHistory(ready, [(at, consumers) for at, consumers, _ in plans])
 
 
 def _start_up_s(live: LiveRun) -> float:

@@ -13,7 +13,7 @@ MADE_STARTS, MADE_ENDS = "a consumer still starts, simulated", "a consumer still
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class RunHistory:
     """One run: what was planned, and what came of it."""
 
     ready: Sequence[int]  # consumers at each whole second, from 0 on
@@ -41,7 +41,7 @@ class Span:
     cause: str
 
 
-def differences(live: Course, made: Course) -> list[Span]:
+def differences(live: RunHistory, made: RunHistory) -> list[Span]:
     """Return the seconds in which the two have not as many ready consumers, with the cause."""
     spans: list[Span] = []
     for second, (seen, got) in enumerate(zip(live.ready, made.ready, strict=True)):
@@ -64,7 +64,7 @@ def by_cause(spans: Sequence[Span]) -> dict[str, int]:
     return dict(found.most_common())
 
 
-def _cause(live: Course, made: Course, second: int) -> str:
+def _cause(live: RunHistory, made: RunHistory, second: int) -> str:
     ours, theirs = live.plan_at(second), made.plan_at(second)
     if ours[1] != theirs[1]:
         later, other = (ours, made) if ours[0] > theirs[0] else (theirs, live)

@@ -5,13 +5,13 @@ import socket
 
 import pytest
 
-from binwright.lab.packing.experiments import Experiment, StreamSource
-from binwright.lab.packing.parallel import run_parallel
+from binwright.lab.commands.packing import run_parallel
+from binwright.lab.packing.experiments import Experiment, PackingStream
 from binwright.protocol.errors import LakeUnavailable
 
 pytestmark = pytest.mark.integration
 
-SOURCES = [StreamSource(label=f"{n}", partitions=8, rows=10, delta=10, seed=n) for n in range(2)]
+SOURCES = [PackingStream(label=f"{n}", partitions=8, rows=10, delta=10, seed=n) for n in range(2)]
 TRIALS = [Experiment(name, source) for source in SOURCES for name in ("nf", "mwf", "sticky")]
 
 

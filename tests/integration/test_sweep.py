@@ -7,8 +7,8 @@ import pytest
 from tests.lab.sweep.points import WALK, point
 
 from binwright.audit.lake_reader import lake_reader
+from binwright.lab.sweep.points import run_points
 from binwright.lab.sweep.results import rows, write_table
-from binwright.lab.sweep.run import run_points
 from binwright.protocol.errors import LakeUnavailable
 from binwright.recordings import streams
 from binwright.recordings.generated import generate

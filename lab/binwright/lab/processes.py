@@ -51,8 +51,8 @@ def run_all(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-        found = {at: future.result() for future, at in futures.items()}
-        return [found[at] for at in range(len(values))]
+        results = {at: future.result() for future, at in futures.items()}
+        return [results[at] for at in range(len(values))]
 
 
 def _worker_pool(jobs: int) -> ProcessPoolExecutor:

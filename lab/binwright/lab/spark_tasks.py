@@ -1,6 +1,7 @@
 """A function over many values, as a Spark job: a task for each."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +35,7 @@ def run_on_spark(
     Raises:
         LakeUnavailable: Spark failed.
     """
-    check_reachable(url)
-    spark: Any = None
-    try:
-        spark = SparkSession.builder.remote(url).create()
-        # Without this the client retries silently for ten minutes.
-        spark.client.set_retry_policies([])
+    with spark_session(url, "run experiments") as spark:
         for file in files:
             spark.addArtifact(str(file), file=True)
         rows = list(enumerate(values))
@@ -48,15 +44,30 @@ def run_on_spark(
         # useArrow is given: without it Spark warns that `str` is not the type of a column.
         run = udf(function, StringType(), useArrow=False)
         done = frame.select("number", run("value").alias("result"))
-        found: dict[int, str] = {}
+        results: dict[int, str] = {}
         for row in done.toLocalIterator():
-            found[row["number"]] = row["result"]
+            results[row["number"]] = row["result"]
             on_progress(1)
-        return [found[number] for number in range(len(values))]
+        return [results[number] for number in range(len(values))]
+
+
+@contextmanager
+def spark_session(url: str, task: str) -> Iterator[Any]:
+    """Yield a session of a Spark Connect server; raise `LakeUnavailable` if Spark fails.
+
+    Args:
+        url: sc://HOST:PORT.
+        task: What the session is for, in the words of an error.
+    """
+    check_reachable(url)
+    spark: Any = None
+    try:
+        spark = SparkSession.builder.remote(url).create()
+        # Without this the client retries silently for ten minutes.
+        spark.client.set_retry_policies([])
+        yield spark
     except PySparkException as exc:
-        raise LakeUnavailable(
-            f"run experiments: {reason(exc)} (Spark at {redacted_url(url)})"
-        ) from exc
+        raise LakeUnavailable(f"{task}: {reason(exc)} (Spark at {redacted_url(url)})") from exc
     finally:
         if spark is not None:
             spark.stop()

@@ -8,19 +8,23 @@ import json
 from functools import cache
 from pathlib import Path
 
-from binwright.lab.latency import paper
-from binwright.lab.latency.comparison import values
-from binwright.lab.latency.experiments import LatencyExperiment, LatencyOutcome, run_latency
-from binwright.lab.latency.queues import LatencyModel
-from binwright.lab.packing.experiments import Experiment, StreamSource
+from binwright.lab.latency import published
+from binwright.lab.latency.experiments import (
+    LatencyExperiment,
+    LatencyModel,
+    LatencyOutcome,
+    run_latency,
+)
+from binwright.lab.latency.published import values
+from binwright.lab.packing.experiments import Experiment, PackingStream
 from binwright.packing.catalogue import PAPER
 
 FILE = Path(__file__).parent / "golden.json"
-SOURCE = StreamSource(
+SOURCE = PackingStream(
     label="golden",
-    partitions=paper.PARTITIONS,
-    rows=paper.ROWS,
-    delta=paper.DELTA,
+    partitions=published.PARTITIONS,
+    rows=published.ROWS,
+    delta=published.DELTA,
     seed=2402,
 )
 NAMES = ("kd_3", "kd_10", "kd_15", "kd_24", "kd_30", "kd_32", *PAPER)
@@ -28,7 +32,7 @@ DIGITS = 6
 
 
 @cache
-def outcome(name: str, source: StreamSource = SOURCE) -> LatencyOutcome:
+def outcome(name: str, source: PackingStream = SOURCE) -> LatencyOutcome:
     experiment = Experiment(name, source)
     return run_latency(LatencyExperiment(packing=experiment, model=LatencyModel()))
 

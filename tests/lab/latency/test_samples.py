@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from binwright.lab.latency.queues import LatencyModel
-from binwright.lab.latency.samples import Line, Samples, SamplesBuilder
+from binwright.lab.latency.experiments import LatencyModel
+from binwright.lab.latency.samples import LatencyLine, Samples, SamplesBuilder
 
 MODEL = LatencyModel()
 # Of 32 bits: a load a rounding error beside the limit makes a line that is flat to within rounding.
@@ -23,20 +23,20 @@ LINES = st.lists(
 SHARES = st.sampled_from([0.0, 0.01, 0.25, 0.5, 0.9, 0.99, 1.0]) | st.floats(0, 1)
 
 
-def kept(lines: list[Line]) -> Samples:
+def kept(lines: list[LatencyLine]) -> Samples:
     builder = SamplesBuilder()
     for line in lines:
         builder.add(line)
     return builder.build()
 
 
-def written_out(lines: list[Line]) -> NDArray[np.float64]:
+def written_out(lines: list[LatencyLine]) -> NDArray[np.float64]:
     parts = [np.maximum(one.slope * np.arange(one.count) + one.first, 0) for one in lines]
     return np.concatenate([np.zeros(0), *parts])
 
 
 @given(LINES, st.data())
-def test_counts_are_those_of_the_samples(lines: list[Line], data: st.DataObject) -> None:
+def test_counts_are_those_of_the_samples(lines: list[LatencyLine], data: st.DataObject) -> None:
     samples, every = kept(lines), written_out(lines)
     edges = sorted(data.draw(st.lists(st.sampled_from([0.0, 4.9, *every.tolist()]), max_size=5)))
 
@@ -50,7 +50,7 @@ def test_counts_are_those_of_the_samples(lines: list[Line], data: st.DataObject)
 
 
 @given(LINES, SHARES)
-def test_quantiles_are_those_of_the_samples(lines: list[Line], share: float) -> None:
+def test_quantiles_are_those_of_the_samples(lines: list[LatencyLine], share: float) -> None:
     samples, every = kept(lines), written_out(lines)
     late = every[every > 0]
 
@@ -65,13 +65,13 @@ def test_quantiles_are_those_of_the_samples(lines: list[Line], share: float) -> 
 
 
 def test_a_line_ends_at_its_last_sample_and_never_below_zero() -> None:
-    assert Line(5, -0.5, 5).last == 3
-    assert Line(5, -0.5, 50).last == 0
-    assert Line(0, 0.5, 5).last == 2
+    assert LatencyLine(5, -0.5, 5).last == 3
+    assert LatencyLine(5, -0.5, 50).last == 0
+    assert LatencyLine(0, 0.5, 5).last == 2
 
 
 def test_a_billion_samples_need_no_memory_of_their_own() -> None:
-    samples = kept([Line(5, -5e-9, 10**9), Line(0, 0, 10**9)])
+    samples = kept([LatencyLine(5, -5e-9, 10**9), LatencyLine(0, 0, 10**9)])
 
     assert samples.total == 2 * 10**9
     assert samples.above_zero == 10**9

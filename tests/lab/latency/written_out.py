@@ -5,12 +5,12 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from binwright.lab.packing.experiments import Experiment, StreamSource, decisions
+from binwright.lab.packing.experiments import Experiment, PackingStream, decisions
 from binwright.protocol.model import Slot, TopicPartition
 
 
 def written_out(
-    algorithm: str, source: StreamSource, limit: float = 133, t: float = 30, t_reb: float = 5
+    algorithm: str, source: PackingStream, limit: float = 133, t: float = 30, t_reb: float = 5
 ) -> NDArray[np.float64]:
     """Return all samples, eq. 16 to 27, for streams in which every queue can be read."""
     parts, last = [np.zeros(0)], dict[Slot, float]()

@@ -8,18 +8,18 @@ import pytest
 from typer.testing import CliRunner
 
 from binwright.cli.main import app
+from binwright.lab.commands.packing import run_parallel
 from binwright.lab.packing.experiments import (
     Experiment,
-    Outcome,
-    StreamSource,
+    PackingOutcome,
+    PackingStream,
     compare,
     run_encoded,
     run_experiment,
 )
-from binwright.lab.packing.parallel import run_parallel
 from binwright.protocol.errors import PackingError, SettingsError, StreamError
 
-SOURCE = StreamSource(label="s", partitions=9, rows=12, delta=15, seed=4)
+SOURCE = PackingStream(label="s", partitions=9, rows=12, delta=15, seed=4)
 
 
 def test_a_generated_stream_is_repeatable_and_has_the_size_asked_for() -> None:
@@ -39,7 +39,7 @@ def test_the_first_decision_moves_nothing() -> None:
 
 def test_volatility_is_measured_over_time_not_over_rows() -> None:
     """`sticky` weighs how much rates change in 30 s."""
-    source = StreamSource(label="s", partitions=16, rows=25, delta=15)
+    source = PackingStream(label="s", partitions=16, rows=25, delta=15)
     short = replace(source, row_s=1.0)
 
     assert run_experiment(Experiment("sticky", short)) != run_experiment(
@@ -52,7 +52,7 @@ def test_an_experiment_and_its_outcome_survive_as_json() -> None:
     experiment = Experiment("sticky:0.8", SOURCE)
 
     assert Experiment.decode(experiment.encode()) == experiment
-    assert Outcome.decode(run_encoded(experiment.encode())) == run_experiment(experiment)
+    assert PackingOutcome.decode(run_encoded(experiment.encode())) == run_experiment(experiment)
 
 
 def test_several_processes_give_the_same_outcomes_as_one() -> None:
@@ -70,14 +70,14 @@ def test_an_experiment_that_cannot_run_is_refused(jobs: int) -> None:
     with pytest.raises(PackingError, match="no packing is called 'best'"):
         run_parallel([Experiment("best", SOURCE)], lambda _: None, jobs)
     with pytest.raises(StreamError, match="not JSON"):
-        run_parallel([Experiment("mwf", StreamSource(label="s", text="["))], lambda _: None, jobs)
+        run_parallel([Experiment("mwf", PackingStream(label="s", text="["))], lambda _: None, jobs)
 
 
 def test_cbs_compares_with_the_best_of_the_papers_algorithms() -> None:
     outcomes = [
-        Outcome("bfd", "s", 5, [10, 10], [0.0, 4.0], [0, 8]),
-        Outcome("mwf", "s", 5, [11, 10], [0.0, 2.0], [0, 4]),
-        Outcome("sticky", "s", 5, [9, 10], [0.0, 1.0], [0, 2]),
+        PackingOutcome("bfd", "s", 5, [10, 10], [0.0, 4.0], [0, 8]),
+        PackingOutcome("mwf", "s", 5, [11, 10], [0.0, 2.0], [0, 4]),
+        PackingOutcome("sticky", "s", 5, [9, 10], [0.0, 1.0], [0, 2]),
     ]
     scores = compare(outcomes)
 

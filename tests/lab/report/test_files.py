@@ -1,14 +1,14 @@
-"""An experiment's files are the same, byte for byte, for the same values."""
+"""A section's files: equal bytes for equal values, and Markdown."""
 
 from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
 
-from binwright.lab.report.files import write_section
-from binwright.lab.report.section import Chart, Section, Table
+from binwright.lab.report.contents import Chart, ReportSection, ReportTable
+from binwright.lab.report.files import as_markdown, write_section
 
-TABLE = Table(
+TABLE = ReportTable(
     name="ages",
     title="Ages",
     columns=("packing", "p90, s"),
@@ -16,11 +16,13 @@ TABLE = Table(
 )
 
 
-def section() -> Section:
+def section() -> ReportSection:
     figure = Figure()
     figure.add_subplot().plot([1, 2], [3, 4], label="seen")
     chart = Chart(name="curve", caption="A line.", figure=figure)
-    return Section(title="t", source="s", expected="e", seen="o", tables=[TABLE], charts=[chart])
+    return ReportSection(
+        title="t", source="s", expected="e", seen="o", tables=[TABLE], charts=[chart]
+    )
 
 
 def test_a_section_is_written_the_same_each_time(tmp_path: Path) -> None:
@@ -32,4 +34,20 @@ def test_a_section_is_written_the_same_each_time(tmp_path: Path) -> None:
 
 def test_a_row_of_another_length_is_refused() -> None:
     with pytest.raises(ValueError, match="ages: 1 cells for 2 columns"):
-        Table(name="ages", title="", columns=("a", "b"), rows=(("x",),))
+        ReportTable(name="ages", title="", columns=("a", "b"), rows=(("x",),))
+
+
+def test_a_section_becomes_headings_tables_and_images() -> None:
+    table = ReportTable(
+        name="t", title="Ages", columns=("packing", "p90, s"), rows=(("a|b", None),), note="A note."
+    )
+    chart = Chart(name="curve", caption="A line.", figure=Figure())
+    section = ReportSection(
+        title="Title", source="Source", expected="E.", seen="S.", tables=[table], charts=[chart]
+    )
+
+    assert as_markdown(section) == (
+        "# Title\n\nSource: Source.\n\nE.\n\nS.\n\n"
+        "## Ages\n\n| packing | p90, s |\n|---|---|\n| a\\|b |  |\n\nA note.\n\n"
+        "![A line.](curve.png)\n\nA line.\n"
+    )

@@ -5,19 +5,19 @@ from html.parser import HTMLParser
 
 from matplotlib.figure import Figure
 
+from binwright.lab.report.contents import Chart, ReportSection, ReportTable
 from binwright.lab.report.html import as_html
-from binwright.lab.report.section import Chart, Section, Table
 
 
-def section(title: str) -> Section:
+def section(title: str) -> ReportSection:
     figure = Figure()
     axes = figure.add_subplot()
     axes.plot([1, 2], [3, 4], label="seen <b>")
     axes.legend()
-    table = Table(
+    table = ReportTable(
         name="ages", title="Ages & more", columns=("packing", "s"), rows=(("<mwf>", 1234.5),)
     )
-    return Section(
+    return ReportSection(
         title=title,
         source="a paper",
         expected="one\ntwo",

@@ -1,18 +1,18 @@
 """Every published figure and table is on the page, or the page says why not."""
 
+from binwright.lab.report.contents import PublishedComparison, ReportSection
 from binwright.lab.report.publications import GROUPS, MISSING, PUBLICATIONS, QUEUES, overview
-from binwright.lab.report.section import Counterpart, Section
 
 
-def section(*items: str, publication: str = GROUPS) -> Section:
-    return Section(
+def section(*items: str, publication: str = GROUPS) -> ReportSection:
+    return ReportSection(
         title="",
         source="",
         expected="",
         seen="",
         publication=publication,
-        counterparts=[
-            Counterpart(of=item, ours=(f"our {item}",), difference="+1.") for item in items
+        comparisons=[
+            PublishedComparison(of=item, ours=(f"our {item}",), difference="+1.") for item in items
         ],
     )
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from binwright.controller.decide.group import ControllerConfig
-from binwright.lab.simulation.flow.arrivals import arrivals
+from binwright.lab.simulation.fluid.arrivals import arrivals
 from binwright.lab.simulation.outcome import Outcome
 from binwright.lab.simulation.run import Run, run
 from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s

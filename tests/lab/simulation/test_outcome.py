@@ -3,11 +3,9 @@
 from matplotlib.figure import Figure
 from tests.lab.simulation.builders import outcome, scenario
 
-from binwright.lab.simulation.costs import Costs, Steps
-from binwright.lab.simulation.outcome import equal_seconds
+from binwright.lab.simulation.outcome import ConsumerCounts, CountSteps, equal_seconds
+from binwright.lab.simulation.report import changes, random_walk, section, series
 from binwright.lab.simulation.run import NAMES
-from binwright.lab.simulation.section import random_walk, section
-from binwright.lab.simulation.tables import changes, series
 from binwright.protocol.model import Slot
 
 FOUND = scenario([[60.0, 0.0], [75.0, 75.0], [75.0, 75.0], [10.0, 10.0], [10.0, 10.0]])
@@ -15,21 +13,21 @@ OUTCOMES = [outcome(FOUND, policy) for policy in ("binwright", "mwf", "peak", "o
 
 
 def test_a_consumer_costs_from_the_request_to_its_end() -> None:
-    costs = Costs()
-    costs.started(Slot(0), -5.0)
-    costs.ready(Slot(0), -1.0)
-    costs.started(Slot(1), 10.0)
-    costs.ready(Slot(1), 15.0)
-    costs.ended(Slot(0), 20.0)
-    costs.ended(Slot(1), 40.0)
+    counts = ConsumerCounts()
+    counts.started(Slot(0), -5.0)
+    counts.ready(Slot(0), -1.0)
+    counts.started(Slot(1), 10.0)
+    counts.ready(Slot(1), 15.0)
+    counts.ended(Slot(0), 20.0)
+    counts.ended(Slot(1), 40.0)
 
-    assert costs.running(0.0, 30.0) == Steps((0.0, 10.0, 20.0), (1, 2, 1), 30.0)
-    assert costs.were_ready(0.0, 30.0) == Steps((0.0, 15.0, 20.0), (1, 2, 1), 30.0)
-    assert costs.running(0.0, 30.0).seconds == 10 + 20 + 10
+    assert counts.running(0.0, 30.0) == CountSteps((0.0, 10.0, 20.0), (1, 2, 1), 30.0)
+    assert counts.were_ready(0.0, 30.0) == CountSteps((0.0, 15.0, 20.0), (1, 2, 1), 30.0)
+    assert counts.running(0.0, 30.0).seconds == 10 + 20 + 10
 
 
 def test_steps_are_read_at_any_time() -> None:
-    steps = Steps((0.0, 10.0), (1, 2), 30.0)
+    steps = CountSteps((0.0, 10.0), (1, 2), 30.0)
 
     assert steps.at([-1.0, 0.0, 9.9, 10.0, 99.0]) == [0, 1, 1, 2, 2]
 

@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 
 from binwright.lab.slo.cases import skewed_table, tables_of
-from binwright.lab.slo.contenders import DOWN, UP
-from binwright.lab.slo.report.tables import mean_sla_error, outside
-from binwright.lab.slo.results import BETTER, RIVAL, TableResult, collect, verdict
-from binwright.lab.slo.runs import run_all, runs_of
-from binwright.lab.slo.workloads.workload import first, skewed
+from binwright.lab.slo.policies import DOWN, UP
+from binwright.lab.slo.report import mean_sla_error, outside
+from binwright.lab.slo.results import BETTER, RIVAL, TableResult, collect, run_all, runs_of, verdict
+from binwright.lab.slo.workloads import first, skewed
 
 SEEDS = 5
 LEFT_OUT = frozenset({"KEDA, lag", "HPA, CPU", "binwright, default"})
@@ -23,7 +22,7 @@ def results() -> list[TableResult]:
         replace(
             table,
             seeds=SEEDS,
-            contenders=tuple(one for one in table.contenders if one.name not in LEFT_OUT),
+            setups=tuple(one for one in table.setups if one.name not in LEFT_OUT),
         )
         for table in tables
     ]

@@ -4,10 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from binwright.lab.slo.optimal import Optimal, optimal
-from binwright.lab.slo.workloads.file import read
-from binwright.lab.slo.workloads.taxi import EVENTS, PEAK, SECONDS, second
-from binwright.lab.slo.workloads.workload import between, even, first, skewed
+from binwright.lab.slo.bounds import Optimal, optimal
+from binwright.lab.slo.workloads import (
+    EVENTS,
+    PEAK,
+    SECONDS,
+    between,
+    even,
+    first,
+    read,
+    second,
+    skewed,
+)
 from binwright.protocol.errors import StreamError
 
 

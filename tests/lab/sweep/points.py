@@ -4,7 +4,7 @@ from pathlib import Path
 
 from binwright.controller.decide.group import ControllerConfig
 from binwright.lab.simulation.scenario import Timing
-from binwright.lab.sweep.point import Load, Point
+from binwright.lab.sweep.points import Point, SweepLoad
 from binwright.protocol.model import BytesPerSecond, PerSlot
 from binwright.recordings.generated import Walk
 
@@ -20,7 +20,7 @@ def point(look_again_s: float, packing: str, *, file: Path | None = None) -> Poi
     return Point(
         label=f"{packing} {look_again_s}",
         policy="binwright",
-        load=Load(
+        load=SweepLoad(
             label="walk", capacity=CAPACITY, walk=None if file is not None else WALK, file=file
         ),
         config=config,

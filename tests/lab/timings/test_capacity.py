@@ -2,15 +2,15 @@
 
 import pytest
 
-from binwright.lab.timings.capacity import StagedFile, capacity
+from binwright.lab.timings.capacity import StagedBytes, capacity
 
 
 def files(
     *topics: str, count: int = 40, every_s: float = 0.25, size: int = 500
-) -> list[StagedFile]:
+) -> list[StagedBytes]:
     """Return files of each topic at the same distance, one topic after the other."""
     return [
-        StagedFile(100 + number * every_s + 0.01 * place, topic, size)
+        StagedBytes(100 + number * every_s + 0.01 * place, topic, size)
         for number in range(count)
         for place, topic in enumerate(topics)
     ]
@@ -37,7 +37,7 @@ def test_files_of_one_time_count_together() -> None:
 
 
 def test_the_last_tenth_of_a_backlog_is_no_cycle() -> None:
-    slow = [StagedFile(110 + number, "a", 1) for number in range(30)]
+    slow = [StagedBytes(110 + number, "a", 1) for number in range(30)]
     found = capacity("test 1", 32, [*files("a"), *slow])
     assert found is not None
     assert found.cycles.quantile(0.0) == pytest.approx(2_000.0)
@@ -51,5 +51,5 @@ def test_a_short_backlog_has_short_cycles() -> None:
 
 
 @pytest.mark.parametrize("found", [[], files("a", count=1)])
-def test_a_backlog_of_one_file_has_no_rate(found: list[StagedFile]) -> None:
+def test_a_backlog_of_one_file_has_no_rate(found: list[StagedBytes]) -> None:
     assert capacity("test 1", 32, found) is None

@@ -5,7 +5,7 @@ from binwright.cli.lazy_group import lazy_app
 app = lazy_app(
     {
         "packing": "binwright.lab.commands.packing:packing",
-        "paper": "binwright.lab.commands.paper:paper",
+        "paper": "binwright.lab.commands.packing:paper",
         "report": "binwright.lab.commands.report:report",
         "latency": "binwright.lab.commands.latency:latency",
         "simulate": "binwright.lab.commands.simulate:simulate",

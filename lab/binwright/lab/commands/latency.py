@@ -16,19 +16,33 @@ from rich.table import Table
 
 from binwright.cli.console import to_stderr
 from binwright.cli.options import Json
-from binwright.lab.commands.inputs import (
+from binwright.lab.commands.options import (
+    CORES,
+    Jobs,
+    Partitions,
+    Rows,
     generated_source,
     packing_names,
     progress_bar,
     recorded_source,
 )
-from binwright.lab.commands.options import CORES, Jobs, Partitions, Rows
-from binwright.lab.latency import paper
-from binwright.lab.latency.comparison import Likeness, likeness, published_text, seconds, values
-from binwright.lab.latency.experiments import LatencyExperiment, LatencyOutcome, run_latency
-from binwright.lab.latency.headlines import Headline, headlines
-from binwright.lab.latency.queues import LatencyModel
-from binwright.lab.packing.experiments import Experiment, StreamSource
+from binwright.lab.latency import published
+from binwright.lab.latency.experiments import (
+    LatencyExperiment,
+    LatencyModel,
+    LatencyOutcome,
+    run_latency,
+)
+from binwright.lab.latency.published import (
+    Headline,
+    Likeness,
+    headlines,
+    likeness,
+    published_text,
+    seconds,
+    values,
+)
+from binwright.lab.packing.experiments import Experiment, PackingStream
 from binwright.lab.processes import run_all
 
 FIGURE_5 = "kd_27,mwf"
@@ -46,19 +60,19 @@ def latency(  # noqa: PLR0913 - one parameter for each option
         str | None,
         typer.Option(help="A recorded stream instead of a generated one: a file, or delta://PATH."),
     ] = None,
-    partitions: Partitions = paper.PARTITIONS,
-    rows: Rows = paper.ROWS,
-    delta: Delta = paper.DELTA,
+    partitions: Partitions = published.PARTITIONS,
+    rows: Rows = published.ROWS,
+    delta: Delta = published.DELTA,
     seed: Annotated[int, typer.Option(help="The same seed gives the same stream.")] = 0,
     limit: Annotated[
         float, typer.Option(help="C': what a consumer reads, per cent of capacity.")
-    ] = paper.MODEL.limit,
+    ] = published.MODEL.limit,
     interval_s: Annotated[
         float, typer.Option(help="T: between measurements, seconds.")
-    ] = paper.MODEL.interval_s,
+    ] = published.MODEL.interval_s,
     rebalance_s: Annotated[
         float, typer.Option(help="Until a moved partition is read again, seconds.")
-    ] = paper.MODEL.rebalance_s,
+    ] = published.MODEL.rebalance_s,
     histogram: Annotated[
         str, typer.Option(help="Packings of the histogram, as far as they run.")
     ] = FIGURE_5,
@@ -85,7 +99,7 @@ def latency(  # noqa: PLR0913 - one parameter for each option
         outcomes = run_latencies(experiments, progress, jobs)
     recorded = likeness(source, model) is Likeness.SAME
     claims = headlines(outcomes, model)
-    found = {
+    document = {
         "stream": source.label,
         "recorded": recorded,
         "model": asdict(model),
@@ -94,23 +108,26 @@ def latency(  # noqa: PLR0913 - one parameter for each option
     }
     if output is not None:
         # matplotlib takes a second of CPU: only for those who want files.
-        from binwright.lab.latency.section import latency_section  # noqa: PLC0415
-        from binwright.lab.report.files import write_json, write_section  # noqa: PLC0415
-        from binwright.lab.report.markdown import as_markdown  # noqa: PLC0415
+        from binwright.lab.latency.report import latency_section  # noqa: PLC0415
+        from binwright.lab.report.files import (  # noqa: PLC0415
+            as_markdown,
+            write_json,
+            write_section,
+        )
 
         section = latency_section(outcomes, source, model, shown)
         write_section(section, output)
-        write_json(output / "latency.json", found)
+        write_json(output / "latency.json", document)
         (output / "latency.md").write_text(as_markdown(section), encoding="utf-8")
         progress.print(f"written to {output}")
     if json_:
-        sys.stdout.write(json.dumps(found, indent=2) + "\n")
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
     else:
         _print(outcomes, claims, recorded=recorded)
 
 
 def latency_experiments(
-    names: Sequence[str], source: StreamSource, model: LatencyModel, shown: Sequence[str]
+    names: Sequence[str], source: PackingStream, model: LatencyModel, shown: Sequence[str]
 ) -> list[LatencyExperiment]:
     """Return an experiment for each packing; those that are `shown` keep their samples."""
     return [
@@ -151,10 +168,10 @@ def _table(outcomes: Sequence[LatencyOutcome], *, recorded: bool) -> Table:
     for head in ("consumers", "late, %", "p90", *beside, "p99", *(beside or ["max"])):
         table.add_column(head, justify="right")
     for one in outcomes:
-        found = values(one)
+        figures = values(one)
         cells = [f"{one.consumers:.2f}", f"{100 * one.share:.2f}"]
         for name in ("p90_above_zero_s", "p99_all_s"):
-            cells.append(seconds(found[name]))
+            cells.append(seconds(figures[name]))
             cells += [published_text(one.algorithm, name)] if recorded else []
         table.add_row(one.algorithm, *cells, *([] if recorded else [seconds(one.max_s)]))
     return table

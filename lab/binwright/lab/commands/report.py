@@ -10,25 +10,31 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from binwright.lab.commands.inputs import KAFKA, generated_source, packing_names, recorded_source
 from binwright.lab.commands.latency import FIGURE_5, latency_experiments, run_latencies
-from binwright.lab.commands.options import CORES, Jobs
-from binwright.lab.commands.paper import run_paper
+from binwright.lab.commands.options import (
+    CORES,
+    KAFKA,
+    Jobs,
+    generated_source,
+    packing_names,
+    recorded_source,
+)
+from binwright.lab.commands.packing import run_paper
 from binwright.lab.commands.slo import published_section
-from binwright.lab.latency import paper as latency_paper
-from binwright.lab.packing import paper as packing_paper
+from binwright.lab.latency import published as latency_paper
+from binwright.lab.packing import published as packing_paper
 from binwright.packing.catalogue import PAPER
 from binwright.protocol.errors import SettingsError
 
 if TYPE_CHECKING:
-    from binwright.lab.report.section import Section
+    from binwright.lab.report.contents import ReportSection
 
 TITLE = "The papers' experiments, computed by binwright"
 PAGE = "index.html"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class ReportRun:
     """What the experiments of a report have in common."""
 
     console: Console  # for progress
@@ -38,14 +44,14 @@ class Report:
     slo_runs: int | None
     jobs: int
 
-    def packings(self) -> "Section":
+    def packings(self) -> "ReportSection":
         """Return Figures 9 to 12 of the paper on packing."""
         scores, starts, _ = run_paper(self.seeds, self.rows, self.console, self.jobs, None)
-        from binwright.lab.packing.section import paper_section  # noqa: PLC0415 - see `report`
+        from binwright.lab.packing.report import paper_section  # noqa: PLC0415 - see `report`
 
         return paper_section(scores, starts, self.seeds, self.rows)
 
-    def latency(self) -> "Section":
+    def latency(self) -> "ReportSection":
         """Return Figures 5 to 8 of the same paper."""
         if self.stream is not None:
             source = recorded_source(self.stream, self.console, None)
@@ -57,26 +63,26 @@ class Report:
         names = (*KAFKA, *PAPER, "sticky")
         experiments = latency_experiments(names, source, model, shown)
         outcomes = run_latencies(experiments, self.console, self.jobs)
-        from binwright.lab.latency.section import latency_section  # noqa: PLC0415 - see `report`
+        from binwright.lab.latency.report import latency_section  # noqa: PLC0415 - see `report`
 
         return latency_section(outcomes, source, model, shown)
 
-    def slo(self) -> "Section":
+    def slo(self) -> "ReportSection":
         """Return the tables and figures of the paper on queues under an SLA."""
         return published_section(self.slo_runs, self.jobs)
 
-    def simulation(self) -> "Section":
+    def simulation(self) -> "ReportSection":
         """Return every policy over a random walk."""
-        from binwright.lab.simulation.section import random_walk  # noqa: PLC0415 - see `report`
+        from binwright.lab.simulation.report import random_walk  # noqa: PLC0415 - see `report`
 
         return random_walk(self.jobs)
 
 
-EXPERIMENTS: tuple[tuple[str, Callable[[Report], "Section"]], ...] = (
-    ("latency", Report.latency),
-    ("packings", Report.packings),
-    ("slo", Report.slo),
-    ("simulation", Report.simulation),
+EXPERIMENTS: tuple[tuple[str, Callable[[ReportRun], "ReportSection"]], ...] = (
+    ("latency", ReportRun.latency),
+    ("packings", ReportRun.packings),
+    ("slo", ReportRun.slo),
+    ("simulation", ReportRun.simulation),
 )
 """The directory of each one's files, and what runs it; in the order of the page."""
 NAMES = ",".join(name for name, _ in EXPERIMENTS)
@@ -108,7 +114,7 @@ def report(  # noqa: PLR0913 - one parameter for each option
 ) -> None:
     """Run every experiment of the papers that needs no live system; write one page of all."""
     console = Console(stderr=True, log_path=False, soft_wrap=True)
-    wanted = Report(
+    wanted = ReportRun(
         console=console, stream=stream, rows=rows, seeds=seeds, slo_runs=slo_runs, jobs=jobs
     )
     experiments = _named(only)
@@ -137,7 +143,7 @@ def report(  # noqa: PLR0913 - one parameter for each option
     console.print(f"written to {output / PAGE}")
 
 
-def _named(names: str) -> Sequence[tuple[str, Callable[[Report], "Section"]]]:
+def _named(names: str) -> Sequence[tuple[str, Callable[[ReportRun], "ReportSection"]]]:
     """Return these experiments in the order of the page; raise `SettingsError` for another one."""
     wanted = [name.strip() for name in names.split(",")]
     known = dict(EXPERIMENTS)

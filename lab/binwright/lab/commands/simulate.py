@@ -16,18 +16,18 @@ from rich.table import Table
 
 from binwright.cli.options import Json
 from binwright.lab.commands import options
-from binwright.lab.commands.scenarios.circumstances import (
+from binwright.lab.commands.conditions import (
     policy_names,
     simulated_config,
     simulated_timing,
     sustained_rate,
+    variants,
 )
-from binwright.lab.commands.scenarios.variants import variants
 from binwright.lab.simulation import sources
 from binwright.lab.simulation.outcome import Outcome, Score
+from binwright.lab.simulation.report import changes, series
 from binwright.lab.simulation.run import NAMES, PRODUCT, Run, run_all
 from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
-from binwright.lab.simulation.tables import changes, series
 from binwright.protocol.model import BytesPerSecond
 from binwright.recordings.generated import Walk
 from binwright.recordings.location import StreamLocation
@@ -41,7 +41,9 @@ def simulate(  # noqa: PLR0913 - one parameter for each option
     *,
     stream: Annotated[
         str | None,
-        typer.Option(help="A stream or a recording: a file, or delta://PATH. Else one is drawn."),
+        typer.Option(
+            help="A stream or a recording: a file, or delta://PATH. Else one is generated."
+        ),
     ] = None,
     interval: Annotated[
         float | None,
@@ -70,10 +72,10 @@ def simulate(  # noqa: PLR0913 - one parameter for each option
         float | None,
         typer.Option(min=0, help="The same for changes of other policies; else by policy."),
     ] = None,
-    partitions: Annotated[int, typer.Option(min=1, help="Of a drawn load.")] = 32,
-    rows: options.DrawnRows = 240,
-    delta: options.DrawnDelta = 5,
-    seed: Annotated[int, typer.Option(help="The same seed draws the same load.")] = 0,
+    partitions: Annotated[int, typer.Option(min=1, help="Partitions of a generated load.")] = 32,
+    rows: options.LoadRows = 240,
+    delta: options.LoadDelta = 5,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same load.")] = 0,
     jobs: options.Jobs = options.CORES,
     output: Annotated[
         Path | None, typer.Option(help="Write tables, time series and charts here.")
@@ -96,14 +98,14 @@ def simulate(  # noqa: PLR0913 - one parameter for each option
         sla_s=sla,
         price=price,
     )
-    found = [
+    runs = [
         comparison.run(name, variant.label, variant.settings)
         for name in names
         for variant in (tried if name == PRODUCT else tried[:1])
     ]
-    outcomes = run_simulations(found, console, jobs)
+    outcomes = run_simulations(runs, console, jobs)
     if output is not None:
-        comparison.write(found[0].scenario, outcomes, output)
+        comparison.write(runs[0].scenario, outcomes, output)
         console.print(f"written to {output}")
     comparison.show(outcomes, json_=json_)
 
@@ -144,7 +146,7 @@ class Comparison:
     def write(self, scenario: Scenario, outcomes: Sequence[Outcome], directory: Path) -> None:
         """Write the section, the time series, the plans and the scores."""
         from binwright.lab.report import files  # noqa: PLC0415 - a second of CPU
-        from binwright.lab.simulation.section import section  # noqa: PLC0415
+        from binwright.lab.simulation.report import section  # noqa: PLC0415
 
         files.write_section(section(scenario, outcomes, self.sla_s, self.price), directory)
         for table in (series(scenario, outcomes, SERIES_S), changes(outcomes)):
@@ -214,13 +216,13 @@ def _source(
         return sources.from_file(file.path, capacity, row_s, label=Path(name).name)
 
 
-def run_simulations(found: Sequence[Run], console: Console, jobs: int) -> list[Outcome]:
+def run_simulations(runs: Sequence[Run], console: Console, jobs: int) -> list[Outcome]:
     """Run all simulations with a progress bar; return their outcomes in the same order."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
-        task = progress.add_task("simulating", total=len(found))
+        task = progress.add_task("simulating", total=len(runs))
 
         def done(label: str) -> None:
             progress.update(task, advance=1, description=f"simulated {label}")
 
-        return run_all(found, done, jobs)
+        return run_all(runs, done, jobs)

@@ -5,17 +5,16 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table as RichTable
 
 from binwright.cli.options import Json
-from binwright.lab.commands.options import CORES, Jobs
+from binwright.lab.commands.options import CORES, Jobs, as_rich
+from binwright.lab.simulation.records.arrivals import RecordLoad
+from binwright.lab.simulation.records.group import GroupSettings
 from binwright.lab.slo.cases import (
     TableCase,
     frontier_table,
@@ -24,16 +23,12 @@ from binwright.lab.slo.cases import (
     table_of_file,
     tables_of,
 )
-from binwright.lab.slo.results import collect
-from binwright.lab.slo.runs import run_all, runs_of
-from binwright.lab.slo.simulator.settings import GroupSettings
-from binwright.lab.slo.workloads.file import read
-from binwright.lab.slo.workloads.taxi import second
-from binwright.lab.slo.workloads.workload import PARTITIONS, Workload, first, skewed
+from binwright.lab.slo.results import collect, run_all, runs_of
+from binwright.lab.slo.workloads import PARTITIONS, first, read, second, skewed
 from binwright.protocol.errors import SettingsError
 
 if TYPE_CHECKING:
-    from binwright.lab.report.section import Cell, Section, Table
+    from binwright.lab.report.contents import ReportSection, ReportTable
 
 SHORT_S = 1_800
 """Workloads up to this length get the larger number of seeds by default."""
@@ -89,19 +84,19 @@ def slo(  # noqa: PLR0913 - one parameter for each option
     if not console.is_terminal:
         console.width = WIDTH
     own = (partitions, service_ms, sla_ms, burst_ms)
-    found = run_tables(_tables(workload, *own), seeds, jobs)
+    section = run_tables(_tables(workload, *own), seeds, jobs)
     if output is not None:
         from binwright.lab.report.files import write_section  # noqa: PLC0415 - a second of CPU
 
-        write_section(found, output)
+        write_section(section, output)
         console.print(f"written to {output}")
     if json_:
-        sys.stdout.write(json.dumps(_as_json(found), indent=2) + "\n")
+        sys.stdout.write(json.dumps(_as_json(section), indent=2) + "\n")
         return
-    for table in found.tables:
-        console.print(_as_rich(table))
+    for table in section.tables:
+        console.print(as_rich(table, _shown(table)))
         console.print(f"{table.note}\n", style="dim")
-    console.print(found.seen, soft_wrap=False)
+    console.print(section.seen, soft_wrap=False)
 
 
 def _tables(
@@ -156,16 +151,16 @@ def _seeded(tables: Sequence[TableCase], seeds: int | None) -> list[TableCase]:
     return [replace(one, seeds=seeds or _default_seeds(one.workload)) for one in tables]
 
 
-def _default_seeds(workload: Workload) -> int:
+def _default_seeds(workload: RecordLoad) -> int:
     return SEEDS if workload.duration_s <= SHORT_S else SEEDS_OF_LONG
 
 
-def published_section(seeds: int | None, jobs: int) -> "Section":
+def published_section(seeds: int | None, jobs: int) -> "ReportSection":
     """Return all of the paper's tables; see `run_tables`."""
     return run_tables(_all(), seeds, jobs)
 
 
-def run_tables(tables: Sequence[TableCase], seeds: int | None, jobs: int) -> "Section":
+def run_tables(tables: Sequence[TableCase], seeds: int | None, jobs: int) -> "ReportSection":
     """Run tables with a progress bar.
 
     Args:
@@ -180,23 +175,23 @@ def run_tables(tables: Sequence[TableCase], seeds: int | None, jobs: int) -> "Se
         total_s = sum(one.workload.duration_s for one in runs)
         task = progress.add_task(f"{len(runs)} simulations", total=total_s)
         outcomes = run_all(runs, jobs, lambda more: progress.advance(task, more))
-    from binwright.lab.slo.report.section import section  # noqa: PLC0415 - a second of CPU
+    from binwright.lab.slo.report import section  # noqa: PLC0415 - a second of CPU
 
     return section(collect(seeded, outcomes))
 
 
-def _as_json(found: "Section") -> dict[str, Any]:
+def _as_json(section: "ReportSection") -> dict[str, Any]:
     return {
-        "source": found.source,
-        "expected": found.expected,
-        "seen": found.seen,
+        "source": section.source,
+        "expected": section.expected,
+        "seen": section.seen,
         "tables": {
             table.name: {
                 "title": table.title,
                 "note": table.note,
                 "rows": [dict(zip(table.columns, row, strict=True)) for row in table.rows],
             }
-            for table in found.tables
+            for table in section.tables
         },
     }
 
@@ -226,24 +221,10 @@ SHOWN = {
 """Columns on the terminal and their short names; JSON and CSV have all."""
 
 
-def _as_rich(table: "Table") -> RichTable:
+def _shown(table: "ReportTable") -> dict[str, str]:
     """Return the columns that have values, without what JSON and CSV have in addition."""
-    shown = [
-        at
+    return {
+        name: SHOWN[name]
         for at, name in enumerate(table.columns)
         if name in SHOWN and any(row[at] is not None for row in table.rows)
-    ]
-    found = RichTable(title=table.title, title_justify="left", box=SIMPLE_HEAD)
-    for at in shown:
-        numbers = all(isinstance(row[at], (int, float, NoneType)) for row in table.rows)
-        name = SHOWN[table.columns[at]]
-        found.add_column(name, justify="right" if numbers else "left", no_wrap=True)
-    for row in table.rows:
-        found.add_row(*(_text(row[at]) for at in shown))
-    return found
-
-
-def _text(cell: "Cell") -> str:
-    if cell is None:
-        return ""
-    return f"{cell:.2f}" if isinstance(cell, float) else f"{cell}"
+    }

@@ -17,21 +17,19 @@ from rich.table import Table
 from binwright.cli.console import to_stderr
 from binwright.cli.options import Json
 from binwright.lab.commands import options
-from binwright.lab.commands.inputs import progress_bar
-from binwright.lab.commands.scenarios.circumstances import (
+from binwright.lab.commands.conditions import (
+    combinations,
     policy_names,
     simulated_config,
     simulated_timing,
     sustained_rate,
 )
-from binwright.lab.commands.scenarios.variants import combinations
+from binwright.lab.commands.options import progress_bar
 from binwright.lab.simulation.run import PRODUCT
 from binwright.lab.simulation.scenario import Timing
-from binwright.lab.sweep.choice import Candidate, Choice, candidates, choose
-from binwright.lab.sweep.point import Load, Point, Result
+from binwright.lab.sweep.points import Point, PointResult, SweepLoad, run_points
+from binwright.lab.sweep.results import Candidate, Choice, candidates, choose, write_table
 from binwright.lab.sweep.results import rows as result_rows
-from binwright.lab.sweep.results import write_table
-from binwright.lab.sweep.run import run_points
 from binwright.local.spark_size import SparkSize
 from binwright.local.stack import servers
 from binwright.protocol.errors import SettingsError
@@ -53,20 +51,20 @@ class Place:
     jobs: int
     spark: str | None
 
-    def run(self, points: Sequence[Point], table: str | None) -> list[Result]:
+    def run(self, points: Sequence[Point], table: str | None) -> list[PointResult]:
         """Run all points; write the results to `table` if it is given."""
         with progress_bar(self.console) as progress:
             task = progress.add_task("points", total=len(points))
 
-            def work(url: str | None) -> list[Result]:
+            def work(url: str | None) -> list[PointResult]:
                 run_there = None if self.spark is None else url
-                found = run_points(
+                results = run_points(
                     points, lambda n: progress.advance(task, n), self.jobs, run_there
                 )
                 if table is not None:
                     assert url is not None  # a table needs a Spark, see below
-                    write_table(found, url, table)
-                return found
+                    write_table(results, url, table)
+                return results
 
             if self.spark is None and table is None:
                 return work(None)
@@ -83,8 +81,8 @@ class Place:
                 bootstrap_servers="not needed",
                 spark=None if embedded else self.spark,
                 embedded=heap,
-            ) as found:
-                return await asyncio.to_thread(work, found.spark)
+            ) as stack:
+                return await asyncio.to_thread(work, stack.spark)
 
         with tempfile.TemporaryDirectory(prefix="binwright-lab-") as directory:
             return asyncio.run(run(Path(directory)))
@@ -94,7 +92,7 @@ def sweep(  # noqa: PLR0913 - one parameter for each option
     *,
     stream: Annotated[
         list[Path] | None,
-        typer.Option(help="A file of a stream or recording; may be repeated. Else drawn ones."),
+        typer.Option(help="A file of a stream or recording; may be repeated. Else generated ones."),
     ] = None,
     interval: Annotated[
         float | None, typer.Option(min=0, help="Length of a stream's row, seconds; else 30.")
@@ -116,10 +114,12 @@ def sweep(  # noqa: PLR0913 - one parameter for each option
     price: options.Price = None,
     start_up: options.StartUp = options.TIMING.start_up_s,
     hand_over: options.HandOver = options.TIMING.hand_over_s,
-    partitions: Annotated[int, typer.Option(min=1, help="Of a drawn load, of each topic.")] = 16,
-    rows: options.DrawnRows = 240,
-    delta: options.DrawnDelta = 5,
-    seeds: Annotated[int, typer.Option(min=1, help="Drawn loads.")] = 4,
+    partitions: Annotated[
+        int, typer.Option(min=1, help="Partitions of each topic of a generated load.")
+    ] = 16,
+    rows: options.LoadRows = 240,
+    delta: options.LoadDelta = 5,
+    seeds: Annotated[int, typer.Option(min=1, help="Generated loads.")] = 4,
     jobs: options.Jobs = options.CORES,
     spark: Annotated[
         str | None,
@@ -168,33 +168,33 @@ def sweep(  # noqa: PLR0913 - one parameter for each option
     path = _table_path(table, console)
     with to_stderr():
         results = Place(console, jobs, spark).run(points, path)
-    found = candidates(results)
-    if not found:
+    swept = candidates(results)
+    if not swept:
         raise SettingsError("--policies: none of these simulates how late records are read")
-    chosen = choose(found, target, sla)
+    choice = choose(swept, target, sla)
     if output is not None:
-        _write(output, results, found, chosen)
+        _write(output, results, swept, choice)
         console.print(f"written to {output}")
     if json_:
-        document = {"results": result_rows(results), "recommended": asdict(chosen.recommended)}
-        front = [one.label for one in chosen.front]
-        text = json.dumps({**document, "keeps_target": chosen.keeps_target, "front": front})
+        document = {"results": result_rows(results), "recommended": asdict(choice.recommended)}
+        front = [one.label for one in choice.front]
+        text = json.dumps({**document, "keeps_target": choice.keeps_target, "front": front})
         sys.stdout.write(text + "\n")
         return
-    _print(found, chosen)
+    _print(swept, choice)
 
 
 def _loads(
     files: Sequence[Path], walks: Sequence[Walk], capacity: BytesPerSecond, row_s: float | None
-) -> list[Load]:
+) -> list[SweepLoad]:
     if not files:
         return [
-            Load(label=f"seed {walk.seed}", capacity=capacity, row_s=row_s, walk=walk)
+            SweepLoad(label=f"seed {walk.seed}", capacity=capacity, row_s=row_s, walk=walk)
             for walk in walks
         ]
     if len({file.name for file in files}) < len(files):
         raise SettingsError("--stream: two files have the same name")
-    loads = [Load(label=f.name, capacity=capacity, row_s=row_s, file=f) for f in files]
+    loads = [SweepLoad(label=f.name, capacity=capacity, row_s=row_s, file=f) for f in files]
     for load in loads:
         load.open()  # raises for a malformed file before anything runs
     return loads
@@ -210,26 +210,26 @@ def _table_path(name: str | None, console: Console) -> str | None:
 
 def _write(
     directory: Path,
-    results: Sequence[Result],
-    found: Sequence[Candidate],
-    chosen: Choice,
+    results: Sequence[PointResult],
+    swept: Sequence[Candidate],
+    choice: Choice,
 ) -> None:
     # matplotlib takes a second of CPU: only for those who want files.
     from binwright.lab.report.files import write_json, write_section  # noqa: PLC0415
-    from binwright.lab.sweep.section import sweep_section  # noqa: PLC0415
+    from binwright.lab.sweep.report import sweep_section  # noqa: PLC0415
 
-    write_section(sweep_section(results, found, chosen), directory)
+    write_section(sweep_section(results, swept, choice), directory)
     write_json(directory / "sweep.json", result_rows(results))
 
 
-def _print(found: Sequence[Candidate], chosen: Choice) -> None:
+def _print(swept: Sequence[Candidate], choice: Choice) -> None:
     console = Console(highlight=False)
-    front = {one.label for one in chosen.front}
+    front = {one.label for one in choice.front}
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("policy and settings", overflow="fold")
-    for head in ("replica-minutes", f"within {chosen.sla_s:g} s, %", "moves", "front"):
+    for head in ("replica-minutes", f"within {choice.sla_s:g} s, %", "moves", "front"):
         table.add_column(head, justify="right", no_wrap=True)
-    for one in sorted(found, key=lambda one: one.replica_minutes):
+    for one in sorted(swept, key=lambda one: one.replica_minutes):
         share, on_front = f"{100 * one.within_sla:.2f}", "*" if one.label in front else ""
         table.add_row(
             one.label, f"{one.replica_minutes:,.0f}", share, f"{one.moves:,.0f}", on_front
@@ -239,10 +239,10 @@ def _print(found: Sequence[Candidate], chosen: Choice) -> None:
         "Means over the loads; the share within the SLA is that of the load where it is least. "
         "*: on the Pareto front of the two."
     )
-    if chosen.keeps_target:
-        console.print(f"Recommended: {chosen.recommended.label}")
+    if choice.keeps_target:
+        console.print(f"Recommended: {choice.recommended.label}")
     else:
         console.print(
-            f"Nothing keeps {chosen.target:.2%} within {chosen.sla_s:g} s; "
-            f"nearest: {chosen.recommended.label}"
+            f"Nothing keeps {choice.target:.2%} within {choice.sla_s:g} s; "
+            f"nearest: {choice.recommended.label}"
         )

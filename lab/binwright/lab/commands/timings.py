@@ -1,10 +1,13 @@
 """`binwright lab timings`: how fast a live system reacts, beside what the paper published."""
 
-from dataclasses import dataclass
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -12,15 +15,15 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from binwright.cli.options import Bootstrap, Json, Seed, settings_at
 from binwright.cli.runner import run_for_result, working_directory
-from binwright.lab.commands.options import CORES
-from binwright.lab.timings.live.terminal import show
-from binwright.lab.timings.outcome import Timings
+from binwright.lab.commands.options import CORES, as_rich
+from binwright.lab.timings.outcome import Timings, shortfalls
+from binwright.lab.timings.tables import NAMES, capacities, durations, events, notes
 from binwright.packing.catalogue import algorithm as by_name
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.clock import wall_ms
 
 EVENTS, SCALE = 100, 1.0
-"""At least so many of each kind stand beside the paper's; of its backlogs all."""
+"""Events of each kind that stand beside the paper's, at least; the share of its backlogs."""
 DEADLINE_S = 1_500.0
 MINUTES = 10
 EMBEDDED, RUNNING = "Embedded system", "A group that runs (--running)"
@@ -84,28 +87,28 @@ def timings(  # noqa: PLR0913 - one parameter for each option
     """Time a live system: measurement, plan, start of consumers, change of state, capacity."""
     console = Console(stderr=True, log_path=False, soft_wrap=True)
     if running:
-        found, about = _of_group(console, since, until, bootstrap_servers)
+        timed, about = _of_group(console, since, until, bootstrap_servers)
     elif since or until or bootstrap_servers:
         raise SettingsError("--since, --until and --bootstrap-servers go with --running")
     else:
         by_name(packing)  # raises for an unknown name before anything runs
         parts = Parts(events, deadline_s, steps, scale, consumers, packing, window_s, seed)
-        found, about = parts.run(console, keep), parts.about()
-    show(found, about, console, output, json_=json_)
+        timed, about = parts.run(console, keep), parts.about()
+    show(timed, about, console, output, json_=json_)
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What is run of the embedded system."""
+    """What is run of the embedded system; a part of size 0 is left out."""
 
-    events: int
-    deadline_s: float
-    steps: int
-    scale: float
-    consumers: int
-    packing: str
-    window_s: float
-    seed: int
+    events: int  # triggers, starts and changes, of each at least
+    deadline_s: float  # for these; then they end, also with fewer
+    steps: int  # partitions of the step test
+    scale: float  # share of the bytes of Table VI
+    consumers: int  # of the group that changes, on average
+    packing: str  # of its controller
+    window_s: float  # the monitor's
+    seed: int  # of the group's stream
 
     def run(self, console: Console, keep: Path | None) -> Timings:
         """Run it with progress bars; every process is ended at the end."""
@@ -121,18 +124,7 @@ class Parts:
             working_directory(keep) as directory,
             Progress(*columns, TimeElapsedColumn(), console=console) as progress,
         ):
-            embedded = Embedded(
-                directory=directory,
-                progress=progress,
-                events=self.events,
-                deadline_s=self.deadline_s,
-                steps=self.steps,
-                scale=self.scale,
-                window_s=self.window_s,
-                consumers=self.consumers,
-                packing=self.packing,
-                seed=self.seed,
-            )
+            embedded = Embedded(directory, progress, self)
             return run_for_result(embedded.run)
 
     def about(self) -> str:
@@ -161,7 +153,7 @@ def _of_group(
     console: Console, since: datetime | None, until: datetime | None, servers: str | None
 ) -> tuple[Timings, str]:
     """Return what the settings' group did in a range of time."""
-    from binwright.lab.timings.live.running import RunningGroup  # noqa: PLC0415 - see `Parts.run`
+    from binwright.lab.timings.live.history import RunningGroup  # noqa: PLC0415 - see `Parts.run`
 
     settings, now_s = settings_at(servers), wall_ms() / 1_000
     until_s = until.timestamp() if until else now_s
@@ -173,10 +165,88 @@ def _of_group(
         group = RunningGroup(
             settings, since_s, until_s, lambda done_s: progress.update(task, completed=done_s)
         )
-        found = run_for_result(group.run)
+        timed = run_for_result(group.run)
     about = f"Group {settings.group}, {_text(since_s)} to {_text(until_s)}; Δt1 needs a step test."
-    return found, about
+    return timed, about
 
 
 def _text(at_s: float) -> str:
     return f"{datetime.fromtimestamp(at_s, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+LEAST_WIDTH = 112  # of a table; cells are not cut in a narrower terminal
+
+
+def show(timed: Timings, about: str, console: Console, output: Path | None, *, json_: bool) -> None:
+    """Print what was timed; write it as files into `output` if that is given.
+
+    Args:
+        timed: What was timed.
+        about: The system and its load, in sentences.
+        console: For progress.
+        output: A directory.
+        json_: Print JSON instead of tables.
+    """
+    value = as_json(timed, about)
+    if output is not None:
+        # matplotlib takes a second of CPU: only for those who want files.
+        from binwright.lab.report.files import write_json, write_section  # noqa: PLC0415
+        from binwright.lab.timings.report import section  # noqa: PLC0415
+
+        write_section(section(timed, about), output)
+        write_json(output / "timings.json", value)
+        console.print(f"written to {output}")
+    for short in shortfalls(timed):
+        console.print(
+            f"too few events: Δt{short.delta}, {short.label}: {short.events} of {short.wanted}",
+            style="bold",
+        )
+    if json_:
+        sys.stdout.write(json.dumps(value, indent=2) + "\n")
+        return
+    wide = Console(soft_wrap=True, highlight=False)
+    wide.width = max(wide.width, LEAST_WIDTH)
+    for table, shown in ((durations(timed), DURATIONS), (capacities(timed.capacities), CAPACITIES)):
+        if table.rows:
+            wide.print(as_rich(table, shown, padding=(0, 1, 0, 0)))
+            wide.print(f"{table.note}\n", style="dim")
+    wide.print(" ".join([about, *notes(timed)]), soft_wrap=False)
+
+
+def as_json(timed: Timings, about: str) -> dict[str, Any]:
+    """Return tables and events as JSON has them."""
+    tables = (durations(timed), capacities(timed.capacities), events(timed))
+    return {
+        "about": about,
+        "seen": " ".join(notes(timed)),
+        "unfinished": timed.unfinished,
+        "untriggered": timed.untriggered,
+        "missing": timed.missing,
+        "too_few": [asdict(short) for short in shortfalls(timed)],
+        "tables": {
+            table.name: [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+            for table in tables
+        },
+    }
+
+
+DURATIONS: Mapping[str, str] = {
+    "Δt": "Δt",
+    "event": "event",
+    "events": "events",
+    **{f"{name}, s": name for name in NAMES},
+    "paper's events": "paper's\nevents",
+    **{f"paper's {name}, s": name for name in NAMES},
+}
+CAPACITIES: Mapping[str, str] = {
+    "condition": "condition",
+    "MB": "MB",
+    "partitions": "partitions",
+    "tables": "tables",
+    "cycles": "cycles",
+    **{f"{name}, MB/s": name for name in ("mean", "p5", "p95")},
+    "paper's mean, MB/s": "paper's\nmean",
+    "paper's p5": "p5",
+    "paper's p95": "p95",
+}
+"""Columns on the terminal and their short names; JSON and CSV have all."""

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from binwright.lab.latency import paper
+from binwright.lab.latency import published
 from binwright.lab.latency.experiments import LatencyOutcome
-from binwright.lab.report.section import Chart
+from binwright.lab.report.contents import Chart
 from binwright.packing.catalogue import PAPER
 
 KAFKA, CLASSIC, MODIFIED, OURS = (
@@ -39,25 +39,25 @@ PUBLISHED: Mapping[str, Any] = MappingProxyType(
 Outcomes = Sequence[LatencyOutcome]
 
 
-def charts(outcomes: Outcomes, histogram: Sequence[str], *, published: bool) -> list[Chart]:
+def charts(outcomes: Outcomes, histogram: Sequence[str], *, beside: bool) -> list[Chart]:
     """Return the charts of the figures; those are left out for which there is no sample above 0.
 
     Args:
         outcomes: In the order to show them.
         histogram: The packings of Figure 5; those are shown whose outcomes keep their samples.
-        published: Show published values beside these.
+        beside: Show published values beside these.
     """
     late = [one for one in outcomes if one.above_zero]
     kept = [one for one in late if one.algorithm in histogram and one.samples is not None]
     return [
-        *([figure_5(kept, published=published)] if kept else []),
-        figure_6(outcomes, published=published),
-        figure_7(outcomes, published=published),
-        *([figure_8(late, published=published)] if late else []),
+        *([figure_5(kept, beside=beside)] if kept else []),
+        figure_6(outcomes, beside=beside),
+        figure_7(outcomes, beside=beside),
+        *([figure_8(late, beside=beside)] if late else []),
     ]
 
 
-def figure_5(outcomes: Outcomes, *, published: bool) -> Chart:
+def figure_5(outcomes: Outcomes, *, beside: bool) -> Chart:
     """Return a histogram of the latencies above 0 of these packings, which have some."""
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.add_subplot()
@@ -70,18 +70,18 @@ def figure_5(outcomes: Outcomes, *, published: bool) -> Chart:
         label = f"{one.algorithm}: {one.above_zero:,} of {one.total:,} samples"
         axes.stairs(counts, edges, fill=True, alpha=0.25, color=colour)
         axes.stairs(counts, edges, color=colour, label=label, linestyle=style)
-        if published and (known := _published_max(one.algorithm)) is not None:
+        if beside and (known := _published_max(one.algorithm)) is not None:
             axes.axvline(known, color=colour, linestyle=":")
     axes.set_yscale("log")
     axes.set_xlim(0, float(edges[-1]))
-    dotted = "; dotted: published maxima, recorded stream" if published else ""
+    dotted = "; dotted: published maxima, recorded stream" if beside else ""
     axes.set_xlabel(f"latency, s (above 0; bins of {width:g} s{dotted})")
     axes.set_ylabel("samples")
     axes.grid(alpha=0.3)
     axes.legend(fontsize=8)
     names = " and ".join(one.algorithm for one in outcomes)
     axes.set_title(f"Latencies above 0 of {names} (Figure 5)", fontsize=10)
-    maxima = f"published: kd_27 up to {paper.KAFKA['kd_27']['max_s']} s, MWF up to 5 s"
+    maxima = f"published: kd_27 up to {published.KAFKA['kd_27']['max_s']} s, MWF up to 5 s"
     caption = f"Figure 5: how many samples have each latency; {maxima}."
     return Chart(name="latency-figure-5", caption=caption, figure=figure)
 
@@ -94,17 +94,17 @@ def bin_width(largest: float) -> float:
     )
 
 
-def figure_6(outcomes: Outcomes, *, published: bool) -> Chart:
+def figure_6(outcomes: Outcomes, *, beside: bool) -> Chart:
     """Return the mean number of consumers of each packing."""
     figure, axes = _bars(outcomes, lambda one: one.consumers, "consumers, mean")
-    _mark(axes, outcomes, published, lambda name: paper.PACKINGS.get(name, {}).get("consumers"))
+    _mark(axes, outcomes, beside, lambda name: published.PACKINGS.get(name, {}).get("consumers"))
     axes.set_title("Consumers, the operational cost (Figure 6)", fontsize=10)
-    _legend(figure, outcomes, published=published)
+    _legend(figure, outcomes, beside=beside)
     caption = "Figure 6: consumers of each packing, mean over the stream. kd_n has n throughout."
     return Chart(name="latency-figure-6", caption=caption, figure=figure)
 
 
-def figure_7(outcomes: Outcomes, *, published: bool) -> Chart:
+def figure_7(outcomes: Outcomes, *, beside: bool) -> Chart:
     """Return how many samples are above 0."""
     figure, axes = _bars(outcomes, lambda one: one.above_zero, "samples above 0")
     caption = "Figure 7: samples with a latency above 0."
@@ -113,13 +113,13 @@ def figure_7(outcomes: Outcomes, *, published: bool) -> Chart:
         axes.set_yscale("symlog", linthresh=linear)
         axes.set_ylim(bottom=0, top=2 * most)
         caption += f" Linear up to {linear:,}, logarithmic beyond."
-    _mark(axes, outcomes, published, _published_above_zero)
+    _mark(axes, outcomes, beside, _published_above_zero)
     axes.set_title("Samples with a latency above 0 (Figure 7)", fontsize=10)
-    _legend(figure, outcomes, published=published)
+    _legend(figure, outcomes, beside=beside)
     return Chart(name="latency-figure-7", caption=caption, figure=figure)
 
 
-def figure_8(outcomes: Outcomes, *, published: bool) -> Chart:
+def figure_8(outcomes: Outcomes, *, beside: bool) -> Chart:
     """Return a box plot of the latencies above 0 of these packings, which have some."""
     figure, axes = _canvas()
     boxes = []
@@ -135,14 +135,14 @@ def figure_8(outcomes: Outcomes, *, published: bool) -> Chart:
         patch.set_facecolor(COLOURS[_kind(one)])
     ninety = [one.above_zero_s[90] for one in outcomes]
     axes.plot(places, ninety, "o", color="white", markeredgecolor="black", markersize=4)
-    _mark(axes, outcomes, published, _published_p90)
+    _mark(axes, outcomes, beside, _published_p90)
     axes.set_yscale("log")
     axes.set_ylabel("latency above 0, s")
     axes.tick_params(axis="x", rotation=90, labelsize=8)
     axes.set_title("Latencies above 0: quartiles, 1st and 99th percentile (Figure 8)", fontsize=10)
     dot = Line2D([], [], marker="o", color="white", markeredgecolor="black", linestyle="")
     dot.set_label("90th percentile")
-    _legend(figure, outcomes, dot, published=published)
+    _legend(figure, outcomes, dot, beside=beside)
     caption = (
         "Figure 8: latencies above 0. Boxes are quartiles, whiskers the 1st and the 99th "
         "percentile. Packings without such a sample are left out."
@@ -180,36 +180,38 @@ def _bars(
 
 
 def _mark(
-    axes: Axes, outcomes: Outcomes, published: bool, value: Callable[[str], float | None]
+    axes: Axes, outcomes: Outcomes, beside: bool, value: Callable[[str], float | None]
 ) -> None:
-    if not published:
+    if not beside:
         return
     values = ((place, value(one.algorithm)) for place, one in enumerate(outcomes))
-    known = [(place, found) for place, found in values if found is not None]
+    known = [(place, theirs) for place, theirs in values if theirs is not None]
     places = [place for place, _ in known]
-    axes.plot(places, [found for _, found in known], **PUBLISHED)
+    axes.plot(places, [theirs for _, theirs in known], **PUBLISHED)
 
 
 def _published_max(name: str) -> float | None:
     if name == "mwf":
-        return paper.MWF_RANGES["max_s"][1]
-    return paper.KAFKA.get(name, {}).get("max_s")
+        return published.MWF_RANGES["max_s"][1]
+    return published.KAFKA.get(name, {}).get("max_s")
 
 
 def _published_above_zero(name: str) -> float | None:
-    if name in paper.PACKINGS:
-        return paper.PACKINGS[name]["share"] * paper.TOTAL
-    return paper.KAFKA.get(name, {}).get("above_zero")
+    if name in published.PACKINGS:
+        return published.PACKINGS[name]["share"] * published.TOTAL
+    return published.KAFKA.get(name, {}).get("above_zero")
 
 
 def _published_p90(name: str) -> float | None:
-    return paper.P90_S if name == "mwf" else paper.KAFKA.get(name, {}).get("p90_above_zero_s")
+    return (
+        published.P90_S if name == "mwf" else published.KAFKA.get(name, {}).get("p90_above_zero_s")
+    )
 
 
-def _legend(figure: Figure, outcomes: Outcomes, *more: Line2D, published: bool) -> None:
+def _legend(figure: Figure, outcomes: Outcomes, *more: Line2D, beside: bool) -> None:
     kinds = dict.fromkeys(_kind(one) for one in outcomes)
     patches = [Patch(color=COLOURS[kind], label=kind) for kind in kinds]
-    marks = [Line2D([], [], **PUBLISHED)] if published else []
+    marks = [Line2D([], [], **PUBLISHED)] if beside else []
     handles = [*patches, *more, *marks]
     columns = len(handles)
     figure.legend(

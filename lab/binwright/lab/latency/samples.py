@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LatencyLine:
     """The latencies max(first + slope x, 0), seconds, for x = 0 to count - 1."""
 
     first: float  # >= 0
@@ -38,7 +38,7 @@ class SamplesBuilder:
         self._first, self._slope, self._count = array("d"), array("d"), array("d")
         self._total = 0
 
-    def add(self, line: Line) -> None:
+    def add(self, line: LatencyLine) -> None:
         """Add the samples of one line."""
         self._total += line.count
         if line.first > 0 or line.slope > 0:

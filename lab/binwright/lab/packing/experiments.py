@@ -31,7 +31,7 @@ TOPICS = ("one", "two")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StreamSource:
+class PackingStream:
     """The source of a stream: generated from a seed, or given as text."""
 
     label: str
@@ -63,7 +63,7 @@ class StreamSource:
 
 @lru_cache(maxsize=1)
 def _generated(walk: Walk, partitions: int) -> Sequence[Mapping[TopicPartition, streams.PerCent]]:
-    """Return a stream of so many partitions; of an odd number the last one is left out.
+    """Return a stream of this many partitions; of an odd number the last one is left out.
 
     The last stream is kept: packings are compared on the same one, one after the other.
     """
@@ -75,7 +75,7 @@ class Experiment:
     """A packing, by name, over a stream."""
 
     algorithm: str
-    source: StreamSource
+    source: PackingStream
     capacities: Sequence[float] = ()  # of slots 0, 1, ..., per cent; 100 of all others
 
     def encode(self) -> str:
@@ -85,12 +85,14 @@ class Experiment:
     @classmethod
     def decode(cls, text: str) -> "Experiment":
         """Read it back."""
-        found = json.loads(text)
-        return cls(found["algorithm"], StreamSource(**found["source"]), tuple(found["capacities"]))
+        fields = json.loads(text)
+        return cls(
+            fields["algorithm"], PackingStream(**fields["source"]), tuple(fields["capacities"])
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PackingOutcome:
     """Consumers, Rscore and moved partitions of each decision."""
 
     algorithm: str
@@ -105,13 +107,13 @@ class Outcome:
         return json.dumps(asdict(self))
 
     @classmethod
-    def decode(cls, text: str) -> "Outcome":
+    def decode(cls, text: str) -> "PackingOutcome":
         """Read it back."""
         return cls(**json.loads(text))
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class PackingDecision:
     """What a packing decided at one measurement."""
 
     rates: Rates  # per cent of the capacity
@@ -119,7 +121,7 @@ class Decision:
     target: Assignment
 
 
-def decisions(experiment: Experiment) -> Iterator[Decision]:
+def decisions(experiment: Experiment) -> Iterator[PackingDecision]:
     """Yield the decision at each measurement, each time from the decision before.
 
     Raises:
@@ -135,11 +137,11 @@ def decisions(experiment: Experiment) -> Iterator[Decision]:
         # The paper shuffles the input of its online algorithms anew each time.
         pack = algorithm(experiment.algorithm, seed=number)
         target = pack(rates, capacity, current, rate_variance=volatility.mean_square)
-        yield Decision(rates, current, target)
+        yield PackingDecision(rates, current, target)
         current = target
 
 
-def run_experiment(experiment: Experiment) -> Outcome:
+def run_experiment(experiment: Experiment) -> PackingOutcome:
     """Score the decision at each measurement; raises like `decisions`."""
     consumers, scores, moves = [], [], []
     for made in decisions(experiment):
@@ -147,7 +149,9 @@ def run_experiment(experiment: Experiment) -> Outcome:
         scores.append(rscore(made.rates, CAPACITY, made.current, made.target))
         moves.append(sum(1 for _ in moved_partitions(made.current, made.target)))
     source = experiment.source
-    return Outcome(experiment.algorithm, source.label, source.delta, consumers, scores, moves)
+    return PackingOutcome(
+        experiment.algorithm, source.label, source.delta, consumers, scores, moves
+    )
 
 
 def run_encoded(text: str) -> str:
@@ -156,7 +160,7 @@ def run_encoded(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class PackingScore:
     """Means over decisions and streams."""
 
     consumers: float
@@ -165,28 +169,28 @@ class Score:
     moves: float
 
 
-def compare(outcomes: Sequence[Outcome]) -> dict[tuple[int, str], Score]:
+def compare(outcomes: Sequence[PackingOutcome]) -> dict[tuple[int, str], PackingScore]:
     """Return the score of each algorithm at each delta, means over the streams of that delta.
 
     CBS compares with the best of the paper's twelve if they were run, else with the best of all.
     """
-    by_label: dict[str, dict[str, Outcome]] = {}
+    by_label: dict[str, dict[str, PackingOutcome]] = {}
     for outcome in outcomes:
         by_label.setdefault(outcome.label, {})[outcome.algorithm] = outcome
-    fewest = {label: _fewest(found) for label, found in by_label.items()}
-    grouped: dict[tuple[int, str], list[Outcome]] = {}
+    fewest = {label: _fewest(of_label) for label, of_label in by_label.items()}
+    grouped: dict[tuple[int, str], list[PackingOutcome]] = {}
     for outcome in outcomes:
         grouped.setdefault((outcome.delta, outcome.algorithm), []).append(outcome)
     return {key: _score(group, fewest) for key, group in grouped.items()}
 
 
-def _fewest(found: Mapping[str, Outcome]) -> list[int]:
-    papers = [found[name].consumers for name in PAPER if name in found]
-    return fewest_of(papers or [outcome.consumers for outcome in found.values()])
+def _fewest(by_name: Mapping[str, PackingOutcome]) -> list[int]:
+    papers = [by_name[name].consumers for name in PAPER if name in by_name]
+    return fewest_of(papers or [outcome.consumers for outcome in by_name.values()])
 
 
-def _score(group: Sequence[Outcome], fewest: Mapping[str, Sequence[int]]) -> Score:
-    return Score(
+def _score(group: Sequence[PackingOutcome], fewest: Mapping[str, Sequence[int]]) -> PackingScore:
+    return PackingScore(
         consumers=fmean(fmean(one.consumers) for one in group),
         cbs=fmean(cardinal_bin_score(one.consumers, fewest[one.label]) for one in group),
         expected_rscore=fmean(expected_rscore(one.rscores) for one in group),

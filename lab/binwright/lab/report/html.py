@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from importlib.resources import files
 
+from binwright.lab.report.contents import Cell, Chart, ReportSection, ReportTable
 from binwright.lab.report.files import save_svg
-from binwright.lab.report.section import Cell, Chart, Section, Table
 
 _ID = re.compile(r'(\bid="|url\(#|href="#)')
 _PAGE = """<!doctype html>
@@ -33,7 +33,7 @@ _PAGE = """<!doctype html>
 """
 
 
-def as_html(title: str, summary: str, sections: Sequence[Section]) -> str:
+def as_html(title: str, summary: str, sections: Sequence[ReportSection]) -> str:
     """Return the page; equal sections give equal text.
 
     Args:
@@ -52,7 +52,7 @@ def as_html(title: str, summary: str, sections: Sequence[Section]) -> str:
     )
 
 
-def _section(number: int, section: Section) -> Iterator[str]:
+def _section(number: int, section: ReportSection) -> Iterator[str]:
     yield f'<section id="s{number}">'
     yield f"<h2>{escape(section.title)}</h2>"
     yield "<dl>"
@@ -89,7 +89,7 @@ def _svg(prefix: str, chart: Chart) -> str:
     return _ID.sub(rf"\g<1>{prefix}", text[text.index("<svg") :])
 
 
-def _table(table: Table) -> Iterator[str]:
+def _table(table: ReportTable) -> Iterator[str]:
     yield '<div class="table"><table>'
     yield f"<caption>{escape(table.title)} <code>{escape(table.name)}</code></caption>"
     heads = "".join(f'<th scope="col">{escape(column)}</th>' for column in table.columns)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from binwright.lab.report.section import Cell, Counterpart, Section, Table
+from binwright.lab.report.contents import Cell, PublishedComparison, ReportSection, ReportTable
 
 GROUPS, QUEUES = "groups", "queues"
 """The keys of the two."""
@@ -26,16 +26,16 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Publication:
+class PublishedPaper:
     """A paper, with all of its figures and tables."""
 
     short: str
     items: Sequence[Item]
 
 
-PUBLICATIONS: Mapping[str, Publication] = MappingProxyType(
+PUBLICATIONS: Mapping[str, PublishedPaper] = MappingProxyType(
     {
-        GROUPS: Publication(
+        GROUPS: PublishedPaper(
             "Landau, Andrade, Barbosa (arXiv 2402.06085)",
             (
                 Item("Figure 1", "the domain of the problem", DRAWING),
@@ -63,7 +63,7 @@ PUBLICATIONS: Mapping[str, Publication] = MappingProxyType(
                 Item("Table VI", "the three conditions of Figure 13", LIVE),
             ),
         ),
-        QUEUES: Publication(
+        QUEUES: PublishedPaper(
             "Ezzeddine, Baude, Huet (CLOSER 2024)",
             (
                 Item("Figure 1", "a queue, its producer and its group", DRAWING),
@@ -89,7 +89,7 @@ PUBLICATIONS: Mapping[str, Publication] = MappingProxyType(
 MISSING = "Not run."
 
 
-def overview(sections: Sequence[Section]) -> Section:
+def overview(sections: Sequence[ReportSection]) -> ReportSection:
     """Return a section that lists every published figure and table, with its difference.
 
     Args:
@@ -99,7 +99,7 @@ def overview(sections: Sequence[Section]) -> Section:
     rows = [row for table in tables for row in table.rows]
     shown = sum(row[2] != "" for row in rows)
     lacking = [f"{row[0]}" for row in rows if row[3] == MISSING]
-    return Section(
+    return ReportSection(
         title="Every published figure and table",
         source="; ".join(one.short for one in PUBLICATIONS.values()),
         expected="Each is on this page with how far ours is from it, or with why it is not. Named "
@@ -110,9 +110,9 @@ def overview(sections: Sequence[Section]) -> Section:
     )
 
 
-def _table(key: str, sections: Sequence[Section]) -> Table:
+def _table(key: str, sections: Sequence[ReportSection]) -> ReportTable:
     publication = PUBLICATIONS[key]
-    return Table(
+    return ReportTable(
         name=f"published-{key}",
         title=publication.short,
         columns=("published", "shows", "on this page", "difference: ours - published"),
@@ -120,19 +120,19 @@ def _table(key: str, sections: Sequence[Section]) -> Table:
     )
 
 
-def _row(item: Item, key: str, sections: Sequence[Section]) -> Sequence[Cell]:
-    found = list(_counterparts(item, key, sections))
-    if not found:
+def _row(item: Item, key: str, sections: Sequence[ReportSection]) -> Sequence[Cell]:
+    numbered = list(_comparisons(item, key, sections))
+    if not numbered:
         return item.name, item.shows, "", item.why_not or MISSING
-    places = [f"{number}: {', '.join(one.ours)}" for number, one in found]
-    return item.name, item.shows, "; ".join(places), " ".join(one.difference for _, one in found)
+    places = [f"{number}: {', '.join(one.ours)}" for number, one in numbered]
+    return item.name, item.shows, "; ".join(places), " ".join(one.difference for _, one in numbered)
 
 
-def _counterparts(
-    item: Item, key: str, sections: Sequence[Section]
-) -> Iterator[tuple[int, Counterpart]]:
+def _comparisons(
+    item: Item, key: str, sections: Sequence[ReportSection]
+) -> Iterator[tuple[int, PublishedComparison]]:
     # The overview is the first section of the page.
     for number, section in enumerate(sections, 2):
-        for one in section.counterparts:
+        for one in section.comparisons:
             if section.publication == key and one.of == item.name:
                 yield number, one

@@ -1,7 +1,9 @@
-"""The policy simulator: one load through the product's own controller, and through others.
+"""The simulator of consumer groups: one clock, one interface of a policy, two kinds of load.
 
-`scenario` is what is simulated, `run` simulates it, `outcome` has the figures; `tables`, `charts`
-and `section` show them. `machine` runs the product's controller and consumers on virtual time
-(`clock`), `policies` are others beside it, `flow` is what all of them read. May import the core,
-the packings and the lab's report.
+Policies have the interface of the product's scaler; `policies` has the papers' and others. `fluid`
+is a load in bytes that flow, of a day or a week, read by consumers that share their capacity;
+`product` runs the product's controller and consumers over it. `records` is a load of single records
+that consumers work off in batches, for latencies below a second: a fluid has neither batches nor
+commits, and a week has too many records to follow each. `scenario` is what is simulated of a fluid
+load, `run` simulates it; `outcome` has the figures and `report` shows them.
 """

@@ -26,6 +26,10 @@ class Clock:
         """Plan a happening; in the past means now."""
         heappush(self._planned, (max(time, self.now), order, next(self._numbers), happening))
 
+    def after(self, delay: float, happening: Happening) -> None:
+        """Plan a happening later, seconds from now."""
+        self.at(self.now + delay, happening)
+
     def run_until(self, time: float) -> None:
         """Let everything happen that is planned up to `time`, that included."""
         while self._planned and self._planned[0][0] <= time:

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 
 from binwright.lab import processes
 from binwright.lab.simulation.clock import Clock
-from binwright.lab.simulation.costs import Costs, Steps
-from binwright.lab.simulation.flow.data_path import DataPath
-from binwright.lab.simulation.machine.controller import SimulatedController
-from binwright.lab.simulation.outcome import Outcome
-from binwright.lab.simulation.policies.by_name import POLICIES, policy
-from binwright.lab.simulation.policies.group import PolicyGroup
+from binwright.lab.simulation.fluid.data_path import DataPath
+from binwright.lab.simulation.fluid.group import FluidGroup
+from binwright.lab.simulation.outcome import ConsumerCounts, CountSteps, Outcome
+from binwright.lab.simulation.policies.catalogue import POLICIES, policy
 from binwright.lab.simulation.policies.optimum import optimum
+from binwright.lab.simulation.product.controller import SimulatedController
 from binwright.lab.simulation.scenario import Scenario
 from binwright.packing.catalogue import algorithm as packing_by_name
 
@@ -68,15 +67,15 @@ def run(job: Run, *, every_second: bool = False) -> Outcome:
     if job.policy == OPTIMUM:
         return _optimum(job)
     scenario = job.scenario
-    clock, costs = Clock(scenario.begin), Costs()
+    clock, counts = Clock(scenario.begin), ConsumerCounts()
     data = DataPath(scenario.load, scenario.begin)
     if job.policy == PRODUCT:
         packing = packing_by_name(job.packing)
-        group: SimulatedController | PolicyGroup = SimulatedController(
-            scenario, packing, clock, data, costs, every_second=every_second
+        group: SimulatedController | FluidGroup = SimulatedController(
+            scenario, packing, clock, data, counts, every_second=every_second
         )
     else:
-        group = PolicyGroup(scenario, policy(job.policy, scenario, job.sla_s), clock, data, costs)
+        group = FluidGroup(scenario, policy(job.policy, scenario, job.sla_s), clock, data, counts)
     clock.run_until(0.0)
     data.begin_counting(0.0)
     end = scenario.load.ends_at
@@ -84,8 +83,8 @@ def run(job: Run, *, every_second: bool = False) -> Outcome:
     latencies = data.finish(end)  # also completes the lag
     return Outcome(
         policy=job.label,
-        running=costs.running(0.0, end),
-        ready=costs.were_ready(0.0, end),
+        running=counts.running(0.0, end),
+        ready=counts.were_ready(0.0, end),
         lag=data.lag.bytes,
         latencies=latencies,
         moves=data.moves,
@@ -96,10 +95,10 @@ def run(job: Run, *, every_second: bool = False) -> Outcome:
 def _optimum(job: Run) -> Outcome:
     load = job.scenario.load
     first = load.row_at(0.0)
-    found = optimum(load.rows[first:], job.scenario.largest_capacity)
-    steps = Steps(tuple(load.edges[first:-1]), found.consumers, load.ends_at)
-    rows = len(found.consumers)
-    note = f"exact in {rows - found.unproved} of {rows} rows, else a lower bound"
+    fewest = optimum(load.rows[first:], job.scenario.largest_capacity)
+    steps = CountSteps(tuple(load.edges[first:-1]), fewest.consumers, load.ends_at)
+    rows = len(fewest.consumers)
+    note = f"exact in {rows - fewest.unproved} of {rows} rows, else a lower bound"
     return Outcome(policy=job.label, running=steps, ready=steps, note=note)
 
 

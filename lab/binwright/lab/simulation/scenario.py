@@ -1,6 +1,6 @@
 """What is simulated: the load, what consumers sustain, and how long their changes take."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, floor
@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from binwright.controller.decide.group import ControllerConfig
-from binwright.lab.simulation.flow.arrivals import Arrivals, Floats
+from binwright.lab.simulation.fluid.arrivals import Floats, FluidLoad
 from binwright.protocol.model import BytesPerSecond, Slot
 
 
@@ -39,7 +39,7 @@ BLOCK = 2048
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredRates:
+class PublishedRates:
     """What a monitor has published: it is taken as it is, instead of measuring the load."""
 
     times: Floats  # seconds, ascending: when each measurement can be read
@@ -69,11 +69,11 @@ class Scenario:
             every other one takes what `timing` says.
     """
 
-    load: Arrivals
+    load: FluidLoad
     config: ControllerConfig
     sustained: BytesPerSecond | None = None
     timing: Timing = Timing()
-    published: MeasuredRates | None = None
+    published: PublishedRates | None = None
     start_ups: Sequence[StartUp] = ()
 
     def start_up_s(self, slot: Slot, now: float) -> float:
@@ -149,14 +149,14 @@ class KnownRates:
         if last - first >= BLOCK:
             return self._sampled(numbers)
         self._cover(first, last)
-        found: Floats = self._block[numbers.astype(np.intp) - self._begin]
-        return found
+        rates: Floats = self._block[numbers.astype(np.intp) - self._begin]
+        return rates
 
     def at(self, number: int) -> list[BytesPerSecond]:
         """Return the rates of one measurement."""
         self._cover(number, number)
-        found: list[BytesPerSecond] = self._block[number - self._begin].tolist()
-        return found
+        rates: list[BytesPerSecond] = self._block[number - self._begin].tolist()
+        return rates
 
     def _cover(self, first: int, last: int) -> None:
         """Have the block hold these measurements, fewer than `BLOCK`."""
@@ -168,3 +168,41 @@ class KnownRates:
 def warm_up_s(config: ControllerConfig, timing: Timing) -> float:
     """Return how long a group takes to settle: to start, and to look twice at what it runs."""
     return float(ceil(2 * (timing.start_up_s + config.look_again_s) + timing.window_s + 10))
+
+
+CLOSE = 1 - 1e-9
+"""A load above this share of the limit may be an overload: sums differ in their last digits."""
+CHUNK = 512  # seconds that are looked at in one go
+
+
+def first_overload(
+    scenario: Scenario,
+    owned: Mapping[Slot, Sequence[int]],
+    limits: Mapping[Slot, float],
+    now: float,
+    last: float,
+) -> float:
+    """Return the first tick after `now` at which a consumer may be overloaded, at most `last`.
+
+    Args:
+        scenario: Gives the rates that are measured.
+        owned: The indices of the partitions that each consumer reads.
+        limits: Of the same consumers, bytes/s.
+        now: Of a tick; ticks are `TICK_S` apart.
+        last: Of a tick.
+    """
+    if not owned:
+        return last
+    reads = np.zeros((len(scenario.load.partitions), len(owned)))
+    for column, indices in enumerate(owned.values()):
+        reads[list(indices), column] = 1.0
+    most = np.array([limits[slot] for slot in owned]) * CLOSE
+    begin = now
+    while begin < last:
+        count = min(CHUNK, round((last - begin) / TICK_S))
+        ticks: Floats = begin + TICK_S * np.arange(1, count + 1, dtype=np.float64)
+        over = (scenario.measured(ticks) @ reads > most).any(axis=1)
+        if over.any():
+            return float(ticks[int(np.argmax(over))])
+        begin = float(ticks[-1])
+    return last

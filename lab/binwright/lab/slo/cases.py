@@ -1,29 +1,29 @@
-"""What is run: tables of contenders, each on one workload and one kind of group."""
+"""What is run: tables of setups, each on one workload and one kind of group."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from binwright.lab.slo.contenders import Contender, Contenders, settings_for
-from binwright.lab.slo.simulator.settings import GroupSettings
-from binwright.lab.slo.workloads.workload import Workload
+from binwright.lab.simulation.records.arrivals import RecordLoad
+from binwright.lab.simulation.records.group import GroupSettings
+from binwright.lab.slo.policies import PolicySetup, PolicySetups, settings_for
 
-Make = Callable[[Contenders], Contender]
+Make = Callable[[PolicySetups], PolicySetup]
 
 BOTH: Sequence[Make] = (
-    Contenders.algorithm_2,
-    Contenders.ours,
-    Contenders.ours_by_default,
-    Contenders.ours_incremental,
+    PolicySetups.algorithm_2,
+    PolicySetups.ours,
+    PolicySetups.ours_by_default,
+    PolicySetups.ours_incremental,
 )
 ALL: Sequence[Make] = (
-    Contenders.algorithm_2,
-    Contenders.linear,
-    Contenders.overprovision,
-    Contenders.keda,
-    Contenders.cpu,
+    PolicySetups.algorithm_2,
+    PolicySetups.linear,
+    PolicySetups.overprovision,
+    PolicySetups.keda,
+    PolicySetups.cpu,
     *BOTH[1:],
 )
-LONG: Sequence[Make] = (Contenders.algorithm_1, *BOTH)
+LONG: Sequence[Make] = (PolicySetups.algorithm_1, *BOTH)
 
 
 FRONTIER = "-frontier"
@@ -39,14 +39,14 @@ class TableCase:
 
     name: str  # of its file
     title: str
-    workload: Workload
-    contenders: tuple[Contender, ...]
-    seeds: int = 1  # runs of each contender, from seed 0 on
+    workload: RecordLoad
+    setups: tuple[PolicySetup, ...]
+    seeds: int = 1  # runs of each setup, from seed 0 on
     has_optimal: bool = False
     is_traced: bool = False  # whether the records of the first run are kept, for a figure
 
 
-def tables_of(workload: Workload, number: int) -> list[TableCase]:
+def tables_of(workload: RecordLoad, number: int) -> list[TableCase]:
     """Return the paper's tables of its workload 1 or 2, without the skewed one."""
     name = workload.name
     tables = [
@@ -75,16 +75,16 @@ def tables_of(workload: Workload, number: int) -> list[TableCase]:
     return tables
 
 
-def skewed_table(workload: Workload, number: int) -> TableCase:
+def skewed_table(workload: RecordLoad, number: int) -> TableCase:
     """Return the comparison on a skewed workload."""
     title = f"Workload {number}, skewed: half of the events in two of nine partitions"
     return _table(workload.name, title, workload, ALL, is_traced=True)
 
 
-def frontier_table(workload: Workload, number: int) -> TableCase:
+def frontier_table(workload: RecordLoad, number: int) -> TableCase:
     """Return the scaler and KEDA's lag rule, each at several settings, on ordinary groups."""
     rebalance_s = 0.5
-    made = Contenders(
+    made = PolicySetups(
         workload=workload,
         settings=replace(
             settings_for(0.05, heartbeat_s=0.5), protocol="incremental", sync_s=rebalance_s
@@ -95,11 +95,11 @@ def frontier_table(workload: Workload, number: int) -> TableCase:
         name=f"{workload.name}{FRONTIER}",
         title=f"Workload {number}, cooperative groups: share in time for replica-minutes",
         workload=workload,
-        contenders=(*map(made.scaled_group, SHARES), *map(made.lag_rule, THRESHOLDS)),
+        setups=(*map(made.scaled_group, SHARES), *map(made.lag_rule, THRESHOLDS)),
     )
 
 
-def other_tables(workload: Workload) -> list[TableCase]:
+def other_tables(workload: RecordLoad) -> list[TableCase]:
     """Return groups that the paper does not have, from workload 1.
 
     Only `busy` of our policy was chosen on one of them, with arrivals spread over the second.
@@ -120,10 +120,10 @@ def other_tables(workload: Workload) -> list[TableCase]:
     ]
 
 
-def table_of_file(workload: Workload, settings: GroupSettings) -> TableCase:
+def table_of_file(workload: RecordLoad, settings: GroupSettings) -> TableCase:
     """Return all policies on somebody's own workload."""
     title = f"{workload.name}: {sum(workload.events):,} events in {workload.duration_s:,} s"
-    makes = (Contenders.algorithm_1, *ALL)
+    makes = (PolicySetups.algorithm_1, *ALL)
     return _table(
         *("workload", title, workload, makes, settings),
         rate=1 / settings.service_s,
@@ -135,7 +135,7 @@ def table_of_file(workload: Workload, settings: GroupSettings) -> TableCase:
 def _table(  # noqa: PLR0913 - what a table is
     name: str,
     title: str,
-    workload: Workload,
+    workload: RecordLoad,
     makes: Sequence[Make],
     settings: GroupSettings | None = None,
     *,
@@ -144,7 +144,7 @@ def _table(  # noqa: PLR0913 - what a table is
     has_optimal: bool = False,
     is_traced: bool = False,
 ) -> TableCase:
-    contenders = Contenders(
+    setups = PolicySetups(
         workload=workload,
         settings=settings_for(rebalance_s) if settings is None else settings,
         rate=rate,
@@ -154,7 +154,7 @@ def _table(  # noqa: PLR0913 - what a table is
         name=name,
         title=title,
         workload=workload,
-        contenders=tuple(make(contenders) for make in makes),
+        setups=tuple(make(setups) for make in makes),
         has_optimal=has_optimal,
         is_traced=is_traced,
     )

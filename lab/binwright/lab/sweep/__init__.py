@@ -1,5 +1,5 @@
 """Sweeps: settings, policies, streams and seeds, each combination a simulation of its own.
 
-Each runs on a core of this machine or as a task of Spark, with the same numbers. Decides which
-settings to recommend. May import the lab's simulation, streams and report.
+Each runs on a core of this machine or as a task of Spark, with the same numbers. `results` decides
+which settings to recommend.
 """

@@ -1,16 +1,92 @@
-"""A sweep's results as rows, and as a Delta table."""
+"""A sweep's results: as rows, as a Delta table, and which settings to recommend."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from statistics import fmean
 from typing import Any
 
-from pyspark.errors import PySparkException
-from pyspark.sql.connect.session import SparkSession
+from binwright.lab.spark_tasks import spark_session
+from binwright.lab.sweep.points import PointResult
+from binwright.packing.score import pareto_front
 
-from binwright.audit.lake_reader import check_reachable, reason
-from binwright.lab.sweep.point import Result
-from binwright.protocol.errors import LakeUnavailable
-from binwright.runtime.spark_url import redacted_url
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One policy with one choice of settings, over all loads of a sweep."""
+
+    label: str
+    replica_minutes: float  # mean over the loads
+    within_sla: float  # share of the bytes, 0 to 1, of the load where it is least
+    moves: float  # mean over the loads
+    loads: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What a sweep recommends.
+
+    Attributes:
+        recommended: The cheapest candidate that keeps the target, else that with the highest share.
+        keeps_target: Whether it does.
+        front: The candidates that no other one beats in cost and in share, the cheapest first.
+        target: The share of bytes that is to be read within the SLA, 0 to 1, of every load.
+        sla_s: Seconds.
+    """
+
+    recommended: Candidate
+    keeps_target: bool
+    front: Sequence[Candidate]
+    target: float
+    sla_s: float
+
+
+def candidates(results: Sequence[PointResult]) -> list[Candidate]:
+    """Return the candidates in the order of their first result.
+
+    What simulates no latencies, as the optimum without lag, is none.
+    """
+    grouped: dict[str, list[PointResult]] = {}
+    for result in results:
+        if result.score.within_sla is not None:
+            grouped.setdefault(result.label, []).append(result)
+    return [_candidate(label, of_label) for label, of_label in grouped.items()]
+
+
+def _candidate(label: str, results: Sequence[PointResult]) -> Candidate:
+    scores = [result.score for result in results]
+    return Candidate(
+        label=label,
+        replica_minutes=fmean(score.replica_minutes for score in scores),
+        within_sla=min(score.within_sla or 0.0 for score in scores),
+        moves=fmean(score.moves or 0 for score in scores),
+        loads=len(scores),
+    )
+
+
+def choose(swept: Sequence[Candidate], target: float, sla_s: float) -> Choice:
+    """Return what to recommend, with the Pareto front that it was taken from.
+
+    Args:
+        swept: At least one, each with a label of its own.
+        target: See `Choice`.
+        sla_s: See `Choice`.
+    """
+    by_label = {one.label: one for one in swept}
+    points = {one.label: (one.replica_minutes, 1 - one.within_sla) for one in swept}
+    front = sorted(
+        (by_label[label] for label in pareto_front(points)),
+        key=lambda one: (one.replica_minutes, one.moves),
+    )
+    keeping = [one for one in front if one.within_sla >= target]
+    recommended = keeping[0] if keeping else max(front, key=lambda one: one.within_sla)
+    return Choice(
+        recommended=recommended,
+        keeps_target=bool(keeping),
+        front=front,
+        target=target,
+        sla_s=sla_s,
+    )
+
 
 SCHEMA = (
     "label string, load string, policy string, consumers_mean double, consumers_max long, "
@@ -21,12 +97,12 @@ SCHEMA = (
 """The columns of a row; see `Score` for their units."""
 
 
-def rows(results: Sequence[Result]) -> list[dict[str, Any]]:
+def rows(results: Sequence[PointResult]) -> list[dict[str, Any]]:
     """Return a row for each result: its label, its load, and its figures."""
     return [{"label": one.label, "load": one.load, **asdict(one.score)} for one in results]
 
 
-def write_table(results: Sequence[Result], url: str, path: str) -> None:
+def write_table(results: Sequence[PointResult], url: str, path: str) -> None:
     """Write the results into a new Delta table.
 
     Args:
@@ -37,19 +113,8 @@ def write_table(results: Sequence[Result], url: str, path: str) -> None:
     Raises:
         LakeUnavailable: Spark failed, or there is a table at this path.
     """
-    check_reachable(url)
-    spark: Any = None
-    try:
-        spark = SparkSession.builder.remote(url).create()
-        spark.client.set_retry_policies([])
-        columns = [name.split()[0] for name in SCHEMA.split(", ")]
-        values = [tuple(row[column] for column in columns) for row in rows(results)]
+    columns = [name.split()[0] for name in SCHEMA.split(", ")]
+    values = [tuple(row[column] for column in columns) for row in rows(results)]
+    with spark_session(url, f"write the results to {path}") as spark:
         frame = spark.createDataFrame(values, SCHEMA).coalesce(1)
         frame.write.format("delta").mode("error").save(path)
-    except PySparkException as exc:
-        raise LakeUnavailable(
-            f"write the results to {path}: {reason(exc)} (Spark at {redacted_url(url)})"
-        ) from exc
-    finally:
-        if spark is not None:
-            spark.stop()

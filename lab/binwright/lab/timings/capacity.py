@@ -18,7 +18,7 @@ WHOLE_SHARE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class StagedFile:
+class StagedBytes:
     """An announcement: its record's time, s since 1970, its topic, bytes of the rows as read."""
 
     at_s: float
@@ -27,7 +27,7 @@ class StagedFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Capacity:
+class ReadCapacity:
     """What came of one condition; rates are bytes/s."""
 
     name: str  # of the paper's condition
@@ -39,8 +39,8 @@ class Capacity:
 
 
 def capacity(
-    name: str, partitions: int, files: Sequence[StagedFile], cycle_s: float = CYCLE_S
-) -> Capacity | None:
+    name: str, partitions: int, files: Sequence[StagedBytes], cycle_s: float = CYCLE_S
+) -> ReadCapacity | None:
     """Return what a consumer read of a backlog; None: it is one file.
 
     Args:
@@ -58,7 +58,7 @@ def capacity(
     if last <= first:
         return None
     cycles = _rates(ordered, first, last, min(cycle_s, (last - first) / LEAST_CYCLES))
-    return Capacity(
+    return ReadCapacity(
         name=name,
         partitions=partitions,
         tables=len(tables),
@@ -68,8 +68,8 @@ def capacity(
     )
 
 
-def _reached(files: Sequence[StagedFile], share: float) -> float:
-    """Return when so many of the bytes were staged."""
+def _reached(files: Sequence[StagedBytes], share: float) -> float:
+    """Return when this share of the bytes was staged."""
     left = share * sum(file.bytes for file in files)
     for file in files:
         left -= file.bytes
@@ -78,7 +78,7 @@ def _reached(files: Sequence[StagedFile], share: float) -> float:
     return files[-1].at_s
 
 
-def _rates(files: Sequence[StagedFile], first: float, last: float, cycle_s: float) -> list[float]:
+def _rates(files: Sequence[StagedBytes], first: float, last: float, cycle_s: float) -> list[float]:
     """Return bytes/s of each whole cycle between two times."""
     count = int((last - first) / cycle_s + ROUNDING)
     read = [0.0] * count

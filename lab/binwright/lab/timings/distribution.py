@@ -20,8 +20,8 @@ class Distribution:
     @classmethod
     def of(cls, samples: Iterable[float]) -> "Distribution | None":
         """Return the distribution of these, in any order; None: there is none."""
-        found = tuple(sorted(samples))
-        return cls(found) if found else None
+        ordered = tuple(sorted(samples))
+        return cls(ordered) if ordered else None
 
     def quantile(self, share: float) -> float:
         """Return the smallest sample that at least `share` (0 to 1) of them do not exceed."""

@@ -4,19 +4,58 @@ Times are those of records: seconds since 1970 by the clock of who sent them, or
 a topic has its time of append. Clocks of several machines differ; on one machine they do not.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from heapq import merge
 from math import fsum
 
-from binwright.lab.timings.owners import Owners
+from binwright.protocol.commands import Dead
+from binwright.protocol.reports import Goodbye
+
+from binwright.lab.timings.steps import Pass
 from binwright.protocol.measurements import Measurement
 from binwright.protocol.messages import Claim, Hello, Inbound, Planned, Report, Started, Stopped
 from binwright.protocol.model import PerSlot, Slot, TopicPartition
 from binwright.protocol.monitors import Monitors, accept_measurement
 
 
+@dataclass(slots=True)
+class Owners:
+    """The living process of each slot, and the slot that confirmed each partition."""
+
+    epochs: dict[Slot, int] = field(default_factory=dict)  # of living processes
+    by_partition: dict[TopicPartition, Slot] = field(default_factory=dict)
+    _ended: set[int] = field(default_factory=set)  # epochs that a Dead or a Goodbye named
+
+    def apply(self, offset: int, message: Inbound) -> None:
+        """Apply a record; those of a process that was replaced change nothing."""
+        match message:
+            case Hello(slot=slot):
+                self._end(slot)
+                self.epochs[slot] = offset
+            case Report(slot=slot, epoch=epoch) if self._is_unknown(slot, epoch):
+                self.epochs[slot] = epoch
+                self.by_partition |= dict.fromkeys(message.reading, slot)
+            case Started(slot=slot, epoch=epoch) if self.epochs.get(slot) == epoch:
+                self.by_partition |= dict.fromkeys(message.offsets, slot)
+            case Goodbye(slot=slot, epoch=epoch) | Dead(slot=slot, epoch=epoch):
+                self._ended.add(epoch)
+                if self.epochs.get(slot) == epoch:
+                    self._end(slot)
+            case _:
+                pass
+
+    def _is_unknown(self, slot: Slot, epoch: int) -> bool:
+        """Whether it is a living process whose Hello is older than the first record read."""
+        return slot not in self.epochs and epoch not in self._ended
+
+    def _end(self, slot: Slot) -> None:
+        self.epochs.pop(slot, None)
+        self.by_partition = {p: owner for p, owner in self.by_partition.items() if owner != slot}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trigger:
+class PlanTrigger:
     """A measurement showed an overload, and a plan was published (the paper's Δt2)."""
 
     at_s: float  # of the plan
@@ -25,7 +64,7 @@ class Trigger:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
+class ConsumerStart:
     """A consumer that a plan asked for became ready (Δt3)."""
 
     at_s: float  # when it was ready
@@ -35,7 +74,7 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class StateChange:
     """A plan whose partitions are all read by their new readers (Δt4)."""
 
     at_s: float  # of the last confirmation
@@ -77,9 +116,9 @@ class GroupTimings:
     """
 
     limits: PerSlot
-    triggers: list[Trigger] = field(default_factory=list)
-    starts: list[Start] = field(default_factory=list)
-    changes: list[Change] = field(default_factory=list)
+    triggers: list[PlanTrigger] = field(default_factory=list)
+    starts: list[ConsumerStart] = field(default_factory=list)
+    changes: list[StateChange] = field(default_factory=list)
     writer_stops: list[WriterStop] = field(default_factory=list)
     untriggered: int = 0
     unfinished: int = 0
@@ -157,7 +196,7 @@ class GroupTimings:
         if self._overloaded_s is None:
             self.untriggered += 1
         else:
-            self.triggers.append(Trigger(at_s=at_s, seconds=at_s - self._overloaded_s))
+            self.triggers.append(PlanTrigger(at_s=at_s, seconds=at_s - self._overloaded_s))
         self._overloaded_s = None
         owned = self._owners.by_partition
         left = {p: slot for p, slot in plan.targets.items() if owned.get(p) != slot}
@@ -172,28 +211,30 @@ class GroupTimings:
         hello_s = self._hello_s.pop(slot, None)
         if (ordered_s := self._ordered_s.pop(slot, None)) is not None:
             process_s = None if hello_s is None else at_s - hello_s
-            start = Start(at_s=at_s, slot=slot, seconds=at_s - ordered_s, process_s=process_s)
+            start = ConsumerStart(
+                at_s=at_s, slot=slot, seconds=at_s - ordered_s, process_s=process_s
+            )
             self.starts.append(start)
         if self._pending is not None and slot in self._pending.starting:
             self._pending.starting.discard(slot)
             self._pending.ready_s = at_s
 
     def _confirm(self, at_s: float, slot: Slot, message: Started) -> None:
-        found = self._pending
-        if found is None:
+        pending = self._pending
+        if pending is None:
             return
         for partition in message.offsets:
             owner = self._owners.by_partition.get(partition)  # None: of a process that was replaced
-            if found.left.get(partition) == slot == owner:
-                del found.left[partition]
-        if found.left:
+            if pending.left.get(partition) == slot == owner:
+                del pending.left[partition]
+        if pending.left:
             return
-        change = Change(
+        change = StateChange(
             at_s=at_s,
-            seconds=at_s - found.at_s,
-            partitions=found.partitions,
-            started=found.started,
-            after_ready_s=at_s - found.ready_s,
+            seconds=at_s - pending.at_s,
+            partitions=pending.partitions,
+            started=pending.started,
+            after_ready_s=at_s - pending.ready_s,
         )
         self.changes.append(change)
         self._pending = None
@@ -210,3 +251,50 @@ class GroupTimings:
     def _abandon(self) -> None:
         self.unfinished += self._pending is not None
         self._pending = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRecord:
+    """A record of metadata partition 0; its time is in s since 1970."""
+
+    at_s: float
+    offset: int
+    message: Inbound
+
+
+def timings_since(
+    records: Iterable[GroupRecord], passes: Iterable[Pass], limits: PerSlot, since_s: float
+) -> GroupTimings:
+    """Return what was timed from `since_s` on.
+
+    Args:
+        records: In the order of the topic; those before `since_s` only say who reads what.
+        passes: In the order of the metrics topic.
+        limits: What consumers sustain.
+        since_s: Where the range begins, s since 1970.
+    """
+    timed, begun = GroupTimings(limits), False
+    # At the same time, the measurement is first: it may be what the plan answers.
+    events = merge(_ordered(passes), _ordered(records), key=lambda event: event[0])
+    for at_s, event in events:
+        if not begun and at_s >= since_s:
+            timed.forget_events()
+            begun = True
+        match event:
+            case Pass(measurement=measurement):
+                timed.apply_measurement(at_s, measurement)
+            case GroupRecord(offset=offset, message=message):
+                timed.apply(at_s, offset, message)
+    if not begun:
+        timed.forget_events()
+    return timed
+
+
+def _ordered(
+    events: Iterable[Pass] | Iterable[GroupRecord],
+) -> Iterable[tuple[float, Pass | GroupRecord]]:
+    """Yield events with times that never fall: senders' clocks differ, the topic's order counts."""
+    latest = 0.0
+    for event in events:
+        latest = max(latest, event.at_s)
+        yield latest, event

@@ -3,23 +3,23 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from binwright.lab.timings.capacity import Capacity
+from binwright.lab.timings.capacity import ReadCapacity
 from binwright.lab.timings.distribution import Distribution
-from binwright.lab.timings.events import Change, Start, Trigger, WriterStop
-from binwright.lab.timings.paper import DELTA_1, DELTA_2, DELTA_3, DELTA_4, PublishedTiming
-from binwright.lab.timings.steps import Step
+from binwright.lab.timings.events import ConsumerStart, PlanTrigger, StateChange, WriterStop
+from binwright.lab.timings.published import DELTA_1, DELTA_2, DELTA_3, DELTA_4, PublishedTiming
+from binwright.lab.timings.steps import RateStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timings:
     """What was timed; a part that was not run is empty."""
 
-    steps: Sequence[Step] = ()
-    triggers: Sequence[Trigger] = ()
-    starts: Sequence[Start] = ()
-    changes: Sequence[Change] = ()
+    steps: Sequence[RateStep] = ()
+    triggers: Sequence[PlanTrigger] = ()
+    starts: Sequence[ConsumerStart] = ()
+    changes: Sequence[StateChange] = ()
     writer_stops: Sequence[WriterStop] = ()
-    capacities: Sequence[Capacity] = ()
+    capacities: Sequence[ReadCapacity] = ()
     untriggered: int = 0
     unfinished: int = 0
     missing: int = 0  # records of the range that compaction had removed
@@ -85,14 +85,14 @@ _KINDS = (
 """In the paper's order."""
 
 
-def timed(found: Timings) -> list[Timed]:
+def timed(timings: Timings) -> list[Timed]:
     """Return every kind of event, in the paper's order."""
     return [
         Timed(
             name=kind.name,
             delta=kind.delta,
             label=kind.label,
-            ours=Distribution.of(kind.seconds(found)),
+            ours=Distribution.of(kind.seconds(timings)),
             paper=kind.paper,
         )
         for kind in _KINDS
@@ -109,12 +109,12 @@ class Shortfall:
     wanted: int
 
 
-def shortfalls(found: Timings) -> list[Shortfall]:
+def shortfalls(timings: Timings) -> list[Shortfall]:
     """Return the distributions with too few events, in the paper's order."""
     return [
         Shortfall(one.delta, one.label, events, wanted)
-        for one in timed(found)
+        for one in timed(timings)
         if one.paper is not None
         and (events := len(one.ours.samples) if one.ours else 0)
-        < (wanted := found.wanted.get(one.delta, 0))
+        < (wanted := timings.wanted.get(one.delta, 0))
     ]

@@ -16,7 +16,7 @@ PAPER_SHARE, WHOLE_SHARE = 0.9, 0.99
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class RateStep:
     """How a partition's step was measured."""
 
     partition: int
@@ -34,18 +34,18 @@ class Pass:
     measurement: Measurement
 
 
-def steps(passes: Sequence[Pass], begun_s: Mapping[int, float]) -> list[Step]:
+def steps(passes: Sequence[Pass], begun_s: Mapping[int, float]) -> list[RateStep]:
     """Return the steps that were measured, by partition.
 
     Args:
         passes: Of one topic, in order.
         begun_s: Partition -> timestamp of its first record, s since 1970.
     """
-    found = (_step(passes, number, at_s) for number, at_s in sorted(begun_s.items()))
-    return [step for step in found if step is not None]
+    measured = (_step(passes, number, at_s) for number, at_s in sorted(begun_s.items()))
+    return [step for step in measured if step is not None]
 
 
-def _step(passes: Sequence[Pass], number: int, begun_s: float) -> Step | None:
+def _step(passes: Sequence[Pass], number: int, begun_s: float) -> RateStep | None:
     """Return a partition's step; None: it was not measured to its end."""
     after = [
         (one.at_s, one.measurement.at_ms / 1000, rate)
@@ -65,7 +65,7 @@ def _step(passes: Sequence[Pass], number: int, begun_s: float) -> Step | None:
     ninety, whole = times
     if ninety is None or whole is None:
         return None
-    return Step(
+    return RateStep(
         partition=number,
         begun_s=begun_s,
         rate=grown,
@@ -74,6 +74,6 @@ def _step(passes: Sequence[Pass], number: int, begun_s: float) -> Step | None:
     )
 
 
-def _first(found: Sequence[tuple[float, float, PartitionRate]], rate: float) -> float | None:
+def _first(rates: Sequence[tuple[float, float, PartitionRate]], rate: float) -> float | None:
     """Return when a rate of at least `rate` was first published."""
-    return next((at_s for at_s, _, one in found if (one.rate or 0.0) >= rate), None)
+    return next((at_s for at_s, _, one in rates if (one.rate or 0.0) >= rate), None)

@@ -1,11 +1,12 @@
-"""The tables: durations beside the paper's, a consumer's capacity beside its, and every event."""
+"""Tables and notes: durations and capacities beside the paper's, and every event."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from binwright.lab.report.section import Cell, Table
-from binwright.lab.timings.capacity import Capacity
-from binwright.lab.timings.outcome import Timed, Timings, timed
-from binwright.lab.timings.paper import CONDITIONS, Condition
+from binwright.lab.report.contents import Cell, ReportTable
+from binwright.lab.timings.capacity import ReadCapacity
+from binwright.lab.timings.distribution import Distribution
+from binwright.lab.timings.outcome import Timed, Timings, shortfalls, timed
+from binwright.lab.timings.published import CONDITIONS, PublishedCapacity
 
 SHARES = (0.5, 0.9, 0.99, 1.0)
 NAMES = ("p50", "p90", "p99", "max")
@@ -23,17 +24,17 @@ NOTES = (
 )
 
 
-def durations(found: Timings) -> Table:
+def durations(timings: Timings) -> ReportTable:
     """Return a row for each kind of event that was seen, the paper's percentiles beside ours."""
-    seen = [one for one in timed(found) if one.ours is not None]
+    seen = [one for one in timed(timings) if one.ours is not None]
     columns = ["Δt", "event", "events", *(f"{name}, s" for name in NAMES)]
     columns += ["paper's events", *(f"paper's {name}, s" for name in NAMES)]
     rows = [_duration(one) for one in seen]
     title = "Durations in s, beside the paper's"
-    return Table(name="timings", title=title, columns=columns, rows=rows, note=NOTES)
+    return ReportTable(name="timings", title=title, columns=columns, rows=rows, note=NOTES)
 
 
-def capacities(found: Sequence[Capacity]) -> Table:
+def capacities(read: Sequence[ReadCapacity]) -> ReportTable:
     """Return a row for each condition of Table VI that was run."""
     published = {condition.name: condition for condition in CONDITIONS}
     columns = (
@@ -41,40 +42,40 @@ def capacities(found: Sequence[Capacity]) -> Table:
         *("mean, MB/s", "p5, MB/s", "p50, MB/s", "p95, MB/s"),
         *("paper's MB", "paper's mean, MB/s", "paper's p5", "paper's p50", "paper's p95"),
     )
-    rows = [_capacity(one, published[one.name]) for one in found]
+    rows = [_capacity(one, published[one.name]) for one in read]
     note = (
         "MB/s of keys and values as read, in cycles of half a second or less; the paper's take "
         "about 2.1 s and insert 5 MB into BigQuery. Ours stages files; Spark, which would take "
         "the same cores here, lands nothing meanwhile."
     )
     title = "What one consumer reads of a backlog, in MB/s (Table VI, Figure 13)"
-    return Table(name="timings-capacity", title=title, columns=columns, rows=rows, note=note)
+    return ReportTable(name="timings-capacity", title=title, columns=columns, rows=rows, note=note)
 
 
-def events(found: Timings) -> Table:
+def events(timings: Timings) -> ReportTable:
     """Return every event."""
     rows: list[tuple[Cell, ...]] = []
-    for step in found.steps:
+    for step in timings.steps:
         rows.append(("step-90", _time(step.begun_s), _s(step.ninety_s), step.partition, None))
         rows.append(("step-99", _time(step.begun_s), _s(step.whole_s), step.partition, None))
-    rows += [("trigger", _time(one.at_s), _s(one.seconds), None, None) for one in found.triggers]
-    for start in found.starts:
+    rows += [("trigger", _time(one.at_s), _s(one.seconds), None, None) for one in timings.triggers]
+    for start in timings.starts:
         rows.append(("ready", _time(start.at_s), _s(start.seconds), None, 1))
         if start.process_s is not None:
             rows.append(("process", _time(start.at_s), _s(start.process_s), None, 1))
-    for one in found.changes:
+    for one in timings.changes:
         rows.append(("change", _time(one.at_s), _s(one.seconds), one.partitions, one.started))
         after = _s(one.after_ready_s)
         rows.append(("change-after-ready", _time(one.at_s), after, one.partitions, one.started))
-    for stop in found.writer_stops:
+    for stop in timings.writer_stops:
         rows.append(("writer-stop", _time(stop.at_s), _s(stop.seconds), None, None))
     columns = ("event", "time, s since 1970", "seconds", "partitions", "consumers started")
-    return Table(name="timings-events", title="Every event", columns=columns, rows=rows)
+    return ReportTable(name="timings-events", title="Every event", columns=columns, rows=rows)
 
 
-def largest_difference(found: Sequence[Capacity | Condition]) -> float:
+def largest_difference(compared: Sequence[ReadCapacity | PublishedCapacity]) -> float:
     """Return how far the means of conditions are apart, as a share of the largest."""
-    means = [one.cycles.mean if isinstance(one, Capacity) else one.mean for one in found]
+    means = [one.cycles.mean if isinstance(one, ReadCapacity) else one.mean for one in compared]
     return 1 - min(means) / max(means)
 
 
@@ -87,7 +88,7 @@ def _duration(one: Timed) -> list[Cell]:
     return [*row, one.paper.observations, *(one.paper.quantile(share) for share in SHARES)]
 
 
-def _capacity(one: Capacity, published: Condition) -> list[Cell]:
+def _capacity(one: ReadCapacity, published: PublishedCapacity) -> list[Cell]:
     cycles = one.cycles
     return [
         *(one.name, _mb(one.bytes), round(one.bytes / one.partitions / 1_000)),
@@ -108,3 +109,42 @@ def _s(seconds: float) -> float:
 
 def _time(at_s: float) -> float:
     return round(at_s, 3)
+
+
+def notes(timings: Timings) -> Iterator[str]:
+    """Yield sentences: ours as a share of the paper's, and what the figures do not show."""
+    for one in timed(timings):
+        if one.ours is None or one.paper is None:
+            continue
+        published = one.paper.quantile(0.5)
+        assert published is not None
+        ratio = one.ours.quantile(0.5) / published
+        yield (
+            f"Δt{one.delta}, {one.label}: median {one.ours.quantile(0.5):.2f} s, "
+            f"{ratio:.2f} of the paper's {published:g} s"
+            + (" (a bin's upper end)." if one.paper.binned else ".")
+        )
+    if triggers := Distribution.of(trigger.seconds for trigger in timings.triggers):
+        yield f"{triggers.within(1.0):.0%} of the triggers took 1 s at most."
+    if timings.changes:
+        yield (
+            f"{len(timings.changes)} changes; {timings.unfinished} plans were replaced before they "
+            f"were complete, {timings.untriggered} plans had no overload."
+        )
+    for short in shortfalls(timings):
+        yield (
+            f"Δt{short.delta}, {short.label}: {short.events} events of {short.wanted} that were "
+            "wanted; the time was over."
+        )
+    if timings.missing:
+        yield (
+            f"{timings.missing} records of the range are compacted away: events among them are "
+            "missing."
+        )
+    if len(timings.capacities) > 1:
+        names = {one.name for one in timings.capacities}
+        theirs = [condition for condition in CONDITIONS if condition.name in names]
+        yield (
+            f"A consumer's mean rates differ by {largest_difference(timings.capacities):.1%}, the "
+            f"paper's by {largest_difference(theirs):.1%}."
+        )

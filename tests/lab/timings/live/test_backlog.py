@@ -4,15 +4,16 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from binwright.lab.commands.live.backlog import BacklogTest
 
-from binwright.lab.timings.live.backlog import BATCH_BYTES, Backlog
-from binwright.lab.timings.paper import CONDITIONS
+from binwright.lab.timings.live.backlog import BATCH_BYTES
+from binwright.lab.timings.published import CONDITIONS
 from binwright.local.stack import Servers
 
 
-def backlog(number: int, scale: float = 1.0) -> Backlog:
+def backlog(number: int, scale: float = 1.0) -> BacklogTest:
     servers = Servers("localhost:9092", "sc://localhost:15002", 0.0)
-    return Backlog(CONDITIONS[number], scale, servers, Path("logs"), lambda _: None)
+    return BacklogTest(CONDITIONS[number], scale, servers, Path("logs"), lambda _: None)
 
 
 @pytest.mark.parametrize(("number", "counts"), [(0, [32]), (1, [24, 23, 23, 23, 23])])

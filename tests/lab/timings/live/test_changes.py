@@ -6,10 +6,11 @@ from contextlib import asynccontextmanager
 from itertools import count
 
 import pytest
+from binwright.lab.commands.live.changes import ChangeTest
 
 from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_PARTITION, measurements
 from binwright.kafka.publishing import publish_message
-from binwright.lab.timings.live.changes import PARTITIONS, ROW_S, TOPICS, Changes
+from binwright.lab.timings.live.changes import PARTITIONS, ROW_S, TOPICS
 from binwright.protocol.messages import Hello, Inbound, Planned, Report, Started
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.run import background_tasks
@@ -68,12 +69,12 @@ class FakeGroup:
 
 
 @asynccontextmanager
-async def changing(start_every: int) -> AsyncIterator[Changes]:
+async def changing(start_every: int) -> AsyncIterator[ChangeTest]:
     settings = load_settings(group="timed", topics=TOPICS, kafka={"bootstrap_servers": "none"})
     bus = FakeControlTopics({settings.metadata_topic: 2, settings.monitor.topic: 1})
     group = FakeGroup(bus, settings, start_every)
     async with background_tasks(group.run()):
-        yield Changes(bus, settings, 8, 0, lambda _: None)  # type: ignore[arg-type]
+        yield ChangeTest(bus, settings, 8, 0, lambda _: None)  # type: ignore[arg-type]
 
 
 @pytest.mark.looptime

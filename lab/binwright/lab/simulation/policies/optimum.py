@@ -41,7 +41,7 @@ def optimum(rows: Sequence[Sequence[float]], capacity: float) -> Optimum:
 
 
 def fits(shares: Sequence[float], bins: int) -> bool:
-    """Return whether a packing into so many bins was found, by best fit and then by a search.
+    """Return whether a packing into `bins` bins was found, by best fit and then by a search.
 
     Args:
         shares: Sizes in units of a bin, descending; one above 1 fills a bin.
@@ -54,10 +54,10 @@ def fits(shares: Sequence[float], bins: int) -> bool:
 def _best_fit(sizes: Sequence[float], bins: int) -> bool:
     free = [1.0] * bins
     for size in sizes:
-        found = [(room, number) for number, room in enumerate(free) if size <= room + ROUNDING]
-        if not found:
+        fitting = [(room, number) for number, room in enumerate(free) if size <= room + ROUNDING]
+        if not fitting:
             return False
-        room, number = min(found)
+        room, number = min(fitting)
         free[number] = room - size
     return True
 

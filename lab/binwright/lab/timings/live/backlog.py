@@ -14,8 +14,8 @@ from binwright.kafka.control_records import (
     Decoder,
 )
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.lab.timings.capacity import Capacity, StagedFile, capacity
-from binwright.lab.timings.paper import Condition
+from binwright.lab.timings.capacity import ReadCapacity, StagedBytes, capacity
+from binwright.lab.timings.published import PublishedCapacity
 from binwright.local.stack import Servers, services
 from binwright.protocol import wire
 from binwright.protocol.errors import ExternalError
@@ -44,7 +44,7 @@ READ_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Backlog:
+class BacklogTest:
     """A condition, scaled.
 
     Attributes:
@@ -55,7 +55,7 @@ class Backlog:
         progress: Called with the share that was read, 0 to 1.
     """
 
-    condition: Condition
+    condition: PublishedCapacity
     scale: float
     servers: Servers
     directory: Path
@@ -102,7 +102,7 @@ class Backlog:
             },
         )
 
-    async def run(self, bus: KafkaControlTopics) -> Capacity | None:
+    async def run(self, bus: KafkaControlTopics) -> ReadCapacity | None:
         """Write the backlog, let one consumer read all of it, and return how fast it did.
 
         None: the backlog is too short to have a rate.
@@ -118,7 +118,7 @@ class Backlog:
         for topic in settings.topics:
             await bus.ensure(topic, sum(p.topic == topic for p in partitions), {})
         records = await self._fill(settings, partitions)
-        files: list[StagedFile] = []
+        files: list[StagedBytes] = []
         readers = [
             await bus.reader(settings.landing_topic, n, 0) for n in range(LANDING_PARTITIONS)
         ]
@@ -148,7 +148,7 @@ class Backlog:
         return sum(sent.records for sent in result.partitions.values())
 
     async def _until_read(
-        self, readers: Sequence[Reader], files: list[StagedFile], total: int
+        self, readers: Sequence[Reader], files: list[StagedBytes], total: int
     ) -> None:
         """Collect announcements until they have all bytes."""
         deadline_s = START_S + total / LEAST_BYTES_PER_S
@@ -159,7 +159,7 @@ class Backlog:
             while True:
                 for record, staged in decoder.decode(await reader.read(READ_S)):
                     size = staged.rows * RECORD_BYTES
-                    files.append(StagedFile(record.timestamp_ms / 1_000, staged.topic, size))
+                    files.append(StagedBytes(record.timestamp_ms / 1_000, staged.topic, size))
                 read = sum(file.bytes for file in files)
                 self.progress(read / total)
                 if read >= total:

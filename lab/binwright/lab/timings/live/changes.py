@@ -45,7 +45,7 @@ ratio's fraction."""
 
 
 @dataclass
-class Changes:
+class ChangeTest:
     """A group that changes as long as it is wanted.
 
     Attributes:
@@ -67,7 +67,7 @@ class Changes:
         self.timings = GroupTimings(self.settings.controller.limits)
 
     async def run(self, events: int, deadline_s: float) -> float:
-        """Play the stream until so many triggers, starts and changes were seen, of each.
+        """Publish the stream until this many triggers, starts and changes were seen, of each.
 
         The plan that gives every partition its first reader does not count.
 
@@ -104,21 +104,21 @@ class Changes:
     @property
     def events(self) -> int:
         """How many events there are of the kind that has the fewest."""
-        found = self.timings
-        return min(len(found.triggers), len(found.starts), len(found.changes))
+        timed = self.timings
+        return min(len(timed.triggers), len(timed.starts), len(timed.changes))
 
     def _at_rest(self, row: Mapping[TopicPartition, float], number: int) -> Callable[[float], bool]:
-        """Return whether a row has been answered, so many seconds after it was published."""
+        """Return what says whether a row is answered, by the seconds since it was published."""
         plans = self.timings.plans
         expected = self.timings.overloads(row) or _is_low(number)
         patience_s = PLAN_S if expected else 0.0
 
-        def found(waited_s: float) -> bool:
+        def answered(waited_s: float) -> bool:
             if self.timings.changing:
                 return False
             return self.timings.plans > plans or waited_s >= patience_s
 
-        return found
+        return answered
 
     async def _answered(
         self, row: Mapping[TopicPartition, float], done: Callable[[float], bool], deadline_s: float

@@ -7,20 +7,21 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from binwright.lab.commands.live.backlog import BacklogTest
+from binwright.lab.commands.live.changes import ChangeTest
 from rich.progress import Progress, TaskID
 
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.lab.timings.capacity import Capacity
+from binwright.lab.commands.timings import Parts
+from binwright.lab.timings.capacity import ReadCapacity
 from binwright.lab.timings.live import changes as group_changes
 from binwright.lab.timings.live import steps as step_test
-from binwright.lab.timings.live.backlog import Backlog
-from binwright.lab.timings.live.changes import Changes
 from binwright.lab.timings.live.history import HistoryRange
 from binwright.lab.timings.live.steps import StepTest
 from binwright.lab.timings.outcome import Timings
-from binwright.lab.timings.paper import CONDITIONS
-from binwright.lab.timings.steps import Step
+from binwright.lab.timings.published import CONDITIONS
+from binwright.lab.timings.steps import RateStep
 from binwright.local.stack import Servers, servers, services
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.recordings.load import run_load
@@ -39,33 +40,13 @@ WHOLE_CONFIG = {**METADATA_CONFIG, "min.compaction.lag.ms": str(round(1_000 * DA
 """Of the metadata topic: no event of a run of half an hour is compacted away before it is read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Embedded:
-    """What is run; a part of size 0 is left out.
-
-    Attributes:
-        directory: Of the servers' data, tables and logs.
-        progress: Shows how far each part is.
-        events: Triggers, starts and changes, at least so many of each.
-        deadline_s: For these; then they end, also with fewer.
-        steps: Partitions of the step test.
-        scale: Share of the bytes of Table VI.
-        window_s: The monitor's.
-        consumers: Of the group that changes, on average.
-        packing: Of its controller.
-        seed: Of its stream.
-    """
+    """The parts that are run, in a directory of the servers' data, tables and logs."""
 
     directory: Path
-    progress: Progress
-    events: int
-    deadline_s: float
-    steps: int
-    scale: float
-    window_s: float
-    consumers: int
-    packing: str
-    seed: int
+    progress: Progress  # shows how far each part is
+    parts: Parts
 
     async def run(self) -> Timings:
         """Run all parts; every process is ended, also when cancelled.
@@ -73,23 +54,25 @@ class Embedded:
         Raises:
             ExternalError: A process does not start, or a deadline passes.
         """
-        async with servers(self.directory, self.progress.console.log) as found:
-            timings = await self._reactions(found) if self.events or self.steps else Timings()
-            capacities = await self._capacities(found) if self.scale else []
+        async with servers(self.directory, self.progress.console.log) as stack:
+            timings = (
+                await self._reactions(stack) if self.parts.events or self.parts.steps else Timings()
+            )
+            capacities = await self._capacities(stack) if self.parts.scale else []
         return replace(timings, capacities=capacities)
 
     # --- Δt1 to Δt4 ------------------------------------------------------------------------------
 
-    async def _reactions(self, found: Servers) -> Timings:
+    async def _reactions(self, stack_servers: Servers) -> Timings:
         """Run the step test beside a group that changes: they share the broker, not the topics."""
-        group, monitor = self._group(found), self._monitor(found)
+        group, monitor = self._group(stack_servers), self._monitor(stack_servers)
         async with KafkaControlTopics(group.kafka) as bus:
             await bus.ensure(group.metadata_topic, 1, WHOLE_CONFIG)
             for metrics in (group.monitor.topic, monitor.monitor.topic):
                 await bus.ensure(metrics, 1, METRICS_CONFIG)
             for topic in group.topics:
                 await bus.ensure(topic, group_changes.PARTITIONS, {})
-            await bus.ensure(step_test.TOPIC, max(1, self.steps), {})
+            await bus.ensure(step_test.TOPIC, max(1, self.parts.steps), {})
             async with (
                 services(group, self.directory, monitor=monitor) as stack,
                 background_tasks(stack.wait_for_failure()),
@@ -97,66 +80,66 @@ class Embedded:
             ):
                 steps = tasks.create_task(self._steps(bus, monitor))
                 changes = tasks.create_task(self._changes(bus, group))
-        wanted = {1: self.steps, **dict.fromkeys((2, 3, 4), self.events)}
+        wanted = {1: self.parts.steps, **dict.fromkeys((2, 3, 4), self.parts.events)}
         return replace(changes.result(), steps=steps.result(), wanted=wanted)
 
-    async def _steps(self, bus: KafkaControlTopics, monitor: Settings) -> list[Step]:
-        if not self.steps:
+    async def _steps(self, bus: KafkaControlTopics, monitor: Settings) -> list[RateStep]:
+        if not self.parts.steps:
             return []
-        task = self.progress.add_task("steps of a load", total=self.steps)
+        task = self.progress.add_task("steps of a load", total=self.parts.steps)
         return await StepTest(
-            bus, monitor, self.steps, lambda done: self.progress.update(task, completed=done)
+            bus, monitor, self.parts.steps, lambda done: self.progress.update(task, completed=done)
         ).run()
 
     async def _changes(self, bus: KafkaControlTopics, group: Settings) -> Timings:
-        if not self.events:
+        if not self.parts.events:
             return Timings()
-        task = self.progress.add_task("changes of a group", total=self.events)
-        changes = Changes(
+        task = self.progress.add_task("changes of a group", total=self.parts.events)
+        changes = ChangeTest(
             bus,
             group,
-            self.consumers,
-            self.seed,
-            lambda done: self.progress.update(task, completed=min(done, self.events)),
+            self.parts.consumers,
+            self.parts.seed,
+            lambda done: self.progress.update(task, completed=min(done, self.parts.events)),
         )
         async with _trickle(group):
-            begun_s = await changes.run(self.events, self.deadline_s)
+            begun_s = await changes.run(self.parts.events, self.parts.deadline_s)
         ended_s = wall_ms() / 1_000
         return await HistoryRange(group, begun_s, ended_s).timings(bus)
 
-    def _group(self, found: Servers) -> Settings:
+    def _group(self, stack: Servers) -> Settings:
         return load_settings(
             group="timings",
             topics=group_changes.TOPICS,
-            kafka={"bootstrap_servers": found.bootstrap_servers},
-            lake={"path": str(self.directory / "lake"), "spark": found.spark},
+            kafka={"bootstrap_servers": stack.bootstrap_servers},
+            lake={"path": str(self.directory / "lake"), "spark": stack.spark},
             monitor={"topic": "timings.metrics", "groups": False},
             controller={
                 "limit_bytes_per_s": LIMIT,
-                "packing": self.packing,
+                "packing": self.parts.packing,
                 "process_logs": self.directory,
                 "look_again_s": group_changes.LOOK_AGAIN_S,
             },
         )
 
-    def _monitor(self, found: Servers) -> Settings:
+    def _monitor(self, stack: Servers) -> Settings:
         return load_settings(
             group="steps",
             topics=(step_test.TOPIC,),
-            kafka={"bootstrap_servers": found.bootstrap_servers},
-            monitor={"groups": False, "window_s": self.window_s},
+            kafka={"bootstrap_servers": stack.bootstrap_servers},
+            monitor={"groups": False, "window_s": self.parts.window_s},
         )
 
     # --- Table VI, Figure 13 ---------------------------------------------------------------------
 
-    async def _capacities(self, found: Servers) -> list[Capacity]:
+    async def _capacities(self, stack: Servers) -> list[ReadCapacity]:
         capacities = []
         for condition in CONDITIONS:
             task = self.progress.add_task(f"a consumer's capacity, {condition.name}", total=1.0)
-            backlog = Backlog(
+            backlog = BacklogTest(
                 condition,
-                self.scale,
-                found,
+                self.parts.scale,
+                stack,
                 self.directory / condition.name.replace(" ", "-"),
                 partial(self._show_share, task),
             )

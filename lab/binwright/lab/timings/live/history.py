@@ -7,19 +7,19 @@ from typing import Any, Generic, TypeVar
 
 from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_PARTITION, Decoder
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.lab.timings.history import GroupRecord, timings_since
+from binwright.lab.timings.events import GroupRecord, timings_since
 from binwright.lab.timings.outcome import Timings
 from binwright.lab.timings.steps import Pass
 from binwright.protocol import wire
-from binwright.protocol.errors import ExternalError
+from binwright.protocol.errors import ExternalError, TopicMissing
 from binwright.protocol.ports.kafka import Reader, Record
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.settings import Settings
 
 READ_S, SILENT_S = 0.5, 30.0
 BEFORE_S = 5.0
-"""Measurements are read from so long before the range: a group follows one monitor for each topic,
-and a monitor measures each second."""
+"""Seconds before the range from which measurements are read: a group follows one monitor for each
+topic, and a monitor measures each second."""
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ class TopicRange(Generic[T]):
 
     Attributes:
         first: Offset of the first record in the range.
-        found: What was read, in order.
+        collected: What was read, in order.
         read: Records in the range that were there.
         end: Offset behind the range; None: it has not ended.
     """
@@ -41,7 +41,7 @@ class TopicRange(Generic[T]):
     first: int
     decoder: Decoder[Any]
     make: Callable[[Record, Any], T]
-    found: list[T] = field(default_factory=list)
+    collected: list[T] = field(default_factory=list)
     read: int = 0
     end: int | None = None
 
@@ -61,7 +61,7 @@ class TopicRange(Generic[T]):
         if self.end is not None:
             records = [record for record in records if record.offset < self.end]
         self.read += sum(record.offset >= self.first for record in records)
-        self.found += [self.make(r, message) for r, message in self.decoder.decode(records)]
+        self.collected += [self.make(r, message) for r, message in self.decoder.decode(records)]
         return bool(records)
 
 
@@ -106,16 +106,16 @@ class HistoryRange:
         finally:
             await reader.close()
         limits = self.settings.controller.limits
-        records = [record for record in group.found if record.at_s < self.until_s]
-        passes = [one for one in metrics.found if one.at_s < self.until_s]
-        found = timings_since(records, passes, limits, self.since_s)
+        records = [record for record in group.collected if record.at_s < self.until_s]
+        passes = [one for one in metrics.collected if one.at_s < self.until_s]
+        timed = timings_since(records, passes, limits, self.since_s)
         return Timings(
-            triggers=found.triggers,
-            starts=found.starts,
-            changes=found.changes,
-            writer_stops=found.writer_stops,
-            untriggered=found.untriggered,
-            unfinished=found.unfinished,
+            triggers=timed.triggers,
+            starts=timed.starts,
+            changes=timed.changes,
+            writer_stops=timed.writer_stops,
+            untriggered=timed.untriggered,
+            unfinished=timed.unfinished,
             missing=group.missing,
         )
 
@@ -146,3 +146,27 @@ def _group_record(record: Record, message: Any) -> GroupRecord:
 
 def _pass(record: Record, message: Any) -> Pass:
     return Pass(record.timestamp_ms / 1_000, message)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningGroup:
+    """The group of these settings, in a range of seconds since 1970."""
+
+    settings: Settings
+    since_s: float
+    until_s: float
+    progress: Callable[[float], None]
+
+    async def run(self) -> Timings:
+        """Read the range, up to its end if that is still to come.
+
+        Raises:
+            TopicMissing: There is no such group, or no metrics topic.
+            ExternalError: Kafka does not answer.
+        """
+        async with KafkaControlTopics(self.settings.kafka, read_only=True) as bus:
+            if not await bus.partitions(self.settings.metadata_topic):
+                name, topic = self.settings.group, self.settings.metadata_topic
+                raise TopicMissing(f"there is no group {name} here: no topic {topic}")
+            read = HistoryRange(self.settings, self.since_s, self.until_s, self.progress)
+            return await read.timings(bus)

@@ -7,7 +7,7 @@ from math import ceil
 
 from binwright.kafka.control_records import METRICS_PARTITION, measurements
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.lab.timings.steps import Pass, Step, steps
+from binwright.lab.timings.steps import Pass, RateStep, steps
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Reader
@@ -39,7 +39,7 @@ class StepTest:
     _passes: list[Pass] = field(default_factory=list)
     _measured: asyncio.Event = field(default_factory=asyncio.Event)  # silence, for a whole window
 
-    async def run(self) -> list[Step]:
+    async def run(self) -> list[RateStep]:
         """Wait until the monitor knows the silence, make the steps, and return what was measured.
 
         Raises:

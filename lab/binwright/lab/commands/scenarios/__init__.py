@@ -1,1 +1,0 @@
-"""What simulations are run with: the settings that are tried, and times taken from them."""

@@ -1,0 +1,70 @@
+"""Until when nothing can change: the ticks before that need not be sent.
+
+A tick changes nothing while no command waits for its reply, every consumer is ready, no consumer is
+overloaded and no deadline has passed. All of that is known beforehand: rates are known functions
+of time. A tick too many is harmless, so every bound here is on the early side; a test compares
+decisions with those of a controller that ticks every second.
+"""
+
+from math import floor
+
+from binwright.controller.decide.group import Group
+from binwright.controller.decide.ownership import PendingCommand
+from binwright.controller.decide.states import Manage, Sentinel, State
+from binwright.lab.simulation.fluid.arrivals import FluidLoad
+from binwright.lab.simulation.scenario import TICK_S, Scenario, first_overload
+from binwright.protocol.model import Slot
+
+
+def next_tick(state: State, now: float, scenario: Scenario) -> float:
+    """Return the first tick after the one at `now` that may do something, seconds.
+
+    Args:
+        state: Of the machine after the tick at `now`; ticks are `TICK_S` apart.
+        now: Of a tick.
+        scenario: Gives the rates that are measured.
+    """
+    group = state.group
+    if _unsettled(group):
+        return now + TICK_S
+    config = group.config
+    match state:
+        case Manage(since=since):
+            sent = (group.partitions[p] for p in group.partitions.pending)
+            replies = [at.sent_at for at in sent if isinstance(at, PendingCommand)]
+            due = min([since + config.plan_timeout_s, *(s + config.repeat_s for s in replies)])
+            return max(_tick_at(due, now), now + TICK_S)
+        case Sentinel(since=since) if not _wants_plan(group):
+            last = _tick_at(since + config.look_again_s, now) + TICK_S
+            owned = _shared(group, scenario.load)
+            limits = {slot: config.limits.for_slot(slot) for slot in owned}
+            return first_overload(scenario, owned, limits, now, last)
+        case _:
+            return now + TICK_S
+
+
+def _tick_at(time: float, now: float) -> float:
+    """Return the last tick that is not after `time`, on the grid of the tick at `now`."""
+    return now + floor((time - now) / TICK_S) * TICK_S
+
+
+def _unsettled(group: Group) -> bool:
+    """Whether a consumer starts or ends, or a table has no writer yet."""
+    if group.term is None or group.writers.pending or group.writers.released:
+        return True
+    living = (member for member in group.members.values() if member.epoch is not None)
+    return any(not member.usable for member in living)
+
+
+def _wants_plan(group: Group) -> bool:
+    """Whether the next tick finds a reason for a plan, whatever the rates are."""
+    partitions = group.partitions
+    wanted = min(group.config.min_slots, len(partitions))
+    unowned = partitions.pending or partitions.released or group.gone_partitions()
+    return bool(unowned) or len(partitions.slots) < wanted or group.proposal is not None
+
+
+def _shared(group: Group, load: FluidLoad) -> dict[Slot, list[int]]:
+    """Return what each consumer reads; one with a single partition is never overloaded."""
+    owned = {slot: group.partitions.owned_by(slot) for slot in sorted(group.partitions.slots)}
+    return {slot: [load.index[p] for p in ps] for slot, ps in owned.items() if len(ps) > 1}

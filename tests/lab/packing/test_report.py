@@ -1,0 +1,165 @@
+"""The paper's recorded values, and the section that sets ours beside them."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from binwright.cli.main import app
+from binwright.lab.packing import published
+from binwright.lab.packing.experiments import PackingScore
+from binwright.lab.packing.published import DELTAS, OF_FOUR_STARTS, RECORDED, differences
+from binwright.lab.packing.report import paper_section
+from binwright.lab.report.contents import ReportSection
+from binwright.packing.catalogue import PAPER
+from binwright.packing.score import pareto_front
+
+Scores = dict[tuple[int, str], PackingScore]
+
+
+def recorded_scores(suffix: str = "", cbs: float = 0.0) -> Scores:
+    """Return what the paper recorded as if it were computed here, CBS increased."""
+    points = {delta: published.recorded_points(delta, suffix) for delta in DELTAS}
+    return {
+        (delta, name): PackingScore(
+            points[delta][name][0] + cbs, points[delta][name][0] + cbs, moved, 0.0
+        )
+        for delta in DELTAS
+        for name, (_, moved) in points[delta].items()
+    }
+
+
+@pytest.fixture(scope="module")
+def section() -> ReportSection:
+    return paper_section(recorded_scores(), recorded_scores(OF_FOUR_STARTS, cbs=0.01), 3, 501)
+
+
+def test_the_recorded_values_are_of_twelve_algorithms_at_six_deltas() -> None:
+    starts = (f"{field}{OF_FOUR_STARTS}" for field in ("cbs", "expected_rscore"))
+    for field in ("cbs", "expected_rscore", "moves", *starts):
+        assert list(RECORDED[field]) == list(PAPER)
+        assert [set(found) for found in RECORDED[field].values()] == [set(map(str, DELTAS))] * 12
+
+
+@pytest.mark.parametrize(
+    ("delta", "front"),
+    [
+        (5, ["bfd", "ffd", "mbfp", "mbf", "mwf"]),
+        (10, ["bfd", "ffd", "wfd", "mbfp", "mbf", "mwf"]),
+        (15, ["bfd", "ffd", "wfd", "mbfp", "mbf", "mwf"]),
+        (20, ["bfd", "ffd", "mbfp", "mbf", "mwf"]),
+        (25, ["bfd", "ffd", "wfd", "mbfp", "mbf", "mwfp", "mwf"]),
+    ],
+)
+def test_the_recorded_means_of_four_starts_have_the_fronts_of_figure_12(
+    delta: int, front: list[str]
+) -> None:
+    assert pareto_front(published.recorded_points(delta, OF_FOUR_STARTS)) == front
+
+
+def test_another_delta_has_no_recorded_value() -> None:
+    assert published.recorded_points(7) == {}
+
+
+@pytest.mark.parametrize(("delta", "change", "cbs"), [(25, -0.2398, 0.0881), (5, -0.5524, 0.1181)])
+def test_the_recorded_values_make_the_headline_ratios(
+    delta: int, change: float, cbs: float
+) -> None:
+    found = published.saving(published.recorded_points(delta))
+
+    assert found is not None
+    assert found.rival == "nfd"
+    assert found.rscore_change == pytest.approx(change, abs=5e-5)
+    assert found.cbs == pytest.approx(cbs, abs=5e-5)
+
+
+def test_a_headline_needs_all_classical_algorithms_and_something_that_moves() -> None:
+    some = {name: point for name, point in published.recorded_points(5).items() if name != "nf"}
+
+    assert published.saving(some) is None
+    assert published.saving(published.recorded_points(0)) is None
+    assert (
+        published.headlines({key: one for key, one in recorded_scores().items() if key[0] == 10})
+        == []
+    )
+
+
+def test_the_headlines_show_ours_beside_the_recorded() -> None:
+    first, second = published.headlines(recorded_scores())
+
+    assert first == (
+        "delta 25: MWF's E[R] is -23.98 % beside nfd, the classical algorithm that moves least, "
+        "at a CBS of 8.81 % (recorded: -23.98 % beside nfd, 8.81 %)"
+    )
+    assert second.startswith("delta 5: MWF's E[R] is -55.24 %")
+
+
+def test_differences_are_computed_minus_recorded() -> None:
+    found = differences(recorded_scores(cbs=0.01), "cbs")
+
+    assert set(found) == {(delta, name) for delta in DELTAS for name in PAPER}
+    assert list(found.values()) == pytest.approx([0.01] * len(found))
+
+
+def test_the_section_has_tables_and_charts_of_figures_9_to_12(section: ReportSection) -> None:
+    tables = {table.name: table for table in section.tables}
+
+    assert [chart.name for chart in section.charts] == [f"paper-figure-{n}" for n in range(9, 13)]
+    assert tables["paper-cbs"].rows[8][:3] == ["mwf", "0.00 / 0.00", "11.81 / 11.81"]
+    assert tables["paper-cbs-starts"].rows[8][2] == "10.62 / 9.62"
+    assert tables["paper-rscore-starts"].rows[8][2] == "8.70 / 8.70"
+    assert tables["paper-fronts"].rows[1] == [5, *["bfd, ffd, mbfp, mbf, mwf"] * 3]
+    assert [row[0] for row in tables["paper-headlines"].rows] == [25, 5]
+
+
+def test_the_section_states_the_differences_from_the_recorded(section: ReportSection) -> None:
+    assert "CBS differs from the recorded by 0.00 points in the mean" in section.seen
+    assert "CBS of four starts differs from the recorded by 1.00 points" in section.seen
+    assert "-23.98 %" in section.seen
+
+
+def test_the_command_prints_the_headlines_and_writes_the_report(tmp_path: Path) -> None:
+    arguments = ["lab", "paper", "--rows", "1", "--jobs", "2", "--output", str(tmp_path), "--json"]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    text = (tmp_path / "report.md").read_text()
+
+    assert found["headlines"] == []  # nothing moves at the first measurement
+    assert len(found["scores"]) == len(found["starts"]) == 6 * 16
+    assert json.loads((tmp_path / "fronts.json").read_text()) == found["starts"]
+    assert "| mwf | " in text
+    assert "/ 11.81" in text  # MWF's CBS at delta 5, as recorded
+    for number in (9, 10, 11, 12):
+        assert f"(paper-figure-{number}.png)" in text
+        assert (tmp_path / f"paper-figure-{number}.png").exists()
+        assert (tmp_path / f"paper-figure-{number}.svg").exists()
+    with (tmp_path / "scores.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == 6 * 16
+
+    even, fronts = (_consumers_of_bfd(tmp_path / name) for name in ("scores.json", "fronts.json"))
+    assert fronts == pytest.approx((even + 1 + 100 + 200) / 4)  # all rates 0, 50, 100 per cent
+
+
+def _consumers_of_bfd(file: Path) -> float:
+    found = {(one["delta"], one["algorithm"]): one for one in json.loads(file.read_text())}
+    return float(found[0, "bfd"]["consumers"])
+
+
+def test_figures_9_to_12_are_compared_with_charts_and_tables_that_are_there(
+    section: ReportSection,
+) -> None:
+    there = {t.name for t in section.tables} | {c.name for c in section.charts}
+
+    assert [one.of for one in section.comparisons] == [f"Figure {n}" for n in range(9, 13)]
+    assert {name for one in section.comparisons for name in one.ours} <= there
+
+
+def test_the_comparisons_hold_the_differences_from_the_recorded(section: ReportSection) -> None:
+    found = {one.of: one.difference for one in section.comparisons}
+
+    assert found["Figure 9"].startswith("0.00 points in the mean, ")
+    assert found["Figure 12"].startswith("CBS: 1.00 points in the mean, at most +1.00 (")
+    assert found["Figure 12"].endswith("The same front of the twelve at 6 of 6 deltas.")
