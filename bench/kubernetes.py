@@ -1,6 +1,6 @@
-"""`make bench-kubernetes`: what the fleet of Deployments takes, as JSON.
+"""`make bench NAME=kubernetes`: what the fleet of Deployments takes, as JSON.
 
-On a real control plane whose nodes run pods as processes (`tests/deploy/kubernetes`): fifty Deployments at
+On a real control plane whose nodes run pods as processes: fifty Deployments at
 once, a consumer's way from its slot to ready, and what fifty idle slots cost the process that keeps
 them. That process holds what a controller has for its fleet: the watches and the repairs.
 """
@@ -192,7 +192,7 @@ def main() -> None:
     if sys.argv[1:] == [KEEP]:
         asyncio.run(keep())
         return
-    parser = argparse.ArgumentParser(prog="make bench-kubernetes", description=__doc__)
+    parser = argparse.ArgumentParser(prog="make bench NAME=kubernetes", description=__doc__)
     figures.add_option(parser)
     given = parser.parse_args()
     with to_stderr():

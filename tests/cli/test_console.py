@@ -10,7 +10,7 @@ from binwright.cli.console import STDOUT, to_stderr
 
 PROGRAM = """
 import ctypes
-from binwright.ops.console import to_stderr
+from binwright.cli.console import to_stderr
 with to_stderr():
     ctypes.CDLL(None).puts(b"of the solver")
 print("of the command")

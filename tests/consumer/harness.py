@@ -5,8 +5,6 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from binwright.testing.intake import FakeDataReader
-
 from binwright.consumer.decide.buffer import BatchConfig
 from binwright.consumer.ingest import Ingest, IngestConfig
 from binwright.consumer.mailbox import open_mailbox
@@ -25,7 +23,7 @@ from binwright.protocol.messages import (
 )
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.testing.control_topics import FakeControlTopics
-from binwright.testing.data_topics import FakeTopics
+from binwright.testing.data_topics import FakeDataReader, FakeTopics
 from binwright.testing.staging import FakeStaging
 
 T = TypeVar("T")

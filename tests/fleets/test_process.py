@@ -20,6 +20,7 @@ from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.fleet import Process
 from binwright.runtime.health import Health
+from binwright.runtime.settings import load_settings
 
 # Prints a line and ends on SIGTERM, or after a minute.
 SLEEPER = """

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
 import pytest
-from binwright.testing.intake import FakeDataReader
 from pyspark.sql.connect.client import DefaultChannelBuilder
 from pyspark.sql.connect.session import SparkSession
 from tests.consumer.writer.scene import CLUSTER, GROUP, LANDING, Scene
@@ -31,6 +30,7 @@ from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Batch, FileSlice, Lake, Staging, Table
 from binwright.runtime.settings import LakeSettings
+from binwright.testing.data_topics import FakeDataReader
 
 pytestmark = [
     pytest.mark.integration,

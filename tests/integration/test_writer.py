@@ -9,7 +9,6 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from binwright.testing.intake import FakeDataReader
 from pyspark.sql.connect.client import DefaultChannelBuilder
 from pyspark.sql.connect.session import SparkSession
 from tests.consumer.writer.scene import CLUSTER, GROUP, LANDING, P, Q, Scene, once
@@ -24,6 +23,7 @@ from binwright.consumer.writer.writers import Writers
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.lake import Table
 from binwright.runtime.settings import LakeSettings
+from binwright.testing.data_topics import FakeDataReader
 
 pytestmark = pytest.mark.integration
 

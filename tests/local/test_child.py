@@ -26,7 +26,7 @@ time.sleep(600)
 PARENT = """
 import sys, time
 from pathlib import Path
-from binwright.embedded.child import Child, Command
+from binwright.local.child import Child, Command
 home = Path(sys.argv[1])
 argv = (sys.executable, "-c", "import time; time.sleep(600)")
 print(Child(Command("a child", argv, home, home / "log", {})).pid, flush=True)

@@ -4,13 +4,12 @@ import inspect
 from typing import Any
 
 import pytest
-from binwright.testing.intake import FakeDataReader
 
 from binwright.protocol.ports.fleet import Fleet
 from binwright.protocol.ports.kafka import ControlTopics, DataReader, LogSampler, Reader
 from binwright.protocol.ports.lake import Lake, Staging
 from binwright.testing.control_topics import FakeControlTopics, FakeReader
-from binwright.testing.data_topics import FakeTopics
+from binwright.testing.data_topics import FakeDataReader, FakeTopics
 from binwright.testing.fleet import FakeFleet
 from binwright.testing.lake import FakeLake
 from binwright.testing.log_sampler import FakeLogSampler

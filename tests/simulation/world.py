@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from binwright.testing.intake import FakeDataReader
 from tests.simulation.gate import Gate, gated
 
 from binwright.consumer.decide.buffer import BatchConfig
@@ -40,7 +39,7 @@ from binwright.protocol.selection import Selection
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import MonitorSettings
 from binwright.testing.control_topics import FakeControlTopics
-from binwright.testing.data_topics import FakeTopics
+from binwright.testing.data_topics import FakeDataReader, FakeTopics
 from binwright.testing.fleet import FakeFleet
 from binwright.testing.lake import FakeLake, FakeStorage
 from binwright.testing.staging import FakeStaging

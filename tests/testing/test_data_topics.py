@@ -3,12 +3,11 @@
 import asyncio
 
 import pytest
-from binwright.testing.intake import FakeDataReader
 
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import DataReader, GroupOffset, LogSample, LogSampler
-from binwright.testing.data_topics import FakeTopics
+from binwright.testing.data_topics import FakeDataReader, FakeTopics
 from binwright.testing.log_sampler import sample_topics
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)

@@ -6,8 +6,6 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from itertools import count
 
-from binwright.testing.intake import FakeDataReader
-
 from binwright.consumer.decide.writer.states import WriterConfig
 from binwright.consumer.events import Event, RowsMissing, TableLost, WritingStopped
 from binwright.consumer.writer.announcements import landing_partition
@@ -20,7 +18,7 @@ from binwright.protocol.messages import OffsetRange, Staged, TableReport
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.ports.lake import Lake, Table
 from binwright.testing.control_topics import FakeControlTopics
-from binwright.testing.data_topics import FakeTopics
+from binwright.testing.data_topics import FakeDataReader, FakeTopics
 from binwright.testing.lake import FakeLake, FakeStorage
 from binwright.testing.staging import FakeStaging
 

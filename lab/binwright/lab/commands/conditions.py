@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
-from binwright.controller.decide.config import ControllerConfig
-
 from binwright.cli.runner import split
+from binwright.controller.decide.group import ControllerConfig
 from binwright.controller.group_context import group_context
 from binwright.lab.simulation.run import NAMES
 from binwright.lab.simulation.scenario import Timing

@@ -8,8 +8,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
-from binwright.packing.by_name import packing as by_name
-from binwright.recordings.stream_files.stream_file import ROW_S
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -18,9 +16,11 @@ from rich.table import Table as RichTable
 from binwright.lab.packing.experiments import PackingStream
 from binwright.lab.simulation.scenario import Timing
 from binwright.packing.catalogue import PAPER
+from binwright.packing.catalogue import algorithm as by_name
 from binwright.protocol.errors import SettingsError
-from binwright.recordings import generated as streams
+from binwright.recordings import streams
 from binwright.recordings.location import read_stream
+from binwright.recordings.stream_file import ROW_S
 
 if TYPE_CHECKING:
     from binwright.lab.report.contents import Cell, ReportTable

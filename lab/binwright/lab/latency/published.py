@@ -18,7 +18,7 @@ from typing import Any, Final
 from binwright.lab.latency.experiments import LatencyModel, LatencyOutcome
 from binwright.lab.packing.experiments import PackingStream
 from binwright.protocol.model import TopicPartition
-from binwright.recordings.generated import Stream
+from binwright.recordings.streams import Stream
 
 _FOUND: Final[Mapping[str, Any]] = json.loads(
     (files("binwright.lab.latency") / "paper.json").read_bytes()

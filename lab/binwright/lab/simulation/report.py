@@ -3,19 +3,19 @@
 from collections.abc import Sequence
 
 import numpy as np
-from binwright.controller.decide.config import ControllerConfig
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from binwright.controller.decide.group import ControllerConfig
 from binwright.lab.report.contents import Chart, ReportSection, ReportTable
 from binwright.lab.simulation import sources
 from binwright.lab.simulation.outcome import HOUR_S, Outcome, Score
 from binwright.lab.simulation.run import NAMES, Run, run_all
 from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
 from binwright.protocol.model import BytesPerSecond, PerSlot
-from binwright.recordings import generated as streams
+from binwright.recordings import generated
 
 POINTS = 500
 """Points of a line over time: each is the mean or the highest of its part of the time."""
@@ -262,7 +262,7 @@ def random_walk(processes: int) -> ReportSection:
     """Return all policies on two hours of a load like the paper's: 32 partitions, delta 5."""
     config = ControllerConfig(limits=PerSlot(LIMIT), capacity=CAPACITY)
     timing = Timing()
-    walk = streams.Walk(topics=("one", "two"), partitions=16, rows=240, delta=5, seed=0)
+    walk = generated.Walk(topics=("one", "two"), partitions=16, rows=240, delta=5, seed=0)
     load = sources.generated(walk, CAPACITY, None).load(warm_up_s(config, timing))
     scenario = Scenario(load=load, config=config, timing=timing)
     jobs = [Run(label=name, policy=name, scenario=scenario, sla_s=SLA_S) for name in NAMES]

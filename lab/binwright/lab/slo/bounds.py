@@ -10,12 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from binwright.scaler.decide.policies.capacity import Bin
-from binwright.scaler.decide.policies.least_loaded import least_loaded
-from binwright.scaler.decide.policies.policy import PartitionLoad
-
 from binwright.lab.simulation.records.arrivals import RecordLoad
 from binwright.protocol.model import TopicPartition
+from binwright.scaler.decide.bins import least_loaded
+from binwright.scaler.decide.policy import Bin, PartitionLoad
 
 EVENTS = 85
 """What a replica does of a burst within 500 ms, as the paper's authors measured; it stays below."""

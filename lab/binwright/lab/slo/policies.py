@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from binwright.scaler.decide.policies.policy import Decision, Observation
-
 from binwright.lab.simulation.policies.rules import CpuRule, LagRule, Linear, Stabilised
 from binwright.lab.simulation.records.arrivals import RecordLoad
 from binwright.lab.simulation.records.group import GroupSettings
@@ -13,8 +11,22 @@ from binwright.scaler.decide.bin_pack import Algorithm1, Algorithm2
 from binwright.scaler.decide.bins import least_loaded
 from binwright.scaler.decide.config import Bounds, ScaledGroup
 from binwright.scaler.decide.lags import EndHistory, work_of
-from binwright.scaler.decide.machine import Seen, State, WorkloadSeen, decide, ordered
-from binwright.scaler.decide.policy import Bin, Fixed, PartitionLoad, Policy, ReplicaCapacity
+from binwright.scaler.decide.machine import (
+    GroupSnapshot,
+    ScalingState,
+    WorkloadStatus,
+    decide,
+    ordered,
+)
+from binwright.scaler.decide.policy import (
+    Bin,
+    Decision,
+    Fixed,
+    Observation,
+    PartitionLoad,
+    Policy,
+    ReplicaCapacity,
+)
 from binwright.scaler.decide.sla_packing import SlaPacking
 
 UP, DOWN = 0.9, 0.4
@@ -192,7 +204,7 @@ class ScaledGroupPolicy:
     """
 
     config: ScaledGroup
-    state: State = field(default_factory=State)
+    state: ScalingState = field(default_factory=ScalingState)
     history: EndHistory = field(default_factory=EndHistory)  # has the window of rates
     ends: Mapping[TopicPartition, float] = field(default_factory=dict)
     looked_s: float = 0.0
@@ -211,9 +223,9 @@ class ScaledGroupPolicy:
             self.state.baseline,
             now_s,
         )
-        seen = Seen(
+        seen = GroupSnapshot(
             work=work,
-            workload=WorkloadSeen(replicas=observation.replicas, ready=observation.replicas),
+            workload=WorkloadStatus(replicas=observation.replicas, ready=observation.replicas),
             now_s=now_s,
             wall_s=0.0,
         )

@@ -9,12 +9,19 @@ from dataclasses import dataclass, field
 from heapq import merge
 from math import fsum
 
-from binwright.protocol.commands import Dead
-from binwright.protocol.reports import Goodbye
-
 from binwright.lab.timings.steps import Pass
 from binwright.protocol.measurements import Measurement
-from binwright.protocol.messages import Claim, Hello, Inbound, Planned, Report, Started, Stopped
+from binwright.protocol.messages import (
+    Claim,
+    Dead,
+    Goodbye,
+    Hello,
+    Inbound,
+    Planned,
+    Report,
+    Started,
+    Stopped,
+)
 from binwright.protocol.model import PerSlot, Slot, TopicPartition
 from binwright.protocol.monitors import Monitors, accept_measurement
 

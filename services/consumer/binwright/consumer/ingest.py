@@ -1,6 +1,6 @@
 """Runs one consumer: applies commands and the events of its parts, and sends replies.
 
-Its tasks share one `Consumer` state (`core.consumer.machine`). The state changes between awaits
+Its tasks share one `Consumer` state (`decide.machine`). The state changes between awaits
 only, through `_apply`, which also starts the actions of the change. Replies are sent by the outbox
 in the order of their events.
 """

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 
 import pytest
-from binwright.scaler.decide.policies.policy import Decision, Observation
 from tests.lab.simulation.builders import scenario
 
 from binwright.lab.simulation.clock import Clock
@@ -13,6 +12,7 @@ from binwright.lab.simulation.outcome import ConsumerCounts
 from binwright.lab.simulation.policies.catalogue import POLICIES
 from binwright.lab.simulation.scenario import Scenario
 from binwright.protocol.model import Assignment, Slot
+from binwright.scaler.decide.policy import Decision, Observation
 
 CADENCE = Cadence(interval_s=15.0)
 

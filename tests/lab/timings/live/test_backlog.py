@@ -4,9 +4,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from binwright.lab.commands.live.backlog import BacklogTest
 
-from binwright.lab.timings.live.backlog import BATCH_BYTES
+from binwright.lab.timings.live.backlog import BATCH_BYTES, BacklogTest
 from binwright.lab.timings.published import CONDITIONS
 from binwright.local.stack import Servers
 

@@ -6,11 +6,10 @@ from contextlib import asynccontextmanager
 from itertools import count
 
 import pytest
-from binwright.lab.commands.live.changes import ChangeTest
 
 from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_PARTITION, measurements
 from binwright.kafka.publishing import publish_message
-from binwright.lab.timings.live.changes import PARTITIONS, ROW_S, TOPICS
+from binwright.lab.timings.live.changes import PARTITIONS, ROW_S, TOPICS, ChangeTest
 from binwright.protocol.messages import Hello, Inbound, Planned, Report, Started
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.run import background_tasks

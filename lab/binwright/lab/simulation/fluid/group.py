@@ -12,14 +12,13 @@ from functools import partial
 from itertools import count, islice
 from math import floor
 
-from binwright.scaler.decide.policies.policy import Decision, Observation, PartitionLoad, Policy
-
 from binwright.lab.simulation.assignors import sticky_assignment
 from binwright.lab.simulation.clock import TICKS, Clock
 from binwright.lab.simulation.fluid.data_path import DataPath
 from binwright.lab.simulation.outcome import ConsumerCounts, GroupChange
 from binwright.lab.simulation.scenario import TICK_S, Scenario, first_overload
 from binwright.protocol.model import Slot
+from binwright.scaler.decide.policy import Decision, Observation, PartitionLoad, Policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,10 +18,6 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
-from binwright.scaler.decide.policies.bin_pack import Algorithm1, Algorithm2
-from binwright.scaler.decide.policies.capacity import ReplicaCapacity
-from binwright.scaler.decide.policies.policy import Decision, Observation
-from binwright.scaler.decide.policies.sla_packing import SlaPacking
 
 from binwright.lab.simulation.fluid.arrivals import Floats
 from binwright.lab.simulation.fluid.group import Cadence, FluidPolicy
@@ -30,6 +26,9 @@ from binwright.lab.simulation.scenario import Scenario
 from binwright.packing.catalogue import algorithm
 from binwright.protocol.errors import PackingError
 from binwright.protocol.model import Assignment, BytesPerSecond, Slot, TopicPartition
+from binwright.scaler.decide.bin_pack import Algorithm1, Algorithm2
+from binwright.scaler.decide.policy import Decision, Observation, ReplicaCapacity
+from binwright.scaler.decide.sla_packing import SlaPacking
 
 SENTINEL_S = 10.0
 """The longest that the state Sentinel of the paper's controller lasts."""

@@ -9,9 +9,8 @@ defaults of `behavior`. Wrap the autoscaler's rules in `Stabilised`.
 from dataclasses import dataclass, replace
 from math import ceil
 
-from binwright.scaler.decide.policies.policy import Decision, Observation, Policy, total
-
 from binwright.packing.score import ROUNDING
+from binwright.scaler.decide.policy import Decision, Observation, Policy, total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from binwright.scaler.decide.policies.policy import Decision, Observation, PartitionLoad, Policy
 
 from binwright.lab.simulation.assignors import GroupAssignor, partition
 from binwright.lab.simulation.clock import Clock
@@ -15,6 +14,7 @@ from binwright.lab.simulation.records.consumers import Floats, Phase
 from binwright.lab.simulation.records.group import GroupSettings, RecordGroup
 from binwright.lab.simulation.records.rebalancing import EagerGroup, IncrementalGroup
 from binwright.protocol.model import Slot
+from binwright.scaler.decide.policy import Decision, Observation, PartitionLoad, Policy
 
 LOOP_SPREAD = 0.3
 

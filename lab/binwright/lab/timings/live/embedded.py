@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from binwright.lab.commands.live.backlog import BacklogTest
-from binwright.lab.commands.live.changes import ChangeTest
 from rich.progress import Progress, TaskID
 
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
@@ -17,6 +15,8 @@ from binwright.lab.commands.timings import Parts
 from binwright.lab.timings.capacity import ReadCapacity
 from binwright.lab.timings.live import changes as group_changes
 from binwright.lab.timings.live import steps as step_test
+from binwright.lab.timings.live.backlog import BacklogTest
+from binwright.lab.timings.live.changes import ChangeTest
 from binwright.lab.timings.live.history import HistoryRange
 from binwright.lab.timings.live.steps import StepTest
 from binwright.lab.timings.outcome import Timings

@@ -1,4 +1,4 @@
-"""One table's writer: runs the requests of `core.writer.machine`, one at a time."""
+"""One table's writer: runs the requests of `decide.writer.machine`, one at a time."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
