@@ -54,7 +54,7 @@ BROKER = {
     "log.index.interval.bytes": str(1 << 30),
     "log.index.size.max.bytes": str(64 << 10),
 }
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 SETTLED_S, SETTLE_MOST_S, MEASURED_S, REACTIONS = 10.0, 600.0, 60.0, 5
 AT_ONCE = 50  # topics that are made, consumers that begin
 

@@ -51,7 +51,7 @@ BROKER = {
     "log.index.interval.bytes": str(1 << 30),
     "log.index.size.max.bytes": str(64 << 10),
 }
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 
 
 class NumberWorkload:

@@ -56,7 +56,7 @@ AHEAD_S = 150
 CLEANED_MOST_S, ACTED_MOST_S = 120.0, 120.0
 NAMES = [f"topic-{number:02}" for number in range(TOPICS)]
 NEW = KafkaPartition(NAMES[0], PER_TOPIC)
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 
 
 def reads(slot: int) -> list[KafkaPartition]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True, slots=True)

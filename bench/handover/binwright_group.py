@@ -28,7 +28,7 @@ from binwright.runtime.settings import Settings, load_settings
 from binwright.views.follower import watch_group
 from binwright.views.group_view import GroupView
 
-HOOKS, ROOT = Path(__file__).parent / "hooks", Path(__file__).parents[3]
+HOOKS, ROOT = Path(__file__).parent / "hooks", Path(__file__).parents[2]
 READY_S, BOUNCE_S, GROW_S = 420.0, 240.0, 240.0
 PER_PARTITION = RECORDS_PER_S * (RECORD_BYTES + 30)  # bytes/s, with Kafka's framing
 CAPACITY = 4.4 * PER_PARTITION

@@ -49,7 +49,7 @@ def settings(group: GroupOptions, kafka: KafkaSettings, spark: str, directory: P
 @contextlib.asynccontextmanager
 async def running(chosen: Settings, directory: Path) -> AsyncIterator[Stack]:
     """Run the services; their processes are children of this one."""
-    os.environ["PYTHONPATH"] = str(Path(__file__).parents[3])
+    os.environ["PYTHONPATH"] = str(Path(__file__).parents[2])
     async with KafkaControlTopics(chosen.kafka) as bus:
         await bus.ensure(chosen.metadata_topic, 1, METADATA_CONFIG)
         await bus.ensure(chosen.monitor.topic, 1, METRICS_CONFIG)

@@ -130,5 +130,9 @@ def test_status_imports_messages_and_views_only_once_kafka_answers() -> None:
     """These take a quarter of the CPU that `status` needs to say that Kafka is away."""
     imported = imported_by("status", *AWAY)
     assert "binwright.kafka.control_topics" in imported
-    late = ("binwright.protocol", "binwright.controller.decide", "binwright.ops")
+    late = (
+        "binwright.protocol.messages",
+        "binwright.controller.decide",
+        "binwright.views.follower",
+    )
     assert [module for module in sorted(imported) if module.startswith(late)] == []

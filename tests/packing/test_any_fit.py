@@ -20,7 +20,7 @@ from binwright.protocol.errors import PackingError
 from binwright.protocol.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
 
 CAPACITY = BytesPerSecond(100)
-RECORDED = Path(__file__).parents[4] / "shared" / "data" / "measurements_5.json"
+RECORDED = Path(__file__).parents[3] / "shared" / "data" / "measurements_5.json"
 
 PARTITIONS = st.builds(TopicPartition, st.sampled_from(["clicks", "orders"]), st.integers(0, 15))
 # Whole numbers: sums are exact, so loads can be compared without a tolerance.

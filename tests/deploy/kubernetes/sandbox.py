@@ -27,7 +27,7 @@ from .kubelet import Kubelet
 from .plane import ControlPlane
 from .pod import readiness
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 RIGHTS = ROOT / "deploy" / "base" / "controller-rbac.yaml"
 ACCOUNT = "binwright-controller"
 TEMPLATE = "binwright-consumer"
