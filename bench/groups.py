@@ -43,7 +43,7 @@ from binwright.protocol.model import Slot
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import serve
-from binwright.runtime.settings import Settings, load_settings
+from binwright.runtime.settings import ProgramSettings, Settings, load_settings
 
 PARTITIONS, CONSUMERS = 10, 2
 RATE, LIMIT = 1_000.0, 7_500.0
@@ -243,7 +243,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     if chosen.rule:
         bootstrap, groups = chosen.rule
-        return serve(lambda _: control(bootstrap, int(groups)))
+        return serve(lambda _: control(bootstrap, int(groups)), ProgramSettings)
     configure_logging("warning", "console")
     rows = []
     for groups in chosen.groups:

@@ -25,13 +25,14 @@ from tests.deploy.kubernetes.sandbox import IMAGES, Sandbox, make_sandbox, until
 from bench import figures
 from binwright.cli.console import to_stderr
 from binwright.controller.fleets.kubernetes.fleet import kubernetes_fleet
+from binwright.controller.settings import ControllerProgramSettings
 from binwright.kafka.control_records import METADATA_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kubernetes.objects import Obj
 from binwright.local.kafka import run_broker
 from binwright.local.spark import run_spark
 from binwright.protocol.model import Slot
-from binwright.runtime.settings import KafkaSettings, load_settings
+from binwright.runtime.settings import KafkaSettings, load
 
 SLOTS = [Slot(number) for number in range(50)]
 IDLE_S = 30.0
@@ -115,7 +116,7 @@ async def idle(sandbox: Sandbox) -> dict[str, float]:
 
 async def keep() -> None:
     """Be that process."""
-    async with kubernetes_fleet(load_settings()) as fleet:
+    async with kubernetes_fleet(load(ControllerProgramSettings)) as fleet:
         await fleet.reconcile(SLOTS)
         sys.stdout.write("kept\n")
         sys.stdout.flush()

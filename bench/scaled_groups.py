@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +36,13 @@ from binwright.local.kafka import run_broker
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import serve
-from binwright.runtime.settings import KafkaSettings, Settings
+from binwright.runtime.settings import KafkaSettings
 from binwright.scaler.decide.config import Bounds, ScaledGroup
 from binwright.scaler.decide.machine import WorkloadStatus
 from binwright.scaler.ends import MeasuredEnds, TopicEnds
 from binwright.scaler.groups import ConsumerGroups
 from binwright.scaler.passes import Scaler, Target, Targets
+from binwright.scaler.settings import ScalerProgramSettings
 
 PARTITIONS, AT_ONCE, CAPACITY = 10, 50, 100.0
 METRICS = "bench.metrics"
@@ -88,7 +90,9 @@ def configs(groups: int) -> Iterator[ScaledGroup]:
 
 
 @contextlib.asynccontextmanager
-async def open_targets(settings: Settings, groups: int) -> AsyncIterator[Callable[[], Targets]]:
+async def open_targets(
+    settings: ScalerProgramSettings, groups: int
+) -> AsyncIterator[Callable[[], Targets]]:
     """Give what returns the targets: objects if the settings have a kubeconfig."""
     if settings.kubernetes.kubeconfig is None:
         found = {
@@ -107,7 +111,9 @@ async def open_targets(settings: Settings, groups: int) -> AsyncIterator[Callabl
         yield lambda: objects.targets
 
 
-async def scale(settings: Settings, servers: str, groups: int, period_s: float) -> None:
+async def scale(
+    settings: ScalerProgramSettings, servers: str, groups: int, period_s: float
+) -> None:
     """Scale all groups, for ever; write each pass and each wake as a line of JSON."""
 
     def write(**facts: Any) -> None:
@@ -375,7 +381,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     if chosen.scale:
         servers, groups, period_s = chosen.scale
-        return serve(lambda settings: scale(settings, servers, int(groups), float(period_s)))
+        scaling = partial(scale, servers=servers, groups=int(groups), period_s=float(period_s))
+        return serve(scaling, ScalerProgramSettings)
     configure_logging("warning", "console")
     with tempfile.TemporaryDirectory(prefix="binwright-bench-") as directory:
         work = bench(

@@ -8,9 +8,8 @@ import yaml
 
 from binwright.controller.fleets.kubernetes.deployment import check_template, parse_template
 from binwright.protocol.errors import TemplateRefused
-from binwright.runtime.settings import ScaledGroupSettings
-from binwright.runtime.settings.scaler import ScheduleSettings
 from binwright.scaler.objects.spec import field_name
+from binwright.scaler.settings import ScaledGroupSettings, ScheduleSettings
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 LAKE = {"name": "lake", "persistentVolumeClaim": {"claimName": "binwright-lake"}}

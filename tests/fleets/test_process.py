@@ -14,13 +14,14 @@ import psutil
 import pytest
 
 from binwright.controller.__main__ import configured_fleet
+from binwright.controller.settings import ControllerProgramSettings
 from binwright.fleets import process
 from binwright.fleets.process import ProcessFleet, process_fleet
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.fleet import Process
 from binwright.runtime.health import Health
-from binwright.runtime.settings import load_settings
+from binwright.runtime.settings import load, load_settings
 
 # Prints a line and ends on SIGTERM, or after a minute.
 SLEEPER = """
@@ -222,7 +223,7 @@ async def test_consumers_end_with_the_controller_where_the_settings_want_it(
     """In a container the rest is killed at once when the controller has ended."""
     consumer_module(tmp_path, SLEEPER, monkeypatch)
     options = {"process_logs": tmp_path, "processes_end_with_controller": end}
-    settings = load_settings(group=f"g-{uuid4().hex}", controller=options)
+    settings = load(ControllerProgramSettings, group=f"g-{uuid4().hex}", controller=options)
     async with configured_fleet(settings, Health(60.0)) as fleet:
         await fleet.reconcile({Slot(0)})
         await until(lambda: output(tmp_path, 0) == ["up"])

@@ -13,6 +13,7 @@ from tests.integration.topics import create_topic
 
 from binwright.consumer.__main__ import consume
 from binwright.controller.__main__ import control
+from binwright.controller.settings import ControllerProgramSettings
 from binwright.kafka.client import client_options
 from binwright.kafka.control_records import (
     CONTROLLER_PARTITION,
@@ -29,7 +30,7 @@ from binwright.protocol.messages import Report
 from binwright.protocol.model import Slot
 from binwright.protocol.selection import Selection
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import KafkaSettings, Settings, load_settings
+from binwright.runtime.settings import KafkaSettings, TopicSettings, load
 
 pytestmark = pytest.mark.integration
 
@@ -42,7 +43,7 @@ METRICS = f"{GROUP}.metrics"
 class System:
     """A monitor, a controller and a consumer."""
 
-    settings: Settings
+    settings: ControllerProgramSettings
     bus: KafkaControlTopics
     reading: set[str] = field(default_factory=set)  # topics, as last reported
 
@@ -82,7 +83,8 @@ async def system(broker: str, tmp_path: Path) -> AsyncIterator[System]:
         "kafka": {"bootstrap_servers": broker},
         "monitor": {"topic": METRICS, "interval_s": 0.5, "window_s": 2},
     }
-    settings = load_settings(
+    settings = load(
+        ControllerProgramSettings,
         group=GROUP,
         topic_patterns=[f"{GROUP}.*"],
         controller={"fleet": "fixed", "max_slots": 1},
@@ -93,7 +95,11 @@ async def system(broker: str, tmp_path: Path) -> AsyncIterator[System]:
     async with asyncio.timeout(DEADLINE_S), KafkaControlTopics(settings.kafka) as bus:
         await bus.ensure(settings.metadata_topic, 2, METADATA_CONFIG)
         made = System(settings, bus)
-        services = (run(load_settings(**common)), control(settings), consume(settings, Slot(0)))
+        services = (
+            run(load(TopicSettings, **common)),
+            control(settings),
+            consume(settings, Slot(0)),
+        )
         async with background_tasks(made.listen(), *services):
             yield made
 

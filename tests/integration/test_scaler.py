@@ -20,10 +20,11 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.server import HOST, reserve_port
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import KafkaSettings, Settings, load_settings
+from binwright.runtime.settings import KafkaSettings, load
 from binwright.scaler.__main__ import scale
 from binwright.scaler.ends import TopicEnds
 from binwright.scaler.groups import ConsumerGroups
+from binwright.scaler.settings import ScalerProgramSettings
 
 pytestmark = pytest.mark.integration
 PATIENCE_S = 60.0
@@ -103,9 +104,12 @@ def scaled_workers(
     return {"group": group, "command": command, "logs": str(file.parent), "grace_s": 5}
 
 
-def scaler_settings(broker: str, port: int, group: dict[str, Any], **scaler: float) -> Settings:
+def scaler_settings(
+    broker: str, port: int, group: dict[str, Any], **scaler: float
+) -> ScalerProgramSettings:
     """Return the settings of a scaler of one group, with its metrics at `port`."""
-    return load_settings(
+    return load(
+        ScalerProgramSettings,
         group=group["group"],
         health={"port": port},
         kafka={"bootstrap_servers": broker},
@@ -236,7 +240,8 @@ async def test_the_documented_rights_are_enough_for_a_scaler(tmp_path: Path) -> 
         await read(servers, "orders-billing", "orders", 3)
         port = free_port()
         group = {"group": "orders-billing", "mode": "observe", "command": ["none", "{replica}"]}
-        settings = load_settings(
+        settings = load(
+            ScalerProgramSettings,
             kafka=users["scaler"],
             health={"port": port},
             scaler={"period_s": 1.0, "zero_poll_s": 1.0, "groups": [group]},

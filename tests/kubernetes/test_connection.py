@@ -3,7 +3,7 @@
 import pytest
 
 from binwright.kubernetes.connection import watched_namespaces
-from binwright.runtime.settings import KubernetesSettings
+from binwright.kubernetes.settings import KubernetesSettings
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,20 @@ from pathlib import Path
 
 import pytest
 
+from binwright.balancer.settings import BalancerProgramSettings
+from binwright.controller.settings import ControllerProgramSettings
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import load_settings, settings_environment
+from binwright.runtime.settings import (
+    EVERY_NAME,
+    ProgramSettings,
+    Section,
+    Settings,
+    TopicSettings,
+    load,
+    load_settings,
+    settings_environment,
+)
+from binwright.scaler.settings import ScalerProgramSettings
 
 
 @pytest.fixture(autouse=True)
@@ -50,10 +62,6 @@ def test_all_faults_are_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
         ("controller", {"slot_limits": {1: 0.0}}, "greater than 0"),
         ("controller", {"capacity_bytes_per_s": -1}, "greater than 0"),
         ("controller", {"capacity_bytes_per_s": "fast"}, "valid number"),
-        ("kubernetes", {"namespaces": ["a"]}, "it needs kubernetes.groups = true"),
-        ("kubernetes", {"namespaces": ["a", "*"], "groups": True}, "and stands alone"),
-        ("kubernetes", {"namespaces": ["a", "a"], "groups": True}, "named twice: a"),
-        ("kubernetes", {"namespaces": ["A"], "groups": True}, "should match pattern"),
         ("monitor", {"window_s": 1.5}, "at least twice interval_s"),
         ("monitor", {"pattern": "("}, r"pattern: not a regular expression: '\(': missing \)"),
         ("consumer", {"batch_cap_bytes": 1}, "at least batch_bytes"),
@@ -120,6 +128,57 @@ def test_topics_may_be_named_fitted_or_left_to_the_monitor() -> None:
     everything = load_settings(topic_patterns=[".*"], monitor={"topic": "rates"}).landed_topics
     assert everything is not None
     assert not everything.includes("rates")
+
+
+PROGRAMS = (
+    TopicSettings,
+    Settings,
+    ControllerProgramSettings,
+    ScalerProgramSettings,
+    BalancerProgramSettings,
+)
+
+
+def test_the_names_that_some_program_reads_are_known() -> None:
+    assert {name for program in PROGRAMS for name in program.model_fields} == EVERY_NAME
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_passes_over_faults_in_what_only_others_read(
+    program: type[ProgramSettings], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    others = sorted(EVERY_NAME - program.model_fields.keys() - {"topics", "topic_patterns"})
+    file = tmp_path / "binwright.toml"
+    file.write_text("".join(f'[{name}]\ntypo = "x"\n' for name in others))
+    monkeypatch.setenv("BINWRIGHT_SETTINGS", str(file))
+    for name in others:
+        monkeypatch.setenv(f"BINWRIGHT_{name}__TYPO".upper(), "x")
+    load(program)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_refuses_a_typo_in_its_own_tables(
+    program: type[ProgramSettings], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    own = [name for name, field in program.model_fields.items() if field.annotation is not None]
+    tables = [n for n in own if isinstance(getattr(program(), n), Section)]
+    file = tmp_path / "binwright.toml"
+    file.write_text("".join(f'[{name}]\ntypo = "x"\n' for name in tables))
+    monkeypatch.setenv("BINWRIGHT_SETTINGS", str(file))
+    with pytest.raises(SettingsError) as refused:
+        load(program)
+    assert [name for name in tables if f"{name}.typo: Extra inputs" not in str(refused.value)] == []
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_program_refuses_a_table_that_none_reads(
+    program: type[ProgramSettings], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "binwright.toml"
+    file.write_text("[contoller]\nmax_slots = 3\n")
+    monkeypatch.setenv("BINWRIGHT_SETTINGS", str(file))
+    with pytest.raises(SettingsError, match=r"contoller: Extra inputs"):
+        load(program)
 
 
 def test_a_secret_prints_as_stars() -> None:

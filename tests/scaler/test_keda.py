@@ -15,11 +15,11 @@ from tests.scaler.fakes import FakeKafka
 from binwright.local.server import HOST, reserve_port
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.runtime.settings import ScalerSettings
 from binwright.scaler.keda.messages import CLASSES, ScaledObjectRef
 from binwright.scaler.keda.server import serve_keda
 from binwright.scaler.keda.triggers import KedaTriggers
 from binwright.scaler.passes import Scaler
+from binwright.scaler.settings import ScalerSettings
 
 PATIENCE_S = 20.0
 METADATA = {"scalerAddress": "scaler:6000", "group": "orders", "recordsPerSecond": "100"}

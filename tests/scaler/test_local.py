@@ -12,9 +12,10 @@ from tests.scaler.fakes import FakeKafka
 
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.runtime.settings import Settings, load_settings
+from binwright.runtime.settings import load as load_program
 from binwright.scaler.local import local_targets
 from binwright.scaler.passes import Scaler
+from binwright.scaler.settings import ScalerProgramSettings
 
 PATIENCE_S = 30.0
 MANY = [40.0] * 6  # for three replicas of 100/s
@@ -26,9 +27,9 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.05)
 
 
-def settings_of(**group: object) -> Settings:
+def settings_of(**group: object) -> ScalerProgramSettings:
     chosen = {"group": "orders", "records_per_s": 100, "cooldown_up_s": 0, "cooldown_down_s": 0}
-    return load_settings(scaler={"groups": [{**chosen, **group}]})
+    return load_program(ScalerProgramSettings, **{"scaler": {"groups": [{**chosen, **group}]}})
 
 
 def kafka() -> FakeKafka:

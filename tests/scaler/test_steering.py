@@ -3,9 +3,10 @@
 import pytest
 
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import SteeredGroupSettings, load_settings
+from binwright.runtime.settings import load
 from binwright.scaler.decide.bin_pack import Algorithm1, Algorithm2
 from binwright.scaler.decide.steering_policies import LeastLoaded, StickyEven
+from binwright.scaler.settings import ScalerProgramSettings, SteeredGroupSettings
 from binwright.scaler.steering import publisher, steer, steering_policy
 
 GROUP = SteeredGroupSettings(records_per_s=200, sla_s=0.5, pause_s=2.0)
@@ -37,9 +38,9 @@ def test_a_rebalance_costs_what_the_settings_name() -> None:
 
 async def test_steering_without_groups_is_refused() -> None:
     with pytest.raises(SettingsError, match=r"steering\.groups"):
-        await steer(load_settings())
+        await steer(load(ScalerProgramSettings))
 
 
 def test_a_group_is_a_table_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BINWRIGHT_STEERING__GROUPS", '{"shop": {"records_per_s": 50}}')
-    assert load_settings().steering.groups["shop"].records_per_s == 50
+    assert load(ScalerProgramSettings).steering.groups["shop"].records_per_s == 50

@@ -12,8 +12,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 from tools.reference.markdown import code, table
 
-from binwright.runtime.settings import LocalGroupSettings, ScaledGroupSettings, Section, Settings
-from binwright.runtime.settings.scaler import ScheduleSettings
+from binwright.runtime.settings import Section, Settings
+from binwright.scaler.settings import LocalGroupSettings, ScaledGroupSettings, ScheduleSettings
 
 HEAD = """\
 # Settings

@@ -1,10 +1,12 @@
 """Options that several commands share, and how they override the settings."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
-from binwright.runtime.settings import Settings, load_settings
+from binwright.runtime.settings import ProgramSettings, Settings, load, load_settings
+
+Program = TypeVar("Program", bound=ProgramSettings)
 
 Topics = Annotated[str, typer.Option(help="Topics, separated by commas; else the settings'.")]
 Lake = Annotated[str | None, typer.Option(help="Where the tables are; else the settings'.")]
@@ -53,6 +55,12 @@ def settings_at(
     for section, values in options.items():
         given[section] = {name: value for name, value in values.items() if value is not None}
     return load_settings(**given)
+
+
+def program_settings_at(program: type[Program], bootstrap_servers: str | None) -> Program:
+    """Return what a program reads; an address that an option names overrides the settings'."""
+    named = {} if bootstrap_servers is None else {"kafka": {"bootstrap_servers": bootstrap_servers}}
+    return load(program, **named)
 
 
 def named_kafka(settings: Settings) -> str | None:

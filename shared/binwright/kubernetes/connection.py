@@ -11,9 +11,9 @@ from kubernetes_asyncio.client.configuration import Configuration
 
 from binwright.kubernetes.api import Api
 from binwright.kubernetes.events import EventRecorder
+from binwright.kubernetes.settings import EVERY_NAMESPACE, KubernetesSettings
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.runtime.settings import EVERY_NAMESPACE, KubernetesSettings
 
 NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 

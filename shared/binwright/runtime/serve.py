@@ -3,11 +3,14 @@
 import gc
 from argparse import ArgumentParser
 from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 from binwright.protocol.errors import UserError
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import print_usage_error, run
-from binwright.runtime.settings import Settings, load_settings
+from binwright.runtime.settings import ProgramSettings, load
+
+Program = TypeVar("Program", bound=ProgramSettings)
 
 COLLECT_EVERY = 50_000
 """Allocations between two collections of the youngest generation (`gc.set_threshold`).
@@ -21,7 +24,8 @@ decision's.
 def run_service(
     name: str,
     description: str | None,
-    work: Callable[[Settings], Awaitable[None]],
+    work: Callable[[Program], Awaitable[None]],
+    program: type[Program],
     arguments: Sequence[str] | None,
 ) -> int:
     """Run a service that is configured by settings alone; return the exit code.
@@ -30,6 +34,7 @@ def run_service(
         name: Of its module within `binwright`.
         description: For its `--help`.
         work: What it does, until cancelled.
+        program: The settings that it reads.
         arguments: Of the command line; only `--help` is accepted.
     """
     epilog = (
@@ -37,13 +42,13 @@ def run_service(
     )
     parser = ArgumentParser(f"python -m binwright.{name}", None, description, epilog)
     parser.parse_args(arguments)
-    return serve(work)
+    return serve(work, program)
 
 
-def serve(work: Callable[[Settings], Awaitable[None]]) -> int:
+def serve(work: Callable[[Program], Awaitable[None]], program: type[Program]) -> int:
     """Run `work` with the settings of the file and the environment; return the exit code."""
     try:
-        settings = load_settings()
+        settings = load(program)
     except UserError as exc:
         return print_usage_error(exc)
     gc.set_threshold(COLLECT_EVERY)

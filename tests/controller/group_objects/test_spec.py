@@ -9,10 +9,11 @@ import yaml
 from binwright.controller.group_context import group_context
 from binwright.controller.group_objects.groups import kubernetes_groups
 from binwright.controller.group_objects.spec import environment, settings_of
+from binwright.controller.settings import ControllerProgramSettings
 from binwright.kafka.metrics_topic import Measurements
 from binwright.kubernetes.objects import Obj
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import load_settings
+from binwright.runtime.settings import load, load_settings
 from binwright.testing.control_topics import FakeControlTopics
 
 CRD = Path(__file__).parents[3] / "deploy" / "base" / "consumergroups.yaml"
@@ -140,7 +141,8 @@ def test_a_secret_of_the_controller_s_settings_never_reaches_a_deployment() -> N
 
 
 async def test_a_token_in_the_settings_is_refused_before_any_group_is_led() -> None:
-    base = load_settings(
+    base = load(
+        ControllerProgramSettings,
         controller={"fleet": "kubernetes"},
         kubernetes={"groups": True},
         lake={"spark": "sc://spark:443/;token=s3cret"},

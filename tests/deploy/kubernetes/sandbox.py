@@ -19,9 +19,9 @@ from binwright.controller.fleets.kubernetes.fleet import KubernetesFleet
 from binwright.kubernetes.api import Api
 from binwright.kubernetes.connection import load_configuration
 from binwright.kubernetes.objects import Obj, Owner
+from binwright.kubernetes.settings import KubernetesSettings
 from binwright.protocol.errors import ClusterUnavailable, ExternalError
 from binwright.protocol.model import Slot
-from binwright.runtime.settings import KubernetesSettings
 
 from .kubelet import Kubelet
 from .plane import ControlPlane

@@ -14,6 +14,7 @@ import yaml
 from tests.deploy.kubernetes.sandbox import ROOT, Sandbox, until
 
 from binwright.controller.group_objects.groups import Groups
+from binwright.controller.settings import ControllerProgramSettings
 from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.kafka.metrics_topic import run_measurements
 from binwright.kubernetes.objects import Obj
@@ -21,7 +22,7 @@ from binwright.protocol import wire
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, Slot
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import Settings, load_settings
+from binwright.runtime.settings import load
 from binwright.testing.control_topics import FakeControlTopics, FakeReader
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.asyncio(loop_scope="session")]
@@ -96,8 +97,9 @@ class GroupsHarness:
         )
 
 
-def settings_for(sandbox: Sandbox) -> Settings:
-    return load_settings(
+def settings_for(sandbox: Sandbox) -> ControllerProgramSettings:
+    return load(
+        ControllerProgramSettings,
         controller={"fleet": "kubernetes", "limit_bytes_per_s": LIMIT, "look_again_s": 1.0},
         kubernetes={
             "groups": True,

@@ -7,9 +7,9 @@ from tests.deploy.kubernetes.sandbox import Sandbox, until
 
 from binwright.controller.fleets.kubernetes.cluster import open_cluster
 from binwright.kubernetes.informer import Informer
+from binwright.kubernetes.settings import KubernetesSettings
 from binwright.protocol.errors import ClusterRefused, ExternalError
 from binwright.protocol.model import Slot
-from binwright.runtime.settings import KubernetesSettings
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.asyncio(loop_scope="session")]
 

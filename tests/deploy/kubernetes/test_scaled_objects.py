@@ -13,10 +13,11 @@ from tests.deploy.kubernetes.sandbox import ROOT, Sandbox, is_ready, token, unti
 from tests.scaler.fakes import FakeKafka
 
 from binwright.kubernetes.objects import Obj
+from binwright.kubernetes.settings import KubernetesSettings
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.runtime.settings import KubernetesSettings, Settings
 from binwright.scaler.objects.objects import ScaledObjects, scaled_objects
 from binwright.scaler.passes import Scaler
+from binwright.scaler.settings import ScalerProgramSettings
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.asyncio(loop_scope="session")]
 
@@ -54,7 +55,7 @@ class Place:
     """A namespace with a scaler in it."""
 
     sandbox: Sandbox
-    settings: Settings
+    settings: ScalerProgramSettings
     kafka: FakeKafka = field(default_factory=FakeKafka)
     objects: ScaledObjects | None = None
 
@@ -121,7 +122,7 @@ async def place(sandbox: Sandbox) -> Place:
     chosen = KubernetesSettings(
         namespace=sandbox.namespace, kubeconfig=kubeconfig, request_timeout_s=5.0
     )
-    found = Place(sandbox, Settings(kubernetes=chosen))
+    found = Place(sandbox, ScalerProgramSettings(kubernetes=chosen))
     found.kafka.rates["orders"] = MANY
     await found.apply(workload())
     return found

@@ -18,11 +18,12 @@ from binwright.balancer.decide.proposals import BrokerPlanRecord, decode_record
 from binwright.balancer.decide.throttles import Throttles
 from binwright.balancer.executor import read_throttles
 from binwright.balancer.ports import Brokers, ClusterState, Replicas
+from binwright.balancer.settings import BalancerProgramSettings
 from binwright.kafka.client import client_options
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.child import Child, Command
 from binwright.protocol.model import TopicPartition
-from binwright.runtime.settings import KafkaSettings, Settings, settings_environment
+from binwright.runtime.settings import KafkaSettings, settings_environment
 
 DEADLINE_S = 120.0
 STOP_S = 30.0
@@ -141,7 +142,7 @@ async def run(kafka: KafkaSettings, *arguments: str) -> tuple[int, str, str]:
 
 
 @asynccontextmanager
-async def balancer(settings: Settings, directory: Path) -> AsyncIterator[Child]:
+async def balancer(settings: BalancerProgramSettings, directory: Path) -> AsyncIterator[Child]:
     """Run a whole balancer as a process, and stop it at the end as an operator would."""
     line = (sys.executable, "-m", "binwright.balancer")
     environment = {**os.environ, **settings_environment(settings)}

@@ -13,10 +13,10 @@ from binwright.balancer.decide.proposals import BrokerPlan, BrokersEnded, Copies
 from binwright.balancer.plan_topic import PlanTopic
 from binwright.balancer.ports import ClusterState, Replicas
 from binwright.balancer.probe import TOPIC as PROBE_TOPIC
+from binwright.balancer.settings import BalancerProgramSettings, BrokerSettings
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol.model import TopicPartition
-from binwright.runtime.settings import KafkaSettings, Settings
-from binwright.runtime.settings.brokers import BrokerSettings
+from binwright.runtime.settings import KafkaSettings
 
 from .helpers import (
     DEADLINE_S,
@@ -43,8 +43,10 @@ SLOW = 2 * MB
 """Small enough that copies take seconds, so that a kill meets some of them."""
 
 
-def settings(kafka: KafkaSettings, group: str, **brokers: Any) -> Settings:
-    return Settings(kafka=kafka, group=group, brokers=BrokerSettings(interval_s=1, **brokers))
+def settings(kafka: KafkaSettings, group: str, **brokers: Any) -> BalancerProgramSettings:
+    return BalancerProgramSettings(
+        kafka=kafka, group=group, brokers=BrokerSettings(interval_s=1, **brokers)
+    )
 
 
 async def uneven(

@@ -12,10 +12,9 @@ from binwright.balancer.__main__ import broker_watch
 from binwright.balancer.admin_client import AdminClient
 from binwright.balancer.commands.approve import approve_plan, withdraw_plan
 from binwright.balancer.decide.proposals import CopiesStarted
+from binwright.balancer.settings import BalancerProgramSettings, BrokerSettings
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol.model import TopicPartition
-from binwright.runtime.settings import Settings
-from binwright.runtime.settings.brokers import BrokerSettings
 from binwright.runtime.settings.kafka import KafkaSettings
 
 from .helpers import DEADLINE_S, fill, make_topic, placement, plan_records, throttles
@@ -28,15 +27,15 @@ HOURLY = 2 * MB + MB // 2
 Logs = list[MutableMapping[str, Any]]
 
 
-def settings(kafka: KafkaSettings, **brokers: Any) -> Settings:
+def settings(kafka: KafkaSettings, **brokers: Any) -> BalancerProgramSettings:
     wanted = BrokerSettings(
         topic=PLANS, interval_s=1, bytes_per_hour=HOURLY, probe=False, **brokers
     )
-    return Settings(kafka=kafka, group="watched", brokers=wanted)
+    return BalancerProgramSettings(kafka=kafka, group="watched", brokers=wanted)
 
 
 @asynccontextmanager
-async def watching(found: Settings, bus: KafkaControlTopics) -> AsyncIterator[None]:
+async def watching(found: BalancerProgramSettings, bus: KafkaControlTopics) -> AsyncIterator[None]:
     task = asyncio.create_task(broker_watch(found, bus).run())
     try:
         yield

@@ -11,6 +11,7 @@ from binwright.balancer.decide.thresholds import Thresholds
 from binwright.balancer.plan_topic import PlanTopic
 from binwright.balancer.planning import plan
 from binwright.balancer.probe import producer_probe
+from binwright.balancer.settings import BalancerProgramSettings
 from binwright.balancer.snapshot import MEASURE_S, read_cluster
 from binwright.balancer.watch import BrokerWatch, Observing, Reaction
 from binwright.kafka.control_records import METRICS_CONFIG
@@ -19,10 +20,9 @@ from binwright.kafka.election import lead_in_turn
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.health import serve_health
 from binwright.runtime.serve import run_service
-from binwright.runtime.settings import Settings
 
 
-def broker_watch(settings: Settings, bus: ControlTopics) -> BrokerWatch:
+def broker_watch(settings: BalancerProgramSettings, bus: ControlTopics) -> BrokerWatch:
     """Return the watch; `bus` has the topic of plans.
 
     Raises:
@@ -43,7 +43,7 @@ def broker_watch(settings: Settings, bus: ControlTopics) -> BrokerWatch:
     )
 
 
-def _reaction(settings: Settings, bus: ControlTopics) -> Reaction:
+def _reaction(settings: BalancerProgramSettings, bus: ControlTopics) -> Reaction:
     wanted = settings.brokers
     if wanted.mode == "observe":
         return Observing()
@@ -61,7 +61,7 @@ def _reaction(settings: Settings, bus: ControlTopics) -> Reaction:
     )
 
 
-async def balance(settings: Settings) -> None:
+async def balance(settings: BalancerProgramSettings) -> None:
     """Watch the brokers, or stand by, until cancelled.
 
     Raises:
@@ -78,7 +78,7 @@ async def balance(settings: Settings) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the balancer with the settings of the file and the environment."""
-    return run_service("balancer", __doc__, balance, arguments)
+    return run_service("balancer", __doc__, balance, BalancerProgramSettings, arguments)
 
 
 if __name__ == "__main__":

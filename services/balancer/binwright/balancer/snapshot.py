@@ -18,7 +18,7 @@ from binwright.protocol.monitors import Monitors, accept_measurement
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.recordings.recording import RecordingReader, rows
 from binwright.runtime.clock import loop_s, wall_ms
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings import ProgramSettings
 from binwright.views.follower import read_recent_measurements
 
 MEASURE_S = 10.0
@@ -128,7 +128,7 @@ def recorded_trends(path: Path) -> dict[str, RateTrend]:
         raise StreamError(f"{path}: {exc}") from exc
 
 
-async def read_cluster(settings: Settings, rates: Path | None, measure_s: float) -> Snapshot:
+async def read_cluster(settings: ProgramSettings, rates: Path | None, measure_s: float) -> Snapshot:
     """Read the cluster of the settings.
 
     Args:

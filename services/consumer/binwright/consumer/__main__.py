@@ -170,7 +170,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="the group and cluster of this process: a label by which a fleet finds its processes",
     )
     slot = Slot(parser.parse_args(arguments).slot)
-    return serve(lambda settings: consume(settings, slot))
+    return serve(lambda settings: consume(settings, slot), Settings)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from binwright.controller.fleets.fixed import FixedFleet
 from binwright.controller.group_context import GroupContext, group_context
 from binwright.controller.leadership import Leadership
+from binwright.controller.settings import ControllerProgramSettings
 from binwright.fleets.process import process_fleet
 from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
@@ -17,14 +18,15 @@ from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.health import Health, serve_health
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import run_service
-from binwright.runtime.settings import Settings
 
 GATHER_MS = 200
 """How long brokers gather records for a controller of many groups: fewer, larger fetches."""
 
 
 @contextlib.asynccontextmanager
-async def configured_fleet(settings: Settings, health: Health) -> AsyncIterator[Fleet]:
+async def configured_fleet(
+    settings: ControllerProgramSettings, health: Health
+) -> AsyncIterator[Fleet]:
     """Give the fleet that the settings name; it is maintained meanwhile."""
     match settings.controller.fleet:
         case "fixed":
@@ -48,7 +50,7 @@ async def configured_fleet(settings: Settings, health: Health) -> AsyncIterator[
 
 @contextlib.asynccontextmanager
 async def _leader(
-    settings: Settings,
+    settings: ControllerProgramSettings,
     context: GroupContext,
     bus: ControlTopics,
     measurements: Measurements,
@@ -73,7 +75,7 @@ async def _leader(
         yield lead
 
 
-async def control(settings: Settings) -> None:
+async def control(settings: ControllerProgramSettings) -> None:
     """Lead, or stand by, until cancelled.
 
     Raises:
@@ -96,7 +98,7 @@ async def control(settings: Settings) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the controller with the settings of the file and the environment."""
-    return run_service("controller", __doc__, control, arguments)
+    return run_service("controller", __doc__, control, ControllerProgramSettings, arguments)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from binwright.protocol.selection import Selection
 from binwright.runtime.health import serve_health
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import run_service
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings import TopicSettings
 
 NO_TOPICS = """\
 no topics to measure. Name them in the settings file (the one that BINWRIGHT_SETTINGS names):
@@ -24,7 +24,7 @@ or give regular expressions for whole names: topic_patterns (BINWRIGHT_TOPIC_PAT
 or let groups' controllers ask for theirs: monitor.groups = true"""
 
 
-async def run(settings: Settings) -> None:
+async def run(settings: TopicSettings) -> None:
     """Measure the topics that the settings select until cancelled.
 
     Raises:
@@ -47,7 +47,7 @@ async def run(settings: Settings) -> None:
             await monitor.run()
 
 
-def selected(settings: Settings) -> Selection:
+def selected(settings: TopicSettings) -> Selection:
     """Return the topics that these settings land, and those that they only measure."""
     patterns = (*settings.topic_patterns, settings.monitor.pattern)
     return Selection(
@@ -59,7 +59,7 @@ def selected(settings: Settings) -> Selection:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the monitor with the settings of the file and the environment."""
-    return run_service("monitor", __doc__, run, arguments)
+    return run_service("monitor", __doc__, run, TopicSettings, arguments)
 
 
 if __name__ == "__main__":

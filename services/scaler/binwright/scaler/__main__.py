@@ -14,10 +14,10 @@ from binwright.protocol.errors import SettingsError
 from binwright.runtime.health import Health, serve_health
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import run_service
-from binwright.runtime.settings import Settings
 from binwright.scaler.ends import MeasuredEnds, TopicEnds
 from binwright.scaler.groups import ConsumerGroups
 from binwright.scaler.passes import Scaler, Targets
+from binwright.scaler.settings import ScalerProgramSettings
 
 TargetSource = Callable[[], Targets]
 
@@ -38,7 +38,7 @@ class Sources:
 
 @contextlib.asynccontextmanager
 async def open_sources(
-    settings: Settings,
+    settings: ScalerProgramSettings,
     sources: Sources,
     request_pass: Callable[[], None],
     request_keda_pass: Callable[[], None],
@@ -70,7 +70,7 @@ async def open_sources(
         yield
 
 
-async def scale(settings: Settings) -> None:
+async def scale(settings: ScalerProgramSettings) -> None:
     """Scale groups, or stand by, until cancelled.
 
     Raises:
@@ -92,7 +92,7 @@ async def scale(settings: Settings) -> None:
 
 
 async def _scale(
-    settings: Settings, cluster: ClusterClient, measured: MeasuredEnds, health: Health
+    settings: ScalerProgramSettings, cluster: ClusterClient, measured: MeasuredEnds, health: Health
 ) -> None:
     sources = Sources()
 
@@ -127,7 +127,7 @@ async def _scale(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the scaler with the settings of the file and the environment."""
-    return run_service("scaler", __doc__, scale, arguments)
+    return run_service("scaler", __doc__, scale, ScalerProgramSettings, arguments)
 
 
 if __name__ == "__main__":

@@ -12,10 +12,9 @@ from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import Slot
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.runtime.settings import LocalGroupSettings, Settings
-from binwright.runtime.settings.scaler import REPLICA
 from binwright.scaler.decide.machine import WorkloadStatus
 from binwright.scaler.passes import Target
+from binwright.scaler.settings import REPLICA, LocalGroupSettings, ScalerProgramSettings
 
 log = structlog.get_logger()
 
@@ -87,7 +86,7 @@ class LocalTargets:
                 tasks.create_task(must_not_end(workload.run()))
 
 
-def local_targets(settings: Settings) -> LocalTargets:
+def local_targets(settings: ScalerProgramSettings) -> LocalTargets:
     """Return the groups that the settings describe."""
     targets = LocalTargets()
     for group in settings.scaler.groups:

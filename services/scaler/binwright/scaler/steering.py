@@ -11,8 +11,6 @@ from binwright.protocol.errors import SettingsError
 from binwright.protocol.group_plans import GroupPlan
 from binwright.runtime.health import Health, serve_health
 from binwright.runtime.serve import run_service
-from binwright.runtime.settings import Settings
-from binwright.runtime.settings.steering import SteeredGroupSettings
 from binwright.scaler.decide.bin_pack import Algorithm1, Algorithm2
 from binwright.scaler.decide.policy import ReplicaCapacity
 from binwright.scaler.decide.publication import Publisher, Rebalance
@@ -21,6 +19,7 @@ from binwright.scaler.ends import TopicEnds
 from binwright.scaler.groups import ConsumerGroups
 from binwright.scaler.plans_topic import PLANS_CONFIG, PLANS_PARTITIONS, last_plans
 from binwright.scaler.rebalance_request import request_rebalance
+from binwright.scaler.settings import ScalerProgramSettings, SteeredGroupSettings
 from binwright.scaler.steered_group import SteeredGroup
 
 
@@ -55,7 +54,7 @@ def publisher(group: SteeredGroupSettings, valid_s: float, last: GroupPlan | Non
 
 
 async def _lead(
-    settings: Settings, bus: KafkaControlTopics, cluster: ClusterClient, health: Health
+    settings: ScalerProgramSettings, bus: KafkaControlTopics, cluster: ClusterClient, health: Health
 ) -> None:
     """Steer all groups of the settings, until cancelled."""
     steering, options = settings.steering, client_options(settings.kafka)
@@ -83,7 +82,7 @@ async def _lead(
                 tasks.create_task(each.run(steering.interval_s, health.beat))
 
 
-async def steer(settings: Settings) -> None:
+async def steer(settings: ScalerProgramSettings) -> None:
     """Steer the groups of `steering.groups`, or stand by, until cancelled.
 
     Raises:
@@ -108,7 +107,7 @@ async def steer(settings: Settings) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Steer with the settings of the file and the environment."""
-    return run_service("scaler.steering", __doc__, steer, arguments)
+    return run_service("scaler.steering", __doc__, steer, ScalerProgramSettings, arguments)
 
 
 if __name__ == "__main__":

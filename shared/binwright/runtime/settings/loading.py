@@ -3,14 +3,20 @@
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import SecretStr, ValidationError
 
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings.model import FILE_VARIABLE, Settings
+from binwright.runtime.settings.programs import (
+    EVERY_NAME,
+    FILE_VARIABLE,
+    ProgramSettings,
+    Settings,
+)
 from binwright.runtime.settings.section import Section
 
+Program = TypeVar("Program", bound=ProgramSettings)
 _PREFIX, _SERVICE_HOST = "BINWRIGHT_", "_SERVICE_HOST"
 OTHER_VARIABLES = {FILE_VARIABLE, "BINWRIGHT_CACHE", "BINWRIGHT_IVY_SETTINGS"}
 """Environment variables of binwright that are not settings."""
@@ -29,7 +35,12 @@ def _is_service_variable(name: str) -> bool:
 
 
 def load_settings(**given: Any) -> Settings:
-    """Read the file and the environment; `given` wins over both.
+    """Return the settings of a group; see `load`."""
+    return load(Settings, **given)
+
+
+def load(program: type[Program], **given: Any) -> Program:
+    """Read what a program reads from the file and the environment; `given` wins over both.
 
     Raises:
         SettingsError: A value or key is wrong, or the file cannot be read; names every fault.
@@ -37,7 +48,7 @@ def load_settings(**given: Any) -> Settings:
     path = os.environ.get(FILE_VARIABLE)
     if path and not Path(path).is_file():
         raise SettingsError(f"{FILE_VARIABLE}: no such file: {path}")
-    known = {f"{_PREFIX}{name}".upper() for name in Settings.model_fields} | OTHER_VARIABLES
+    known = {f"{_PREFIX}{name}".upper() for name in EVERY_NAME} | OTHER_VARIABLES
     unknown = [
         name
         for name in sorted(os.environ)
@@ -48,7 +59,7 @@ def load_settings(**given: Any) -> Settings:
     if unknown:
         raise SettingsError(f"unknown variables: {', '.join(unknown)}")
     try:
-        return Settings(**given)
+        return program(**given)
     except ValidationError as exc:
         faults = [
             _fault(error["loc"], error["msg"])
@@ -60,8 +71,8 @@ def load_settings(**given: Any) -> Settings:
         raise SettingsError(f"settings cannot be read: {exc}") from exc
 
 
-def settings_environment(settings: Settings) -> dict[str, str]:
-    """Return the variables from which `load_settings` reads these settings again."""
+def settings_environment(settings: ProgramSettings) -> dict[str, str]:
+    """Return the variables from which `load` reads these settings again."""
     found: dict[str, str] = {}
     for name in type(settings).model_fields:
         value = getattr(settings, name)

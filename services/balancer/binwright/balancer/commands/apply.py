@@ -18,7 +18,8 @@ from binwright.balancer.executor import (
     take_back,
 )
 from binwright.balancer.probe import producer_probe
-from binwright.cli.options import Bootstrap, settings_at
+from binwright.balancer.settings import BalancerProgramSettings
+from binwright.cli.options import Bootstrap, program_settings_at
 from binwright.cli.runner import run_for_result
 from binwright.protocol.model import TopicPartition
 
@@ -77,7 +78,10 @@ def apply(  # noqa: PLR0913 - one parameter for each option
 
     Ctrl-C takes back what is being copied; what is in place stays. No throttle is left.
     """
-    settings, targets = settings_at(bootstrap_servers), plan_file.read(file)
+    settings, targets = (
+        program_settings_at(BalancerProgramSettings, bootstrap_servers),
+        plan_file.read(file),
+    )
     limits = CopyLimits(
         rate=throttle or None,
         paused_rate=round(throttle * PAUSED_SHARE),
@@ -119,7 +123,7 @@ def cancel(
     What is under way is known by the throttles that `apply` leaves on topics. End a running `apply`
     first: it would go on.
     """
-    settings = settings_at(bootstrap_servers)
+    settings = program_settings_at(BalancerProgramSettings, bootstrap_servers)
     targets = None if file is None else plan_file.read(file)
     console = Console(soft_wrap=True)
 

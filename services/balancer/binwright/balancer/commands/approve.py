@@ -9,7 +9,8 @@ from rich.console import Console
 
 from binwright.balancer.decide.proposals import BrokerPlan, BrokersApproved
 from binwright.balancer.plan_topic import PlanTopic
-from binwright.cli.options import CONTROLLER_S, Bootstrap, ControllerSeconds, settings_at
+from binwright.balancer.settings import BalancerProgramSettings
+from binwright.cli.options import CONTROLLER_S, Bootstrap, ControllerSeconds, program_settings_at
 from binwright.cli.runner import run_for_result
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol.errors import ExternalError, UserError
@@ -71,7 +72,7 @@ def approve(
     timeout: ControllerSeconds = CONTROLLER_S,
 ) -> None:
     """Approve a plan for brokers (brokers.mode "approve"): exactly this one, as shown."""
-    settings = settings_at(bootstrap_servers)
+    settings = program_settings_at(BalancerProgramSettings, bootstrap_servers)
 
     async def work() -> None:
         async with KafkaControlTopics(settings.kafka) as bus:
@@ -83,7 +84,7 @@ def approve(
 
 def withdraw(plan: PlanNumber, *, bootstrap_servers: Bootstrap = None) -> None:
     """End a plan that a balancer proposed or carries out; what is in place stays."""
-    settings = settings_at(bootstrap_servers)
+    settings = program_settings_at(BalancerProgramSettings, bootstrap_servers)
 
     async def work() -> None:
         async with KafkaControlTopics(settings.kafka) as bus:

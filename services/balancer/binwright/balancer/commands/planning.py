@@ -15,9 +15,10 @@ from binwright.balancer.decide.model import Cluster
 from binwright.balancer.decide.plans import Goal, PlanOutcome
 from binwright.balancer.description import Description
 from binwright.balancer.planning import plan
+from binwright.balancer.settings import BalancerProgramSettings
 from binwright.balancer.snapshot import MEASURE_S, read_cluster
 from binwright.cli.console import to_stderr
-from binwright.cli.options import Bootstrap, Json, settings_at
+from binwright.cli.options import Bootstrap, Json, program_settings_at
 from binwright.cli.runner import run_for_result
 
 DescriptionFile = Annotated[
@@ -60,7 +61,10 @@ class Planning:
 
     def read(self) -> tuple[Snapshot, Description]:
         """Return the cluster as it is, and what is wanted of it; see `read_cluster`."""
-        settings, wanted = settings_at(self.bootstrap_servers), description.read(self.describe)
+        settings, wanted = (
+            program_settings_at(BalancerProgramSettings, self.bootstrap_servers),
+            description.read(self.describe),
+        )
         return run_for_result(lambda: read_cluster(settings, self.rates, self.measure)), wanted
 
     def find(self, cluster: Cluster, goal: Goal) -> PlanOutcome:

@@ -25,8 +25,9 @@ from binwright.balancer.decide.safety import named, under_replicated
 from binwright.balancer.decide.throttles import Throttles
 from binwright.balancer.executor import read_throttles
 from binwright.balancer.plan_topic import PlanTopic
+from binwright.balancer.settings import BalancerProgramSettings
 from binwright.balancer.snapshot import read_cluster
-from binwright.cli.options import Bootstrap, Json, settings_at
+from binwright.cli.options import Bootstrap, Json, program_settings_at
 from binwright.cli.runner import run_for_result
 from binwright.kafka.control_topics import KafkaControlTopics
 
@@ -40,7 +41,10 @@ def command(
     json_: Json = False,
 ) -> None:
     """Show each broker's load, how even it is, reassignments under way, and throttles."""
-    settings, wanted = settings_at(bootstrap_servers), description.read(describe)
+    settings, wanted = (
+        program_settings_at(BalancerProgramSettings, bootstrap_servers),
+        description.read(describe),
+    )
 
     async def read() -> tuple[Snapshot, Throttles, BrokerPlans]:
         seen = await read_cluster(settings, rates, measure)

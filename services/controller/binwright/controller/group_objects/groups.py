@@ -27,6 +27,7 @@ from binwright.controller.group_objects.spec import (
 )
 from binwright.controller.group_objects.status import group_status, health_condition
 from binwright.controller.leadership import Leadership
+from binwright.controller.settings import ControllerProgramSettings
 from binwright.kafka.election import LeadershipLost
 from binwright.kafka.metrics_topic import Measurements
 from binwright.kubernetes.connection import watched_namespaces
@@ -38,7 +39,6 @@ from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.metrics import Sample
 from binwright.runtime.run import background_tasks, must_not_end, root_cause
-from binwright.runtime.settings import Settings
 
 log = structlog.get_logger()
 
@@ -75,7 +75,7 @@ class Groups:
     clusters: Sequence[Cluster]  # one for each namespace; a failing one delays no other
     bus: ControlTopics
     measurements: Measurements
-    base: Settings
+    base: ControllerProgramSettings
     _active: dict[Key, _Active] = field(default_factory=dict)
     _fleets: list[KubernetesFleet] = field(default_factory=list)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -291,7 +291,7 @@ def _age(entry: tuple[Cluster, Obj]) -> tuple[str, Key]:
 
 @contextlib.asynccontextmanager
 async def kubernetes_groups(
-    settings: Settings, bus: ControlTopics, measurements: Measurements
+    settings: ControllerProgramSettings, bus: ControlTopics, measurements: Measurements
 ) -> AsyncIterator[Groups]:
     """Give the groups that objects describe, in our namespace or those of the settings.
 

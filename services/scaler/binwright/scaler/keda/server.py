@@ -10,9 +10,9 @@ import structlog
 
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.backoff import until_set
-from binwright.runtime.settings import ScalerSettings
 from binwright.scaler.keda.messages import CLASSES, SERVICE, ScaledObjectRef
 from binwright.scaler.keda.triggers import KedaTrigger, KedaTriggers
+from binwright.scaler.settings import ScalerSettings
 
 log = structlog.get_logger()
 

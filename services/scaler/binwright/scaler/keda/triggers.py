@@ -11,11 +11,11 @@ import structlog
 
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.clock import loop_s
-from binwright.runtime.settings import ScaledGroupSettings
 from binwright.scaler.decide.machine import WorkloadStatus
 from binwright.scaler.keda.messages import ScaledObjectRef
 from binwright.scaler.objects.spec import config_from, field_name
 from binwright.scaler.passes import Target, Targets
+from binwright.scaler.settings import ScaledGroupSettings
 
 log = structlog.get_logger()
 

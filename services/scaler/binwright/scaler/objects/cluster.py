@@ -15,9 +15,9 @@ from binwright.kubernetes.objects import (
     name_of,
     namespace_of,
 )
+from binwright.kubernetes.settings import KubernetesSettings
 from binwright.protocol.errors import ClusterUnavailable
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.runtime.settings import KubernetesSettings
 from binwright.scaler.decide.machine import WorkloadStatus
 from binwright.scaler.objects.spec import API_VERSION, PLURAL, WorkloadKind, WorkloadRef
 

@@ -15,13 +15,13 @@ from binwright.kubernetes.objects import Obj, Owner, key_of, now
 from binwright.kubernetes.status import APPROVE_ANNOTATION, Condition, StatusWriter
 from binwright.protocol.errors import UserError
 from binwright.runtime.clock import loop_s, wall_ms
-from binwright.runtime.settings import Settings
 from binwright.scaler.decide.config import ScaledGroup
 from binwright.scaler.decide.machine import approve
 from binwright.scaler.objects.cluster import ObjectWorkload, ScaledCluster, open_scaled_cluster
 from binwright.scaler.objects.spec import API_VERSION, KIND, WorkloadRef, config_from, workload_of
 from binwright.scaler.objects.status import conditions_of, numbers_of, proposal_of, state_from
 from binwright.scaler.passes import Target
+from binwright.scaler.settings import ScalerProgramSettings
 
 log = structlog.get_logger()
 
@@ -232,7 +232,7 @@ def _created(obj: Obj) -> str:
 
 @contextlib.asynccontextmanager
 async def scaled_objects(
-    settings: Settings, request_pass: Callable[[], None]
+    settings: ScalerProgramSettings, request_pass: Callable[[], None]
 ) -> AsyncIterator[ScaledObjects]:
     """Give the objects of our namespace, or of those of the settings; they are watched meanwhile.
 

@@ -9,9 +9,8 @@ from pydantic.alias_generators import to_camel
 
 from binwright.kubernetes.objects import DOMAIN, Obj
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import ScaledGroupSettings
-from binwright.runtime.settings.scaler import ScheduleSettings
 from binwright.scaler.decide.config import ScaledGroup
+from binwright.scaler.settings import ScaledGroupSettings, ScheduleSettings
 
 API_VERSION, KIND = f"{DOMAIN}/v1alpha1", "ScaledGroup"
 PLURAL = "scaledgroups"

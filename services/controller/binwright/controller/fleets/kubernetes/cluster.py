@@ -15,9 +15,9 @@ from binwright.kubernetes.connection import Connection, connect, own_namespace
 from binwright.kubernetes.events import EventRecorder
 from binwright.kubernetes.informer import Informer
 from binwright.kubernetes.objects import GROUP_ANNOTATION, Owner, collection_path, namespace_of
+from binwright.kubernetes.settings import KubernetesSettings
 from binwright.protocol.errors import ClusterRefused, SettingsError, TemplateRefused
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.runtime.settings import KubernetesSettings
 
 ROOTS = {"pods": "/api/v1", "configmaps": "/api/v1", "deployments": "/apis/apps/v1"}
 WATCHES = len(ROOTS) + 1  # of one namespace; one more for the ConsumerGroup objects

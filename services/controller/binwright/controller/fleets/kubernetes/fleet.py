@@ -29,6 +29,7 @@ from binwright.controller.fleets.kubernetes.pod_status import (
     has_ended,
     pod_trouble,
 )
+from binwright.controller.settings import ControllerProgramSettings
 from binwright.fleets.reconcile import (
     Operation,
     Readiness,
@@ -46,7 +47,6 @@ from binwright.protocol.model import Slot
 from binwright.protocol.ports.fleet import Process
 from binwright.runtime.metrics import Sample
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.runtime.settings import Settings
 
 GATHER_S = 0.2  # changes come in bursts: one round for all of them
 REPEAT_S = 60.0  # without a change
@@ -338,7 +338,7 @@ def _digest(deployment: Obj) -> str:
 
 
 @contextlib.asynccontextmanager
-async def kubernetes_fleet(settings: Settings) -> AsyncIterator[KubernetesFleet]:
+async def kubernetes_fleet(settings: ControllerProgramSettings) -> AsyncIterator[KubernetesFleet]:
     """Give the fleet of Deployments that these settings describe; it is maintained meanwhile."""
     async with open_cluster(settings.kubernetes) as cluster:
         owner = await cluster.owner(settings.kubernetes.owner)

@@ -1,4 +1,4 @@
-"""Settings of the scaler: groups of ordinary consumers, and where their replicas run."""
+"""Settings of the scaler: groups of ordinary consumers, where their replicas run, who steers."""
 
 import re
 from dataclasses import fields
@@ -8,8 +8,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, Field, model_validator
 
+from binwright.kubernetes.settings import NAMESPACES_UNUSED, KubernetesSettings
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings.section import Positive, Seconds, Section
+from binwright.runtime.settings import Positive, ProgramSettings, Seconds, Section
 from binwright.scaler.decide.config import DAY_MINUTES, Bounds, ScaledGroup, Schedule
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -192,4 +193,51 @@ class ScalerSettings(Section):
             raise ValueError(
                 f"zero_poll_s ({self.zero_poll_s:g}) must not exceed period_s ({self.period_s:g})"
             )
+        return self
+
+
+class SteeredGroupSettings(Section):
+    """One Kafka consumer group whose members have binwright's assignor."""
+
+    records_per_s: Positive
+    """Records/s that one member serves."""
+    sla_s: Seconds = 60.0
+    """Time within which a record is to be served."""
+    policy: Literal["sticky", "least-loaded", "least-loaded-lag"] = "sticky"
+    """Even loads by few moves, or Algorithm 1 or 2 of the paper (docs/design/assignor.md)."""
+    pause_s: Seconds = 3.0
+    """How long a partition that moves is not read: about the members' `heartbeat.interval.ms`."""
+    payback_s: Seconds = 60.0
+    """Time within which a rebalance must spare more late records than it makes."""
+    cooldown_s: Seconds = 30.0
+    """Least time from one rebalance that is asked for to the next."""
+
+
+class SteeringSettings(Section):
+    """Which ordinary consumer groups `binwright steer` steers, and by which plans."""
+
+    groups: dict[Annotated[str, Field(min_length=1)], SteeredGroupSettings] = {}  # noqa: RUF012 - pydantic copies it
+    """Each group by its name: a table `[steering.groups.NAME]` with what is listed below."""
+    topic: str = "binwright.plans"
+    """Topic to which plans are published; the assignors read it."""
+    interval_s: Seconds = 10.0
+    """Interval at which a group is looked at."""
+    valid_s: Seconds = 600.0
+    """For how long assignors follow a plan that is not repeated; it is, three times as often."""
+
+
+class ScalerProgramSettings(ProgramSettings):
+    """What the scaler and the steering read."""
+
+    kubernetes: KubernetesSettings = KubernetesSettings()
+    """Access to the cluster whose workloads are scaled."""
+    scaler: ScalerSettings = ScalerSettings()
+    """Groups of ordinary consumers that are scaled."""
+    steering: SteeringSettings = SteeringSettings()
+    """Ordinary consumer groups that `binwright steer` steers."""
+
+    @model_validator(mode="after")
+    def _namespaces_are_of_objects(self) -> Self:
+        if self.kubernetes.namespaces and not (self.kubernetes.groups or self.scaler.objects):
+            raise ValueError(NAMESPACES_UNUSED)
         return self

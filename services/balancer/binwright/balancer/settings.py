@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from binwright.runtime.settings.section import Bytes, Positive, Seconds, Section
+from binwright.runtime.settings import Bytes, Positive, ProgramSettings, Seconds, Section
 
 
 class BrokerSettings(Section):
@@ -31,3 +31,10 @@ class BrokerSettings(Section):
     """A plan is proposed if a broker will be full within this time, by the trend of three days."""
     describe: Path | None = None
     """File that describes capacities and topics (docs/how-to/brokers.md)."""
+
+
+class BalancerProgramSettings(ProgramSettings):
+    """What the balancer and its commands read."""
+
+    brokers: BrokerSettings = BrokerSettings()
+    """When the balancer proposes to move replicas between Kafka's brokers."""

@@ -5,10 +5,14 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from binwright.runtime.settings.section import Seconds, Section
+from binwright.runtime.settings import Seconds, Section
 
 Namespace = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
 EVERY_NAMESPACE = ("*",)
+NAMESPACES_UNUSED = (
+    "kubernetes.namespaces is for objects: it needs kubernetes.groups = true or "
+    "scaler.objects = true"
+)
 
 
 class KubernetesSettings(Section):
