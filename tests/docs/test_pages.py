@@ -9,8 +9,9 @@ import pytest
 import typer
 import yaml
 
+from binwright.cli import settings_page
 from binwright.cli.main import app
-from binwright.runtime.settings import load_settings
+from binwright.runtime.settings import EVERY_NAME, load
 
 from .pages import PAGES, ROOT, Block, anchors, blocks, links
 
@@ -38,7 +39,10 @@ def test_every_page_of_the_docs_is_in_the_map() -> None:
 def test_every_settings_file_holds(block: Block, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BINWRIGHT_KAFKA__SASL_USERNAME", "from a secret")
     monkeypatch.setenv("BINWRIGHT_KAFKA__SASL_PASSWORD", "from a secret")
-    load_settings(**tomllib.loads(block.text))
+    values = tomllib.loads(block.text)
+    assert values.keys() <= EVERY_NAME
+    for program in settings_page.programs():
+        load(program, **{n: v for n, v in values.items() if n in program.model_fields})
 
 
 @pytest.mark.parametrize("block", blocks("yaml"), ids=str)

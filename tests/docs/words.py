@@ -7,7 +7,8 @@ from pydantic import BaseModel
 from tools.reference.log_calls import EVENT
 from tools.reference.log_events import found
 
-from binwright.runtime.settings import Section, Settings
+from binwright.cli.settings_page import programs
+from binwright.runtime.settings import Section
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -31,7 +32,8 @@ def quoted(page: Path) -> set[str]:
 def settings() -> set[str]:
     """Return the settings by their whole names, and the sections."""
     names = set[str]()
-    for name, field in Settings.model_fields.items():
+    every = {n: f for program in programs() for n, f in program.model_fields.items()}
+    for name, field in every.items():
         kind = field.annotation
         if isinstance(kind, type) and issubclass(kind, Section):
             names |= {f"{name}.{each}" for each in fields(kind)}

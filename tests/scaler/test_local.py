@@ -29,7 +29,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 def settings_of(**group: object) -> ScalerProgramSettings:
     chosen = {"group": "orders", "records_per_s": 100, "cooldown_up_s": 0, "cooldown_down_s": 0}
-    return load_program(ScalerProgramSettings, **{"scaler": {"groups": [{**chosen, **group}]}})
+    return load_program(ScalerProgramSettings, scaler={"groups": [{**chosen, **group}]})
 
 
 def kafka() -> FakeKafka:

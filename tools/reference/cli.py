@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import typer
-from tools.reference.markdown import code, table
 
 from binwright.cli.main import app
+from binwright.cli.settings_page import code, table
 
 HEAD = """\
 # Commands
@@ -16,7 +16,7 @@ HEAD = """\
 settings ([settings.md](settings.md)). A command ends with 0 if it did its work, 1 if it failed,
 and 2 if a person has to change something ([errors.md](errors.md)).
 
-`binwright reference cli` prints this page.
+`python -m tools.reference cli` prints this page, in a checkout.
 """
 
 NAMES = {int: "integer", float: "number", Path: "path"}

@@ -3,8 +3,7 @@
 import inspect
 from collections.abc import Iterator, Mapping
 
-from tools.reference.markdown import code, table
-
+from binwright.cli.settings_page import code, table
 from binwright.protocol import errors
 from binwright.protocol.errors import BinwrightError
 from binwright.runtime.run import exit_code
@@ -18,7 +17,7 @@ else 1. Ended without an error, also by SIGTERM or Ctrl-C, the code is 0. Servic
 them: what fails outside is tried again, and logged under the events of
 [log-events.md](log-events.md).
 
-`binwright reference errors` prints this page.
+`python -m tools.reference errors` prints this page, in a checkout.
 """
 
 FAULTS: Mapping[type[BinwrightError], str] = {

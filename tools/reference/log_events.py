@@ -5,8 +5,8 @@ from pathlib import Path
 
 from tools.reference.log_meanings import MEANINGS
 from tools.reference.log_scan import Event, events
-from tools.reference.markdown import code, table
 
+from binwright.cli.settings_page import code, table
 from binwright.protocol.errors import UserError
 
 HEAD = """\
@@ -18,25 +18,26 @@ leaves out lower levels. `from` says which service logs it, or that any may (`al
 includes the embedded servers. Other libraries' warnings have other forms.
 [operations.md](../operations.md) says what to do about those that matter.
 
-`binwright reference log-events` prints this page.
+`python -m tools.reference log-events` prints this page, in a checkout.
 """
 
 SOURCES = {
+    "binwright.audit": "command line",
     "binwright.balancer": "balancer",
     "binwright.cli": "command line",
     "binwright.consumer": "consumer",
     "binwright.controller": "controller",
-    "binwright.controller.decide": "controller",
-    "binwright.packing": "controller",
-    "binwright.consumer.decide.writer": "consumer",
-    "binwright.local": "command line",
+    "binwright.fleets": "controller",
     "binwright.kafka": "all",
+    "binwright.kubernetes": "controller",
     "binwright.lab": "command line",
+    "binwright.local": "command line",
     "binwright.monitor": "monitor",
-    "binwright.ops": "command line",
-    "binwright.balancer.exact": "command line",
+    "binwright.packing": "controller",
+    "binwright.recordings": "command line",
     "binwright.runtime": "all",
     "binwright.scaler": "scaler",
+    "binwright.views": "command line",
 }
 """Each package that logs, and whose log has it."""
 

@@ -10,9 +10,8 @@ from itertools import pairwise
 from types import ModuleType
 from typing import Any, get_args
 
-from tools.reference.markdown import code, table
-
 from binwright.balancer.decide.proposals import BrokerPlanRecord
+from binwright.cli.settings_page import code, table
 from binwright.protocol import fields as aliases
 from binwright.protocol import measurements, wire
 from binwright.protocol.group_plans import GroupPlan
@@ -32,7 +31,7 @@ A *partition* is written `orders-3`. An *epoch* names a consumer process, a *ter
 *revision* a command ([glossary](../glossary.md)). Fields that end in `_s` are seconds, those that
 end in `_ms` milliseconds.
 
-`binwright reference messages` prints this page.
+`python -m tools.reference messages` prints this page, in a checkout.
 """
 
 TOPICS: Mapping[str, tuple[str, tuple[Any, ...]]] = {

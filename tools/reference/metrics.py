@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from tools.reference.markdown import code, table
-
+from binwright.cli.settings_page import code, table
 from binwright.runtime.metrics import METRICS, Metric, kind
 
 HEAD = """\
@@ -15,7 +14,7 @@ from the consumer itself and from the page: scrape one of the two.
 [operations.md](../operations.md) says what to do when a value is wrong, and `deploy/alerts/` has
 alert rules.
 
-`binwright reference metrics` prints this page.
+`python -m tools.reference metrics` prints this page, in a checkout.
 """
 
 WHERE: Mapping[str, str] = {

@@ -5,22 +5,20 @@ from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
-from tools.reference.command import PAGES, page
+from tools.reference.__main__ import PAGES, page, reference
 from tools.reference.errors import FAULTS
-from tools.reference.settings import descriptions
-from typer.testing import CliRunner
 
-from binwright.cli.main import app
+from binwright.cli.settings_page import descriptions
 from binwright.protocol import errors
 from binwright.protocol.errors import BinwrightError, UserError
-from binwright.runtime.settings import Section, Settings
+from binwright.runtime.settings import ProgramSettings, Section
 
 DOCS = Path(__file__).parents[3] / "docs" / "reference"
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_as_the_code_is(name: str) -> None:
-    """`binwright reference --output docs/reference` writes all of them."""
+    """`python -m tools.reference --output docs/reference` writes all of them."""
     assert page(name) == (DOCS / f"{name}.md").read_text()
 
 
@@ -29,8 +27,7 @@ def test_the_directory_has_these_pages_and_no_others() -> None:
 
 
 def test_one_command_writes_all_pages(tmp_path: Path) -> None:
-    found = CliRunner().invoke(app, ["reference", "--output", str(tmp_path / "new")])
-    assert found.exit_code == 0
+    reference(output=tmp_path / "new")
     assert {path.stem for path in (tmp_path / "new").iterdir()} == set(PAGES)
 
 
@@ -40,7 +37,10 @@ def test_an_unknown_page_is_refused_with_the_known_ones() -> None:
 
 
 def test_every_setting_has_a_description() -> None:
-    every: tuple[type[BaseModel], ...] = (Settings, *Section.__subclasses__())
+    every: tuple[type[BaseModel], ...] = (
+        *ProgramSettings.__subclasses__(),
+        *Section.__subclasses__(),
+    )
     sections = {"monitor", "controller", "consumer", "lake"}
     for section in every:
         undescribed = section.model_fields.keys() - descriptions(section).keys()

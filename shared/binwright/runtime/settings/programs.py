@@ -29,8 +29,24 @@ NEEDS_SUFFIX = ".needs"  # behind the name of the metrics topic
 STAGING_INTERVALS_S, FRESHNESS_SHARE = (0.5, 3.0), 0.3
 
 EVERY_NAME = frozenset(
-    """brokers consumer controller group health kafka kubernetes lake log_format log_level monitor
-    scaler staging steering topic_patterns topics""".split()
+    [
+        "brokers",
+        "consumer",
+        "controller",
+        "group",
+        "health",
+        "kafka",
+        "kubernetes",
+        "lake",
+        "log_format",
+        "log_level",
+        "monitor",
+        "scaler",
+        "staging",
+        "steering",
+        "topic_patterns",
+        "topics",
+    ]
 )
 """The tables and values of the file that some program reads."""
 

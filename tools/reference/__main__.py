@@ -1,4 +1,4 @@
-"""`binwright reference` and `binwright settings`: the reference pages."""
+"""`python -m tools.reference`: the pages of docs/reference, from the code that they describe."""
 
 import sys
 from importlib import import_module
@@ -11,6 +11,7 @@ from binwright.protocol.errors import UserError
 
 PAGES = ("settings", "cli", "messages", "metrics", "errors", "log-events")
 """A page each, made by `page()` of the module of this name."""
+MODULES = {"settings": "binwright.cli.settings_page"}
 
 
 def page(name: str) -> str:
@@ -21,7 +22,7 @@ def page(name: str) -> str:
     """
     if name not in PAGES:
         raise UserError(f"no page {name!r}: there are {', '.join(PAGES)}")
-    module = import_module(f"tools.reference.{name.replace('-', '_')}")
+    module = import_module(MODULES.get(name) or f"tools.reference.{name.replace('-', '_')}")
     text: str = module.page()
     return text
 
@@ -44,6 +45,5 @@ def reference(
         (output / f"{each}.md").write_text(page(each), encoding="utf-8")
 
 
-def settings() -> None:
-    """Print every setting there is, with its default."""
-    sys.stdout.write(page("settings"))
+if __name__ == "__main__":
+    typer.run(reference)
