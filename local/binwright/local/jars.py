@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,7 +37,7 @@ _LINE = re.compile(
 )
 _PART = ".part-"
 _EXCEPTION = re.compile(r"\(((?:\w+\.)+\w+(?:Exception|Error): [^)]*)\)")
-_CACHE = "ivy"
+_CACHE, _DELTA = "ivy", "{delta-spark}"
 # Ivy's own default registry, without the descriptors: what we want is known exactly, and reading
 # 44 of them and their parents takes four times as long as the jars.
 _SETTINGS = """<ivysettings>
@@ -85,8 +86,12 @@ def parse_lock(text: str) -> tuple[Artifact, ...]:
 
 
 def locked_jars(name: str) -> tuple[Artifact, ...]:
-    """Return the jars of a lock file that this package ships: "kafka", "delta" or "s3"."""
-    return parse_lock(Path(__file__).with_name(f"{name}.lock").read_text())
+    """Return the jars of a lock file that this package ships: "kafka", "delta" or "s3".
+
+    The package delta-spark pins Delta's version; other versions than the locked one fail the sums.
+    """
+    text = Path(__file__).with_name(f"{name}.lock").read_text()
+    return parse_lock(text.replace(_DELTA, version("delta-spark")) if _DELTA in text else text)
 
 
 async def ensure_jars(
