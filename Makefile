@@ -39,7 +39,7 @@ demo: $(VENV)/.run ## Play a recorded load through the real thing, and audit it 
 
 quick: $(VENV)/.quick ## Lint, and test every decision, in under a minute: neither Spark nor Java
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/codespell
-	$(BIN)/python -m pytest -q $(PURE)
+	$(BIN)/python -m pytest -q -n auto $(PURE)
 
 check: $(VENV)/.dev ## Lint, types, layers, spelling
 	$(BIN)/ruff check .
