@@ -64,7 +64,7 @@ class Planning:
         return run_for_result(lambda: read_cluster(settings, self.rates, self.measure)), wanted
 
     def find(self, cluster: Cluster, goal: Goal) -> PlanOutcome:
-        """Return the plan of least bytes; see `placements.planner.plan`.
+        """Return the plan of least bytes; see `balancer.planning.plan`.
 
         Without a word of the solver on standard output, where JSON goes.
         """
