@@ -18,7 +18,6 @@ from uuid import uuid4
 import orjson
 
 from bench.landing.cpu_usage import CpuUsage
-from binwright.consumer.decide.writer.commits import app_id, txn_version
 from binwright.consumer.lake.log_trim import trim_log
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
@@ -26,7 +25,7 @@ from binwright.local.spark import run_spark
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Batch, FileSlice, Table
-from binwright.protocol.stamp import Stamp
+from binwright.protocol.stamp import Stamp, app_id, txn_version
 from binwright.recordings.load import SampleRecords
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import LakeSettings

@@ -97,7 +97,7 @@ def test_a_reason_is_reported_once_and_again_after_a_success() -> None:
     refusals.clear(ONE)
     refusals.note("Refused", "403: quota", ONE)
     assert reported[2:] == [("403: quota", ONE)]
-    refusals.retain([TWO])
+    refusals.clear(ONE)
     assert refusals.reasons == ["no template"]
 
 

@@ -15,7 +15,6 @@ from tests.consumer.writer.scene import CLUSTER, GROUP, LANDING, Scene
 from tests.integration.conftest import BackgroundLoop
 from tests.integration.object_store import BUCKET, ObjectStore, missing_packages, run_object_store
 
-from binwright.consumer.decide.writer.commits import app_id, txn_version
 from binwright.consumer.decide.writer.states import WriterConfig
 from binwright.consumer.events import Event, RowsMissing, TableLost
 from binwright.consumer.lake.spark_lake import SparkLake
@@ -29,6 +28,7 @@ from binwright.local.spark import SparkServer, run_spark, s3_jars
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Batch, FileSlice, Lake, Staging, Table
+from binwright.protocol.stamp import app_id, txn_version
 from binwright.runtime.settings import LakeSettings
 from binwright.testing.data_topics import FakeDataReader
 

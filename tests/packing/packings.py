@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from binwright.packing.score import lower_bound
 from binwright.protocol.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
 
 
@@ -23,3 +24,8 @@ def loads(rates: Rates, target: Assignment) -> Mapping[Slot, float]:
     """Return each consumer's load, bytes/s, in the order of the slots."""
     slots = sorted(set(target.values()))
     return {slot: sum(rates[q] for q in target if target[q] == slot) for slot in slots}
+
+
+def fewest_consumers(rates: Rates, capacity: BytesPerSecond) -> int:
+    """A lower bound on the number of consumers."""
+    return lower_bound(sorted(rate / capacity for rate in rates.values()))

@@ -3,12 +3,12 @@ from math import ceil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.packing.packings import fewest_consumers
 
 from binwright.packing.score import (
     cardinal_bin_score,
     expected_rscore,
     fewest_of,
-    lower_bound,
     moved_partitions,
     pareto_front,
     rscore,
@@ -79,13 +79,13 @@ def test_means_need_decisions_of_equal_number() -> None:
 def test_l2_counts_partitions_that_cannot_share_a_consumer(shares: list[float], least: int) -> None:
     rates = {TopicPartition("t", n): BytesPerSecond(100 * s) for n, s in enumerate(shares)}
 
-    assert lower_bound(rates, CAPACITY) == least
+    assert fewest_consumers(rates, CAPACITY) == least
 
 
 @given(st.lists(st.integers(0, 120), max_size=7))
 def test_l2_is_at_least_the_sum_and_never_above_the_optimum(numbers: list[int]) -> None:
     rates = {TopicPartition("t", n): BytesPerSecond(rate) for n, rate in enumerate(numbers)}
-    least = lower_bound(rates, CAPACITY)
+    least = fewest_consumers(rates, CAPACITY)
 
     assert ceil(sum(min(rate, 100) for rate in numbers) / 100) <= least <= optimum(numbers)
 
@@ -95,7 +95,7 @@ def test_l2_is_the_best_of_all_thresholds(numbers: list[int]) -> None:
     rates = {TopicPartition("t", n): BytesPerSecond(rate) for n, rate in enumerate(numbers)}
     thresholds = {0} | {rate for rate in numbers if rate <= 50}
 
-    assert lower_bound(rates, CAPACITY) == max(
+    assert fewest_consumers(rates, CAPACITY) == max(
         [with_threshold(numbers, least) for least in thresholds] + [1 if numbers else 0]
     )
 

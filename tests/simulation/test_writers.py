@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from tests.simulation.world import LANDING, TABLE, P, World, until, world
 
-from binwright.consumer.decide.writer.commits import app_id, txn_version
 from binwright.protocol.messages import Gap
 from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.stamp import app_id, txn_version
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 

@@ -115,10 +115,6 @@ class Refusals:
         """Forget a slot: its request succeeded, or it is not desired any more."""
         self._reasons.pop(slot, None)
 
-    def retain(self, slots: Collection[Slot]) -> None:
-        """Forget all slots but these."""
-        self._reasons = {s: why for s, why in self._reasons.items() if s is None or s in slots}
-
     def reason(self, slot: Slot | None) -> str:
         """Return why requests for the slot are refused; raise `KeyError` if they are not."""
         return self._reasons[slot]

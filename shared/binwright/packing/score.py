@@ -71,7 +71,7 @@ def fewest_of(runs: Sequence[Sequence[int]]) -> list[int]:
     return [min(used) for used in zip(*runs, strict=True)]
 
 
-def lower_bound(rates: Rates, capacity: BytesPerSecond) -> int:
+def lower_bound(shares: Sequence[float]) -> int:
     """Return L2, a lower bound on the number of consumers of any assignment.
 
     Martello and Toth, "Lower bounds and reduction procedures for the bin packing problem",
@@ -81,14 +81,9 @@ def lower_bound(rates: Rates, capacity: BytesPerSecond) -> int:
     O(n log n).
 
     Args:
-        rates: Bytes/s, each finite and >= 0; one above capacity fills a consumer.
-        capacity: Of the largest consumer, bytes/s, > 0.
+        shares: Rates in units of the largest consumer's capacity, each finite and >= 0, sorted
+            ascending; one above 1 fills a consumer.
     """
-    return lower_bound_of(sorted(rate / capacity for rate in rates.values()))
-
-
-def lower_bound_of(shares: Sequence[float]) -> int:
-    """Return L2 of rates in units of a capacity, sorted ascending. See `lower_bound`."""
     if not shares or shares[-1] < ROUNDING:
         return min(len(shares), 1)  # partitions without load need a consumer, too
     whole = bisect_right(shares, 1.0)

@@ -1,4 +1,9 @@
-"""The stamp in the metadata of each commit to a table: what is committed, and by which writer."""
+"""What identifies each commit to a table: its app id, its version, and the stamp in its metadata.
+
+Delta skips a commit whose version is not above the last one of the same app id, so the claim of a
+later epoch fences all commits of earlier ones (†). The stamp says what is committed, by which
+writer.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +13,24 @@ import orjson
 
 from binwright.protocol.ports.lake import Table
 
+COMMITS_PER_EPOCH = 1 << 24
 _KIND = "binwright-stamp/2"
+
+
+def app_id(table: Table) -> str:
+    """Return the Delta app id under which all writers of the table commit."""
+    return f"binwright/{table.group}/{table.topic}"
+
+
+def txn_version(epoch: int, sequence: int = 0) -> int:
+    """Return the app id's version of a writer's commit; 0 is its claim.
+
+    Raises:
+        ValueError: The epoch has no such number: claim a new epoch.
+    """
+    if not 0 <= sequence < COMMITS_PER_EPOCH:
+        raise ValueError(f"an epoch has {COMMITS_PER_EPOCH} commits, this would be {sequence}")
+    return epoch * COMMITS_PER_EPOCH + sequence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

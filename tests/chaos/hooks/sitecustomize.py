@@ -108,7 +108,7 @@ CONSUMER: dict[str, ModulePatch] = {
     "binwright.consumer.lake.spark_lake": _calls(
         "SparkLake", ("open", "claim", "history", "append", "compact"), "lake"
     ),
-    "binwright.consumer.writer.effects": lambda module: wrap_logged(
+    "binwright.consumer.writer.actions": lambda module: wrap_logged(
         module.Effects, "carry_out", "consumer"
     ),
 }

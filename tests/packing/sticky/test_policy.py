@@ -7,10 +7,9 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.packing.packings import loads, owners_of, p, rates_of
+from tests.packing.packings import fewest_consumers, loads, owners_of, p, rates_of
 
 from binwright.packing.inputs import SlotCapacities
-from binwright.packing.score import lower_bound
 from binwright.packing.sticky.close_consumer import Effort, close_consumers, repack
 from binwright.packing.sticky.draft import NO_SLOT, Costs, Draft, SpareValue
 from binwright.packing.sticky.place import place, undo_moves
@@ -79,7 +78,7 @@ def test_the_order_of_the_input_does_not_matter(
 def test_nothing_moves_while_no_consumer_is_overloaded_or_can_be_closed(rates: Rates) -> None:
     """With as many consumers as the lower bound and none overloaded, no move is needed or pays."""
     current = Sticky()(rates, CAPACITY, {})
-    if len(loads(rates, current)) == lower_bound(rates, CAPACITY):
+    if len(loads(rates, current)) == fewest_consumers(rates, CAPACITY):
         assert Sticky()(rates, CAPACITY, current) == current
 
 

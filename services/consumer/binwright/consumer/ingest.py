@@ -37,8 +37,7 @@ from binwright.consumer.events import (
     TableLost,
     WritingStopped,
 )
-from binwright.consumer.mailbox import Mailbox
-from binwright.consumer.outbox import Outbox
+from binwright.consumer.mailbox import Mailbox, Outbox
 from binwright.consumer.partitions import Partitions
 from binwright.consumer.staging.stager import Origin, Stager
 from binwright.kafka.control_records import commands

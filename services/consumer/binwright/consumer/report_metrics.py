@@ -1,6 +1,6 @@
 """A consumer's own metrics, from the report that it sends.
 
-`ops.page.server` derives those of a whole group from its status, under the same names.
+`views.page.server` derives those of a whole group from its status, under the same names.
 """
 
 from collections.abc import Iterator

@@ -1,5 +1,5 @@
-"""The controller: elects a leader, and carries out what the state machine of `core` decides.
+"""The controller: leads a group while it is elected, and carries out what its machine decides.
 
-Holds the parts with side effects: `election`, the event loop of one `leadership`, the fleets that
-start and end consumers, and ConsumerGroup objects on Kubernetes.
+`decide` has the machine. Around it are the event loop of one `leadership`, the fleets that start
+and end consumers, and ConsumerGroup objects on Kubernetes.
 """

@@ -1,4 +1,4 @@
-"""Follows which topics the groups need measured; see `core.rates.needs`."""
+"""Follows which topics the groups need measured; see `decide.needs`."""
 
 import asyncio
 from collections.abc import Callable

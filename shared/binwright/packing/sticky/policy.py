@@ -8,7 +8,7 @@ from math import fsum, isfinite, sqrt
 from typing import TypeVar
 
 from binwright.packing.inputs import Capacity, SlotCapacities, check_inputs
-from binwright.packing.score import lower_bound_of
+from binwright.packing.score import lower_bound
 from binwright.packing.sticky.close_consumer import close_consumers
 from binwright.packing.sticky.draft import NO_SLOT, Costs, Draft, SpareValue
 from binwright.packing.sticky.place import place, undo_moves
@@ -99,7 +99,7 @@ def solve(draft: Draft) -> None:
         if place(draft, number, _alone(draft, number)) is None:
             draft.open(number)
     unit = draft.capacities.largest
-    least = lower_bound_of(sorted([rate / unit for rate in draft.rates]))
+    least = lower_bound(sorted([rate / unit for rate in draft.rates]))
     close_consumers(draft, draft.consumers - least)
     undo_moves(draft)
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from binwright.consumer.decide.writer import machine
-from binwright.consumer.decide.writer.commits import COMMITS_PER_EPOCH, app_id, txn_version
 from binwright.consumer.decide.writer.states import (
     Claim,
     Claiming,
@@ -23,6 +22,7 @@ from binwright.consumer.decide.writer.states import (
     Skipped,
     Unclear,
 )
+from binwright.protocol.stamp import COMMITS_PER_EPOCH, app_id, txn_version
 
 from .scene import CONFIG, CREATED, TABLE, Scene, claim, effects_of, history, landing, staged, stamp
 

@@ -1,31 +1,12 @@
-"""The versions of commits, and what the next writer resolves from their stamps."""
+"""What the next writer resolves from the stamps of commits."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.consumer.decide.writer.commits import (
-    COMMITS_PER_EPOCH,
-    app_id,
-    find_own,
-    resolve,
-    txn_version,
-)
+from binwright.consumer.decide.writer.commits import find_own, resolve
 from binwright.protocol.ports.lake import Commit
 
 from .scene import ID, TABLE, claim, history, stamp
-
-
-def test_versions_increase_with_the_epoch_and_within_it() -> None:
-    assert txn_version(2) > txn_version(1, COMMITS_PER_EPOCH - 1) > txn_version(1, 5)
-    assert app_id(TABLE) == "binwright/g/orders"
-
-
-@pytest.mark.parametrize("sequence", [-1, COMMITS_PER_EPOCH])
-def test_a_number_outside_an_epoch_is_rejected(sequence: int) -> None:
-    with pytest.raises(ValueError, match="an epoch has"):
-        txn_version(1, sequence)
-
 
 # --- resolve -------------------------------------------------------------------------------------
 

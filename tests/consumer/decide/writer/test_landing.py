@@ -6,7 +6,6 @@ import pytest
 
 from binwright.consumer.decide.writer import landing as landings
 from binwright.consumer.decide.writer import machine
-from binwright.consumer.decide.writer.commits import app_id, txn_version
 from binwright.consumer.decide.writer.landing import BATCH_RETRY_S, RETRY_S
 from binwright.consumer.decide.writer.states import (
     Append,
@@ -28,7 +27,7 @@ from binwright.consumer.decide.writer.states import (
     Unclear,
     Unreadable,
 )
-from binwright.protocol.stamp import Stamp, read_stamp
+from binwright.protocol.stamp import Stamp, app_id, read_stamp, txn_version
 
 from .scene import (
     CONFIG,

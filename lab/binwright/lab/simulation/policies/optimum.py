@@ -9,7 +9,7 @@ is what is counted, which is at most the optimum.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from binwright.packing.score import ROUNDING, lower_bound_of
+from binwright.packing.score import ROUNDING, lower_bound
 
 TRIES = 200
 """Placements that a search makes before it gives up."""
@@ -33,7 +33,7 @@ def optimum(rows: Sequence[Sequence[float]], capacity: float) -> Optimum:
     counts, unproved = list[int](), 0
     for row in rows:
         shares = sorted(rate / capacity for rate in row)
-        bound = lower_bound_of(shares)
+        bound = lower_bound(shares)
         proved = fits(shares[::-1], bound)
         unproved += not proved
         counts.append(bound)

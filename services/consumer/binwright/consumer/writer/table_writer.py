@@ -32,10 +32,9 @@ from binwright.consumer.decide.writer.states import (
     Writer,
 )
 from binwright.consumer.events import Emit
+from binwright.consumer.writer.actions import Effects, RequestRunner
 from binwright.consumer.writer.announcements import Announced, Announcements
 from binwright.consumer.writer.context import WriterContext
-from binwright.consumer.writer.effects import Effects
-from binwright.consumer.writer.request_runner import RequestRunner
 from binwright.protocol.errors import LakeUnavailable, TableRefused
 from binwright.protocol.messages import TableReport
 from binwright.protocol.model import TopicPartition

@@ -1,4 +1,4 @@
-"""Fleets start and end consumers; each implements the port `Fleet` of `core.ports`.
+"""Fleets start and end consumers; each implements the port `Fleet`.
 
 `process` runs child processes, `kubernetes` Deployments; `fixed` uses consumers that are started by
 other means. A fleet decides how a slot runs, never which slots do.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import count
 
-from binwright.packing.score import ROUNDING, lower_bound_of
+from binwright.packing.score import ROUNDING, lower_bound
 from binwright.protocol.model import Assignment, Slot, TopicPartition
 from binwright.scaler.decide.policy import Bin, Loads, PartitionLoad
 
@@ -70,8 +70,8 @@ def _least(items: Loads, capacity: Bin, fewest: int) -> int:
     """Return the fewest bins that may do."""
     return max(
         min(fewest, len(items)),
-        lower_bound_of(sorted([item.rate / capacity.rate for item in items.values()])),
-        lower_bound_of(sorted([item.lag / capacity.lag for item in items.values()])),
+        lower_bound(sorted([item.rate / capacity.rate for item in items.values()])),
+        lower_bound(sorted([item.lag / capacity.lag for item in items.values()])),
     )
 
 

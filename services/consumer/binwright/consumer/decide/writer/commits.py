@@ -1,8 +1,4 @@
-"""A table's commits: the version that each is sent under, and what the next writer reads from them.
-
-Delta skips a commit whose version is not above the last one of the same app id, so the claim of a
-later epoch fences all commits of earlier ones (†).
-"""
+"""What a writer reads from the stamps of a table's commits: what has landed, and its own commit."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,24 +6,6 @@ from dataclasses import dataclass
 from binwright.consumer.decide.writer.chain import same_topic
 from binwright.protocol.ports.lake import Commit, Table
 from binwright.protocol.stamp import Stamp, read_stamp
-
-COMMITS_PER_EPOCH = 1 << 24
-
-
-def app_id(table: Table) -> str:
-    """Return the Delta app id under which all writers of the table commit."""
-    return f"binwright/{table.group}/{table.topic}"
-
-
-def txn_version(epoch: int, sequence: int = 0) -> int:
-    """Return the app id's version of a writer's commit; 0 is its claim.
-
-    Raises:
-        ValueError: The epoch has no such number: claim a new epoch.
-    """
-    if not 0 <= sequence < COMMITS_PER_EPOCH:
-        raise ValueError(f"an epoch has {COMMITS_PER_EPOCH} commits, this would be {sequence}")
-    return epoch * COMMITS_PER_EPOCH + sequence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

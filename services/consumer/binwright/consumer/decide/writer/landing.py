@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from binwright.consumer.decide.writer import chain as chains
 from binwright.consumer.decide.writer.chain import Announcement, Chain
-from binwright.consumer.decide.writer.commits import app_id, txn_version
 from binwright.consumer.decide.writer.states import (
     Append,
     CommitOffsets,
@@ -24,7 +23,7 @@ from binwright.consumer.decide.writer.states import (
 )
 from binwright.protocol.messages import Staged
 from binwright.protocol.ports.lake import Batch
-from binwright.protocol.stamp import Stamp
+from binwright.protocol.stamp import Stamp, app_id, txn_version
 
 RETRY_S = 1.0  # until a commit with an unknown result is sent again
 BATCH_RETRY_S = 1.0  # until a batch is tried again after no range joined

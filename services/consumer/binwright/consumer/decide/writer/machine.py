@@ -11,13 +11,7 @@ from dataclasses import replace
 from binwright.consumer.decide.writer import chain as chains
 from binwright.consumer.decide.writer import landing
 from binwright.consumer.decide.writer.chain import Chain
-from binwright.consumer.decide.writer.commits import (
-    Resolved,
-    app_id,
-    find_own,
-    resolve,
-    txn_version,
-)
+from binwright.consumer.decide.writer.commits import Resolved, find_own, resolve
 from binwright.consumer.decide.writer.states import (
     FIRST_LOOK,
     LONGER,
@@ -50,7 +44,7 @@ from binwright.consumer.decide.writer.states import (
 )
 from binwright.protocol.messages import Staged
 from binwright.protocol.ports.lake import Commit
-from binwright.protocol.stamp import Stamp
+from binwright.protocol.stamp import Stamp, app_id, txn_version
 
 Step = tuple[Writer, tuple[Effect, ...]]
 
