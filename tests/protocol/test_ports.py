@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from binwright.protocol.ports.fleet import Fleet
+from binwright.protocol.ports.fleet import Fleet, Process
 from binwright.protocol.ports.kafka import ControlTopics, DataReader, LogSampler, Reader
 from binwright.protocol.ports.lake import Lake, Staging
 from binwright.testing.control_topics import FakeControlTopics, FakeReader
@@ -40,3 +40,7 @@ def test_a_fake_has_every_method_of_its_port_with_the_same_parameters(
             for each in (method, getattr(fake, name))
         )
         assert found[: len(wanted)] == wanted, f"{fake.__name__}.{name}"
+
+
+def test_a_process_names_its_machine() -> None:
+    assert Process("binwright-0-ab/7/c0ffee").host == "binwright-0-ab"

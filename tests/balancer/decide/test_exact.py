@@ -8,6 +8,7 @@ from tests.balancer.decide.clusters import broker, cluster, ids, partition
 from tests.balancer.decide.generated import Shape, large, small, with_groups
 
 from binwright.balancer import planning as planner
+from binwright.balancer.decide import exact
 from binwright.balancer.decide.constraints import contradictions, violations
 from binwright.balancer.decide.exact import ExactSolver
 from binwright.balancer.decide.loads import balance_limits, hard_limits
@@ -151,3 +152,10 @@ def test_groups_and_cpu_hold_in_what_both_find(seed: int) -> None:
         if solution.feasible and not contradictions(found):
             assert violations(found, problem.placement(solution.at)) == ()
     assert least.feasible or not near.feasible or bool(contradictions(found))
+
+
+def test_what_the_program_found_without_a_proof_is_one_of_the_candidates() -> None:
+    """Whether a program ends without a proof depends on the machine; what becomes of it does not."""
+    found = exact._found(exact.Solved([[1, 2]], proved=False))
+    assert [(one.at, one.feasible, one.proved) for one in found] == [([[1, 2]], True, False)]
+    assert list(exact._found(exact.Solved(None, proved=False))) == []
