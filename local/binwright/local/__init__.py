@@ -1,4 +1,4 @@
-"""Commands that run the whole system on this machine: demo and up.
+"""The whole system on this machine: the commands `demo` and `up`, embedded Kafka and Spark.
 
-They start Kafka, Spark and the services as processes, and end them.
+They run as child processes, from jars that are downloaded once and checked, and end with the command.
 """
