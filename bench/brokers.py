@@ -1,4 +1,4 @@
-"""`make bench NAME=brokers`: plans for brokers beside the optimum and a greedy plan, and large ones.
+"""`make bench NAME=brokers`: plans for brokers beside the optimum and greedy plans, large ones.
 
 Prints JSON. Clusters are drawn from seeds, so two runs plan for the same ones.
 """

@@ -1,4 +1,5 @@
 """The whole system on this machine: the commands `demo` and `up`, embedded Kafka and Spark.
 
-They run as child processes, from jars that are downloaded once and checked, and end with the command.
+The servers are child processes, run from jars that are downloaded once and checked, and end with
+the command.
 """
