@@ -1,2 +1,1 @@
-"""Fakes: in-memory implementations of the ports, with failures on demand.
-"""
+"""Fakes: in-memory implementations of the ports, with failures on demand."""
