@@ -1,4 +1,4 @@
-"""`make bench-brokers`: plans for brokers beside the optimum, beside a greedy plan, and large ones.
+"""`make bench NAME=brokers`: plans for brokers beside the optimum and greedy plans, large ones.
 
 Prints JSON. Clusters are drawn from seeds, so two runs plan for the same ones.
 """
@@ -170,7 +170,7 @@ def measure(only: list[str], cases: int) -> dict[str, object]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="make bench-brokers", description=__doc__)
+    parser = argparse.ArgumentParser(prog="make bench NAME=brokers", description=__doc__)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--cases", type=int, default=200, help="compared with the optimum")
     figures.add_option(parser)

@@ -1,4 +1,4 @@
-"""`make bench-controller`: CPU seconds per second of a controller's machine, by the group's size.
+"""`make bench NAME=controller`: CPU seconds per second of a controller's machine, by group size.
 
 One process, no Kafka. Each round takes one report of every consumer, one measurement of every topic
 and one tick, as bytes as they stand in Kafka, decoded and folded by the product's own code. Figures

@@ -1,4 +1,4 @@
-"""`make bench-monitor`: what a monitor costs, and what others cost for the same calls.
+"""`make bench NAME=monitor`: what a monitor costs, and what others cost for the same calls.
 
 1,000 and 10,000 partitions on a real broker, 100,000 on three brokers made of frames; each a
 process of its own, measured for some seconds after it has warmed up. Prints JSON.
@@ -196,7 +196,7 @@ def measure_all(wanted: BenchOptions) -> dict[str, Any]:
 def main() -> None:
     """Measure and print."""
     usual = BenchOptions()
-    parser = argparse.ArgumentParser(prog="make bench-monitor", description=__doc__)
+    parser = argparse.ArgumentParser(prog="make bench NAME=monitor", description=__doc__)
     parser.add_argument(
         "--seconds", type=float, default=usual.seconds, help="that each is measured"
     )

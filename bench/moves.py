@@ -1,4 +1,4 @@
-"""`make bench-moves`: leaders and replicas that move under load, on real brokers.
+"""`make bench NAME=moves`: leaders and replicas that move under load, on real brokers.
 
 Three of them, or more with `--brokers`; every partition is on three.
 
@@ -289,7 +289,7 @@ async def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="make bench-moves", description=__doc__)
+    parser = argparse.ArgumentParser(prog="make bench NAME=moves", description=__doc__)
     parser.add_argument("--brokers", type=int, default=REPLICAS, help="three or more")
     parser.add_argument("--backoff", type=int, nargs="+", default=[1000, 100], help="ms")
     parser.add_argument("--batches", type=int, nargs="*", default=[24, 10, 3])

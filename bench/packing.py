@@ -1,4 +1,4 @@
-"""`make bench-packing`: what a decision takes, and how far sticky is from the best there is.
+"""`make bench NAME=packing`: what a decision takes, and how far sticky is from the best there is.
 
 Medians over decisions of a group whose rates walk on, each from the one before. Prints JSON.
 """
@@ -143,7 +143,7 @@ def measure_all(sizes: list[int], rows: int) -> dict[str, object]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="make bench-packing", description=__doc__)
+    parser = argparse.ArgumentParser(prog="make bench NAME=packing", description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="*", default=list(DECISIONS))
     parser.add_argument("--rows", type=int, default=20, help="decisions compared with exact ones")
     figures.add_option(parser)

@@ -1,4 +1,4 @@
-"""`make bench-page`: what the live page costs its server and a browser, by the group's size.
+"""`make bench NAME=page`: what the live page costs its server and a browser, by the group's size.
 
 The server's figure is CPU seconds for one view (`SHARE` says how seldom it is made then), the
 browser's the time that Chromium works for one drawing, with everything changing each time.

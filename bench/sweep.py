@@ -1,4 +1,4 @@
-"""`make bench-sweep`: a sweep as a Spark job on one executor, and on two, as JSON.
+"""`make bench NAME=sweep`: a sweep as a Spark job on one executor, and on two, as JSON.
 
 The same points (settings x loads) each time, on a standalone cluster of this machine whose workers
 have one core each, after a job that warms Python and Java up. Of linear means: the time on one
@@ -120,7 +120,7 @@ def sweep(wanted: Sequence[Point]) -> dict[str, Any]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="make bench-sweep", description=__doc__)
+    parser = argparse.ArgumentParser(prog="make bench NAME=sweep", description=__doc__)
     parser.add_argument("--loads", type=int, default=6, help="random walks, for each setting")
     parser.add_argument("--rows", type=int, default=2_880, help="of 30 s, of each load")
     figures.add_option(parser)

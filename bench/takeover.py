@@ -1,4 +1,4 @@
-"""`make bench-takeover`: how soon a controller acts that takes over a large group after a day.
+"""`make bench NAME=takeover`: how soon a controller acts that takes over a large group after a day.
 
 Partition 0 of the metadata topic is written as a day of 200 consumers' reports leaves it at its
 worst. The segment that is being written and the one before are not compacted: the reports of almost
@@ -337,7 +337,7 @@ async def bench(directory: Path, seconds: int) -> dict[str, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print JSON."""
-    parser = argparse.ArgumentParser(prog="make bench-takeover", description=__doc__)
+    parser = argparse.ArgumentParser(prog="make bench NAME=takeover", description=__doc__)
     parser.add_argument("--seconds", type=int, default=HISTORY_S, help="of reports written")
     parser.add_argument("--keep", type=Path, help="for data and logs; else a temporary directory")
     figures.add_option(parser)

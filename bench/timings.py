@@ -1,4 +1,4 @@
-"""`make bench-timings`: `binwright lab timings` as a person starts it, as JSON."""
+"""`make bench NAME=timings`: `binwright lab timings` as a person starts it, as JSON."""
 
 import argparse
 import json
@@ -25,7 +25,7 @@ def measured(*options: str) -> dict[str, Any]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="make bench-timings", description=__doc__)
+    parser = argparse.ArgumentParser(prog="make bench NAME=timings", description=__doc__)
     parser.add_argument("--events", default="100", help="triggers, starts and changes")
     parser.add_argument("--deadline-s", default="1500", help="for these events")
     parser.add_argument("--steps", default="100", help="of the monitor's test")

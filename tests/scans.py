@@ -1,4 +1,4 @@
-"""The paper's twelve algorithms as slow scans over all consumers: paper.md sec. 1.6 and 3."""
+"""The paper's twelve algorithms as slow scans over all consumers."""
 
 from collections.abc import Sequence
 from itertools import count

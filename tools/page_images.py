@@ -1,4 +1,4 @@
-"""The pictures of the page in the README, made anew: `make page-images`.
+"""The pictures of the page in the README, made again: `python -m tools.page_images`.
 
 They show docs/images/page.json: what the page of a demo was given at a moment with moves. A newer
 one is written by `python -m tools.page_images --record http://127.0.0.1:8088` beside a demo.

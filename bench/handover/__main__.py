@@ -1,4 +1,4 @@
-"""`make bench-handover`: a rolling bounce and a growth, for today's groups and for binwright.
+"""`make bench NAME=handover`: a rolling bounce and a growth, for today's groups and for binwright.
 
 One run, one broker, one topic: 16 partitions, 25 records/s each, four members. Each of the systems
 has the machine for itself: steady load, then every member is asked to end and started again, then
@@ -139,7 +139,7 @@ def compared(found: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> int:
     """Measure, and print."""
-    parser = argparse.ArgumentParser(prog="make bench-handover", description=__doc__)
+    parser = argparse.ArgumentParser(prog="make bench NAME=handover", description=__doc__)
     parser.add_argument(
         "--only", nargs="+", choices=(*KINDS, BINWRIGHT), default=(*KINDS, BINWRIGHT)
     )

@@ -1,4 +1,4 @@
-"""`make bench-landing`: binwright beside Structured Streaming, in one run, on one broker.
+"""`make bench NAME=landing`: binwright beside Structured Streaming, in one run, on one broker.
 
 A backlog (MB/s, MB per CPU-second of all processes but the broker), a live load (age of rows, cost,
 commits and files), many tables, and what a commit costs in a table that is old. Each side has a

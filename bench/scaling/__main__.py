@@ -1,4 +1,4 @@
-"""`make bench-scaling`: an SLA workload played to ordinary groups of consumers, as JSON.
+"""`make bench NAME=scaling`: an SLA workload played to ordinary groups of consumers, as JSON.
 
 Groups of Java consumers read one topic at the same time, each record takes them 5 ms. binwright
 and KEDA's lag rule each scale two of them, in pairs of about equal SLA (see `foreseen`), and one

@@ -1,4 +1,4 @@
-"""`make bench-simulation`: a live run beside its simulation, and what a week costs, as JSON.
+"""`make bench NAME=simulation`: a live run beside its simulation, and what a week costs, as JSON.
 
 The demo's stream runs through the real thing (broker, Spark, monitor, controller, consumers as
 processes), then twice through the simulator with the same settings: as the monitor measured it, as
@@ -134,7 +134,7 @@ def compare(live: LiveRun, stream: Stream) -> dict[str, Any]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="make bench-simulation", description=__doc__)
+    parser = argparse.ArgumentParser(prog="make bench NAME=simulation", description=__doc__)
     parser.add_argument("--only", nargs="*", choices=["live", "week"], default=["live", "week"])
     parser.add_argument("--minutes", type=float, default=3.0, help="the length of the live load")
     figures.add_option(parser)

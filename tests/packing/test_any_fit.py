@@ -290,7 +290,7 @@ Rows = list[dict[TopicPartition, BytesPerSecond]]
 
 
 def test_mwf_needs_as_many_consumers_as_in_the_paper(recorded: Rows) -> None:
-    """1490 to 1524 over 400 ways to break ties (paper.md sec. 5)."""
+    """1490 to 1524 over 400 ways to break ties."""
     consumers, _ = replay(recorded, "mwf")
 
     assert len(consumers) == 100
@@ -304,7 +304,7 @@ def test_mwf_needs_as_many_consumers_as_in_the_paper(recorded: Rows) -> None:
 def test_the_means_are_near_the_papers(
     recorded: Rows, name: str, consumers: float, score: float
 ) -> None:
-    """Means over five ways to break ties (paper.md sec. 4.9), so ours is near, not equal."""
+    """Means over five ways to break ties, so ours is near, not equal."""
     used, scores = replay(recorded, name)
 
     assert sum(used) / 100 == pytest.approx(consumers, rel=0.02)
@@ -313,7 +313,7 @@ def test_the_means_are_near_the_papers(
 
 @pytest.mark.parametrize(("name", "golden"), [("bfd", 1416), ("nfd", 1709), ("wfd", 1425)])
 def test_the_sums_are_the_papers(recorded: Rows, name: str, golden: int) -> None:
-    """No way to break ties can change these (paper.md sec. 5)."""
+    """No way to break ties can change these."""
     consumers, _ = replay(recorded, name)
 
     assert sum(consumers) == golden
@@ -329,7 +329,7 @@ def test_the_sums_are_the_papers(recorded: Rows, name: str, golden: int) -> None
 def test_the_means_of_the_classical_algorithms_are_near_the_papers(
     recorded: Rows, name: str, consumers: float, score: float
 ) -> None:
-    """Means over five ways to break ties (paper.md sec. 4.9), so ours is near, not equal."""
+    """Means over five ways to break ties, so ours is near, not equal."""
     used, scores = replay(recorded, name)
 
     assert sum(used) / 100 == pytest.approx(consumers, rel=0.02)

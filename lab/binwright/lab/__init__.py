@@ -1,4 +1,4 @@
-"""Experiments: measurement streams, load, packings compared, and figures.
+"""Experiments: packings, latencies and scaling policies compared, simulations, and live timings.
 
 Nothing here runs in production.
 """

@@ -1,4 +1,5 @@
-"""Commands that run the whole system on this machine: demo and up.
+"""The whole system on this machine: the commands `demo` and `up`, embedded Kafka and Spark.
 
-They start Kafka, Spark and the services as processes, and end them.
+The servers are child processes, run from jars that are downloaded once and checked, and end with
+the command.
 """

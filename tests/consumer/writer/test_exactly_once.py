@@ -1,4 +1,4 @@
-"""The rules without which rows are lost or doubled (design.md sec. 4), on the product's code."""
+"""The rules without which rows are lost or doubled (design/protocol.md), on the product's code."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What an experiment tells: a section of tables and charts, written as files or as one page.
+"""An experiment's result as a section of tables and charts, written as files or as one page.
 
 Depends on no experiment; each makes its own section.
 """

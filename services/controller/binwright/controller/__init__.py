@@ -1,5 +1,6 @@
-"""The controller: leads a group while it is elected, and carries out what its machine decides.
+"""The controller: elects a leader, and carries out what its state machine decides.
 
-`decide` has the machine. Around it are the event loop of one `leadership`, the fleets that start
-and end consumers, and ConsumerGroup objects on Kubernetes.
+`decide` is the state machine. Beside it are the parts with side effects: the event loop of one
+`leadership`, the `fleets` that start and end consumers, and ConsumerGroup objects on Kubernetes
+(`group_objects`).
 """

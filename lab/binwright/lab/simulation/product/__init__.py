@@ -1,7 +1,7 @@
 """The product's own controller and consumers on virtual time.
 
-What decides is the controller's own machine, what replies the consumer's own hand-over: neither is
-replaced. This package carries messages between them, starts and ends processes, and gives the
-controller measurements of the simulated load. `idle_skip` finds the time until which nothing can
-change, which is what makes a week cheap.
+The controller's own machine decides, and the consumer's own hand-over replies: neither is replaced.
+This package carries messages between them, starts and ends processes, and gives the controller
+measurements of the simulated load. `idle_skip` finds the time until which nothing can change, which
+makes a week cheap.
 """

@@ -1,5 +1,5 @@
 """An external scaler for KEDA: replicas by rate and lag for ScaledObjects that ask for them.
 
 `messages` describes KEDA's gRPC contract, `triggers` the groups that ScaledObjects name, `server`
-answers. Needs the extra `binwright[keda]`.
+replies. Needs the extra `binwright[keda]`.
 """
