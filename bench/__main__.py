@@ -26,7 +26,7 @@ BENCHES = {
     "scaling": "bench.scaling",
     "scaled-groups": "bench.scaled_groups",
     "takeover": "bench.takeover",
-    "deaths": "bench.handover.deaths",
+    "deaths": "bench.deaths",
     "handover": "bench.handover",
     "landing": "bench.landing",
     "kubernetes": "bench.kubernetes",

@@ -9,18 +9,30 @@ the plan against it stood in the group's topic.
 
 import argparse
 import asyncio
-import psutil
 import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+
 from bench import figures
 from bench.fake_consumers import FakeConsumer, measurement
 from binwright.controller.__main__ import GATHER_MS
 from binwright.controller.fleets.fixed import FixedFleet
 from binwright.controller.group_context import group_context
 from binwright.controller.leadership import Leadership
-from binwright.kafka.control_records import (CONTROLLER_PARTITION, LANDING_CONFIG, LANDING_PARTITIONS, METADATA_CONFIG, METRICS_CONFIG, inbound)
+from binwright.kafka.control_records import (
+    CONTROLLER_PARTITION,
+    LANDING_CONFIG,
+    LANDING_PARTITIONS,
+    METADATA_CONFIG,
+    METRICS_CONFIG,
+    inbound,
+)
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.metrics_topic import run_measurements
 from binwright.kafka.publishing import publish_message
@@ -32,9 +44,6 @@ from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import serve
 from binwright.runtime.settings import ProgramSettings, Settings, load_settings
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 PARTITIONS, CONSUMERS = 10, 2
 RATE, LIMIT = 1_000.0, 7_500.0

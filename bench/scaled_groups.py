@@ -12,13 +12,19 @@ import asyncio
 import contextlib
 import json
 import os
-import psutil
 import statistics
 import sys
 import tempfile
 import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psutil
 from aiokafka import AIOKafkaProducer
 from aiokafka.protocol.commit import OffsetCommitRequest
+
 from bench import figures
 from bench.scaled_objects import ApiServer, run_api_server
 from binwright.kafka.client import ClusterClient
@@ -37,10 +43,6 @@ from binwright.scaler.ends import MeasuredEnds, TopicEnds
 from binwright.scaler.groups import ConsumerGroups
 from binwright.scaler.passes import Scaler, Target, Targets
 from binwright.scaler.settings import ScalerProgramSettings
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from functools import partial
-from pathlib import Path
-from typing import Any
 
 PARTITIONS, AT_ONCE, CAPACITY = 10, 50, 100.0
 METRICS = "bench.metrics"

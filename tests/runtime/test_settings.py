@@ -175,9 +175,9 @@ def test_every_program_refuses_a_table_that_none_reads(
     program: type[ProgramSettings], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     file = tmp_path / "binwright.toml"
-    file.write_text("[contoller]\nmax_slots = 3\n")
+    file.write_text("[controllers]\nmax_slots = 3\n")
     monkeypatch.setenv("BINWRIGHT_SETTINGS", str(file))
-    with pytest.raises(SettingsError, match=r"contoller: Extra inputs"):
+    with pytest.raises(SettingsError, match=r"controllers: Extra inputs"):
         load(program)
 
 

@@ -1,6 +1,14 @@
 """How commands read a cluster and plan for it, and the options that they share for it."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from pathlib import Path
+from typing import Annotated, Any
+
 import typer
+
 from binwright.balancer import description
 from binwright.balancer.cluster_model import Snapshot
 from binwright.balancer.decide.model import Cluster
@@ -12,12 +20,6 @@ from binwright.balancer.snapshot import MEASURE_S, read_cluster
 from binwright.cli.console import to_stderr
 from binwright.cli.options import Bootstrap, Json, program_settings_at
 from binwright.cli.runner import run_for_result
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import wraps
-from inspect import Parameter, Signature, signature
-from pathlib import Path
-from typing import Annotated, Any
 
 DescriptionFile = Annotated[
     Path | None,

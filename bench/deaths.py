@@ -1,4 +1,4 @@
-"""`make bench NAME=handover.deaths`: from `kill -9` of a consumer until another one reads on.
+"""`make bench NAME=deaths`: from `kill -9` of a consumer until another one reads on.
 
 Four consumers, 16 partitions, 25 records/s each, a process fleet, two controllers; Spark is away,
 so nothing lands. The consumer that has lived longest is killed; when all four read again, the next
@@ -162,7 +162,7 @@ def summary(times: list[float]) -> dict[str, Any]:
 
 def main() -> int:
     """Measure, and print."""
-    parser = argparse.ArgumentParser(prog="make bench NAME=handover.deaths", description=__doc__)
+    parser = argparse.ArgumentParser(prog="make bench NAME=deaths", description=__doc__)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--with-leader", type=int, default=5)
     parser.add_argument("--keep", type=Path, help="an empty directory for logs and marks")
