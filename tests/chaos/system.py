@@ -277,7 +277,7 @@ def _settings(directory: Path, lake: Path, kafka: str, spark: str) -> Settings:
             "limit_bytes_per_s": LIMIT,
             "process_logs": directory,
             "max_slots": SLOTS,
-            "look_again_s": 15.0,
+            "replan_interval_s": 15.0,
             "plan_timeout_s": 60.0,
         },
         consumer={"drain_timeout_s": 20.0},

@@ -60,7 +60,7 @@ async def staged(brokers: tuple[Broker, ...], topics: dict[str, list[int]]) -> A
     servers = ",".join(broker.bootstrap_servers for broker in brokers)
     kafka = KafkaSettings(bootstrap_servers=servers)
     admin = AIOKafkaAdminClient(**client_options(kafka))
-    async with asyncio.timeout(DEADLINE_S), KafkaLogs(kafka, answer_s=ANSWER_S) as logs:
+    async with asyncio.timeout(DEADLINE_S), KafkaLogs(kafka, broker_timeout_s=ANSWER_S) as logs:
         await admin.start()
         made = [
             NewTopic(topic, -1, -1, replica_assignments={0: replicas})

@@ -1,23 +1,12 @@
 """Settings are checked as a whole, before anything starts."""
 
-from pathlib import Path
-
 import pytest
-
 from binwright.balancer.settings import BalancerProgramSettings
 from binwright.controller.settings import ControllerProgramSettings
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import (
-    EVERY_NAME,
-    ProgramSettings,
-    Section,
-    Settings,
-    TopicSettings,
-    load,
-    load_settings,
-    settings_environment,
-)
+from binwright.runtime.settings import (EVERY_NAME, ProgramSettings, Section, Settings, TopicSettings, load, load_settings, settings_environment)
 from binwright.scaler.settings import ScalerProgramSettings
+from pathlib import Path
 
 
 @pytest.fixture(autouse=True)
@@ -202,7 +191,7 @@ def test_a_child_reads_from_its_environment_what_its_parent_has(
         },
         controller={
             "process_logs": "/tmp/logs",  # noqa: S108 - not used
-            "look_again_s": 7.5,
+            "replan_interval_s": 7.5,
             "slot_limits": {3: 5e6},
         },
         lake={"path": "s3a://lake/x"},

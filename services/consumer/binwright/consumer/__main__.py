@@ -122,7 +122,7 @@ def _ingest_config(settings: Settings) -> IngestConfig:
         report_s=chosen.report_s,
         drain_s=chosen.drain_timeout_s / 2,
         staged_bytes=settings.staging.max_bytes,
-        staged_keep_s=settings.staging.keep_s,
+        staged_retention_s=settings.staging.retention_s,
     )
 
 

@@ -64,7 +64,7 @@ class IngestConfig:
     report_s: float = 1.0
     drain_s: float = 30.0  # from the start of leaving until all is stopped, at most
     staged_bytes: int = 2_000_000_000  # staged and not landed; fetching pauses above it
-    staged_keep_s: float = 345_600.0  # age at which staged files are collected
+    staged_retention_s: float = 345_600.0  # age at which staged files are collected
 
 
 class TableWriters(Protocol):
@@ -269,7 +269,7 @@ class Ingest:
         return {topic: reports.get(topic, new) for topic in topics}
 
     async def _collect(self) -> None:
-        await collect(self._staging, lambda: self._staged_topics, self._config.staged_keep_s)
+        await collect(self._staging, lambda: self._staged_topics, self._config.staged_retention_s)
 
     async def _drain(self) -> None:
         """Stop everything once a leaving consumer gets no more commands, or takes too long."""

@@ -30,11 +30,11 @@ class ControllerConfig:
 
     limits: PerSlot  # what each slot's consumer sustains
     capacity: BytesPerSecond  # of a slot with the default limit
-    look_again_s: float = 60.0
+    replan_interval_s: float = 60.0
     consumer_timeout_s: float = 10.0
     start_timeout_s: float = 300.0
     plan_timeout_s: float = 120.0
-    repeat_s: float = 10.0
+    command_retry_s: float = 10.0
     stale_s: float = 90.0
     max_slots: int = 100
     min_slots: int = 1
