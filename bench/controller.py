@@ -6,26 +6,24 @@ are CPU seconds a round, so per second at the default intervals: the rounds' mea
 """
 
 import argparse
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
-
 import psutil
-from immutables import Map
-from rich.console import Console
-from rich.table import Table
-
+import time
 from bench import figures
 from binwright.controller.decide.events import Measured, RecordRead, Tick
 from binwright.controller.decide.group import ControllerConfig, Group, Member
 from binwright.controller.decide.machine import transition
-from binwright.controller.decide.ownership import Owned, Ownership, Partitions
+from binwright.controller.decide.ownership import Owned, Ownership, PartitionOwnership
 from binwright.controller.decide.states import Sentinel, State
 from binwright.protocol import wire
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.messages import Report, TableReport
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
+from collections.abc import Sequence
+from dataclasses import dataclass
+from immutables import Map
+from rich.console import Console
+from rich.table import Table
+from typing import Any
 
 RATE = 1_000.0
 ROUNDS = 5
@@ -98,7 +96,7 @@ class FakeGroup:
             controller="bench",
             term=TERM,
             members=Map(members),
-            partitions=Partitions(owned),
+            partitions=PartitionOwnership(owned),
             writers=Ownership(roles),
         )
         return Sentinel(group, 0.0)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from binwright.balancer.admin_client import AdminClient
 from binwright.balancer.cluster_model import TOPIC_CONFIGS, Snapshot
-from binwright.balancer.decide.forecast import RateTrend, topic_trends
+from binwright.balancer.decide.forecast import RateLine, topic_trends
 from binwright.balancer.ports import Brokers, ClusterState, ConfigResource, Disk, PartitionState
 from binwright.kafka.control_records import Decoder
 from binwright.kafka.control_topics import KafkaControlTopics
@@ -115,7 +115,7 @@ def latest_rates(found: Iterable[Measurement]) -> dict[TopicPartition, BytesPerS
     return rates
 
 
-def recorded_trends(path: Path) -> dict[str, RateTrend]:
+def recorded_trends(path: Path) -> dict[str, RateLine]:
     """Return how the topics of a recording grow; see `trend.topic_trends`.
 
     Raises:

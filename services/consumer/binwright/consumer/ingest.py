@@ -6,39 +6,14 @@ in the order of their events.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
-
 import structlog
-
 from binwright.consumer.backlog import Backlog, collect
 from binwright.consumer.decide import machine
 from binwright.consumer.decide.buffer import BatchConfig
-from binwright.consumer.decide.machine import (
-    Consumer,
-    Exit,
-    Fetch,
-    Reply,
-    ReportNow,
-    StartWriter,
-    Step,
-    StopFetching,
-    StopWriter,
-)
-from binwright.consumer.events import (
-    Emit,
-    Event,
-    FileAnnounced,
-    FileDropped,
-    PositionFound,
-    RowsMissing,
-    StagingStarted,
-    TableLost,
-    WritingStopped,
-)
+from binwright.consumer.decide.machine import (Consumer, Exit, Fetch, Reply, ReportNow, StartWriter, Step, StopFetching, StopWriter)
+from binwright.consumer.events import (Emit, Event, FileAnnounced, FileDropped, PositionFound, RowsMissing, StagingStarted, TableLost, WritingStopped)
 from binwright.consumer.mailbox import Mailbox, Outbox
-from binwright.consumer.partitions import Partitions
+from binwright.consumer.partitions import AssignedPartitions
 from binwright.consumer.staging.stager import Origin, Stager
 from binwright.kafka.control_records import commands
 from binwright.protocol.errors import StagingUnavailable, Superseded
@@ -48,6 +23,9 @@ from binwright.protocol.ports.lake import Staging
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s
 from binwright.runtime.run import must_not_end
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
 
 log = structlog.get_logger()
 
@@ -113,7 +91,7 @@ class Ingest:
         self._wall_ms, self._beat = wall_ms, beat
         self._outbox = Outbox(mailbox, self.report)
         self._backlog = Backlog(staging, config.staged_bytes)
-        self._partitions = Partitions(
+        self._partitions = AssignedPartitions(
             reader=reader,
             config=config.batch,
             from_latest=config.from_latest,

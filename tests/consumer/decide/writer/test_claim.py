@@ -1,30 +1,11 @@
 """A writer first claims the table, and reads what is committed only then."""
 
-from dataclasses import replace
-
 import pytest
-
+from .scene import CONFIG, CREATED, Scene, TABLE, claim, effects_of, history, landing, staged, stamp
 from binwright.consumer.decide.writer import machine
-from binwright.consumer.decide.writer.states import (
-    Claim,
-    Claiming,
-    Committed,
-    Conflict,
-    HistoryRead,
-    LandedOffsets,
-    Log,
-    Lost,
-    QueryKafka,
-    ReadHistory,
-    ReadingHistory,
-    Refused,
-    Resolving,
-    Skipped,
-    Unclear,
-)
+from binwright.consumer.decide.writer.states import (ClaimTable, Claiming, Committed, Conflict, HistoryRead, LandedOffsets, Log, Lost, QueryKafka, ReadHistory, ReadingHistory, Refused, Resolving, Skipped, Unclear)
 from binwright.protocol.stamp import COMMITS_PER_EPOCH, app_id, txn_version
-
-from .scene import CONFIG, CREATED, TABLE, Scene, claim, effects_of, history, landing, staged, stamp
+from dataclasses import replace
 
 
 def with_history(*stamps: object, complete: bool = True) -> Scene:
@@ -37,7 +18,7 @@ def with_history(*stamps: object, complete: bool = True) -> Scene:
 
 def epoch_claimed(scene: Scene) -> int:
     wanted = scene.next_request()
-    assert isinstance(wanted, Claim)
+    assert isinstance(wanted, ClaimTable)
     assert wanted.version == txn_version(wanted.version // COMMITS_PER_EPOCH)
     return wanted.version // COMMITS_PER_EPOCH
 
@@ -45,7 +26,7 @@ def epoch_claimed(scene: Scene) -> int:
 def test_it_claims_the_epoch_above_the_last() -> None:
     scene = with_history(claim(4), stamp({0: 3}, epoch=4))
     wanted = scene.next_request()
-    assert wanted == Claim(app_id(TABLE), txn_version(5), claim(5, "me").encode())
+    assert wanted == ClaimTable(app_id(TABLE), txn_version(5), claim(5, "me").encode())
 
 
 def test_a_new_table_is_claimed_with_epoch_one() -> None:

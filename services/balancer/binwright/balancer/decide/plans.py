@@ -105,7 +105,7 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplicaChange:
+class ReplicaMove:
     """One partition whose replicas change.
 
     Attributes:
@@ -157,7 +157,7 @@ class PlacementPlan:
 
     goal: Goal
     placement: Placement
-    moves: tuple[ReplicaChange, ...]
+    moves: tuple[ReplicaMove, ...]
     before: Mapping[BrokerId, BrokerLoad]
     after: Mapping[BrokerId, BrokerLoad]
     relaxed: float = 1.0
@@ -196,7 +196,7 @@ def moves(
     placement: Placement,
     limits: LoadLimits,
     closed: frozenset[BrokerId] = frozenset(),
-) -> tuple[ReplicaChange, ...]:
+) -> tuple[ReplicaMove, ...]:
     """Return the moves from today's placement, leader moves first, then by partition.
 
     Args:
@@ -244,11 +244,11 @@ class _Comparison:
         )
 
 
-def _move(view: _Comparison, partition: Partition, after: tuple[BrokerId, ...]) -> ReplicaChange:
+def _move(view: _Comparison, partition: Partition, after: tuple[BrokerId, ...]) -> ReplicaMove:
     added = len(set(after) - set(partition.replicas))
     reasons = dict.fromkeys(_reasons(view, partition, after))
     copied = partition.size_bytes * added
-    return ReplicaChange(partition.id, partition.replicas, after, copied, tuple(reasons))
+    return ReplicaMove(partition.id, partition.replicas, after, copied, tuple(reasons))
 
 
 def _reasons(

@@ -11,7 +11,7 @@ from typing import Literal
 from immutables import Map
 
 from binwright.controller.decide.events import Action
-from binwright.controller.decide.ownership import Ownership, Partitions, Released
+from binwright.controller.decide.ownership import Ownership, PartitionOwnership, Released
 from binwright.controller.decide.rates import MeasuredRates, RateVolatility
 from binwright.packing.inputs import Capacity, SlotCapacities
 from binwright.protocol.messages import Accepted, Proposed, TableReport
@@ -104,7 +104,7 @@ class Group:
     controller: str  # the id in our Claim
     term: int | None = None
     members: Map[Slot, Member] = field(default_factory=Map)
-    partitions: Partitions = field(default_factory=Partitions)  # with their readers
+    partitions: PartitionOwnership = field(default_factory=PartitionOwnership)  # with their readers
     writers: Ownership[str] = field(default_factory=Ownership)  # topic -> the writer of its table
     rates: MeasuredRates = field(
         default_factory=MeasuredRates

@@ -1,12 +1,11 @@
 """The states of a table's writer, its requests with their outcomes, and its other effects."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-
 from binwright.consumer.decide.writer.chain import Chain
 from binwright.consumer.decide.writer.commits import Resolved
 from binwright.protocol.ports.lake import Batch, Commit, Table
 from binwright.protocol.stamp import COMMITS_PER_EPOCH, Stamp
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
 FIRST_LOOK, LONGER = 128, 16
 """How many commits of the history are read at first; by how much that is multiplied each time."""
@@ -41,7 +40,7 @@ class ReadHistory:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ClaimTable:
     """Commit no rows under this version.
 
     Outcomes: `Committed`, `Skipped`, `Conflict` or `Unclear`.
@@ -67,7 +66,7 @@ class ReadLandedOffsets:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Commit a batch. Outcomes: as of `Claim`, and `Unreadable` or `Refused`."""
+    """Commit a batch. Outcomes: as of `ClaimTable`, and `Unreadable` or `Refused`."""
 
     batch: Batch
     app: str
@@ -75,7 +74,7 @@ class Append:
     stamp: str
 
 
-Request = ReadHistory | Claim | QueryKafka | ReadLandedOffsets | Append
+Request = ReadHistory | ClaimTable | QueryKafka | ReadLandedOffsets | Append
 
 
 # --- outcomes ----------------------------------------------------------------------------------
