@@ -254,7 +254,7 @@ class KafkaLogs:
         reasons = self._logged[event]
         if reason is None:
             if reasons.pop(str(about), None):
-                log.info("trouble.ended", trouble=event, about=about)
+                log.info("measurement.recovered", after=event, about=about)
         elif str(about) not in reasons:
             reasons[str(about)] = reason
             log.warning(event, about=about, reason=reason)
