@@ -6,8 +6,16 @@ are CPU seconds a round, so per second at the default intervals: the rounds' mea
 """
 
 import argparse
-import psutil
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+from immutables import Map
+from rich.console import Console
+from rich.table import Table
+
 from bench import figures
 from binwright.controller.decide.events import Measured, RecordRead, Tick
 from binwright.controller.decide.group import ControllerConfig, Group, Member
@@ -18,12 +26,6 @@ from binwright.protocol import wire
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.messages import Report, TableReport
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
-from collections.abc import Sequence
-from dataclasses import dataclass
-from immutables import Map
-from rich.console import Console
-from rich.table import Table
-from typing import Any
 
 RATE = 1_000.0
 ROUNDS = 5

@@ -1,12 +1,23 @@
 """Settings are checked as a whole, before anything starts."""
 
+from pathlib import Path
+
 import pytest
+
 from binwright.balancer.settings import BalancerProgramSettings
 from binwright.controller.settings import ControllerProgramSettings
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import (EVERY_NAME, ProgramSettings, Section, Settings, TopicSettings, load, load_settings, settings_environment)
+from binwright.runtime.settings import (
+    EVERY_NAME,
+    ProgramSettings,
+    Section,
+    Settings,
+    TopicSettings,
+    load,
+    load_settings,
+    settings_environment,
+)
 from binwright.scaler.settings import ScalerProgramSettings
-from pathlib import Path
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from bench import __main__ as every
 from bench.figures import PAGE, publish
 from bench.figures.benches import BENCHES

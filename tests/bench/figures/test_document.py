@@ -1,7 +1,6 @@
 """A page of figures keeps what is not refreshed."""
 
 import pytest
-
 from bench.figures.document import PageError, names, replaced
 
 PAGE = """# Figures

@@ -4,7 +4,6 @@ from math import inf
 from typing import Any
 
 import pytest
-
 from bench.figures.markdown import table, value
 
 

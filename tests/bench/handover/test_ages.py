@@ -1,7 +1,6 @@
 """Which rows count for which phase."""
 
 import pytest
-
 from bench.handover.ages import LandedRow, ages
 
 

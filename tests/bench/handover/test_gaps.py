@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from bench.handover.gaps import Baseline, Gap, baseline, disturbance, gaps, gaps_between
 from bench.handover.marks import Mark, Marks, has_read, read_marks
 

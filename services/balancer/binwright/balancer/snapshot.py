@@ -82,26 +82,26 @@ async def published_rates(bus: ControlTopics, topic: str) -> dict[TopicPartition
         return {}
     reader, end = await read_recent_measurements(bus, topic, RECENT)
     decoder = Decoder(wire.decode_measurement)
-    found: list[Measurement] = []
+    measurements: list[Measurement] = []
     try:
         while reader.position < end:
-            found += [each for _, each in decoder.decode(await reader.read(READ_S))]
+            measurements += [each for _, each in decoder.decode(await reader.read(READ_S))]
     finally:
         await reader.close()
     oldest_ms = wall_ms() - 1000 * FRESH_S
-    return latest_rates(each for each in found if each.at_ms >= oldest_ms)
+    return latest_rates(each for each in measurements if each.at_ms >= oldest_ms)
 
 
 def recorded_rates(path: Path) -> dict[TopicPartition, BytesPerSecond]:
     """Return the last rates of a recording; raise `StreamError` if there are none."""
     try:
         with path.open("rb") as file:
-            found = latest_rates(RecordingReader(file))
+            rates = latest_rates(RecordingReader(file))
     except (OSError, StreamError) as exc:
         raise StreamError(f"{path}: {exc}") from exc
-    if not found:
+    if not rates:
         raise StreamError(f"{path}: no rate in it")
-    return found
+    return rates
 
 
 def latest_rates(found: Iterable[Measurement]) -> dict[TopicPartition, BytesPerSecond]:

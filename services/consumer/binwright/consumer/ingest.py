@@ -6,12 +6,37 @@ in the order of their events.
 """
 
 import asyncio
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
 import structlog
+
 from binwright.consumer.backlog import Backlog, collect
 from binwright.consumer.decide import machine
 from binwright.consumer.decide.buffer import BatchConfig
-from binwright.consumer.decide.machine import (Consumer, Exit, Fetch, Reply, ReportNow, StartWriter, Step, StopFetching, StopWriter)
-from binwright.consumer.events import (Emit, Event, FileAnnounced, FileDropped, PositionFound, RowsMissing, StagingStarted, TableLost, WritingStopped)
+from binwright.consumer.decide.machine import (
+    Consumer,
+    Exit,
+    Fetch,
+    Reply,
+    ReportNow,
+    StartWriter,
+    Step,
+    StopFetching,
+    StopWriter,
+)
+from binwright.consumer.events import (
+    Emit,
+    Event,
+    FileAnnounced,
+    FileDropped,
+    PositionFound,
+    RowsMissing,
+    StagingStarted,
+    TableLost,
+    WritingStopped,
+)
 from binwright.consumer.mailbox import Mailbox, Outbox
 from binwright.consumer.partitions import AssignedPartitions
 from binwright.consumer.staging.stager import Origin, Stager
@@ -23,9 +48,6 @@ from binwright.protocol.ports.lake import Staging
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s
 from binwright.runtime.run import must_not_end
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
 
 log = structlog.get_logger()
 

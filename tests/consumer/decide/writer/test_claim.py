@@ -1,11 +1,30 @@
 """A writer first claims the table, and reads what is committed only then."""
 
-import pytest
-from .scene import CONFIG, CREATED, Scene, TABLE, claim, effects_of, history, landing, staged, stamp
-from binwright.consumer.decide.writer import machine
-from binwright.consumer.decide.writer.states import (ClaimTable, Claiming, Committed, Conflict, HistoryRead, LandedOffsets, Log, Lost, QueryKafka, ReadHistory, ReadingHistory, Refused, Resolving, Skipped, Unclear)
-from binwright.protocol.stamp import COMMITS_PER_EPOCH, app_id, txn_version
 from dataclasses import replace
+
+import pytest
+
+from binwright.consumer.decide.writer import machine
+from binwright.consumer.decide.writer.states import (
+    Claiming,
+    ClaimTable,
+    Committed,
+    Conflict,
+    HistoryRead,
+    LandedOffsets,
+    Log,
+    Lost,
+    QueryKafka,
+    ReadHistory,
+    ReadingHistory,
+    Refused,
+    Resolving,
+    Skipped,
+    Unclear,
+)
+from binwright.protocol.stamp import COMMITS_PER_EPOCH, app_id, txn_version
+
+from .scene import CONFIG, CREATED, TABLE, Scene, claim, effects_of, history, landing, staged, stamp
 
 
 def with_history(*stamps: object, complete: bool = True) -> Scene:

@@ -1,10 +1,36 @@
 """One table's writer: runs the requests of `decide.writer.machine`, one at a time."""
 
 import asyncio
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+
 import structlog
+
 from binwright.consumer.decide.writer.chain import same_topic
-from binwright.consumer.decide.writer.machine import (Step, apply_announcement, apply_outcome, due_at, next_request)
-from binwright.consumer.decide.writer.states import (Append, ClaimTable, Conflict, HistoryRead, Landing, Lost, Outcome, Phase, QueryKafka, ReadHistory, Refused, Request, Resolving, TopicState, Unclear, Writer)
+from binwright.consumer.decide.writer.machine import (
+    Step,
+    apply_announcement,
+    apply_outcome,
+    due_at,
+    next_request,
+)
+from binwright.consumer.decide.writer.states import (
+    Append,
+    ClaimTable,
+    Conflict,
+    HistoryRead,
+    Landing,
+    Lost,
+    Outcome,
+    Phase,
+    QueryKafka,
+    ReadHistory,
+    Refused,
+    Request,
+    Resolving,
+    TopicState,
+    Unclear,
+    Writer,
+)
 from binwright.consumer.events import Emit
 from binwright.consumer.writer.actions import Effects, RequestRunner
 from binwright.consumer.writer.announcements import Announced, Announcements
@@ -15,7 +41,6 @@ from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.lake import Lake
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s
-from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 
 log = structlog.get_logger()
 

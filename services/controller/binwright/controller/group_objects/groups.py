@@ -137,12 +137,12 @@ class Groups:
         for _, obj in sorted(present.values(), key=_age):
             first.setdefault(group_name(obj), key_of(obj))
         for key, active in list(self._active.items()):
-            found = present.get(key)
-            if found is None or active.identity != _identity(found[1], first):
+            wanted = present.get(key)
+            if wanted is None or active.identity != _identity(wanted[1], first):
                 active.task.cancel()
                 await asyncio.gather(active.task, return_exceptions=True)
                 del self._active[key]
-                log.info("group.released", namespace=key[0], name=key[1], deleted=found is None)
+                log.info("group.released", namespace=key[0], name=key[1], deleted=wanted is None)
         for key, (cluster, obj) in present.items():
             if key not in self._active and not obj["metadata"].get("deletionTimestamp"):
                 group = group_name(obj)

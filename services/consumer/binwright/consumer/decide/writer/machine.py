@@ -5,15 +5,46 @@ Pure. The service calls `next_request`, performs that request, and passes the ou
 Without the rules marked † rows are lost or doubled (docs/design/protocol.md).
 """
 
-from binwright.consumer.decide.writer import chain as chains, landing
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from binwright.consumer.decide.writer import chain as chains
+from binwright.consumer.decide.writer import landing
 from binwright.consumer.decide.writer.chain import Chain
 from binwright.consumer.decide.writer.commits import Resolved, find_own, resolve
-from binwright.consumer.decide.writer.states import (ClaimTable, Claiming, CommitOffsets, Committed, Conflict, Effect, FIRST_LOOK, HistoryRead, InFlightCommit, LONGER, LandedOffsets, Landing, Log, Lost, Outcome, QueryKafka, ReadAnnouncements, ReadHistory, ReadLandedOffsets, ReadingHistory, Refused, Request, Resolving, Skipped, TopicState, Unclear, Unreadable, Writer)
+from binwright.consumer.decide.writer.states import (
+    FIRST_LOOK,
+    LONGER,
+    Claiming,
+    ClaimTable,
+    CommitOffsets,
+    Committed,
+    Conflict,
+    Effect,
+    HistoryRead,
+    InFlightCommit,
+    LandedOffsets,
+    Landing,
+    Log,
+    Lost,
+    Outcome,
+    QueryKafka,
+    ReadAnnouncements,
+    ReadHistory,
+    ReadingHistory,
+    ReadLandedOffsets,
+    Refused,
+    Request,
+    Resolving,
+    Skipped,
+    TopicState,
+    Unclear,
+    Unreadable,
+    Writer,
+)
 from binwright.protocol.messages import Staged
 from binwright.protocol.ports.lake import Commit
 from binwright.protocol.stamp import Stamp, app_id, txn_version
-from collections.abc import Collection, Mapping
-from dataclasses import replace
 
 Step = tuple[Writer, tuple[Effect, ...]]
 

@@ -1,11 +1,12 @@
 """The states of a table's writer, its requests with their outcomes, and its other effects."""
 
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
 from binwright.consumer.decide.writer.chain import Chain
 from binwright.consumer.decide.writer.commits import Resolved
 from binwright.protocol.ports.lake import Batch, Commit, Table
 from binwright.protocol.stamp import COMMITS_PER_EPOCH, Stamp
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 
 FIRST_LOOK, LONGER = 128, 16
 """How many commits of the history are read at first; by how much that is multiplied each time."""
