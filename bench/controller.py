@@ -20,7 +20,7 @@ from bench import figures
 from binwright.controller.decide.events import Measured, RecordRead, Tick
 from binwright.controller.decide.group import ControllerConfig, Group, Member
 from binwright.controller.decide.machine import transition
-from binwright.controller.decide.ownership import Owned, Ownership, Partitions
+from binwright.controller.decide.ownership import Owned, Ownership, PartitionOwnership
 from binwright.controller.decide.states import Sentinel, State
 from binwright.protocol import wire
 from binwright.protocol.measurements import Measurement, PartitionRate
@@ -98,7 +98,7 @@ class FakeGroup:
             controller="bench",
             term=TERM,
             members=Map(members),
-            partitions=Partitions(owned),
+            partitions=PartitionOwnership(owned),
             writers=Ownership(roles),
         )
         return Sentinel(group, 0.0)

@@ -28,7 +28,7 @@ from binwright.protocol.model import BytesPerSecond, PerSlot
 from binwright.recordings.generated import Walk
 
 LIMIT, CAPACITY = BytesPerSecond(2_400_000.0), BytesPerSecond(2_000_000.0)
-LOOK_AGAIN_S = (15.0, 30.0, 60.0, 120.0)
+REPLAN_INTERVAL_S = (15.0, 30.0, 60.0, 120.0)
 HEAP = "1g"
 EXECUTORS = (1, 2)
 
@@ -41,18 +41,18 @@ def points(loads: int, rows: int) -> list[Point]:
     ]
     return [
         Point(
-            label=f"look_again_s={look_again_s:g}",
+            label=f"replan_interval_s={replan_interval_s:g}",
             policy="binwright",
             load=SweepLoad(label=f"seed {walk.seed}", capacity=CAPACITY, walk=walk),
             config=ControllerConfig(
-                limits=PerSlot(LIMIT), capacity=CAPACITY, look_again_s=look_again_s
+                limits=PerSlot(LIMIT), capacity=CAPACITY, replan_interval_s=replan_interval_s
             ),
             packing="sticky",
             timing=Timing(),
             sustained=None,
             sla_s=5.0,
         )
-        for look_again_s in LOOK_AGAIN_S
+        for replan_interval_s in REPLAN_INTERVAL_S
         for walk in walks
     ]
 

@@ -10,7 +10,7 @@ from binwright.controller.decide.group import ControllerConfig, Group, Member
 from binwright.controller.decide.ownership import (
     Owned,
     Ownership,
-    Partitions,
+    PartitionOwnership,
     Released,
     Starting,
     State,
@@ -69,7 +69,7 @@ def group(
     return Group(
         controller="me",
         members=Map(members),
-        partitions=Partitions(partitions),
+        partitions=PartitionOwnership(partitions),
         writers=Ownership(writers),
         rates=topics(rates or {}, counts or {}),
         **known,

@@ -17,7 +17,7 @@ from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.scaler.decide.machine import WorkloadStatus
 from binwright.scaler.decide.policy import Decision, Loads, Observation, PartitionLoad, Policy
-from binwright.scaler.decide.publication import GroupState, Publisher
+from binwright.scaler.decide.publication import GroupState, PlanPublisher
 from binwright.scaler.decide.steering_policies import BinsProposal
 from binwright.scaler.ends import TopicEnds
 from binwright.scaler.groups import ConsumerGroups
@@ -63,7 +63,7 @@ class LiveGroup:
     service_us: int
     sla_ms: int
     steering: Steering | None = None
-    publisher: Publisher | None = None
+    publisher: PlanPublisher | None = None
     replicas: list[Replica] = field(default_factory=list)
     gone: list[Replica] = field(default_factory=list)
     ending: set[asyncio.Task[None]] = field(default_factory=set)

@@ -17,7 +17,7 @@ from binwright.scaler.decide.bins import least_loaded
 from binwright.scaler.decide.config import Bounds, ScaledGroup
 from binwright.scaler.decide.lags import EndHistory
 from binwright.scaler.decide.policy import Bin, Fixed, PartitionLoad, Policy, ReplicaCapacity
-from binwright.scaler.decide.publication import Publisher, Rebalance
+from binwright.scaler.decide.publication import PlanPublisher, Rebalance
 from binwright.scaler.decide.sla_packing import SlaPacking
 
 SERVICE_US = 5000
@@ -49,7 +49,7 @@ class LivePolicy:
     interval_s: float
     assignor: str = COOPERATIVE
     first: int = 1  # replicas before the load begins
-    publisher: Publisher | None = None
+    publisher: PlanPublisher | None = None
 
 
 def ours(share: float, partitions: int, speed: float) -> LivePolicy:
@@ -109,5 +109,5 @@ def steered(speed: float) -> LivePolicy:
         cooldown_down_s=10 / speed,
         empty_within_s=max(30 / speed, 10.0),
     )
-    publisher = Publisher(capacity=CAPACITY, rebalance=Rebalance(pause_s=REBALANCE_S))
+    publisher = PlanPublisher(capacity=CAPACITY, rebalance=Rebalance(pause_s=REBALANCE_S))
     return LivePolicy("steered", policy, SHORTEST_S, ASSIGNOR, publisher=publisher)

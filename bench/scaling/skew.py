@@ -28,7 +28,7 @@ from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.settings import KafkaSettings
 from binwright.scaler.decide.members import in_order, owners
 from binwright.scaler.decide.policy import Observation, PartitionLoad, ReplicaCapacity
-from binwright.scaler.decide.publication import GroupState, Publisher, Rebalance
+from binwright.scaler.decide.publication import GroupState, PlanPublisher, Rebalance
 from binwright.scaler.decide.steering_policies import StickyEven, imbalance
 from binwright.scaler.groups import ConsumerGroups
 from binwright.scaler.plans_topic import PLANS_CONFIG, PLANS_PARTITIONS, PLANS_TOPIC
@@ -78,7 +78,7 @@ def _replan(
     cluster: ClusterClient, steering: Steering, group: str, shares: Sequence[float]
 ) -> Replan:
     """Return what a controller does once: look at the group, decide, publish, rebalance."""
-    publisher = Publisher(capacity=CAPACITY, rebalance=Rebalance(pause_s=0.5, cooldown_s=0.0))
+    publisher = PlanPublisher(capacity=CAPACITY, rebalance=Rebalance(pause_s=0.5, cooldown_s=0.0))
     loads = {
         TopicPartition(group, number): PartitionLoad(RATE * share)
         for number, share in enumerate(shares)

@@ -164,7 +164,7 @@ async def run_live(stream: Stream, options: DemoOptions, directory: Path) -> Liv
                     ready = partial(demo._ready, partitions)
                     await demo._until(ready, READY_S, "all partitions are read")
                     # The group looks at its idle load before that of the stream begins.
-                    await asyncio.sleep(settings.controller.look_again_s)
+                    await asyncio.sleep(settings.controller.replan_interval_s)
                     console.log("the load begins")
 
                     def begin(row: int, _: object) -> None:

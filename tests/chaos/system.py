@@ -19,7 +19,7 @@ from binwright.kafka.client import client_options
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.child import Child, Command
-from binwright.local.kafka import Broker, run_broker
+from binwright.local.kafka import EmbeddedBroker, run_broker
 from binwright.local.server import HOST, reserve_port
 from binwright.local.spark import SparkServer, run_spark
 from binwright.local.stack import Service
@@ -61,7 +61,7 @@ class System:
     directory: Path
     settings: Settings  # as the services see them: through the proxies
     direct_settings: Settings  # as we do
-    broker: Broker
+    broker: EmbeddedBroker
     spark: SparkServer
     kafka_proxy: Proxy
     spark_proxy: Proxy
@@ -277,7 +277,7 @@ def _settings(directory: Path, lake: Path, kafka: str, spark: str) -> Settings:
             "limit_bytes_per_s": LIMIT,
             "process_logs": directory,
             "max_slots": SLOTS,
-            "look_again_s": 15.0,
+            "replan_interval_s": 15.0,
             "plan_timeout_s": 60.0,
         },
         consumer={"drain_timeout_s": 20.0},

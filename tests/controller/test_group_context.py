@@ -14,11 +14,11 @@ from binwright.runtime.settings import load_settings
 
 def test_every_setting_of_the_machine_is_taken_over() -> None:
     own: dict[str, Any] = {
-        "look_again_s": 61.0,
+        "replan_interval_s": 61.0,
         "consumer_timeout_s": 11.0,
         "start_timeout_s": 301.0,
         "plan_timeout_s": 121.0,
-        "repeat_s": 9.0,
+        "command_retry_s": 9.0,
         "max_slots": 7,
         "min_slots": 2,
         "mode": "approve",

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from binwright.local.kafka import Broker, run_broker, run_brokers
+from binwright.local.kafka import EmbeddedBroker, run_broker, run_brokers
 from binwright.local.spark import run_spark
 
 ENTER_S = 900.0  # a first run downloads
@@ -88,7 +88,7 @@ def broker(
 @pytest.fixture(scope="module")
 def brokers(
     background_loop: BackgroundLoop, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Broker, ...]]:
+) -> Iterator[tuple[EmbeddedBroker, ...]]:
     """Three brokers that are one cluster; leave them running."""
     with background_loop.entered(run_brokers(tmp_path_factory.mktemp("brokers"))) as running:
         yield running

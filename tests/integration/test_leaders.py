@@ -13,7 +13,7 @@ from binwright.consumer.reading.data_reader import KafkaDataReader
 from binwright.kafka.client import ClusterClient, client_options
 from binwright.kafka.control_records import METADATA_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.local.kafka import Broker
+from binwright.local.kafka import EmbeddedBroker
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Reader
@@ -29,14 +29,17 @@ ORDERS = TopicPartition("orders", 0)
 
 
 @pytest.fixture
-def kafka(brokers: tuple[Broker, ...]) -> KafkaSettings:
+def kafka(brokers: tuple[EmbeddedBroker, ...]) -> KafkaSettings:
     servers = ",".join(broker.bootstrap_servers for broker in brokers)
     return KafkaSettings(bootstrap_servers=servers, request_timeout_s=30)
 
 
 @asynccontextmanager
 async def without_leader(
-    background_loop: BackgroundLoop, brokers: tuple[Broker, ...], kafka: KafkaSettings, topic: str
+    background_loop: BackgroundLoop,
+    brokers: tuple[EmbeddedBroker, ...],
+    kafka: KafkaSettings,
+    topic: str,
 ) -> AsyncIterator[None]:
     """Kill the broker that leads partition 0, until another one leads; start it at the end."""
     async with ClusterClient(kafka) as cluster:
@@ -55,7 +58,7 @@ async def make(kafka: KafkaSettings, topic: str) -> None:
 
 
 async def test_a_reader_continues_after_a_leader_dies(
-    background_loop: BackgroundLoop, brokers: tuple[Broker, ...], kafka: KafkaSettings
+    background_loop: BackgroundLoop, brokers: tuple[EmbeddedBroker, ...], kafka: KafkaSettings
 ) -> None:
     await make(kafka, ORDERS.topic)
     halfway = asyncio.Event()
@@ -90,7 +93,7 @@ async def test_a_reader_continues_after_a_leader_dies(
 
 
 async def test_a_control_topic_is_written_and_read_while_its_leader_dies_and_it_grows(
-    background_loop: BackgroundLoop, brokers: tuple[Broker, ...], kafka: KafkaSettings
+    background_loop: BackgroundLoop, brokers: tuple[EmbeddedBroker, ...], kafka: KafkaSettings
 ) -> None:
     topic = "group.metadata"
     async with asyncio.timeout(DEADLINE_S), KafkaControlTopics(kafka) as bus:

@@ -260,7 +260,7 @@ async def true_rate(world: World, topic: str) -> float:
 async def test_a_broker_restart_leaves_a_gap_in_measurements(tmp_path: Path, topic: str) -> None:
     async with asyncio.timeout(DEADLINE_S), run_broker(tmp_path) as running:
         kafka = KafkaSettings(bootstrap_servers=running.bootstrap_servers)
-        async with KafkaControlTopics(kafka) as bus, KafkaLogs(kafka, answer_s=2) as logs:
+        async with KafkaControlTopics(kafka) as bus, KafkaLogs(kafka, broker_timeout_s=2) as logs:
             await bus.ensure(topic, 1, {})
             await bus.publish(topic, 0, b"k", RECORD)
             before = await sample_topics(logs, topic)

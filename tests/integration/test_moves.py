@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from binwright.kafka.client import client_options
-from binwright.local.kafka import Broker
+from binwright.local.kafka import EmbeddedBroker
 from binwright.monitor.sampling import KafkaLogs
 from binwright.runtime.settings import KafkaSettings
 
@@ -27,7 +27,7 @@ ANSWER_S = 0.5
 class Stage:
     """Topics of one partition, written to and measured."""
 
-    def __init__(self, brokers: tuple[Broker, ...], meter: Meter) -> None:
+    def __init__(self, brokers: tuple[EmbeddedBroker, ...], meter: Meter) -> None:
         self.brokers, self.meter = brokers, meter
         self.writers: dict[str, BatchProducer] = {}
 
@@ -55,12 +55,14 @@ class Stage:
 
 
 @asynccontextmanager
-async def staged(brokers: tuple[Broker, ...], topics: dict[str, list[int]]) -> AsyncIterator[Stage]:
+async def staged(
+    brokers: tuple[EmbeddedBroker, ...], topics: dict[str, list[int]]
+) -> AsyncIterator[Stage]:
     """Write to topics with these replicas (the first leads), and measure them."""
     servers = ",".join(broker.bootstrap_servers for broker in brokers)
     kafka = KafkaSettings(bootstrap_servers=servers)
     admin = AIOKafkaAdminClient(**client_options(kafka))
-    async with asyncio.timeout(DEADLINE_S), KafkaLogs(kafka, answer_s=ANSWER_S) as logs:
+    async with asyncio.timeout(DEADLINE_S), KafkaLogs(kafka, broker_timeout_s=ANSWER_S) as logs:
         await admin.start()
         made = [
             NewTopic(topic, -1, -1, replica_assignments={0: replicas})
@@ -84,7 +86,7 @@ async def staged(brokers: tuple[Broker, ...], topics: dict[str, list[int]]) -> A
 
 
 @contextmanager
-def hanging(broker: Broker) -> Iterator[None]:
+def hanging(broker: EmbeddedBroker) -> Iterator[None]:
     """Freeze a broker: its connections stand, and nothing comes."""
     assert broker.pid
     os.kill(broker.pid, signal.SIGSTOP)
@@ -95,7 +97,7 @@ def hanging(broker: Broker) -> Iterator[None]:
 
 
 async def test_a_leader_move_does_not_distort_rates(
-    background_loop: BackgroundLoop, brokers: tuple[Broker, ...]
+    background_loop: BackgroundLoop, brokers: tuple[EmbeddedBroker, ...]
 ) -> None:
     """Replicas differ in size, and the new leader is not the old one's continuation."""
     async with staged(brokers, {"moves": [1, 2, 3]}) as stage:
@@ -112,7 +114,7 @@ async def test_a_leader_move_does_not_distort_rates(
 
 
 async def test_a_broker_that_hangs_makes_its_own_partitions_stale(
-    brokers: tuple[Broker, ...],
+    brokers: tuple[EmbeddedBroker, ...],
 ) -> None:
     async with staged(brokers, {"steady": [1], "frozen": [2]}) as stage:
         with hanging(brokers[1]):
@@ -128,7 +130,7 @@ async def test_a_broker_that_hangs_makes_its_own_partitions_stale(
 
 
 async def test_a_partition_without_a_leader_is_stale_until_it_has_one(
-    background_loop: BackgroundLoop, brokers: tuple[Broker, ...]
+    background_loop: BackgroundLoop, brokers: tuple[EmbeddedBroker, ...]
 ) -> None:
     async with staged(brokers, {"alone": [3]}) as stage:
         end = stage.meter.reported["alone"][-1][1].end

@@ -10,7 +10,7 @@ from binwright.kafka.group_requests import (
     Coordinator,
     FetchGroupOffsets,
     FindCoordinators,
-    GroupOffset,
+    OffsetEntry,
     coordinators,
     group_offsets,
 )
@@ -72,7 +72,7 @@ def test_offsets_are_read_group_by_group_without_partitions_that_have_none() -> 
     found = decoded(FetchGroupOffsets(["a", "b"]), NEW, content)
 
     assert list(group_offsets(["a", "b"], found)) == [
-        ("a", 0, [GroupOffset("t", 0, 50)]),
+        ("a", 0, [OffsetEntry("t", 0, 50)]),
         ("b", 30, []),
     ]
 
@@ -82,4 +82,4 @@ def test_old_offsets_are_those_of_the_group_asked_for() -> None:
     topics = struct.pack(">ih1si", 1, 1, b"t", 1) + row
     found = decoded(FetchGroupOffsets(["a"]), OLD, struct.pack(">i", 0) + topics + b"\0\0")
 
-    assert list(group_offsets(["a"], found)) == [("a", 0, [GroupOffset("t", 3, 50)])]
+    assert list(group_offsets(["a"], found)) == [("a", 0, [OffsetEntry("t", 3, 50)])]

@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 
 from binwright.kubernetes.objects import Obj
 from binwright.kubernetes.status import APPROVE_ANNOTATION, Approvals, Condition, StatusWriter
-from binwright.protocol.errors import BinwrightError, ClusterRefused, ClusterUnavailable
+from binwright.protocol.errors import BinwrightError, ClusterRefused, ClusterUnavailable, UserError
 
 PATH = "/apis/it"
 READY = Condition("Ready", holds=True, reason="AllRead")
@@ -70,8 +70,18 @@ async def test_a_status_that_cannot_be_written_is_logged_unless_the_object_is_go
 def test_an_annotation_is_new_until_it_was_handled() -> None:
     approvals = writer(Writes(), {"approvalSeen": "4"}).approvals
     annotated = {"metadata": {"annotations": {APPROVE_ANNOTATION: "5"}}}
-    assert approvals.unseen(annotated) == "5"
-    approvals.seen = "5"
-    assert approvals.unseen(annotated) is None
-    assert Approvals().unseen(None) is None
-    assert Approvals().unseen({"metadata": {}}) is None
+    assert approvals.number(annotated, "plan") == 5
+    approvals.handled(annotated)
+    assert approvals.fields()["approvalSeen"] == "5"
+    assert approvals.number(annotated, "plan") is None
+    assert Approvals().number(None, "plan") is None
+    assert Approvals().number({"metadata": {}}, "plan") is None
+
+
+@pytest.mark.parametrize("value", ["yes", "²", ""])
+def test_an_annotation_that_is_no_number_is_refused_once(value: str) -> None:
+    approvals = Approvals()
+    annotated = {"metadata": {"annotations": {APPROVE_ANNOTATION: value}}}
+    with pytest.raises(UserError, match="expected a proposal's number, as in"):
+        approvals.number(annotated, "proposal")
+    assert approvals.number(annotated, "proposal") is None

@@ -202,7 +202,7 @@ def test_a_child_reads_from_its_environment_what_its_parent_has(
         },
         controller={
             "process_logs": "/tmp/logs",  # noqa: S108 - not used
-            "look_again_s": 7.5,
+            "replan_interval_s": 7.5,
             "slot_limits": {3: 5e6},
         },
         lake={"path": "s3a://lake/x"},

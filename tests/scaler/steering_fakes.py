@@ -8,7 +8,7 @@ from binwright.runtime.clock import loop_s
 from binwright.scaler.decide.lags import LogEnds
 from binwright.scaler.decide.members import GroupMember
 from binwright.scaler.decide.policy import ReplicaCapacity
-from binwright.scaler.decide.publication import Publisher, Rebalance
+from binwright.scaler.decide.publication import PlanPublisher, Rebalance
 from binwright.scaler.decide.steering_policies import StickyEven
 from binwright.scaler.ports import CommittedOffsets, GroupDescription
 from binwright.scaler.steered_group import SteeredGroup
@@ -59,7 +59,7 @@ class World:
         return SteeredGroup(
             name="shop",
             policy=StickyEven(),
-            publisher=Publisher(
+            publisher=PlanPublisher(
                 capacity=ReplicaCapacity(rate=100, sla_s=1.0), rebalance=Rebalance(pause_s=3.0)
             ),
             bus=self.bus,

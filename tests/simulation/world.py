@@ -53,10 +53,10 @@ TABLE = Table("", GROUP, "a cluster")
 CONFIG = ControllerConfig(
     limits=PerSlot(BytesPerSecond(120_000)),
     capacity=BytesPerSecond(100_000),
-    look_again_s=20.0,
+    replan_interval_s=20.0,
     consumer_timeout_s=10.0,
     plan_timeout_s=60.0,
-    repeat_s=10.0,
+    command_retry_s=10.0,
     stale_s=30.0,
 )
 

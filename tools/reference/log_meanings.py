@@ -152,6 +152,7 @@ MEANINGS = {
     ),
     "log.trim_failed": "A table's log is not visible on this machine and was not trimmed.",
     "log.trimmed": "Old entries of a table's log on a local disk were deleted.",
+    "measurement.recovered": "What the event in `after` reported of a broker or topic is over.",
     "measurements.delayed": "The metrics topic cannot be read at the moment.",
     "measurements.missing": (
         "The metrics topic cannot be opened; without measurements the assignment stays."
@@ -334,7 +335,6 @@ MEANINGS = {
         "A KEDA trigger has not asked for ten minutes; its group is not looked up any more."
     ),
     "trigger.started": "A KEDA trigger asked for a group for the first time.",
-    "trouble.ended": "What the event in `trouble` reported is over.",
     "vacuum.failed": "Deleting a table's old files failed; it is tried again later.",
     "watch.expired": "Kubernetes ended a watch as too old; it is opened again.",
     "watch.failed": "Kubernetes refuses or breaks a watch; it is opened again after a pause.",

@@ -143,7 +143,7 @@ class Demo:
                 "limit_bytes_per_s": capacity * 1.2,
                 "process_logs": self.directory,
                 "max_slots": 32,
-                "look_again_s": 15.0,
+                "replan_interval_s": 15.0,
             },
         )
 

@@ -38,7 +38,7 @@ VOTERS = 3
 """Brokers that are controllers too, at most: more of them only vote."""
 
 
-class Broker(Server):
+class EmbeddedBroker(Server):
     """A broker on 127.0.0.1, without encryption or passwords."""
 
     def __init__(
@@ -61,13 +61,13 @@ async def run_broker(  # noqa: PLR0913 - each is a choice of the caller's
     heap: str = "512m",
     nice: int = 0,
     progress: ProgressCallback = no_progress,
-) -> AsyncIterator[Broker]:
+) -> AsyncIterator[EmbeddedBroker]:
     """Run a broker whose data, settings and log are in `directory`, and stop it at the end.
 
     Args:
         directory: Made if it is not there. A broker's own from before is continued.
         port: Of 127.0.0.1; a free one if None. It stays reserved between a stop and a start.
-        settings: Broker settings beside ours or instead of them, as in server.properties.
+        settings: EmbeddedBroker settings beside ours or instead of them, as in server.properties.
         heap: Most it may use, in Java's notation.
         nice: How much lower its priority is, 0 to 19.
         progress: Told in words what goes on.
@@ -81,7 +81,7 @@ async def run_broker(  # noqa: PLR0913 - each is a choice of the caller's
             properties = {**default_settings(home, listener, controller), **(settings or {})}
             archive = class_data_archive("broker", java, jars, home)
             await prepare_storage(home, properties, archive, new_cluster_id())
-            broker = Broker(
+            broker = EmbeddedBroker(
                 broker_command(home, archive, heap, nice), port=listener, progress=progress
             )
             await broker.start()
@@ -218,7 +218,7 @@ async def run_brokers(  # noqa: PLR0913 - each is a choice of the caller's
     racks: Sequence[str] = (),
     heap: str = "256m",
     progress: ProgressCallback = no_progress,
-) -> AsyncIterator[tuple[Broker, ...]]:
+) -> AsyncIterator[tuple[EmbeddedBroker, ...]]:
     """Run a new cluster of `count` brokers, 1 to `count`, and end it at the end.
 
     The first `VOTERS` are controllers, too. They are killed at the end, not stopped: a broker that
@@ -227,7 +227,7 @@ async def run_brokers(  # noqa: PLR0913 - each is a choice of the caller's
     Args:
         directory: Made if it is not there; each broker has a directory in it.
         count: How many, > 0.
-        settings: Broker settings beside ours or instead of them, of all.
+        settings: EmbeddedBroker settings beside ours or instead of them, of all.
         racks: The rack of each broker; none: they have no racks.
         heap: Most that each may use, in Java's notation.
         progress: Told in words what goes on.
@@ -254,7 +254,9 @@ async def run_brokers(  # noqa: PLR0913 - each is a choice of the caller's
             archive = class_data_archive("broker", java, jars, place)
             await prepare_storage(place, properties, archive, cluster)
             brokers.append(
-                Broker(broker_command(place, archive, heap, 0), port=listener, progress=progress)
+                EmbeddedBroker(
+                    broker_command(place, archive, heap, 0), port=listener, progress=progress
+                )
             )
         try:
             await asyncio.gather(*(broker.start() for broker in brokers))

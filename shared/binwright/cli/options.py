@@ -47,14 +47,14 @@ def settings_at(
     Raises:
         SettingsError: A value or key is wrong; names every fault.
     """
-    given: dict[str, Any] = {"topics": topics, "topic_patterns": ()} if topics else {}
+    overrides: dict[str, Any] = {"topics": topics, "topic_patterns": ()} if topics else {}
     options = {
         "kafka": {"bootstrap_servers": bootstrap_servers},
         "lake": {"path": lake, "spark": spark},
     }
     for section, values in options.items():
-        given[section] = {name: value for name, value in values.items() if value is not None}
-    return load_settings(**given)
+        overrides[section] = {name: value for name, value in values.items() if value is not None}
+    return load_settings(**overrides)
 
 
 def program_settings_at(program: type[Program], bootstrap_servers: str | None) -> Program:

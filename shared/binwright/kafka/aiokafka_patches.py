@@ -129,7 +129,7 @@ def unwatch(partition: KafkaPartition) -> None:
     _watched.pop(partition, None)
 
 
-class Batch:
+class DecodedBatch:
     """A batch of format 2; see aiokafka's `DefaultRecordBatch`, which cannot be subclassed."""
 
     def __init__(self, stored: bytes, escaped: list[int]) -> None:
@@ -226,7 +226,7 @@ class Batches:
         magic = stored[_MAGIC_AT]
         if magic < 2:  # noqa: PLR2004 - Kafka's number for the format
             return LegacyRecordBatch(stored, magic)
-        batch = Batch(stored, self.escaped)
+        batch = DecodedBatch(stored, self.escaped)
         self.behind = batch.next_offset
         return batch
 

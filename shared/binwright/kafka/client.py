@@ -173,10 +173,10 @@ class ClusterClient:
     again through the bootstrap servers. Close it at the end.
     """
 
-    def __init__(self, kafka: KafkaSettings, *, answer_s: float | None = None) -> None:
-        """Wait for each response up to `answer_s` seconds; None: the settings' request timeout."""
+    def __init__(self, kafka: KafkaSettings, *, broker_timeout_s: float | None = None) -> None:
+        """Wait up to `broker_timeout_s` for each response; None: the settings' request timeout."""
         self._kafka = kafka
-        self._answer_s = answer_s or kafka.request_timeout_s
+        self._broker_timeout_s = broker_timeout_s or kafka.request_timeout_s
         self._client: AIOKafkaClient | None = None
         self._answering: int | None = None  # the broker that answered last
         self._opening = asyncio.Lock()
@@ -204,7 +204,7 @@ class ClusterClient:
         async with self._opening:
             if self._client is None:
                 options = client_options(self._kafka)
-                options["request_timeout_ms"] = round(self._answer_s * 1000)
+                options["request_timeout_ms"] = round(self._broker_timeout_s * 1000)
                 client = AIOKafkaClient(**options)
                 try:
                     await client.bootstrap()

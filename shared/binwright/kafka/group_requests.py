@@ -36,7 +36,7 @@ class Coordinator(NamedTuple):
     error_code: int
 
 
-class GroupOffset(NamedTuple):
+class OffsetEntry(NamedTuple):
     """One committed offset of a group."""
 
     topic: str
@@ -179,7 +179,7 @@ class FetchGroupOffsets(VersionedRequest):
 
 def group_offsets(
     groups: Sequence[str], response: Any
-) -> Iterator[tuple[str, int, list[GroupOffset]]]:
+) -> Iterator[tuple[str, int, list[OffsetEntry]]]:
     """Yield each group with its error code and its offsets, from the response for these groups.
 
     Partitions without a committed offset are left out.
@@ -191,11 +191,11 @@ def group_offsets(
         yield group, code, list(_offsets(topics))
 
 
-def _offsets(topics: Any) -> Iterator[GroupOffset]:
+def _offsets(topics: Any) -> Iterator[OffsetEntry]:
     for topic, rows, *_tags in topics or ():
         for partition, offset, *_rest in rows:
             if offset >= 0:
-                yield GroupOffset(topic, partition, offset)
+                yield OffsetEntry(topic, partition, offset)
 
 
 def _only(groups: Sequence[str]) -> str:

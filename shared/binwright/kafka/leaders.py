@@ -41,13 +41,13 @@ def by_leader(
 class PendingReplies(Generic[T]):
     """At most one pending request for each broker, of brokers that are asked again and again.
 
-    A broker that does not reply in time delays one round by at most `answer_s`: until it has
-    replied, it is not asked again, and later rounds do not wait for it.
+    A broker that does not reply in time delays one round by at most `broker_timeout_s`: until it
+    has replied, it is not asked again, and later rounds do not wait for it.
     """
 
-    def __init__(self, answer_s: float) -> None:
-        """Wait for replies up to `answer_s` seconds."""
-        self._answer_s = answer_s
+    def __init__(self, broker_timeout_s: float) -> None:
+        """Wait for replies up to `broker_timeout_s` seconds."""
+        self._broker_timeout_s = broker_timeout_s
         self._tasks: dict[int, asyncio.Task[T]] = {}
 
     async def round(self, requests: Mapping[int, Callable[[], Coroutine[Any, Any, T]]]) -> None:
@@ -59,7 +59,7 @@ class PendingReplies(Generic[T]):
                 self._tasks[broker] = asyncio.create_task(ask())
         asked = [self._tasks[broker] for broker in requests if broker not in late]
         if asked:
-            await asyncio.wait(asked, timeout=self._answer_s)
+            await asyncio.wait(asked, timeout=self._broker_timeout_s)
 
     def take(self) -> dict[int, T]:
         """Return the replies that have come, by broker, each once."""

@@ -9,7 +9,7 @@ import structlog
 
 from binwright.kubernetes.api import NOT_FOUND, Api
 from binwright.kubernetes.objects import DOMAIN, Obj, now
-from binwright.protocol.errors import BinwrightError, ClusterRefused
+from binwright.protocol.errors import BinwrightError, ClusterRefused, UserError
 
 log = structlog.get_logger()
 
@@ -37,12 +37,35 @@ class Approvals:
         """Return the status fields; None removes a field."""
         return {"proposal": self.proposal, "approvalSeen": self.seen}
 
-    def unseen(self, obj: Obj | None) -> str | None:
-        """Return the value of the object's annotation; None if it has none that is new."""
-        value: str | None = (
-            (obj or {"metadata": {}})["metadata"].get("annotations", {}).get(APPROVE_ANNOTATION)
-        )
-        return None if value == self.seen else value
+    def number(self, obj: Obj | None, what: str) -> int | None:
+        """Return the number that the object's annotation approves; None: it has none that is new.
+
+        Args:
+            obj: The object; None: it is gone.
+            what: What has numbers, as in "plan".
+
+        Raises:
+            UserError: It is not a number; from now on it counts as handled.
+        """
+        value = _annotation(obj)
+        if value is None or value == self.seen:
+            return None
+        if not (value.isascii() and value.isdigit()):
+            self.seen = value
+            expected = f"expected a {what}'s number, as in status.proposal"
+            raise UserError(f"{APPROVE_ANNOTATION}: {expected}, got {value!r}")
+        return int(value)
+
+    def handled(self, obj: Obj | None) -> None:
+        """Remember that the object's annotation was handled."""
+        self.seen = _annotation(obj)
+
+
+def _annotation(obj: Obj | None) -> str | None:
+    value: str | None = (
+        (obj or {"metadata": {}})["metadata"].get("annotations", {}).get(APPROVE_ANNOTATION)
+    )
+    return value
 
 
 @dataclass

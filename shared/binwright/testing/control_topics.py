@@ -179,24 +179,24 @@ class FakeControlTopics:
         self, topic: str, partition: int, offset: int, timeout_s: float
     ) -> Sequence[Record]:
         """Return records from `offset` on as soon as there are any; none after `timeout_s`."""
-        found: Sequence[Record] = ()
+        records: Sequence[Record] = ()
 
         def look() -> bool:
-            nonlocal found
+            nonlocal records
             if not self._down:
                 log = self._log(topic, partition)
                 if offset > log.end:
                     raise TopicMissing(f"{topic}-{partition} was recreated, {offset} is gone")
                 first = bisect_left(log.records, offset, key=lambda record: record.offset)
-                found = tuple(log.records[first : first + READ_RECORDS])
-            return bool(found)
+                records = tuple(log.records[first : first + READ_RECORDS])
+            return bool(records)
 
         try:
             async with asyncio.timeout(timeout_s), self._changed:
                 await self._changed.wait_for(look)
         except TimeoutError:
             return ()
-        return found
+        return records
 
     @property
     def is_down(self) -> bool:

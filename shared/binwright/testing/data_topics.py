@@ -216,16 +216,16 @@ class FakeDataReader:
         return min((log.grows_in(loop_s()) for _, log in self._logs()), default=inf)
 
     def _take(self, max_bytes: int) -> dict[TopicPartition, Sequence[Record]]:
-        found: dict[TopicPartition, Sequence[Record]] = {}
+        taken: dict[TopicPartition, Sequence[Record]] = {}
         for partition, log in self._logs():
             if max_bytes <= 0:
                 break
             if records := self._read(partition, log, max_bytes):
-                found[partition] = records
+                taken[partition] = records
                 max_bytes -= sum(map(size_of, records))
-        for partition in found:  # to the end of the order, so that fast ones do not starve others
+        for partition in taken:  # to the end of the order, so that fast ones do not starve others
             self._positions[partition] = self._positions.pop(partition)
-        return found
+        return taken
 
     def _read(
         self, partition: TopicPartition, log: FakePartitionLog, max_bytes: int

@@ -13,7 +13,7 @@ ROW_OVERHEAD = 16  # bytes of each row in a file besides its key and value
 
 
 @dataclass(slots=True)
-class StagedFile:
+class FakeStagedFile:
     """One file."""
 
     rows: Rows
@@ -34,7 +34,7 @@ class FakeStaging:
     """
 
     def __init__(self, *, latency_s: float = 0.0) -> None:
-        self.files: dict[str, dict[str, StagedFile]] = {}
+        self.files: dict[str, dict[str, FakeStagedFile]] = {}
         self.latency_s = latency_s
         self.write_error = ""
         self.capacity: int | None = None
@@ -60,7 +60,7 @@ class FakeStaging:
             raise StagingUnavailable("injected failure: No space left on device")
         kept = {partition: tuple(records) for partition, records in rows.items()}
         now = asyncio.get_running_loop().time()
-        self.files.setdefault(topic, {})[name] = StagedFile(kept, size, now)
+        self.files.setdefault(topic, {})[name] = FakeStagedFile(kept, size, now)
         self.written += 1
         return size
 

@@ -5,8 +5,8 @@ from tests.balancer.decide.clusters import broker, cluster, partition
 
 from binwright.balancer.decide.forecast import (
     DAY_S,
+    RateLine,
     RateSample,
-    RateTrend,
     Shortage,
     forecast,
     future,
@@ -25,7 +25,7 @@ def samples(*rates: float) -> list[RateSample]:
 
 
 def test_a_trend_is_the_line_through_the_samples() -> None:
-    assert trend(samples(10, 20, 30)) == RateTrend(now=30.0, per_day=10.0)
+    assert trend(samples(10, 20, 30)) == RateLine(now=30.0, per_day=10.0)
 
 
 def test_samples_may_come_in_any_order() -> None:
@@ -43,7 +43,7 @@ def test_negative_rates_are_refused() -> None:
 
 
 def test_growth_never_falls_below_nothing() -> None:
-    falling = RateTrend(now=10.0, per_day=-5.0)
+    falling = RateLine(now=10.0, per_day=-5.0)
     assert [falling.growth(days) for days in (0, 1, 2, 9)] == [1.0, 0.5, 0.0, 0.0]
 
 
@@ -56,7 +56,7 @@ def test_rates_grow_on_their_topics_line() -> None:
         ],
         [Topic("orders", 1, compacted=True), Topic("bills", 1, compacted=True)],
     )
-    later = future(found, {"orders": RateTrend(10.0, 10.0)}, 3.0)
+    later = future(found, {"orders": RateLine(10.0, 10.0)}, 3.0)
     assert [(each.rate, each.read) for each in later.partitions] == [(40.0, 8.0), (10.0, 2.0)]
 
 
@@ -64,7 +64,7 @@ def test_what_nothing_deletes_is_kept() -> None:
     found = cluster([broker(1)], [partition("orders-0", [1], rate=1.0, size=100)])
     assert future(found, {}, 2.0).partitions[0].size_bytes == 100 + 2 * DAY_S
     assert (
-        future(found, {"orders": RateTrend(1.0, 1.0)}, 2.0).partitions[0].size_bytes
+        future(found, {"orders": RateLine(1.0, 1.0)}, 2.0).partitions[0].size_bytes
         == 100 + 4 * DAY_S
     )
 
@@ -81,7 +81,7 @@ def test_a_disk_without_retention_is_full_when_the_rate_has_filled_it() -> None:
 def test_a_network_is_full_when_the_rate_has_grown() -> None:
     topics = [Topic("orders", 1, compacted=True)]
     found = cluster([broker(1, network=40.0)], [partition("orders-0", [1], rate=10.0)], topics)
-    (shortage,) = forecast(found, {"orders": RateTrend(10.0, 2.0)}, 30.0)
+    (shortage,) = forecast(found, {"orders": RateLine(10.0, 2.0)}, 30.0)
     assert shortage.resource == "network in"
     assert shortage.in_days == pytest.approx(15.0, abs=0.01)
 
@@ -107,7 +107,7 @@ def test_a_forecast_can_be_about_balance() -> None:
         for n in range(100)
     ]
     found = cluster([broker(1, network=1e6), broker(2, network=1e6)], partitions, topics)
-    line = {"orders": RateTrend(100.0, 10.0)}
+    line = {"orders": RateLine(100.0, 10.0)}
     found_shortages = forecast(found, line, 10.0, balance_limits(found, 1.05))
     assert [(s.broker, s.resource) for s in found_shortages] == [(1, "network in")]
     assert found_shortages[0].in_days == pytest.approx(0.5, abs=0.01)

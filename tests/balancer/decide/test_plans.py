@@ -11,7 +11,7 @@ from binwright.balancer.decide.plans import (
     FewestBrokers,
     PlacementPlan,
     Reason,
-    ReplicaChange,
+    ReplicaMove,
     moves,
 )
 from binwright.protocol.errors import BalanceError
@@ -32,17 +32,17 @@ def test_growth_is_a_positive_factor(growth: float) -> None:
 
 
 def test_a_leader_move_changes_only_the_order() -> None:
-    move = ReplicaChange(P, ids(1, 2), ids(2, 1), 0, ())
+    move = ReplicaMove(P, ids(1, 2), ids(2, 1), 0, ())
     assert (move.leader_only, move.added, move.removed) == (True, (), ())
 
 
 def test_a_data_move_adds_and_removes_brokers() -> None:
-    move = ReplicaChange(P, ids(1, 2), ids(2, 3), 10, ())
+    move = ReplicaMove(P, ids(1, 2), ids(2, 3), 10, ())
     assert (move.leader_only, move.added, move.removed) == (False, ids(3), ids(1))
 
 
 def test_a_plan_copies_what_its_moves_copy() -> None:
-    moves = (ReplicaChange(P, ids(1), ids(2), 10, ()), ReplicaChange(P, ids(1), ids(3), 5, ()))
+    moves = (ReplicaMove(P, ids(1), ids(2), 10, ()), ReplicaMove(P, ids(1), ids(3), 5, ()))
     assert PlacementPlan(Balance(), {}, moves, {}, {}).bytes == 15
 
 
@@ -70,7 +70,7 @@ ONE, TWO, THREE = ids(1, 2, 3)
 
 def moved(
     found: Cluster, *replicas: int, limits: LoadLimits | None = None, closed: int = 0
-) -> ReplicaChange:
+) -> ReplicaMove:
     """Return the move of `orders-0` to these brokers."""
     within = hard_limits(found) if limits is None else limits
     placement = {**current(found), P: ids(*replicas)}

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from math import inf
 
-from binwright.balancer.decide.forecast import RateTrend
+from binwright.balancer.decide.forecast import RateLine
 from binwright.balancer.decide.model import (
     UNLIMITED,
     Amounts,
@@ -38,9 +38,7 @@ def cluster(*leaders: BrokerId, rate: float = 1.0) -> Cluster:
     return Cluster(brokers, {"orders": Topic("orders", replication=1)}, partitions)
 
 
-def texts(
-    seen: Cluster, trends: dict[str, RateTrend], limits: dict[BrokerId, Amounts]
-) -> list[str]:
+def texts(seen: Cluster, trends: dict[str, RateLine], limits: dict[BrokerId, Amounts]) -> list[str]:
     return [each.text for each in crossings(seen, trends, THRESHOLDS, limits)]
 
 
@@ -65,13 +63,13 @@ def test_the_network_of_an_idle_cluster_counts_as_even() -> None:
 
 def test_a_broker_that_will_be_full_crosses_a_line() -> None:
     """700 of 800 bytes are free for a partition of 0.002 bytes/s that nothing deletes."""
-    trends = {"orders": RateTrend(0.004, 0.0)}
+    trends = {"orders": RateLine(0.004, 0.0)}
     found = texts(cluster(ONE, TWO, rate=0.002), trends, KNOWN)
     assert found == [f"disk of broker {b} is full in 4.1 days" for b in (1, 2)]
 
 
 def test_a_broker_whose_capacity_is_not_known_is_never_full() -> None:
-    trends = {"orders": RateTrend(4.0, 100.0)}
+    trends = {"orders": RateLine(4.0, 100.0)}
     assert texts(cluster(ONE, TWO), trends, dict.fromkeys((ONE, TWO), UNLIMITED)) == []
 
 

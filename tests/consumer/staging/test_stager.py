@@ -92,7 +92,7 @@ async def test_fetching_pauses_while_too_much_is_staged_and_not_landed() -> None
 
 
 async def test_files_that_were_not_deleted_are_collected_by_age() -> None:
-    async with harness({"orders": 1}, replace(CONFIG, staged_keep_s=40.0)) as b:
+    async with harness({"orders": 1}, replace(CONFIG, staged_retention_s=40.0)) as b:
         b.topics.produce(P, *numbered(5))
         await b.read({P: 0})
         await until(lambda: b.staging.files.get("orders"))

@@ -6,7 +6,7 @@ from tests.builders import NOW, S0, S1, S2, C, P, Q, owned, released, starting, 
 
 from binwright.controller.decide.ownership import (
     Ownership,
-    Partitions,
+    PartitionOwnership,
     Released,
     Starting,
     State,
@@ -49,10 +49,10 @@ def test_the_index_by_slot_always_agrees_with_the_states(
 def test_the_topics_are_always_those_of_the_partitions(
     changes: list[dict[TopicPartition, State]], removed: set[TopicPartition]
 ) -> None:
-    known = Partitions()
+    known = PartitionOwnership()
     for each in changes:
         known = known.changed(each)
-        rebuilt = Partitions(dict(known))
+        rebuilt = PartitionOwnership(dict(known))
         assert dict(known.highest()) == dict(rebuilt.highest())
     known = known.without(removed & set(known))
     assert set(known.topics) == {p.topic for p in known}

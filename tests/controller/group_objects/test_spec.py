@@ -30,10 +30,10 @@ def test_every_budget_of_the_schema_reaches_the_settings() -> None:
     budgets = {name: 40.0 + number for number, name in enumerate(names)}
     found = settings_of(consumer_group(budgets=budgets), load_settings()).controller
     values = [
+        found.command_retry_s,
         found.consumer_timeout_s,
-        found.look_again_s,
         found.plan_timeout_s,
-        found.repeat_s,
+        found.replan_interval_s,
         found.start_timeout_s,
     ]
     assert values == list(budgets.values())
@@ -43,7 +43,7 @@ def test_every_budget_of_the_schema_reaches_the_settings() -> None:
 def test_a_pause_observes_whatever_the_mode(mode: str) -> None:
     assert settings_of(consumer_group(mode=mode), load_settings()).controller.mode == mode
     assert (
-        settings_of(consumer_group(mode=mode, pause=True), load_settings()).controller.mode
+        settings_of(consumer_group(mode=mode, paused=True), load_settings()).controller.mode
         == "observe"
     )
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from binwright.controller.fleets.kubernetes.cluster import Cluster, open_cluster
+from binwright.controller.fleets.kubernetes.cluster import NamespaceObjects, open_cluster
 from binwright.controller.fleets.kubernetes.deployment import DeploymentSpec, slot_of
 from binwright.controller.fleets.kubernetes.fleet import KubernetesFleet
 from binwright.kubernetes.api import Api
@@ -95,7 +95,7 @@ class Sandbox:
     kubeconfig: Path  # as the controller's service account
     stack: AsyncExitStack
     owner: Owner
-    clusters: list[Cluster] = field(default_factory=list)
+    clusters: list[NamespaceObjects] = field(default_factory=list)
     silent: set[str] = field(default_factory=set)  # images whose processes never send a Hello
 
     def path(self, plural: str) -> str:
@@ -114,7 +114,7 @@ class Sandbox:
         }
         await self.api.apply(f"{self.path('configmaps')}/{TEMPLATE}", body)
 
-    async def cluster(self) -> Cluster:
+    async def cluster(self) -> NamespaceObjects:
         """Return a controller's cluster, with the rights of the shipped Role."""
         settings = KubernetesSettings(
             namespace=self.namespace, kubeconfig=self.kubeconfig, request_timeout_s=5.0
@@ -123,7 +123,9 @@ class Sandbox:
         self.clusters.append(cluster)
         return cluster
 
-    async def fleet(self, group: str = "orders", cluster: Cluster | None = None) -> KubernetesFleet:
+    async def fleet(
+        self, group: str = "orders", cluster: NamespaceObjects | None = None
+    ) -> KubernetesFleet:
         """Return a fleet that runs until the test's end."""
         cluster = cluster or await self.cluster()
         spec = DeploymentSpec(group, self.namespace, self.owner, {"BINWRIGHT_GROUP": group})

@@ -54,7 +54,7 @@ window_s = 6
 fleet = "kubernetes"
 limit_bytes_per_s = {limit}
 max_slots = 6
-look_again_s = 10
+replan_interval_s = 10
 [kubernetes]
 {kubernetes}
 [lake]

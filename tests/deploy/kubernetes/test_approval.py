@@ -91,7 +91,13 @@ async def test_an_outdated_plan_is_replaced_by_one_with_another_number(
 
 
 async def test_every_budget_can_be_set_and_is_checked(harness: GroupsHarness) -> None:
-    for name in ("lookAgain", "consumerTimeout", "startTimeout", "planTimeout", "repeat"):
+    for name in (
+        "replanInterval",
+        "consumerTimeout",
+        "startTimeout",
+        "planTimeout",
+        "commandRetry",
+    ):
         refused = await harness.refused("bad", topics=["a"], budgets={f"{name}Seconds": 0})
         assert f"{name}Seconds" in refused
         await harness.apply("good", topics=["a"], budgets={f"{name}Seconds": 45})

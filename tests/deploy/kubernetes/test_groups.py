@@ -100,7 +100,7 @@ class GroupsHarness:
 def settings_for(sandbox: Sandbox) -> ControllerProgramSettings:
     return load(
         ControllerProgramSettings,
-        controller={"fleet": "kubernetes", "limit_bytes_per_s": LIMIT, "look_again_s": 1.0},
+        controller={"fleet": "kubernetes", "limit_bytes_per_s": LIMIT, "replan_interval_s": 1.0},
         kubernetes={
             "groups": True,
             "namespace": sandbox.namespace,
@@ -168,7 +168,7 @@ def _container(deployment: Obj) -> Obj:
     return found
 
 
-@pytest.mark.parametrize("spec", [{"mode": "observe"}, {"pause": True}])
+@pytest.mark.parametrize("spec", [{"mode": "observe"}, {"paused": True}])
 async def test_an_observing_controller_only_proposes(harness: GroupsHarness, spec: Obj) -> None:
     await harness.apply("watched", topics=["orders"], **spec)
 
@@ -178,7 +178,7 @@ async def test_an_observing_controller_only_proposes(harness: GroupsHarness, spe
 
     await until(proposed)
     assert not await harness.sandbox.slots()
-    await harness.apply("watched", topics=["orders"], mode="act", pause=False)
+    await harness.apply("watched", topics=["orders"], mode="act", paused=False)
 
     async def acted() -> bool:
         await harness.measure("orders", 600.0, 500.0)

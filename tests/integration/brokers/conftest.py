@@ -6,7 +6,7 @@ import pytest
 from tests.integration.conftest import BackgroundLoop
 
 from binwright.balancer.admin_client import AdminClient
-from binwright.local.kafka import Broker, run_brokers
+from binwright.local.kafka import EmbeddedBroker, run_brokers
 from binwright.runtime.settings import KafkaSettings
 
 # A follower that asked too early for a new leader's records asks again after this time.
@@ -24,7 +24,7 @@ def rack_brokers(
     background_loop: BackgroundLoop,
     tmp_path_factory: pytest.TempPathFactory,
     racks: tuple[str, ...],
-) -> Iterator[tuple[Broker, ...]]:
+) -> Iterator[tuple[EmbeddedBroker, ...]]:
     """Brokers in these racks, with the topics of one module only."""
     home = tmp_path_factory.mktemp("racks")
     with background_loop.entered(
@@ -34,7 +34,7 @@ def rack_brokers(
 
 
 @pytest.fixture
-def kafka(rack_brokers: tuple[Broker, ...]) -> KafkaSettings:
+def kafka(rack_brokers: tuple[EmbeddedBroker, ...]) -> KafkaSettings:
     servers = ",".join(broker.bootstrap_servers for broker in rack_brokers)
     return KafkaSettings(bootstrap_servers=servers, request_timeout_s=30)
 

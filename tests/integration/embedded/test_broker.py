@@ -10,7 +10,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from confluent_kafka import Producer
 
-from binwright.local.kafka import Broker, run_broker
+from binwright.local.kafka import EmbeddedBroker, run_broker
 
 pytestmark = pytest.mark.integration
 
@@ -42,7 +42,9 @@ async def values(servers: str, count: int) -> list[bytes]:
         return [(await consumer.getone()).value for _ in range(count)]
 
 
-async def restarted(broker: Broker, end: Callable[[], Awaitable[None]], value: bytes) -> None:
+async def restarted(
+    broker: EmbeddedBroker, end: Callable[[], Awaitable[None]], value: bytes
+) -> None:
     before = broker.pid
     await end()
     assert not psutil.pid_exists(before or 0)

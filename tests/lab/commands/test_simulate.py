@@ -52,11 +52,11 @@ def test_the_table_fits_into_a_line_of_a_terminal() -> None:
 
 def test_settings_are_tried_side_by_side() -> None:
     found = json.loads(
-        run(*SMALL, "--json", "--policies", "binwright,peak", "--vary", "look_again_s=5,900")
+        run(*SMALL, "--json", "--policies", "binwright,peak", "--vary", "replan_interval_s=5,900")
     )
 
     assert [score["policy"] for score in found["policies"]] == [
-        *("binwright", "binwright look_again_s=5", "binwright look_again_s=900", "peak")
+        *("binwright", "binwright replan_interval_s=5", "binwright replan_interval_s=900", "peak")
     ]
 
 

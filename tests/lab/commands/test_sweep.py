@@ -19,7 +19,7 @@ def test_every_combination_on_every_load_is_simulated(
         app,
         [
             *(*SMALL, "--seeds", "2", "--json", "--output", str(tmp_path / "out")),
-            *("--vary", "look_again_s=30,60", "--vary", "packing=sticky,mwf"),
+            *("--vary", "replan_interval_s=30,60", "--vary", "packing=sticky,mwf"),
         ],
     )
     assert done.exit_code == 0, done.output
@@ -37,7 +37,7 @@ def test_every_combination_on_every_load_is_simulated(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--vary", "look_again_s"), "--vary: expected NAME=VALUE"),
+        (("--vary", "replan_interval_s"), "--vary: expected NAME=VALUE"),
         (("--policies", "nonsense"), "no policy is called nonsense"),
         (("--policies", "optimum"), "none of these simulates how late"),
         (("--table", "results"), "--table: expected delta://PATH"),

@@ -11,7 +11,7 @@ from binwright.protocol.model import BytesPerSecond, PerSlot, TopicPartition
 
 PARTITIONS = [TopicPartition(topic, n) for topic in ("clicks", "orders") for n in range(3)]
 CONFIG = ControllerConfig(
-    limits=PerSlot(BytesPerSecond(120.0)), capacity=BytesPerSecond(100.0), look_again_s=20.0
+    limits=PerSlot(BytesPerSecond(120.0)), capacity=BytesPerSecond(100.0), replan_interval_s=20.0
 )
 TIMING = Timing(measured_age_s=0.0)
 

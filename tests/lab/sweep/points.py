@@ -12,13 +12,15 @@ CAPACITY = BytesPerSecond(1e6)
 WALK = Walk(topics=("one",), partitions=6, rows=10, delta=20, seed=1)
 
 
-def point(look_again_s: float, packing: str, *, file: Path | None = None) -> Point:
+def point(replan_interval_s: float, packing: str, *, file: Path | None = None) -> Point:
     """Return a point on a random walk, or on the load of a file."""
     config = ControllerConfig(
-        limits=PerSlot(BytesPerSecond(1.33e6)), capacity=CAPACITY, look_again_s=look_again_s
+        limits=PerSlot(BytesPerSecond(1.33e6)),
+        capacity=CAPACITY,
+        replan_interval_s=replan_interval_s,
     )
     return Point(
-        label=f"{packing} {look_again_s}",
+        label=f"{packing} {replan_interval_s}",
         policy="binwright",
         load=SweepLoad(
             label="walk", capacity=CAPACITY, walk=None if file is not None else WALK, file=file

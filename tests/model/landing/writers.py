@@ -8,7 +8,7 @@ from tests.model.explore import InvariantViolation, Step
 from binwright.consumer.decide.writer import machine
 from binwright.consumer.decide.writer.states import (
     Append,
-    Claim,
+    ClaimTable,
     CommitOffsets,
     DeleteFiles,
     Effect,
@@ -88,7 +88,7 @@ def _named(wanted: Request) -> tuple[object, ...]:
         case Append(batch=batch, version=version):
             rows = [(s.file, dict(s.ranges)) for s in batch.slices]
             return "appends", rows or "a stamp", f"as {version >> 24}.{version & 0xFFFFFF}"
-        case Claim(version=version):
+        case ClaimTable(version=version):
             return ("claims", version >> 24)
         case _:
             return (type(wanted).__name__,)
@@ -109,7 +109,7 @@ def act(world: World, index: int, now: float) -> World:
         match wanted:
             case None:
                 return world
-            case Claim() | Append():
+            case ClaimTable() | Append():
                 return _send(world, index, wanted)
             case QueryKafka() if isinstance(phase, Landing):
                 world = world.writer(index, replace(process, writer=writer, facts=_facts(world)))
@@ -121,7 +121,7 @@ def act(world: World, index: int, now: float) -> World:
             return world
 
 
-def _send(world: World, index: int, wanted: Claim | Append) -> World:
+def _send(world: World, index: int, wanted: ClaimTable | Append) -> World:
     process = world.writers[index]
     assert process is not None
     batch = wanted.batch if isinstance(wanted, Append) else None
@@ -143,7 +143,7 @@ def _read(world: World, wanted: Request) -> Outcome:
                 newest[row.partition] = max(row.offset, newest.get(row.partition, 0))
             group = {p: o for p, (topic, o) in world.group.items() if topic == world.topic}
             return LandedOffsets(newest, group)
-        case Claim() | Append():
+        case ClaimTable() | Append():
             raise AssertionError(f"{wanted} does not read")
 
 

@@ -7,7 +7,7 @@ from binwright.scaler.decide.lags import (
     Baseline,
     EndHistory,
     LogEnds,
-    RateTrend,
+    TopicTrend,
     Work,
     to_be_sized,
     work_of,
@@ -73,7 +73,7 @@ def test_no_work_is_known_at_first() -> None:
 
 
 def test_rates_are_those_to_be_expected_when_a_replica_reads() -> None:
-    known = {"orders": LogEnds(100.0, {0: 500, 1: 70}, {0: 10.0, 1: 1.0}, 2, RateTrend(10, 0.02))}
+    known = {"orders": LogEnds(100.0, {0: 500, 1: 70}, {0: 10.0, 1: 1.0}, 2, TopicTrend(10, 0.02))}
     work, _ = work_of(BOTH, ["orders"], known, Baseline(), 90)
 
     assert work.expected(0) == work.loads
@@ -126,7 +126,7 @@ def test_a_trend_is_the_difference_between_the_halves_of_the_time() -> None:
     history = EndHistory().with_ends(0, {0: 0, 1: 0}).with_ends(10, {0: 60, 1: 40})
     history = history.with_ends(20, {0: 260, 1: 140})
 
-    assert history.latest(2).trend == RateTrend(10, 0.1)
+    assert history.latest(2).trend == TopicTrend(10, 0.1)
 
 
 def test_a_trend_takes_the_look_up_next_to_the_middle() -> None:
@@ -142,12 +142,12 @@ def test_without_two_halves_or_without_records_there_is_no_trend() -> None:
     none = two.with_ends(20, {1: 50})
     still = EndHistory().with_ends(0, {0: 5}).with_ends(10, {0: 5}).with_ends(20, {0: 5})
 
-    assert two.latest(1).trend == none.latest(2).trend == still.latest(1).trend == RateTrend()
+    assert two.latest(1).trend == none.latest(2).trend == still.latest(1).trend == TopicTrend()
 
 
 def test_a_rising_rate_is_that_when_a_new_replica_reads() -> None:
-    assert RateTrend(10, 0.02).factor(5) == pytest.approx(1.3)
-    assert RateTrend(30, 0.1).factor(60) == 2
+    assert TopicTrend(10, 0.02).factor(5) == pytest.approx(1.3)
+    assert TopicTrend(30, 0.1).factor(60) == 2
 
 
 def test_a_falling_rate_is_that_of_the_later_half() -> None:

@@ -9,7 +9,7 @@ from tests.scaler.decide.scaled_groups import CONFIG, ZERO, step, verdict, work
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.model import TopicPartition
 from binwright.scaler.decide.config import Bounds, ScaledGroup, Schedule
-from binwright.scaler.decide.lags import RateTrend, Work
+from binwright.scaler.decide.lags import TopicTrend, Work
 from binwright.scaler.decide.machine import (
     LEFT_ALONE_S,
     ReplicaChange,
@@ -58,7 +58,7 @@ def test_a_share_that_may_be_late_needs_fewer_replicas() -> None:
 
 
 def test_a_rising_rate_is_met_before_it_is_there() -> None:
-    rising = replace(work([11] * 4), trends={"t": RateTrend(age_s=10, growth=0.05)})
+    rising = replace(work([11] * 4), trends={"t": TopicTrend(age_s=10, growth=0.05)})
 
     assert verdict(CONFIG, rising, 1).wanted == 1
     found = verdict(replace(CONFIG, start_s=20.0), rising, 1)

@@ -7,12 +7,12 @@ from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.model import TopicPartition
 from binwright.scaler.decide.members import GroupMember
 from binwright.scaler.decide.policy import PartitionLoad, ReplicaCapacity
-from binwright.scaler.decide.publication import GroupState, Publisher, Rebalance
+from binwright.scaler.decide.publication import GroupState, PlanPublisher, Rebalance
 from binwright.scaler.decide.steering_policies import BinsProposal
 
 PARTITIONS = [TopicPartition("orders", number) for number in range(4)]
 CAPACITY = ReplicaCapacity(rate=100, sla_s=1.0)
-PUBLISHER = Publisher(
+PUBLISHER = PlanPublisher(
     capacity=CAPACITY, rebalance=Rebalance(pause_s=3.0, payback_s=60, cooldown_s=30)
 )
 SLOW = (10.0,) * 4

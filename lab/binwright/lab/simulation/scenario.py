@@ -167,7 +167,7 @@ class KnownRates:
 
 def warm_up_s(config: ControllerConfig, timing: Timing) -> float:
     """Return how long a group takes to settle: to start, and to look twice at what it runs."""
-    return float(ceil(2 * (timing.start_up_s + config.look_again_s) + timing.window_s + 10))
+    return float(ceil(2 * (timing.start_up_s + config.replan_interval_s) + timing.window_s + 10))
 
 
 CLOSE = 1 - 1e-9

@@ -178,12 +178,12 @@ class AdminClient(ClusterClient):
         alive = {str(broker) for broker, *_ in (await self._metadata(())).brokers}
         own = [each for each in sorted(resources) if each.kind == "broker" and each.name in alive]
         common = [each for each in sorted(resources) if each.kind == "topic" or not each.name]
-        found: dict[ConfigResource, Mapping[str, str]] = {}
+        configs: dict[ConfigResource, Mapping[str, str]] = {}
         for batch in _batches(common):
-            found |= await self._described(None, batch, names)
+            configs |= await self._described(None, batch, names)
         for each in own:
-            found |= await self._described(int(each.name), [each], names)
-        return found
+            configs |= await self._described(int(each.name), [each], names)
+        return configs
 
     async def _send_to(self, broker: int | None, request: Any) -> Any:
         """Send a request to a broker; None: to the controller."""

@@ -111,7 +111,7 @@ def _named_brokers(seen: Snapshot) -> set[int]:
 
 
 def _partitions(seen: Snapshot, wanted: Description) -> list[Partition]:
-    found = []
+    partitions = []
     for partition, state in sorted(seen.state.partitions.items()):
         if partition.topic == PROBE_TOPIC:
             continue
@@ -120,7 +120,7 @@ def _partitions(seen: Snapshot, wanted: Description) -> list[Partition]:
         leader = state.leader if state.leader in seen.disks else None
         holders = replicas if leader is None else (leader,)
         sizes = (seen.disks[b].sizes.get(partition, 0) for b in holders if b in seen.disks)
-        found.append(
+        partitions.append(
             Partition(
                 id=partition,
                 rate=rate,
@@ -130,7 +130,7 @@ def _partitions(seen: Snapshot, wanted: Description) -> list[Partition]:
                 pinned=frozenset(map(BrokerId, wanted.pinned.get(str(partition), ()))),
             )
         )
-    return found
+    return partitions
 
 
 def _topics(
@@ -180,7 +180,7 @@ def _brokers(
     seen: Snapshot, wanted: Description, changes: WhatIf, nominal: Amounts
 ) -> list[Broker]:
     alive, named = seen.state.racks, _named_brokers(seen)
-    found = []
+    brokers = []
     for broker in sorted({*alive, *named}):
         state: BrokerState = "up" if broker in named else "new"
         if broker not in alive:
@@ -188,13 +188,13 @@ def _brokers(
         elif broker in changes.drained:
             state = "draining"
         capacity = _capacity(wanted, broker, _disk_total(seen, broker), nominal)
-        found.append(Broker(BrokerId(broker), capacity, alive.get(broker), state))
-    largest = max((each.id for each in found), default=0)
-    typical = next((each for each in found if each.usable), None)
+        brokers.append(Broker(BrokerId(broker), capacity, alive.get(broker), state))
+    largest = max((each.id for each in brokers), default=0)
+    typical = next((each for each in brokers if each.usable), None)
     for number, rack in enumerate(changes.added, 1):
         capacity = typical.capacity if typical else nominal
-        found.append(Broker(BrokerId(largest + number), capacity, rack, "new"))
-    return found
+        brokers.append(Broker(BrokerId(largest + number), capacity, rack, "new"))
+    return brokers
 
 
 def known_limits(cluster: Cluster, seen: Snapshot, wanted: Description) -> LoadLimits:

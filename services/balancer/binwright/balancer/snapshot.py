@@ -6,7 +6,7 @@ from pathlib import Path
 
 from binwright.balancer.admin_client import AdminClient
 from binwright.balancer.cluster_model import TOPIC_CONFIGS, Snapshot
-from binwright.balancer.decide.forecast import RateTrend, topic_trends
+from binwright.balancer.decide.forecast import RateLine, topic_trends
 from binwright.balancer.ports import Brokers, ClusterState, ConfigResource, Disk, PartitionState
 from binwright.kafka.control_records import Decoder
 from binwright.kafka.control_topics import KafkaControlTopics
@@ -82,26 +82,26 @@ async def published_rates(bus: ControlTopics, topic: str) -> dict[TopicPartition
         return {}
     reader, end = await read_recent_measurements(bus, topic, RECENT)
     decoder = Decoder(wire.decode_measurement)
-    found: list[Measurement] = []
+    measurements: list[Measurement] = []
     try:
         while reader.position < end:
-            found += [each for _, each in decoder.decode(await reader.read(READ_S))]
+            measurements += [each for _, each in decoder.decode(await reader.read(READ_S))]
     finally:
         await reader.close()
     oldest_ms = wall_ms() - 1000 * FRESH_S
-    return latest_rates(each for each in found if each.at_ms >= oldest_ms)
+    return latest_rates(each for each in measurements if each.at_ms >= oldest_ms)
 
 
 def recorded_rates(path: Path) -> dict[TopicPartition, BytesPerSecond]:
     """Return the last rates of a recording; raise `StreamError` if there are none."""
     try:
         with path.open("rb") as file:
-            found = latest_rates(RecordingReader(file))
+            rates = latest_rates(RecordingReader(file))
     except (OSError, StreamError) as exc:
         raise StreamError(f"{path}: {exc}") from exc
-    if not found:
+    if not rates:
         raise StreamError(f"{path}: no rate in it")
-    return found
+    return rates
 
 
 def latest_rates(found: Iterable[Measurement]) -> dict[TopicPartition, BytesPerSecond]:
@@ -115,7 +115,7 @@ def latest_rates(found: Iterable[Measurement]) -> dict[TopicPartition, BytesPerS
     return rates
 
 
-def recorded_trends(path: Path) -> dict[str, RateTrend]:
+def recorded_trends(path: Path) -> dict[str, RateLine]:
     """Return how the topics of a recording grow; see `trend.topic_trends`.
 
     Raises:

@@ -48,13 +48,13 @@ async def consume(settings: Settings, slot: Slot) -> None:
     if not 0 <= slot < settings.controller.max_slots:
         raise SettingsError(f"--slot must be 0 to {settings.controller.max_slots - 1}")
     structlog.contextvars.bind_contextvars(slot=slot)
-    chosen = settings.consumer
+    config = settings.consumer
     async with (
         AsyncExitStack() as stack,
         serve_health(settings.health) as health,
         FileStaging(settings.staging_path) as staging,
         KafkaControlTopics(settings.kafka) as bus,
-        KafkaDataReader(settings.kafka, settings.group, chosen.isolation) as reader,
+        KafkaDataReader(settings.kafka, settings.group, config.isolation) as reader,
     ):
         process = f"{socket.gethostname()}/{os.getpid()}/{uuid4().hex[:8]}"
         cluster = await reader.cluster_id()
@@ -62,7 +62,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
             bus, settings.metadata_topic, slot, process, version("binwright"), wall_ms
         )
         log.info("hello.sent", epoch=mailbox.epoch, process=process)
-        open_lake = lake_opener(stack, settings.lake, settings.staging_path, chosen.write_timeout_s)
+        open_lake = lake_opener(stack, settings.lake, settings.staging_path, config.write_timeout_s)
         context = WriterContext(
             lake=SharedLake(open_lake),
             bus=bus,
@@ -91,7 +91,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
 
         try:
             async with background_tasks(warm_up()):
-                await _until_drained(ingest, chosen.drain_timeout_s)
+                await _until_drained(ingest, config.drain_timeout_s)
         finally:
             await mailbox.reader.close()
 
@@ -115,14 +115,14 @@ def lake_opener(
 
 
 def _ingest_config(settings: Settings) -> IngestConfig:
-    chosen = settings.consumer
+    config = settings.consumer
     return IngestConfig(
-        batch=BatchConfig(chosen.batch_bytes, settings.staging_interval_s, chosen.batch_cap_bytes),
-        from_latest=chosen.start == "latest",
-        report_s=chosen.report_s,
-        drain_s=chosen.drain_timeout_s / 2,
+        batch=BatchConfig(config.batch_bytes, settings.staging_interval_s, config.batch_cap_bytes),
+        from_latest=config.start == "latest",
+        report_s=config.report_s,
+        drain_s=config.drain_timeout_s / 2,
         staged_bytes=settings.staging.max_bytes,
-        staged_keep_s=settings.staging.keep_s,
+        staged_retention_s=settings.staging.retention_s,
     )
 
 

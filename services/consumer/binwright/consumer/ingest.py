@@ -38,7 +38,7 @@ from binwright.consumer.events import (
     WritingStopped,
 )
 from binwright.consumer.mailbox import Mailbox, Outbox
-from binwright.consumer.partitions import Partitions
+from binwright.consumer.partitions import AssignedPartitions
 from binwright.consumer.staging.stager import Origin, Stager
 from binwright.kafka.control_records import commands
 from binwright.protocol.errors import StagingUnavailable, Superseded
@@ -64,7 +64,7 @@ class IngestConfig:
     report_s: float = 1.0
     drain_s: float = 30.0  # from the start of leaving until all is stopped, at most
     staged_bytes: int = 2_000_000_000  # staged and not landed; fetching pauses above it
-    staged_keep_s: float = 345_600.0  # age at which staged files are collected
+    staged_retention_s: float = 345_600.0  # age at which staged files are collected
 
 
 class TableWriters(Protocol):
@@ -113,7 +113,7 @@ class Ingest:
         self._wall_ms, self._beat = wall_ms, beat
         self._outbox = Outbox(mailbox, self.report)
         self._backlog = Backlog(staging, config.staged_bytes)
-        self._partitions = Partitions(
+        self._partitions = AssignedPartitions(
             reader=reader,
             config=config.batch,
             from_latest=config.from_latest,
@@ -269,7 +269,7 @@ class Ingest:
         return {topic: reports.get(topic, new) for topic in topics}
 
     async def _collect(self) -> None:
-        await collect(self._staging, lambda: self._staged_topics, self._config.staged_keep_s)
+        await collect(self._staging, lambda: self._staged_topics, self._config.staged_retention_s)
 
     async def _drain(self) -> None:
         """Stop everything once a leaving consumer gets no more commands, or takes too long."""

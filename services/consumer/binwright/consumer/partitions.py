@@ -55,7 +55,7 @@ class TakenRows:
         return sum(len(part.records) for part in self.ranges.values())
 
 
-class Partitions:
+class AssignedPartitions:
     """Reads the assigned partitions into a buffer, while it has room and table writers keep up.
 
     Attributes:

@@ -34,7 +34,11 @@ async def run(settings: TopicSettings) -> None:
     config, own = settings.monitor, selected(settings)
     if not (config.groups or own.topics or own.patterns):
         raise SettingsError(NO_TOPICS)
-    logs = KafkaLogs(settings.kafka, answer_s=config.answer_s, sizes_per_pass=config.sizes_per_pass)
+    logs = KafkaLogs(
+        settings.kafka,
+        broker_timeout_s=config.broker_timeout_s,
+        sizes_per_pass=config.sizes_per_pass,
+    )
     async with (
         serve_health(settings.health) as health,
         KafkaControlTopics(settings.kafka) as bus,

@@ -113,17 +113,17 @@ class KafkaLogs:
     """
 
     def __init__(
-        self, kafka: KafkaSettings, *, answer_s: float = 2.0, sizes_per_pass: int = 20_000
+        self, kafka: KafkaSettings, *, broker_timeout_s: float = 2.0, sizes_per_pass: int = 20_000
     ) -> None:
-        """Wait `answer_s` for brokers in a pass; query `sizes_per_pass` sizes, of more in turns.
+        """Wait `broker_timeout_s` in a pass; query `sizes_per_pass` sizes, of more in turns.
 
         The samples of a late broker are None in that pass and until it has replied; later passes
         do not wait for it.
         """
-        self._answer_s = min(answer_s, kafka.request_timeout_s)
+        self._broker_timeout_s = min(broker_timeout_s, kafka.request_timeout_s)
         self._sizes_per_pass = sizes_per_pass
-        self._cluster = ClusterClient(kafka, answer_s=self._answer_s)
-        self._replies = PendingReplies[Samples](self._answer_s)
+        self._cluster = ClusterClient(kafka, broker_timeout_s=self._broker_timeout_s)
+        self._replies = PendingReplies[Samples](self._broker_timeout_s)
         self._batch_sampler = BatchSampler(self._cluster, self._log_change)
         self._passes = 0
         self._matcher = PatternMatcher()
@@ -160,7 +160,7 @@ class KafkaLogs:
         )
         samples |= self._take_replies()
         for broker in sorted(self._replies.late()):
-            self._log_change("broker.late", broker, f"no reply within {self._answer_s:g} s")
+            self._log_change("broker.late", broker, f"no reply within {self._broker_timeout_s:g} s")
         return {
             topic: {partition: samples.get((topic, partition)) for partition in leaders}
             for topic, leaders in topics.leaders.items()
@@ -198,7 +198,7 @@ class KafkaLogs:
         loop = asyncio.get_running_loop()
         asked = loop.time()
         try:
-            async with asyncio.timeout(2 * self._answer_s):  # to connect, and to reply
+            async with asyncio.timeout(2 * self._broker_timeout_s):  # to connect, and to reply
                 ends, (partition_sizes, at), starts = await asyncio.gather(
                     self._cluster.offsets(broker, partitions, LATEST),
                     self._sizes(broker, self._sizes_in_turn(partitions)),
@@ -254,7 +254,7 @@ class KafkaLogs:
         reasons = self._logged[event]
         if reason is None:
             if reasons.pop(str(about), None):
-                log.info("trouble.ended", trouble=event, about=about)
+                log.info("measurement.recovered", after=event, about=about)
         elif str(about) not in reasons:
             reasons[str(about)] = reason
             log.warning(event, about=about, reason=reason)

@@ -83,7 +83,7 @@ async def scale(settings: ScalerProgramSettings) -> None:
     async with (
         serve_health(settings.health) as health,
         KafkaControlTopics(settings.kafka, read_only=True) as bus,
-        ClusterClient(settings.kafka, answer_s=scaler.broker_timeout_s) as cluster,
+        ClusterClient(settings.kafka, broker_timeout_s=scaler.broker_timeout_s) as cluster,
     ):
         await bus.ensure(settings.monitor.topic, 1, METRICS_CONFIG)
         measured = MeasuredEnds(bus, settings.monitor.topic)

@@ -29,8 +29,8 @@ def _zone(name: str) -> str:
 
 
 def _time(text: str) -> str:
-    found = re.fullmatch(r"(\d\d):(\d\d)", text)
-    if found is None or int(found[2]) >= 60 or int(found[1]) * 60 + int(found[2]) > DAY_MINUTES:  # noqa: PLR2004
+    time = re.fullmatch(r"(\d\d):(\d\d)", text)
+    if time is None or int(time[2]) >= 60 or int(time[1]) * 60 + int(time[2]) > DAY_MINUTES:  # noqa: PLR2004
         raise ValueError(f"expected a time of day such as 08:30, got {text!r}")
     return text
 

@@ -15,7 +15,7 @@ from binwright.scaler.assignor import PROTOCOL as EAGER
 from binwright.scaler.decide.lags import Baseline, work_of
 from binwright.scaler.decide.members import Members, in_order, owners
 from binwright.scaler.decide.policy import Loads, Observation
-from binwright.scaler.decide.publication import GroupState, PlanPublication, Publisher
+from binwright.scaler.decide.publication import GroupState, PlanPublication, PlanPublisher
 from binwright.scaler.decide.steering_policies import SteeringPolicy, imbalance
 from binwright.scaler.plans_topic import publish_plan
 from binwright.scaler.ports import EndLookup, GroupDescription, GroupLookup
@@ -94,7 +94,7 @@ class SteeredGroup:
 
     name: str
     policy: SteeringPolicy
-    publisher: Publisher
+    publisher: PlanPublisher
     bus: ControlTopics
     topic: str
     groups: GroupLookup
@@ -154,7 +154,9 @@ class SteeredGroup:
             self.metrics.moved += done.moved
             await self.request_rebalance(self.name, group.protocol, min(loads).topic)
 
-    def _decide(self, group: GroupDescription, loads: Loads) -> tuple[PlanPublication, Publisher]:
+    def _decide(
+        self, group: GroupDescription, loads: Loads
+    ) -> tuple[PlanPublication, PlanPublisher]:
         """Return what to do now, and the publisher after it is done."""
         now_s, order = loop_s(), in_order(group.members)
         slots = {name: Slot(number) for number, name in enumerate(order)}

@@ -13,7 +13,7 @@ from binwright.runtime.health import Health, serve_health
 from binwright.runtime.serve import run_service
 from binwright.scaler.decide.bin_pack import Algorithm1, Algorithm2
 from binwright.scaler.decide.policy import ReplicaCapacity
-from binwright.scaler.decide.publication import Publisher, Rebalance
+from binwright.scaler.decide.publication import PlanPublisher, Rebalance
 from binwright.scaler.decide.steering_policies import LeastLoaded, SteeringPolicy, StickyEven
 from binwright.scaler.ends import TopicEnds
 from binwright.scaler.groups import ConsumerGroups
@@ -35,7 +35,7 @@ def steering_policy(group: SteeredGroupSettings) -> SteeringPolicy:
             return LeastLoaded(algorithm=Algorithm2(capacity=capacity, rebalance_s=group.pause_s))
 
 
-def publisher(group: SteeredGroupSettings, valid_s: float, last: GroupPlan | None) -> Publisher:
+def publisher(group: SteeredGroupSettings, valid_s: float, last: GroupPlan | None) -> PlanPublisher:
     """Return what decides on the plans of a group with these settings.
 
     Args:
@@ -43,7 +43,7 @@ def publisher(group: SteeredGroupSettings, valid_s: float, last: GroupPlan | Non
         valid_s: How long a plan is in force.
         last: The plan that was published last.
     """
-    return Publisher(
+    return PlanPublisher(
         capacity=ReplicaCapacity(rate=group.records_per_s, sla_s=group.sla_s),
         rebalance=Rebalance(
             pause_s=group.pause_s, payback_s=group.payback_s, cooldown_s=group.cooldown_s

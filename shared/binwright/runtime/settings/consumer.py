@@ -50,7 +50,7 @@ class StagingSettings(Section):
     """A directory or prefix that consumers and Spark reach; unset: _staging/GROUP in lake.path."""
     max_bytes: Bytes = 2_000_000_000
     """Staged bytes of one consumer that have not landed; it stops fetching above that."""
-    keep_s: Seconds = 345_600.0
+    retention_s: Seconds = 345_600.0
     """Age at which staged files are deleted, landed or not: their records are still in Kafka."""
 
     @field_validator("path")

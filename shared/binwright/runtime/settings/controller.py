@@ -32,7 +32,7 @@ class ControllerSettings(Section):
     """Directory for `consumer-N.log` of the process fleet; unset: the controller's own output."""
     processes_end_with_controller: bool = False
     """The process fleet ends its consumers before the controller ends; for one container of all."""
-    look_again_s: Seconds = 60.0
+    replan_interval_s: Seconds = 60.0
     """Interval at which a smaller plan is computed without a trigger."""
     consumer_timeout_s: Seconds = 10.0
     """A consumer that has sent no report for this long is declared dead."""
@@ -40,7 +40,7 @@ class ControllerSettings(Section):
     """A consumer that reports but is not ready by then is replaced; the next has twice the time."""
     plan_timeout_s: Seconds = 120.0
     """A plan that is not complete by then is replaced by a new one."""
-    repeat_s: Seconds = 10.0
+    command_retry_s: Seconds = 10.0
     """A command without an acknowledgement is sent again after this time."""
 
     @property

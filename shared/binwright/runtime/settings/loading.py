@@ -73,17 +73,17 @@ def load(program: type[Program], **given: Any) -> Program:
 
 def settings_environment(settings: ProgramSettings) -> dict[str, str]:
     """Return the variables from which `load` reads these settings again."""
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for name in type(settings).model_fields:
         value = getattr(settings, name)
         if isinstance(value, Section):
             for key in type(value).model_fields:
                 inner = getattr(value, key)
                 if inner is not None:
-                    found[f"BINWRIGHT_{name}__{key}".upper()] = _as_variable(inner)
+                    variables[f"BINWRIGHT_{name}__{key}".upper()] = _as_variable(inner)
         else:
-            found[f"BINWRIGHT_{name}".upper()] = _as_variable(value)
-    return found
+            variables[f"BINWRIGHT_{name}".upper()] = _as_variable(value)
+    return variables
 
 
 def _as_variable(value: object) -> str:

@@ -20,7 +20,7 @@ class MonitorSettings(Section):
     """Regular expression: topics whose whole name matches are measured, landed or not."""
     groups: bool = True
     """Whether topics that groups' controllers need are measured, beside those named here."""
-    answer_s: Seconds = 2.0
+    broker_timeout_s: Seconds = 2.0
     """Time that a pass waits for a broker; rates of a late broker's partitions become stale."""
     sizes_per_pass: Annotated[int, Field(gt=0)] = 20_000
     """Partitions whose sizes one pass requests; above that they take turns, offsets never do."""

@@ -45,7 +45,7 @@ HEADERS = {
 
 
 @dataclass(slots=True)
-class History:
+class LoadHistory:
     """A group's load and consumers over the last hour, oldest first, for the charts of the page.
 
     While Kafka is away there are no samples.
@@ -83,7 +83,7 @@ class Page:
 
     settings: Settings
     live: LiveGroup = field(init=False)
-    history: History = field(default_factory=History)
+    history: LoadHistory = field(default_factory=LoadHistory)
     now_ms: Callable[[], int] = wall_ms
     stopwatch: Callable[[], float] = time.perf_counter
     _view: bytes = b""

@@ -7,7 +7,7 @@ from typing import TypeVar
 from binwright.consumer.decide.writer import machine
 from binwright.consumer.decide.writer.states import (
     Append,
-    Claim,
+    ClaimTable,
     Committed,
     Effect,
     HistoryRead,
@@ -164,7 +164,7 @@ def claimed(config: WriterConfig = CONFIG) -> Scene:
     scene = Scene(config)
     assert isinstance(scene.next_request(), ReadHistory)
     scene.complete(HistoryRead([CREATED], complete=True))
-    assert isinstance(scene.next_request(), Claim)
+    assert isinstance(scene.next_request(), ClaimTable)
     scene.complete(Committed())
     return scene
 

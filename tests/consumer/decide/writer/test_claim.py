@@ -6,8 +6,8 @@ import pytest
 
 from binwright.consumer.decide.writer import machine
 from binwright.consumer.decide.writer.states import (
-    Claim,
     Claiming,
+    ClaimTable,
     Committed,
     Conflict,
     HistoryRead,
@@ -37,7 +37,7 @@ def with_history(*stamps: object, complete: bool = True) -> Scene:
 
 def epoch_claimed(scene: Scene) -> int:
     wanted = scene.next_request()
-    assert isinstance(wanted, Claim)
+    assert isinstance(wanted, ClaimTable)
     assert wanted.version == txn_version(wanted.version // COMMITS_PER_EPOCH)
     return wanted.version // COMMITS_PER_EPOCH
 
@@ -45,7 +45,7 @@ def epoch_claimed(scene: Scene) -> int:
 def test_it_claims_the_epoch_above_the_last() -> None:
     scene = with_history(claim(4), stamp({0: 3}, epoch=4))
     wanted = scene.next_request()
-    assert wanted == Claim(app_id(TABLE), txn_version(5), claim(5, "me").encode())
+    assert wanted == ClaimTable(app_id(TABLE), txn_version(5), claim(5, "me").encode())
 
 
 def test_a_new_table_is_claimed_with_epoch_one() -> None:

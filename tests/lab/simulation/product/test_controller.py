@@ -26,7 +26,7 @@ def figures(found: Outcome) -> list[object]:
 @given(
     rows=ROWS,
     row_s=st.sampled_from([7.0, 30.0, 45.0]),
-    look_again_s=st.sampled_from([3.0, 20.0, 61.5]),
+    replan_interval_s=st.sampled_from([3.0, 20.0, 61.5]),
     slots=st.sampled_from([(1, 100), (2, 100), (1, 2), (4, 4)]),
     plan_timeout_s=st.sampled_from([4.0, 120.0]),
     start_up_s=st.sampled_from([0.0, 1.0, 5.3, 14.0]),
@@ -39,7 +39,7 @@ def figures(found: Outcome) -> list[object]:
 def test_leaving_out_quiet_ticks_changes_no_decision(  # noqa: PLR0913, PLR0917 - all that matters
     rows: list[tuple[float, ...]],
     row_s: float,
-    look_again_s: float,
+    replan_interval_s: float,
     slots: tuple[int, int],
     plan_timeout_s: float,
     start_up_s: float,
@@ -51,7 +51,7 @@ def test_leaving_out_quiet_ticks_changes_no_decision(  # noqa: PLR0913, PLR0917 
     """The same plans at the same times, consumers, moves, lag and latencies as each second."""
     config = replace(
         CONFIG,
-        look_again_s=look_again_s,
+        replan_interval_s=replan_interval_s,
         min_slots=slots[0],
         max_slots=slots[1],
         plan_timeout_s=plan_timeout_s,

@@ -39,9 +39,9 @@ def configured(state: State, **changes: Any) -> State:
     return replace(state, group=replace(state.group, config=config))
 
 
-def test_a_settled_group_is_looked_at_when_it_is_time_to_look_again() -> None:
+def test_a_settled_group_is_looked_at_when_it_is_time_to_replan() -> None:
     driver, now = settled()
-    state = configured(driver.state, look_again_s=60.0)
+    state = configured(driver.state, replan_interval_s=60.0)
 
     # The first tick of which more than 60 s have passed.
     assert next_tick(state, now, STEADY) == driver.state.since + 61.0
@@ -51,7 +51,7 @@ def test_an_overload_is_found_beforehand() -> None:
     """30 becomes 90 bytes/s at 30 s: 90 in all become more than 119 at 45 s."""
     driver, now = settled()
     grows = scenario([[30.0, 30.0, 30.0], *[[90.0, 30.0, 30.0]] * 2])
-    state = configured(driver.state, look_again_s=600.0, limits=PerSlot(BytesPerSecond(119.0)))
+    state = configured(driver.state, replan_interval_s=600.0, limits=PerSlot(BytesPerSecond(119.0)))
 
     assert next_tick(state, now, grows) == 45.0
     assert now < 30.0
@@ -87,7 +87,7 @@ def test_a_plan_is_looked_at_when_it_or_a_command_is_overdue() -> None:
     now = driver.now
 
     assert driver.group.partitions.pending
-    assert next_tick(configured(driver.state, repeat_s=10.0), now, STEADY) == now + 10.0
+    assert next_tick(configured(driver.state, command_retry_s=10.0), now, STEADY) == now + 10.0
     assert next_tick(configured(driver.state, plan_timeout_s=7.0), now, STEADY) == now + 7.0
 
 

@@ -32,10 +32,12 @@ def next_tick(state: State, now: float, scenario: Scenario) -> float:
         case Manage(since=since):
             sent = (group.partitions[p] for p in group.partitions.pending)
             replies = [at.sent_at for at in sent if isinstance(at, PendingCommand)]
-            due = min([since + config.plan_timeout_s, *(s + config.repeat_s for s in replies)])
+            due = min(
+                [since + config.plan_timeout_s, *(s + config.command_retry_s for s in replies)]
+            )
             return max(_tick_at(due, now), now + TICK_S)
         case Sentinel(since=since) if not _wants_plan(group):
-            last = _tick_at(since + config.look_again_s, now) + TICK_S
+            last = _tick_at(since + config.replan_interval_s, now) + TICK_S
             owned = _shared(group, scenario.load)
             limits = {slot: config.limits.for_slot(slot) for slot in owned}
             return first_overload(scenario, owned, limits, now, last)

@@ -31,7 +31,7 @@ MEAN = 0.5
 """Of a partition's rate, in consumers' capacities: the walk is uniform between 0 and 1."""
 LOW, LOW_EVERY = 0.6, 6
 """Every sixth row has less load, so that consumers are ended, and started again behind it."""
-LOOK_AGAIN_S, PLAN_S = 1.0, 5.0
+REPLAN_INTERVAL_S, PLAN_S = 1.0, 5.0
 """The group's interval between looks for a smaller plan, and how long a plan is waited for."""
 PASS_S = 1.0
 """Between measurements."""

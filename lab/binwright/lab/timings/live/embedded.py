@@ -118,7 +118,7 @@ class Embedded:
                 "limit_bytes_per_s": LIMIT,
                 "packing": self.parts.packing,
                 "process_logs": self.directory,
-                "look_again_s": group_changes.LOOK_AGAIN_S,
+                "replan_interval_s": group_changes.REPLAN_INTERVAL_S,
             },
         )
 

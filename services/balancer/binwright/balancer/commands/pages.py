@@ -9,7 +9,7 @@ from rich.text import Text
 
 from binwright.balancer.decide.loads import BrokerLoad, use
 from binwright.balancer.decide.model import RESOURCES, Amounts, BrokerId, Cluster, Resource
-from binwright.balancer.decide.plans import Infeasible, PlacementPlan, ReplicaChange
+from binwright.balancer.decide.plans import Infeasible, PlacementPlan, ReplicaMove
 
 BAR = 16  # characters of a full bar: the largest use of any broker
 MOVES_SHOWN = 20
@@ -107,7 +107,7 @@ def plan_page(cluster: Cluster, plan: PlacementPlan) -> RenderableType:
     return Group(broker_table(cluster, plan.before, plan.after), "", *lines, *_moves(plan.moves))
 
 
-def _moves(moves: Sequence[ReplicaChange]) -> Iterator[RenderableType]:
+def _moves(moves: Sequence[ReplicaMove]) -> Iterator[RenderableType]:
     if not moves:
         return
     table = Table(box=None, pad_edge=False, header_style="bold")

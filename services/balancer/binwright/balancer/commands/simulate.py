@@ -15,7 +15,7 @@ from binwright.balancer.cluster_model import Snapshot, WhatIf, cluster_model
 from binwright.balancer.commands.pages import GB
 from binwright.balancer.commands.plan import numbers
 from binwright.balancer.commands.planning import Planning, unmeasured_text, with_planning
-from binwright.balancer.decide.forecast import MONTH_DAYS, RateTrend, future
+from binwright.balancer.decide.forecast import MONTH_DAYS, RateLine, future
 from binwright.balancer.decide.loads import use
 from binwright.balancer.decide.model import RESOURCES, Cluster
 from binwright.balancer.decide.plans import Balance, FewestBrokers, Infeasible, PlacementPlan
@@ -105,7 +105,7 @@ def _answers(
     seen: Snapshot,
     wanted: Description,
     changes: WhatIf,
-    lines: Mapping[str, RateTrend],
+    lines: Mapping[str, RateLine],
 ) -> Iterator[Answer]:
     yield _answer("now", cluster_model(seen, wanted), planning)
     changed = cluster_model(seen, wanted, changes)

@@ -177,15 +177,15 @@ class Program:
 
     def _at(self, values: np.ndarray) -> list[list[int]]:
         """Return the brokers of each partition: the leader, those of today, then new ones."""
-        found = []
+        replicas = []
         for p, homes in enumerate(self._problem.homes):
             x = values[self._x(p, 0) : self._x(p, 0) + self._m]
             leader = int(values[self._y(p, 0) : self._y(p, 0) + self._m].argmax())
             held = [b for b in range(self._m) if x[b] > 1 / 2]
             order = {b: place for place, b in enumerate(homes)}
             held.sort(key=lambda b: (b != leader, order.get(b, len(order)), b))
-            found.append(held)
-        return found
+            replicas.append(held)
+        return replicas
 
 
 def _matrix(rows: Sequence[tuple[dict[int, float], float, float]], size: int) -> LinearConstraint:

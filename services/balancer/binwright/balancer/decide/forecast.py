@@ -36,7 +36,7 @@ class RateSample(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class RateTrend:
+class RateLine:
     """A straight line through the samples.
 
     Attributes:
@@ -52,7 +52,7 @@ class RateTrend:
         return max(0.0, 1.0 + days * self.per_day / self.now)
 
 
-def trend(samples: Sequence[RateSample]) -> RateTrend | None:
+def trend(samples: Sequence[RateSample]) -> RateLine | None:
     """Return the least-squares line through samples; None: too few times, or no rate.
 
     Args:
@@ -71,7 +71,7 @@ def trend(samples: Sequence[RateSample]) -> RateTrend | None:
     spread = sum((sample.at_s - mean_at) ** 2 for sample in samples)
     slope = sum((s.at_s - mean_at) * (s.rate - mean) for s in samples) / spread
     now = mean + slope * (max(sample.at_s for sample in samples) - mean_at)
-    return RateTrend(now, slope * DAY_S) if now > 0 else None
+    return RateLine(now, slope * DAY_S) if now > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Shortage:
     in_days: float
 
 
-def future(cluster: Cluster, lines: Mapping[str, RateTrend], days: float) -> Cluster:
+def future(cluster: Cluster, lines: Mapping[str, RateLine], days: float) -> Cluster:
     """Return the cluster as it will be: rates on their lines, and what nothing deletes kept.
 
     Args:
@@ -104,7 +104,7 @@ def future(cluster: Cluster, lines: Mapping[str, RateTrend], days: float) -> Clu
     return replace(cluster, partitions=partitions)
 
 
-def _later(partition: Partition, topic: Topic, line: RateTrend | None, days: float) -> Partition:
+def _later(partition: Partition, topic: Topic, line: RateLine | None, days: float) -> Partition:
     """Return a partition after so many days."""
     begin, end = (1.0, 1.0) if line is None else (line.growth(0.0), line.growth(days))
     written = partition.rate * (begin + end) / 2 * days * DAY_S
@@ -119,7 +119,7 @@ def _later(partition: Partition, topic: Topic, line: RateTrend | None, days: flo
 
 def forecast(
     cluster: Cluster,
-    lines: Mapping[str, RateTrend],
+    lines: Mapping[str, RateLine],
     within_days: float,
     limits: LoadLimits | None = None,
 ) -> tuple[Shortage, ...]:
@@ -157,9 +157,7 @@ def _ends(within_days: float) -> Iterator[float]:
         length *= 2
 
 
-def _loads(
-    cluster: Cluster, lines: Mapping[str, RateTrend], days: float
-) -> dict[BrokerId, Amounts]:
+def _loads(cluster: Cluster, lines: Mapping[str, RateLine], days: float) -> dict[BrokerId, Amounts]:
     later = future(cluster, lines, days)
     return {b: load.amounts for b, load in broker_loads(later, current(later)).items()}
 
@@ -176,7 +174,7 @@ def _exceeded(
 
 def topic_trends(
     rows: Iterable[Mapping[TopicPartition, BytesPerSecond]], every_s: float
-) -> dict[str, RateTrend]:
+) -> dict[str, RateLine]:
     """Return the line of each topic; none for a recording of fewer than `LEAST_DAYS` whole days.
 
     Args:

@@ -264,7 +264,7 @@ def _without_outliers(loads: Sequence[float], brokers: int) -> tuple[float, floa
 
 def _immovable(cluster: Cluster) -> dict[BrokerId, Amounts]:
     """Return the load that brokers keep in every plan: of excluded topics and of pins."""
-    found: dict[BrokerId, Amounts] = {}
+    loads: dict[BrokerId, Amounts] = {}
     for partition in cluster.partitions:
         topic = cluster.topics[partition.id.topic]
         if not topic.excluded and not partition.pinned:
@@ -276,5 +276,5 @@ def _immovable(cluster: Cluster) -> dict[BrokerId, Amounts]:
         else:
             kept = dict.fromkeys(sorted(partition.pinned), follower)
         for broker, amounts in kept.items():
-            found[broker] = found.get(broker, NOTHING).plus(amounts)
-    return found
+            loads[broker] = loads.get(broker, NOTHING).plus(amounts)
+    return loads

@@ -184,13 +184,13 @@ def _spares(cluster: Cluster, spare: Broker, count: int) -> tuple[Broker, ...]:
     """Return brokers like the spare one, with new ids; in the smallest racks if it has none."""
     first = max((broker.id for broker in cluster.brokers), default=-1) + 1
     sizes = Counter(b.rack for b in cluster.brokers if b.rack is not None and b.usable)
-    found = []
+    spares = []
     for number in range(first, first + count):
         rack = spare.rack or min(sizes, key=lambda name: (sizes[name], name), default=None)
         if rack is not None:
             sizes[rack] += 1
-        found.append(replace(spare, id=BrokerId(number), rack=rack, state="new"))
-    return tuple(found)
+        spares.append(replace(spare, id=BrokerId(number), rack=rack, state="new"))
+    return tuple(spares)
 
 
 def shortfall(

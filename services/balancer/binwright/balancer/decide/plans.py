@@ -105,7 +105,7 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplicaChange:
+class ReplicaMove:
     """One partition whose replicas change.
 
     Attributes:
@@ -157,7 +157,7 @@ class PlacementPlan:
 
     goal: Goal
     placement: Placement
-    moves: tuple[ReplicaChange, ...]
+    moves: tuple[ReplicaMove, ...]
     before: Mapping[BrokerId, BrokerLoad]
     after: Mapping[BrokerId, BrokerLoad]
     relaxed: float = 1.0
@@ -196,7 +196,7 @@ def moves(
     placement: Placement,
     limits: LoadLimits,
     closed: frozenset[BrokerId] = frozenset(),
-) -> tuple[ReplicaChange, ...]:
+) -> tuple[ReplicaMove, ...]:
     """Return the moves from today's placement, leader moves first, then by partition.
 
     Args:
@@ -207,8 +207,8 @@ def moves(
     """
     view = _Comparison.of(cluster, placement, limits, closed)
     changed = [each for each in cluster.partitions if placement[each.id] != each.replicas]
-    found = [_move(view, each, placement[each.id]) for each in changed]
-    return tuple(sorted(found, key=lambda move: (not move.leader_only, move.partition)))
+    moves = [_move(view, each, placement[each.id]) for each in changed]
+    return tuple(sorted(moves, key=lambda move: (not move.leader_only, move.partition)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,11 +244,11 @@ class _Comparison:
         )
 
 
-def _move(view: _Comparison, partition: Partition, after: tuple[BrokerId, ...]) -> ReplicaChange:
+def _move(view: _Comparison, partition: Partition, after: tuple[BrokerId, ...]) -> ReplicaMove:
     added = len(set(after) - set(partition.replicas))
     reasons = dict.fromkeys(_reasons(view, partition, after))
     copied = partition.size_bytes * added
-    return ReplicaChange(partition.id, partition.replicas, after, copied, tuple(reasons))
+    return ReplicaMove(partition.id, partition.replicas, after, copied, tuple(reasons))
 
 
 def _reasons(
@@ -270,12 +270,12 @@ def _reasons(
 
 def _why_removed(view: _Comparison, partition: Partition, broker: BrokerId) -> Iterator[Reason]:
     """Yield the constraints that force a replica away; `makes room` where none is broken today."""
-    found = [*_named(view, partition, broker)]
+    reasons = [*_named(view, partition, broker)]
     leads = partition.replicas[0] == broker
     leader, follower = replica_amounts(view.cluster, partition, len(partition.replicas))
     needs = leader if leads else follower
-    found += _overloads(view, broker, needs)
-    yield from found or _makes_room(view, broker, needs)
+    reasons += _overloads(view, broker, needs)
+    yield from reasons or _makes_room(view, broker, needs)
 
 
 def _named(view: _Comparison, partition: Partition, broker: BrokerId) -> Iterator[Reason]:
@@ -332,5 +332,5 @@ def _why_not_led(view: _Comparison, partition: Partition, broker: BrokerId) -> I
     """Yield why a broker that keeps its replica no longer leads."""
     leader, follower = replica_amounts(view.cluster, partition, len(partition.replicas))
     more = Amounts(*(a - b for a, b in zip(leader, follower, strict=True)))
-    found = [*_overloads(view, broker, more)]
-    yield from found or _makes_room(view, broker, more)
+    reasons = [*_overloads(view, broker, more)]
+    yield from reasons or _makes_room(view, broker, more)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from binwright.balancer.decide.forecast import RateTrend, forecast
+from binwright.balancer.decide.forecast import RateLine, forecast
 from binwright.balancer.decide.loads import Imbalance, LoadLimits, imbalance
 from binwright.balancer.decide.model import NETWORK, BrokerId, Cluster, Resource
 
@@ -60,7 +60,7 @@ def imbalances(cluster: Cluster, thresholds: Thresholds) -> tuple[Imbalance, ...
 
 
 def crossings(
-    cluster: Cluster, trends: Mapping[str, RateTrend], thresholds: Thresholds, limits: LoadLimits
+    cluster: Cluster, trends: Mapping[str, RateLine], thresholds: Thresholds, limits: LoadLimits
 ) -> Iterator[Crossing]:
     """Yield each threshold that a cluster crosses, now or by the trend of its topics.
 

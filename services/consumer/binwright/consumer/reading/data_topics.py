@@ -79,12 +79,12 @@ class DataTopics:
         return by_leader(leaders, set(partitions))
 
     async def _leaders(self, topics: Collection[str]) -> Leaders:
-        found = await self._cluster.topics(topics)
-        if found.errors:
-            raise BrokerUnavailable(f"Kafka does not describe some topics: {found.errors}")
-        if missing := sorted(set(topics) - set(found.leaders)):
+        metadata = await self._cluster.topics(topics)
+        if metadata.errors:
+            raise BrokerUnavailable(f"Kafka does not describe some topics: {metadata.errors}")
+        if missing := sorted(set(topics) - set(metadata.leaders)):
             raise TopicMissing(f"no such topics: {', '.join(missing)}")
-        return found.leaders
+        return metadata.leaders
 
 
 def _joined(partitions: Collection[TopicPartition]) -> str:

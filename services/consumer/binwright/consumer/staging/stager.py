@@ -11,7 +11,7 @@ import structlog
 from binwright.consumer.backlog import Backlog, StagedFile
 from binwright.consumer.events import Emit, FileAnnounced, FileDropped, StagingStarted
 from binwright.consumer.meters import Meter
-from binwright.consumer.partitions import Partitions, TakenRows
+from binwright.consumer.partitions import AssignedPartitions, TakenRows
 from binwright.consumer.writer.announcements import landing_partition
 from binwright.kafka.control_records import LANDING_CONFIG, LANDING_PARTITIONS
 from binwright.kafka.publishing import Publisher
@@ -50,7 +50,7 @@ class Stager:
         self,
         *,
         origin: Origin,
-        partitions: Partitions,
+        partitions: AssignedPartitions,
         staging: Staging,
         bus: ControlTopics,
         backlog: Backlog,

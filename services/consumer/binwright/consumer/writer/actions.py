@@ -14,7 +14,7 @@ import structlog
 from binwright.consumer.decide.writer.chain import same_topic
 from binwright.consumer.decide.writer.states import (
     Append,
-    Claim,
+    ClaimTable,
     CommitOffsets,
     Committed,
     Conflict,
@@ -95,7 +95,7 @@ class RequestRunner:
             case ReadHistory(limit=limit):
                 history = await self.lake.history(self.topic, limit)
                 return HistoryRead(history.commits, history.complete)
-            case Claim(app=app, version=version, stamp=stamp):
+            case ClaimTable(app=app, version=version, stamp=stamp):
                 return _verdict(await self.lake.claim(self.topic, app, version, stamp))
             case QueryKafka():
                 return await self._query_kafka()

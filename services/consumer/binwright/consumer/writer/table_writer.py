@@ -15,7 +15,7 @@ from binwright.consumer.decide.writer.machine import (
 )
 from binwright.consumer.decide.writer.states import (
     Append,
-    Claim,
+    ClaimTable,
     Conflict,
     HistoryRead,
     Landing,
@@ -206,7 +206,7 @@ class TableWriter:
     async def _run_request(self, runner: RequestRunner, request: Request) -> Outcome:
         phase = self._writer.phase
         state = phase.topic_state if isinstance(phase, Resolving) else None
-        self.committing = isinstance(request, Append | Claim)
+        self.committing = isinstance(request, Append | ClaimTable)
         try:
             outcome = await runner.run(request, state.topic_id if state else None)
         finally:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from binwright.controller.decide.drain import forced_plan
 from binwright.controller.decide.events import Action, Log, Publish, RecordRead
 from binwright.controller.decide.group import Group, Proposal, Update
-from binwright.controller.decide.ownership import Partitions
+from binwright.controller.decide.ownership import PartitionOwnership
 from binwright.controller.decide.plans import Plan, Rejected, evaluate
 from binwright.packing.adjust import spread
 from binwright.protocol.messages import Accepted, Approved, Planned, Proposed, Withdrawn
@@ -184,7 +184,7 @@ class RestoredState:
     Comparing a group with this is O(slots); checking it again would be O(partitions) at each tick.
     """
 
-    partitions: Partitions
+    partitions: PartitionOwnership
     plan: Accepted | None
     usable: tuple[Slot, ...]
     displaced: bool

@@ -65,4 +65,4 @@ def process_ended(group: Group, event: ProcessEnded) -> Update:
 def _may_publish_dead(config: ControllerConfig, member: Member, now: float) -> bool:
     """Whether no Dead of it is pending; one that is not read back in time is published again."""
     at = member.declared_dead_at
-    return at is None or now - at > config.repeat_s
+    return at is None or now - at > config.command_retry_s

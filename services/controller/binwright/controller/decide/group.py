@@ -11,7 +11,7 @@ from typing import Literal
 from immutables import Map
 
 from binwright.controller.decide.events import Action
-from binwright.controller.decide.ownership import Ownership, Partitions, Released
+from binwright.controller.decide.ownership import Ownership, PartitionOwnership, Released
 from binwright.controller.decide.rates import MeasuredRates, RateVolatility
 from binwright.packing.inputs import Capacity, SlotCapacities
 from binwright.protocol.messages import Accepted, Proposed, TableReport
@@ -30,11 +30,11 @@ class ControllerConfig:
 
     limits: PerSlot  # what each slot's consumer sustains
     capacity: BytesPerSecond  # of a slot with the default limit
-    look_again_s: float = 60.0
+    replan_interval_s: float = 60.0
     consumer_timeout_s: float = 10.0
     start_timeout_s: float = 300.0
     plan_timeout_s: float = 120.0
-    repeat_s: float = 10.0
+    command_retry_s: float = 10.0
     stale_s: float = 90.0
     max_slots: int = 100
     min_slots: int = 1
@@ -104,7 +104,7 @@ class Group:
     controller: str  # the id in our Claim
     term: int | None = None
     members: Map[Slot, Member] = field(default_factory=Map)
-    partitions: Partitions = field(default_factory=Partitions)  # with their readers
+    partitions: PartitionOwnership = field(default_factory=PartitionOwnership)  # with their readers
     writers: Ownership[str] = field(default_factory=Ownership)  # topic -> the writer of its table
     rates: MeasuredRates = field(
         default_factory=MeasuredRates

@@ -174,12 +174,12 @@ def _decide(state: Sentinel, event: Tick) -> Step:
     state = replace(state, group=group, restored_state=restored_state)
     if not has_fresh_measurements(group, state.since, event.now):
         return _without_measurements(state, event.now, actions)
-    triggered_by, due = triggers(group), event.now - state.since > group.config.look_again_s
+    triggered_by, due = triggers(group), event.now - state.since > group.config.replan_interval_s
     if not due and (displaced(group) if restored_state is None else restored_state.displaced):
         return state, actions
     if group.proposal is not None and group.config.mode != "act":
         return _with_proposal(state, group.proposal, triggered_by, event.now, actions)
-    # In mode `observe` a plan is only published, so `look_again_s` is often enough.
+    # In mode `observe` a plan is only published, so `replan_interval_s` is often enough.
     if due or (triggered_by and group.config.mode != "observe"):
         after, more = _request_packing(group, event.now, triggered_by)
         return after, (*actions, *more)
@@ -209,7 +209,7 @@ def _with_proposal(
     actions: tuple[Action, ...],
 ) -> Step:
     """Let a proposed plan wait, carry it out once approved, or replace it when it is outdated."""
-    group, due = state.group, now - state.since > state.group.config.look_again_s
+    group, due = state.group, now - state.since > state.group.config.replan_interval_s
     outdated = outdated_reason(group, proposal.plan)
     if proposal.number is None or (outdated is None and not (due or proposal.approved)):
         return state, actions

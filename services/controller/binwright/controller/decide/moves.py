@@ -281,7 +281,7 @@ def resend(group: Group, now: float) -> Update:
     A repeated command names only the keys that still await a reply. Consumers reply to it again and
     change nothing, so this is safe at any time.
     """
-    sent_before = now - group.config.repeat_s
+    sent_before = now - group.config.command_retry_s
     actions: list[Action] = []
     for _, partitions in sorted(unacknowledged(group.partitions, sent_before).items()):
         group, again = _send_reading(group, _renewed(partitions, now))

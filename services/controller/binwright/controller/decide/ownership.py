@@ -176,7 +176,7 @@ class Ownership(Mapping[K, State]):
         return after
 
 
-class Partitions(Ownership[TopicPartition]):
+class PartitionOwnership(Ownership[TopicPartition]):
     """Partitions and their readers, with an index of the topics."""
 
     __slots__ = ("_highest",)

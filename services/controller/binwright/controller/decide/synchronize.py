@@ -17,7 +17,14 @@ from binwright.controller.decide.events import (
 )
 from binwright.controller.decide.group import Group, Update
 from binwright.controller.decide.moves import stop_unexpected
-from binwright.controller.decide.ownership import K, Owned, Ownership, Partitions, Released, State
+from binwright.controller.decide.ownership import (
+    K,
+    Owned,
+    Ownership,
+    PartitionOwnership,
+    Released,
+    State,
+)
 from binwright.controller.decide.states import Sentinel, Step, SteppedDown, Synchronize
 from binwright.protocol.messages import Claim, Inbound, Report, StateQuery
 from binwright.protocol.model import Slot, TopicPartition
@@ -94,7 +101,9 @@ def adopt_reports(group: Group, replies: Mapping[Slot, Report]) -> Update:
     released = {p: Released(_last_known(group, p)) for p in _known_partitions(group)}
     group = replace(
         group,
-        partitions=Partitions(_owners(released, ((report, report.reading) for report in reports))),
+        partitions=PartitionOwnership(
+            _owners(released, ((report, report.reading) for report in reports))
+        ),
         writers=Ownership(_owners({}, ((report, report.writing) for report in reports))),
     )
     group, actions = _deselect_topics(group)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from binwright.controller.fleets.kubernetes.cluster import Cluster, open_clusters
+from binwright.controller.fleets.kubernetes.cluster import NamespaceObjects, open_clusters
 from binwright.controller.fleets.kubernetes.deployment import (
     DeploymentSpec,
     Template,
@@ -64,7 +64,7 @@ class _Active:
 class _View:
     """One namespace, or all of them, with its ConsumerGroup objects."""
 
-    cluster: Cluster
+    cluster: NamespaceObjects
     objects: Informer
 
 
@@ -72,7 +72,7 @@ class _View:
 class Groups:
     """All groups of some namespaces, led while this process is the leader."""
 
-    clusters: Sequence[Cluster]  # one for each namespace; a failing one delays no other
+    clusters: Sequence[NamespaceObjects]  # one for each namespace; a failing one delays no other
     bus: ControlTopics
     measurements: Measurements
     base: ControllerProgramSettings
@@ -137,12 +137,12 @@ class Groups:
         for _, obj in sorted(present.values(), key=_age):
             first.setdefault(group_name(obj), key_of(obj))
         for key, active in list(self._active.items()):
-            found = present.get(key)
-            if found is None or active.identity != _identity(found[1], first):
+            wanted = present.get(key)
+            if wanted is None or active.identity != _identity(wanted[1], first):
                 active.task.cancel()
                 await asyncio.gather(active.task, return_exceptions=True)
                 del self._active[key]
-                log.info("group.released", namespace=key[0], name=key[1], deleted=found is None)
+                log.info("group.released", namespace=key[0], name=key[1], deleted=wanted is None)
         for key, (cluster, obj) in present.items():
             if key not in self._active and not obj["metadata"].get("deletionTimestamp"):
                 group = group_name(obj)
@@ -162,7 +162,7 @@ class Groups:
         return StatusWriter(self._shared.api, path, generation, obj.get("status", {}))
 
     @property
-    def _shared(self) -> Cluster:
+    def _shared(self) -> NamespaceObjects:
         """Return any of the clusters: they share the connection and the Events."""
         return self.clusters[0]
 
@@ -183,7 +183,7 @@ class Groups:
         unready = Condition("Ready", holds=False, reason=reason, message=text)
         await self._writer(obj).write_or_log({"state": "Refused"}, refused, unready)
 
-    async def _run_group(self, cluster: Cluster, obj: Obj) -> None:
+    async def _run_group(self, cluster: NamespaceObjects, obj: Obj) -> None:
         """Run one object's group; an unexpected error in it must not end other groups."""
         pause = Backoff(LONGEST_RETRY_S, first_s=RETRY_S)
         while True:
@@ -198,7 +198,7 @@ class Groups:
                 return  # refused, until the object changes
             await asyncio.sleep(pause.next())
 
-    async def _lead_repeatedly(self, cluster: Cluster, obj: Obj) -> None:
+    async def _lead_repeatedly(self, cluster: NamespaceObjects, obj: Obj) -> None:
         """Lead one object's group, again and again, until cancelled; return if it is refused."""
         try:
             settings = settings_of(obj, self.base)
@@ -285,7 +285,7 @@ def _identity(obj: Obj, first: Mapping[str, Key]) -> tuple[int, str, Key]:
     return meta["generation"], meta["uid"], first[group_name(obj)]
 
 
-def _age(entry: tuple[Cluster, Obj]) -> tuple[str, Key]:
+def _age(entry: tuple[NamespaceObjects, Obj]) -> tuple[str, Key]:
     return entry[1]["metadata"]["creationTimestamp"], key_of(entry[1])
 
 

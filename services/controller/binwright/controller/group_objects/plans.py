@@ -10,6 +10,7 @@ from binwright.controller.decide.states import State
 from binwright.kubernetes.events import EventRecorder
 from binwright.kubernetes.objects import Obj, Owner, now
 from binwright.kubernetes.status import APPROVE_ANNOTATION, Approvals
+from binwright.protocol.errors import UserError
 from binwright.protocol.messages import Dead, Planned, Proposed
 
 MAX_SHOWN = 100  # changes in a status; an object must not exceed about a megabyte
@@ -120,23 +121,25 @@ def _changes(plan: Proposed) -> list[Obj]:
 
 def handle_annotation(approvals: Approvals, obj: Obj | None, leader: Approver) -> str | None:
     """Approve the plan that the object's annotation names; return why that is impossible."""
-    given, group = approvals.unseen(obj), leader.state.group
-    if given is None or group.term is None:
+    group = leader.state.group
+    if group.term is None:
         return None
-    if not (given.isascii() and given.isdigit()):
-        approvals.seen = given
-        what = f"expected a plan's number, as in status.proposal, got {given!r}"
-        return f"{APPROVE_ANNOTATION}: {what}"
-    number, proposal = int(given), group.proposal
+    try:
+        number = approvals.number(obj, "plan")
+    except UserError as exc:
+        return str(exc)
+    if number is None:
+        return None
+    proposal = group.proposal
     if proposal is not None and proposal.number == number and proposal.plan.waits:
-        # `seen` is set once the approval was read: before, it may be lost with this process.
+        # It is handled once the approval was read: before, it may be lost with this process.
         if not proposal.approved:
             leader.approve(number, f"the annotation {APPROVE_ANNOTATION}")
         return None
-    approvals.seen = given
+    approvals.handled(obj)
     if group.approved_plan is not None and number <= group.approved_plan.plan:
         return None  # the plan was approved, and is carried out or was
-    waits = proposal.number if proposal is not None and proposal.plan.waits else None
+    waiting = proposal.number if proposal is not None and proposal.plan.waits else None
     return f"plan {number} does not wait; " + (
-        "none does" if waits is None else f"plan {waits} does"
+        "none does" if waiting is None else f"plan {waiting} does"
     )

@@ -37,11 +37,11 @@ _CONTROLLER = {
     "mode": "mode",
 }
 _BUDGETS = {
-    "lookAgainSeconds": "look_again_s",
+    "replanIntervalSeconds": "replan_interval_s",
     "consumerTimeoutSeconds": "consumer_timeout_s",
     "startTimeoutSeconds": "start_timeout_s",
     "planTimeoutSeconds": "plan_timeout_s",
-    "repeatSeconds": "repeat_s",
+    "commandRetrySeconds": "command_retry_s",
 }
 
 _PATTERNS = TypeAdapter(dict[str, tuple[TopicPattern, ...]])
@@ -63,7 +63,7 @@ def settings_of(obj: Obj, base: Settings) -> Settings:
     """
     spec, budgets = obj["spec"], obj["spec"].get("budgets", {})
     controller = renamed(spec, _CONTROLLER) | renamed(budgets, _BUDGETS)
-    if spec.get("pause", False):
+    if spec.get("paused", False):
         controller["mode"] = "observe"
     if "limit_bytes_per_s" in controller:  # these two of the settings go with the settings' limit
         controller |= {"capacity_bytes_per_s": None, "slot_limits": {}} | controller

@@ -246,8 +246,8 @@ class TopicRates:
         They receive records, and had no size for `UNSIZED_SHARE` of the window.
         """
         before = self._now - UNSIZED_SHARE * self._window_s
-        found = ((w.unsized_since(before), p) for p, w in self._windows.items())
-        return tuple(p for _, p in sorted((since, p) for since, p in found if since is not None))
+        unsized = ((w.unsized_since(before), p) for p, w in self._windows.items())
+        return tuple(p for _, p in sorted((since, p) for since, p in unsized if since is not None))
 
     def _feed_one(self, now: float, partition: int, sample: LogSample | None) -> PartitionRate:
         window = self._windows.get(partition)

@@ -15,7 +15,7 @@ EndOffsets = Mapping[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class RateTrend:
+class TopicTrend:
     """How the rate of a whole topic changes: single partitions are too uneven for one each."""
 
     age_s: float = 0.0  # since the middle of the time whose mean the rates are
@@ -40,7 +40,7 @@ class LogEnds:
     ends: EndOffsets
     rates: Mapping[int, float]  # of partitions whose rate is known
     count: int  # partitions that the topic has
-    trend: RateTrend = RateTrend()
+    trend: TopicTrend = TopicTrend()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class EndHistory:
         )
         return LogEnds(at_s, ends, rates, count, self._trend())
 
-    def _trend(self) -> RateTrend:
+    def _trend(self) -> TopicTrend:
         """Return the difference between the two halves of the time, if there are two."""
         (first_s, first), (at_s, ends) = self.looked_up[0], self.looked_up[-1]
         middle_s = (first_s + at_s) / 2
@@ -82,11 +82,11 @@ class EndHistory:
         known = first.keys() & split.keys() & ends.keys()
         arrived = sum(max(0, ends[p] - first[p]) for p in known)
         if not first_s < split_s < at_s or not arrived:
-            return RateTrend()
+            return TopicTrend()
         early = sum(max(0, split[p] - first[p]) for p in known) / (split_s - first_s)
         late = sum(max(0, ends[p] - split[p]) for p in known) / (at_s - split_s)
         passed_s = at_s - first_s
-        return RateTrend(passed_s / 2, (late - early) / (passed_s / 2) / (arrived / passed_s))
+        return TopicTrend(passed_s / 2, (late - early) / (passed_s / 2) / (arrived / passed_s))
 
 
 Committed = Mapping[TopicPartition, int]
@@ -101,7 +101,7 @@ class Work:
     committed: Committed = field(default_factory=dict)
     missing: int = 0  # partitions whose end or rate is not known, or is out of date
     oldest_s: float = inf  # when the oldest of the ends was looked up, monotonic
-    trends: Mapping[str, RateTrend] = field(default_factory=dict)  # of topics
+    trends: Mapping[str, TopicTrend] = field(default_factory=dict)  # of topics
 
     @property
     def lag(self) -> float:
@@ -114,7 +114,7 @@ class Work:
         return sum(load.rate for load in self.loads.values())
 
     def expected(self, lead_s: float) -> Loads:
-        """Return the loads with the rates to be expected; see `RateTrend.factor`.
+        """Return the loads with the rates to be expected; see `TopicTrend.factor`.
 
         Args:
             lead_s: From the order of a replica until it reads; 0: the rates are means as they are.
@@ -155,7 +155,7 @@ def work_of(
         fresh_since_s: Ends from before are out of date: they are used, and counted as missing.
     """
     loads: dict[TopicPartition, PartitionLoad] = {}
-    trends: dict[str, RateTrend] = {}
+    trends: dict[str, TopicTrend] = {}
     first: dict[TopicPartition, int] = {}
     missing, oldest_s = 0, inf
     for topic in sorted(topics):

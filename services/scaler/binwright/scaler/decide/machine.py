@@ -46,6 +46,7 @@ class ReplicaChange:
 
     number: int
     replicas: int
+    approved: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +62,6 @@ class ScalingState:
     changed_by: str = ""  # who made it be left alone
     proposal: ReplicaChange | None = None
     proposals: int = 0  # the last one's number
-    approved: int = 0  # the last approved proposal's number
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def decide(
     state = _proposed(state, sizing.replicas, snapshot.workload.replicas)
     blocked = _blocked(config, state, snapshot)
     proposal = state.proposal
-    waits = config.mode == "approve" and proposal is not None and state.approved < proposal.number
+    waits = config.mode == "approve" and proposal is not None and not proposal.approved
     acts = proposal is not None and config.mode != "observe" and not (blocked or waits)
     return state, Verdict(
         current=snapshot.workload.replicas,
@@ -128,7 +128,7 @@ def ordered(state: ScalingState, replicas: int, now_s: float) -> ScalingState:
 def approve(state: ScalingState, number: int) -> tuple[ScalingState, str]:
     """Return the state with a proposal approved, or why that cannot be."""
     if state.proposal is not None and state.proposal.number == number:
-        return replace(state, approved=number), ""
+        return replace(state, proposal=replace(state.proposal, approved=True)), ""
     current = "none does" if state.proposal is None else f"{state.proposal.number} does"
     return state, f"proposal {number} does not wait; {current}"
 

@@ -46,7 +46,7 @@ class PlanPublication:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Publisher:
+class PlanPublisher:
     """Decides for one group; the plan that was published last is the only thing it remembers."""
 
     capacity: ReplicaCapacity
@@ -57,7 +57,7 @@ class Publisher:
 
     def decide(
         self, state: GroupState, proposal: BinsProposal | None, *, is_required: bool = False
-    ) -> "tuple[PlanPublication, Publisher]":
+    ) -> "tuple[PlanPublication, PlanPublisher]":
         """Return what to do, and this after it is done.
 
         Args:
@@ -88,7 +88,7 @@ class Publisher:
 
     def _kept(
         self, state: GroupState, before: Owners, reason: str
-    ) -> "tuple[PlanPublication, Publisher]":
+    ) -> "tuple[PlanPublication, PlanPublisher]":
         """Repeat the last plan when that is due; a group without one in force gets what it has.
 
         A plan that was in force no more was not followed: the group has changed without it.
@@ -107,7 +107,7 @@ class Publisher:
 
     def _publish(
         self, state: GroupState, plan: GroupPlan, done: PlanPublication
-    ) -> "tuple[PlanPublication, Publisher]":
+    ) -> "tuple[PlanPublication, PlanPublisher]":
         after = replace(self, plan=plan)
         return done, replace(after, rebalanced_s=state.now_s) if done.rebalances else after
 

@@ -146,24 +146,21 @@ class ScaledObjects:
 
     def _approve(self, key: Key, entry: _Entry) -> None:
         """Handle the approve annotation once."""
-        annotation = entry.obj["metadata"].get("annotations", {}).get(APPROVE_ANNOTATION)
         target, approvals = entry.target, entry.writer.approvals
-        if (
-            annotation is None
-            or annotation == approvals.seen
-            or target is None
-            or target.verdict is None
-        ):
+        if target is None or target.verdict is None:
             return
-        approvals.seen = annotation
-        if not (annotation.isascii() and annotation.isdigit()):
-            text = f"{APPROVE_ANNOTATION}: expected a proposal's number, got {annotation!r}"
+        try:
+            number = approvals.number(entry.obj, "proposal")
+            if number is None:
+                return
+            approvals.handled(entry.obj)
+            target.state, refused = approve(target.state, number)
+        except UserError as exc:
+            refused = str(exc)
+        if refused:
+            self._cluster.recorder.note(entry.owner, "ApprovalRefused", refused, warning=True)
         else:
-            target.state, text = approve(target.state, int(annotation))
-        if text:
-            self._cluster.recorder.note(entry.owner, "ApprovalRefused", text, warning=True)
-        else:
-            self._cluster.recorder.note(entry.owner, "ChangeApproved", f"proposal {annotation}")
+            self._cluster.recorder.note(entry.owner, "ChangeApproved", f"proposal {number}")
             self.request_pass()
         self._dirty[key] = None
 

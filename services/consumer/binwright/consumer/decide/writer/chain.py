@@ -192,11 +192,11 @@ def next_batch(
         pass
     if not builder.taken:
         return None
-    chosen = [a for a in candidates if a.offset in builder.taken]
-    slices = tuple(_slice(a, builder.taken[a.offset]) for a in chosen)
+    announced = [a for a in candidates if a.offset in builder.taken]
+    slices = tuple(_slice(a, builder.taken[a.offset]) for a in announced)
     ends = {p: builder.ends[p] for part in slices for p in part.ranges}
     after = replace(chain, committed=builder.ends, cuts=builder.cuts)
-    return Batch(slices, ends, sum(a.staged.rows for a in chosen), builder.bytes), after
+    return Batch(slices, ends, sum(a.staged.rows for a in announced), builder.bytes), after
 
 
 def _slice(announced: Announcement, ranges: Ranges) -> FileSlice:

@@ -15,8 +15,8 @@ from binwright.consumer.decide.writer.commits import Resolved, find_own, resolve
 from binwright.consumer.decide.writer.states import (
     FIRST_LOOK,
     LONGER,
-    Claim,
     Claiming,
+    ClaimTable,
     CommitOffsets,
     Committed,
     Conflict,
@@ -70,7 +70,7 @@ def _first_request(writer: Writer, phase: ReadingHistory | Claiming | Resolving)
         case ReadingHistory(limit=limit):
             return ReadHistory(limit)
         case Claiming(epoch=epoch):
-            return Claim(app_id(table), txn_version(epoch), _stamp(writer, epoch).encode())
+            return ClaimTable(app_id(table), txn_version(epoch), _stamp(writer, epoch).encode())
         case Resolving(topic_state=None):
             return QueryKafka()
         case Resolving(resolved=None, limit=limit):

@@ -41,7 +41,7 @@ class ReadHistory:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ClaimTable:
     """Commit no rows under this version.
 
     Outcomes: `Committed`, `Skipped`, `Conflict` or `Unclear`.
@@ -67,7 +67,7 @@ class ReadLandedOffsets:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Commit a batch. Outcomes: as of `Claim`, and `Unreadable` or `Refused`."""
+    """Commit a batch. Outcomes: as of `ClaimTable`, and `Unreadable` or `Refused`."""
 
     batch: Batch
     app: str
@@ -75,7 +75,7 @@ class Append:
     stamp: str
 
 
-Request = ReadHistory | Claim | QueryKafka | ReadLandedOffsets | Append
+Request = ReadHistory | ClaimTable | QueryKafka | ReadLandedOffsets | Append
 
 
 # --- outcomes ----------------------------------------------------------------------------------

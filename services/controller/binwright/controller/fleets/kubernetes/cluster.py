@@ -24,7 +24,7 @@ WATCHES = len(ROOTS) + 1  # of one namespace; one more for the ConsumerGroup obj
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class NamespaceObjects:
     """One namespace of a cluster, or all of them, as the informers have read it."""
 
     api: Api
@@ -78,7 +78,7 @@ class Cluster:
 
 
 @contextlib.asynccontextmanager
-async def open_cluster(settings: KubernetesSettings) -> AsyncIterator[Cluster]:
+async def open_cluster(settings: KubernetesSettings) -> AsyncIterator[NamespaceObjects]:
     """Connect to our own namespace; the informers are kept up to date meanwhile.
 
     Raises:
@@ -91,8 +91,8 @@ async def open_cluster(settings: KubernetesSettings) -> AsyncIterator[Cluster]:
 @contextlib.asynccontextmanager
 async def open_clusters(
     settings: KubernetesSettings, namespaces: Sequence[str]
-) -> AsyncIterator[list[Cluster]]:
-    """Connect once, and give a `Cluster` for each of these namespaces; `""` stands for all.
+) -> AsyncIterator[list[NamespaceObjects]]:
+    """Connect once; give `NamespaceObjects` for each of these namespaces; `""` stands for all.
 
     Raises:
         SettingsError: The settings do not say how to reach a cluster.
@@ -109,10 +109,12 @@ async def open_clusters(
             yield clusters
 
 
-def _cluster(connection: Connection, settings: KubernetesSettings, namespace: str) -> Cluster:
+def _cluster(
+    connection: Connection, settings: KubernetesSettings, namespace: str
+) -> NamespaceObjects:
     api = connection.api
     paths = {kind: collection_path(root, namespace, kind) for kind, root in ROOTS.items()}
-    return Cluster(
+    return NamespaceObjects(
         api=api,
         namespace=namespace,
         deployments=Informer(api, paths["deployments"], labels=MANAGED_SELECTOR),

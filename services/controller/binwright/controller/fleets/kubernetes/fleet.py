@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from functools import partial
 
-from binwright.controller.fleets.kubernetes.cluster import Cluster, open_cluster
+from binwright.controller.fleets.kubernetes.cluster import NamespaceObjects, open_cluster
 from binwright.controller.fleets.kubernetes.deployment import (
     GROUP_LABEL,
     SLOT_LABEL,
@@ -57,7 +57,7 @@ class KubernetesFleet:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: NamespaceObjects,
         spec: DeploymentSpec,
         max_slots: int,
         template: Callable[[], Template] | None = None,
