@@ -127,7 +127,10 @@ class AdminClient(ClusterClient):
 
     async def state(self) -> ClusterState:
         """See `Brokers`."""
-        found, under_way = await asyncio.gather(self._metadata(None), self._reassignments())
+        # In this order: a move that ends in between is taken for one under way, and not for a
+        # partition with more replicas than it is to have.
+        under_way = await self._reassignments()
+        found = await self._metadata(None)
         return ClusterState(
             racks={broker: rack for broker, _, _, rack in sorted(found.brokers)},
             partitions=dict(_partitions(found.topics)),
