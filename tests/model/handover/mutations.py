@@ -1,7 +1,7 @@
 """Mutations of the hand-over: each disables one rule by replacing a function of the product.
 
 Few rules matter in small groups: no row depends on the hand-over, and the next report corrects what
-a controller assumes. The other rules have unit tests (tests/core).
+a controller assumes. The other rules have unit tests (`tests/controller/decide`).
 """
 
 from collections.abc import Mapping

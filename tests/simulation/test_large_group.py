@@ -1,4 +1,4 @@
-"""A packing of 100,000 partitions; outside tests/core, whose branch coverage would slow it."""
+"""A packing of 100,000 partitions; beside the pure tests, whose branch coverage would slow it."""
 
 from random import Random
 
