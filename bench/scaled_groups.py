@@ -38,7 +38,7 @@ from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import serve
 from binwright.runtime.settings import KafkaSettings
 from binwright.scaler.decide.config import Bounds, ScaledGroup
-from binwright.scaler.decide.machine import WorkloadStatus
+from binwright.scaler.decide.sizing import WorkloadStatus
 from binwright.scaler.ends import MeasuredEnds, TopicEnds
 from binwright.scaler.groups import ConsumerGroups
 from binwright.scaler.passes import Scaler, Target, Targets

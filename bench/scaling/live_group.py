@@ -15,9 +15,9 @@ from binwright.lab.slo.policies import ScaledGroupPolicy
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.clock import loop_s, wall_ms
-from binwright.scaler.decide.machine import WorkloadStatus
 from binwright.scaler.decide.policy import Decision, Loads, Observation, PartitionLoad, Policy
 from binwright.scaler.decide.publication import GroupState, PlanPublisher
+from binwright.scaler.decide.sizing import WorkloadStatus
 from binwright.scaler.decide.steering_policies import BinsProposal
 from binwright.scaler.ends import TopicEnds
 from binwright.scaler.groups import ConsumerGroups

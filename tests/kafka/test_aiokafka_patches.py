@@ -15,7 +15,7 @@ from aiokafka.errors import CorruptRecordException, NodeNotReadyError
 from aiokafka.protocol.metadata import MetadataRequest, MetadataResponse_v4
 from tests.kafka.batches import stored, torn
 
-import binwright.consumer.reading.assigned  # noqa: F401 - it once replaced the request for all
+import binwright.consumer.reading.aiokafka_consumer  # noqa: F401 - it once replaced the request for all
 from binwright.kafka.aiokafka_patches import (
     Batches,
     PartitionRecords,

@@ -8,7 +8,7 @@ from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.clock import loop_s
 from binwright.scaler.decide.lags import LogEnds
-from binwright.scaler.decide.machine import WorkloadStatus
+from binwright.scaler.decide.sizing import WorkloadStatus
 from binwright.scaler.ports import CommittedOffsets, GroupDescription
 
 

@@ -8,7 +8,7 @@ from tests.scaler.fakes import FakeKafka, FakeWorkload
 
 from binwright.runtime.metrics import exposition
 from binwright.scaler.decide.config import Bounds, ScaledGroup
-from binwright.scaler.decide.machine import ReplicaChange
+from binwright.scaler.decide.sizing import ReplicaChange
 from binwright.scaler.passes import ORDER_S, Scaler, Target
 
 pytestmark = pytest.mark.looptime

@@ -296,7 +296,11 @@ async def test_a_spec_that_does_not_hold_is_refused_with_its_faults(place: Place
 async def test_a_workload_that_does_not_exist_is_a_fault_until_it_does(place: Place) -> None:
     await place.apply(scaled_group(target="later"))
     async with place.scaler():
-        assert await place.until_condition("Measured", "Fault") == "the workload does not exist"
+
+        async def missed() -> bool:  # until its watches have begun, that is the fault
+            return await place.condition("Measured") == ("Fault", "the workload does not exist")
+
+        await until(missed)
         await place.apply(workload(name="later"))
 
         async def scaled() -> bool:

@@ -6,14 +6,14 @@ from typing import Any
 from binwright.protocol.model import TopicPartition
 from binwright.scaler.decide.config import Bounds, ScaledGroup
 from binwright.scaler.decide.lags import Work
-from binwright.scaler.decide.machine import (
+from binwright.scaler.decide.policy import PartitionLoad
+from binwright.scaler.decide.sizing import (
     GroupSnapshot,
     ScalingState,
     Verdict,
     WorkloadStatus,
     decide,
 )
-from binwright.scaler.decide.policy import PartitionLoad
 
 CONFIG = ScaledGroup(
     group="orders", bounds=Bounds(1, 10), records_per_s=100.0, commit_interval_s=0.0

@@ -11,13 +11,6 @@ from binwright.scaler.decide.bin_pack import Algorithm1, Algorithm2
 from binwright.scaler.decide.bins import least_loaded
 from binwright.scaler.decide.config import Bounds, ScaledGroup
 from binwright.scaler.decide.lags import EndHistory, work_of
-from binwright.scaler.decide.machine import (
-    GroupSnapshot,
-    ScalingState,
-    WorkloadStatus,
-    decide,
-    ordered,
-)
 from binwright.scaler.decide.policy import (
     Bin,
     Decision,
@@ -26,6 +19,13 @@ from binwright.scaler.decide.policy import (
     PartitionLoad,
     Policy,
     ReplicaCapacity,
+)
+from binwright.scaler.decide.sizing import (
+    GroupSnapshot,
+    ScalingState,
+    WorkloadStatus,
+    decide,
+    ordered,
 )
 from binwright.scaler.decide.sla_packing import SlaPacking
 

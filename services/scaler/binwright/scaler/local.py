@@ -12,7 +12,7 @@ from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import Slot
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.scaler.decide.machine import WorkloadStatus
+from binwright.scaler.decide.sizing import WorkloadStatus
 from binwright.scaler.passes import Target
 from binwright.scaler.settings import REPLICA, LocalGroupSettings, ScalerProgramSettings
 

@@ -13,7 +13,7 @@ from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.metrics import Sample
 from binwright.scaler.decide.config import ScaledGroup
 from binwright.scaler.decide.lags import Committed, LogEnds, work_of
-from binwright.scaler.decide.machine import GroupSnapshot, ScalingState, Verdict, decide, ordered
+from binwright.scaler.decide.sizing import GroupSnapshot, ScalingState, Verdict, decide, ordered
 from binwright.scaler.ports import EndLookup, GroupLookup, ScaledWorkload
 
 log = structlog.get_logger()

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from binwright.scaler.decide.lags import Committed, LogEnds
-from binwright.scaler.decide.machine import WorkloadStatus
 from binwright.scaler.decide.members import Members
+from binwright.scaler.decide.sizing import WorkloadStatus
 
 
 class ScaledWorkload(Protocol):

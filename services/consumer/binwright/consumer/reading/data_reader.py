@@ -10,7 +10,7 @@ import structlog
 from aiokafka import ConsumerRecord
 from aiokafka.errors import KafkaError, OffsetOutOfRangeError, TopicAuthorizationFailedError
 
-from binwright.consumer.reading.assigned import AssignedConsumer
+from binwright.consumer.reading.aiokafka_consumer import AssignedConsumer
 from binwright.consumer.reading.data_topics import DataTopics
 from binwright.consumer.reading.group_offsets import GroupOffsets
 from binwright.kafka.client import ClusterClient, translate_errors

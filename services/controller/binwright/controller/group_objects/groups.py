@@ -15,7 +15,11 @@ from binwright.controller.fleets.kubernetes.deployment import (
 )
 from binwright.controller.fleets.kubernetes.fleet import KubernetesFleet
 from binwright.controller.group_context import group_context
-from binwright.controller.group_objects.plans import PlanEvents, handle_annotation, shown_proposal
+from binwright.controller.group_objects.plan_events import (
+    PlanEvents,
+    handle_annotation,
+    shown_proposal,
+)
 from binwright.controller.group_objects.spec import (
     API_VERSION,
     KIND,

@@ -11,7 +11,7 @@ import structlog
 
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.clock import loop_s
-from binwright.scaler.decide.machine import WorkloadStatus
+from binwright.scaler.decide.sizing import WorkloadStatus
 from binwright.scaler.keda.messages import ScaledObjectRef
 from binwright.scaler.objects.spec import config_from, field_name
 from binwright.scaler.passes import Target, Targets

@@ -18,7 +18,7 @@ from binwright.kubernetes.objects import (
 from binwright.kubernetes.settings import KubernetesSettings
 from binwright.protocol.errors import ClusterUnavailable
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.scaler.decide.machine import WorkloadStatus
+from binwright.scaler.decide.sizing import WorkloadStatus
 from binwright.scaler.objects.spec import API_VERSION, PLURAL, WorkloadKind, WorkloadRef
 
 APPS, AUTOSCALING = "/apis/apps/v1", "/apis/autoscaling/v2"

@@ -16,7 +16,7 @@ from binwright.kubernetes.status import APPROVE_ANNOTATION, Condition, StatusWri
 from binwright.protocol.errors import UserError
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.scaler.decide.config import ScaledGroup
-from binwright.scaler.decide.machine import approve
+from binwright.scaler.decide.sizing import approve
 from binwright.scaler.objects.cluster import ObjectWorkload, ScaledCluster, open_scaled_cluster
 from binwright.scaler.objects.spec import API_VERSION, KIND, WorkloadRef, config_from, workload_of
 from binwright.scaler.objects.status import conditions_of, numbers_of, proposal_of, state_from

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from binwright.kubernetes.objects import Obj, now
 from binwright.kubernetes.status import Condition
-from binwright.scaler.decide.machine import ReplicaChange, ScalingState, Verdict, rounded
+from binwright.scaler.decide.sizing import ReplicaChange, ScalingState, Verdict, rounded
 from binwright.scaler.decide.throughput import Throughput
 from binwright.scaler.passes import Target
 

@@ -7,7 +7,11 @@ from tests.builders import group
 
 from binwright.controller.decide.group import Group, Proposal
 from binwright.controller.decide.states import Sentinel, State
-from binwright.controller.group_objects.plans import MAX_SHOWN, handle_annotation, shown_proposal
+from binwright.controller.group_objects.plan_events import (
+    MAX_SHOWN,
+    handle_annotation,
+    shown_proposal,
+)
 from binwright.kubernetes.objects import Obj
 from binwright.kubernetes.status import APPROVE_ANNOTATION, Approvals
 from binwright.protocol.messages import Accepted, Proposed

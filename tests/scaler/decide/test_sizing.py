@@ -10,7 +10,7 @@ from binwright.protocol.errors import SettingsError
 from binwright.protocol.model import TopicPartition
 from binwright.scaler.decide.config import Bounds, ScaledGroup, Schedule
 from binwright.scaler.decide.lags import TopicTrend, Work
-from binwright.scaler.decide.machine import (
+from binwright.scaler.decide.sizing import (
     LEFT_ALONE_S,
     ReplicaChange,
     ScalingState,
