@@ -32,6 +32,8 @@ PER_TICK = {0: 5, 1: 1, 2: 1, 3: 1, 4: 1, 5: 1}
 """Records for each partition: 60/s and five times 12/s, so three and three is 84 and 36."""
 STEERED = {"records_per_s": 75, "sla_s": 5, "pause_s": 0.5, "cooldown_s": 1}
 VALID_S = 12
+EVEN = 1.15
+"""The largest load of a member, in units of the mean, of a group whose loads are even."""
 
 
 async def produce(servers: str) -> None:
@@ -166,8 +168,9 @@ async def test_a_group_is_steered_and_nothing_changes_for_it_when_the_controller
             assert plans.plan is not None
             bins = sorted((sorted(p.partition for p in b) for b in plans.plan.bins), key=len)
             assert bins == numbers(members)
-            served = await metrics(port)
-            assert served["imbalance"] <= 1.15
+            async with asyncio.timeout(DEADLINE_S):  # one look may fall between two bursts
+                while (served := await metrics(port))["imbalance"] > EVEN:  # noqa: ASYNC110 - as HTTP
+                    await asyncio.sleep(0.1)
             assert (served["fault"], served["members"]) == (0, 2)
             assert served["rebalances_total"] >= 1
             assert served["plan_generation"] == plans.plan.generation
