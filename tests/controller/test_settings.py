@@ -19,3 +19,10 @@ from binwright.runtime.settings import load
 def test_invalid_values_are_reported(values: dict[str, object], result: str) -> None:
     with pytest.raises(SettingsError, match=result):
         load(ControllerProgramSettings, kubernetes=values)
+
+
+def test_namespaces_may_be_those_of_the_scaler_s_objects() -> None:
+    """Controller and scaler may read one file."""
+    scaler = {"objects": True, "period_s": "whatever the scaler thinks of it"}
+    settings = load(ControllerProgramSettings, kubernetes={"namespaces": ["a"]}, scaler=scaler)
+    assert settings.kubernetes.namespaces == ("a",)

@@ -55,7 +55,7 @@ def page() -> str:
     fields: dict[str, FieldInfo] = {}
     meanings: dict[str, str] = {}
     for model in programs():
-        fields = {**model.model_fields, **fields}
+        fields |= model.model_fields  # the program that owns a table comes last
         meanings |= descriptions(model)
     own = {n: f for n, f in fields.items() if not _section(f)}
     parts = [HEAD, _table(own, meanings)]

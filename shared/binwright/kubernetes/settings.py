@@ -3,16 +3,12 @@
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from binwright.runtime.settings import Seconds, Section
 
 Namespace = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
 EVERY_NAMESPACE = ("*",)
-NAMESPACES_UNUSED = (
-    "kubernetes.namespaces is for objects: it needs kubernetes.groups = true or "
-    "scaler.objects = true"
-)
 
 
 class KubernetesSettings(Section):
@@ -40,3 +36,21 @@ class KubernetesSettings(Section):
         if twice := sorted({n for n in self.namespaces if self.namespaces.count(n) > 1}):
             raise ValueError(f"namespaces: named twice: {', '.join(twice)}")
         return self
+
+
+class ScaledObjects(Section):
+    """What others than the scaler read of `[scaler]`: whether it scales objects."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    objects: bool = False
+    """Scale the workloads of ScaledGroup objects, in the namespaces of `[kubernetes]`."""
+
+
+def check_namespaces(kubernetes: KubernetesSettings, scaled_objects: bool) -> None:
+    """Raise `ValueError` if namespaces are named, and no program looks for objects in them."""
+    if kubernetes.namespaces and not (kubernetes.groups or scaled_objects):
+        raise ValueError(
+            "kubernetes.namespaces is for objects: it needs kubernetes.groups = true or "
+            "scaler.objects = true"
+        )

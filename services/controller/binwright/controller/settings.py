@@ -4,7 +4,7 @@ from typing import Self
 
 from pydantic import model_validator
 
-from binwright.kubernetes.settings import NAMESPACES_UNUSED, KubernetesSettings
+from binwright.kubernetes.settings import KubernetesSettings, ScaledObjects, check_namespaces
 from binwright.runtime.settings import Settings
 
 
@@ -13,9 +13,9 @@ class ControllerProgramSettings(Settings):
 
     kubernetes: KubernetesSettings = KubernetesSettings()
     """Where consumers run, with the fleet `kubernetes`."""
+    scaler: ScaledObjects = ScaledObjects()
 
     @model_validator(mode="after")
     def _namespaces_are_of_objects(self) -> Self:
-        if self.kubernetes.namespaces and not self.kubernetes.groups:
-            raise ValueError(NAMESPACES_UNUSED)
+        check_namespaces(self.kubernetes, self.scaler.objects)
         return self

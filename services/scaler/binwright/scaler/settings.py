@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, Field, model_validator
 
-from binwright.kubernetes.settings import NAMESPACES_UNUSED, KubernetesSettings
+from binwright.kubernetes.settings import KubernetesSettings, check_namespaces
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.settings import Positive, ProgramSettings, Seconds, Section
 from binwright.scaler.decide.config import DAY_MINUTES, Bounds, ScaledGroup, Schedule
@@ -238,6 +238,5 @@ class ScalerProgramSettings(ProgramSettings):
 
     @model_validator(mode="after")
     def _namespaces_are_of_objects(self) -> Self:
-        if self.kubernetes.namespaces and not (self.kubernetes.groups or self.scaler.objects):
-            raise ValueError(NAMESPACES_UNUSED)
+        check_namespaces(self.kubernetes, self.scaler.objects)
         return self
