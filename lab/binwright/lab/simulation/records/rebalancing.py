@@ -2,10 +2,8 @@
 
 from functools import partial
 
-from binwright.lab.simulation.clock import Clock
-from binwright.lab.simulation.outcome import ConsumerCounts
 from binwright.lab.simulation.records.consumers import Phase, RecordConsumer, RecordPartition
-from binwright.lab.simulation.records.group import Assign, GroupSettings, RecordGroup
+from binwright.lab.simulation.records.group import RecordGroup
 
 
 class EagerGroup(RecordGroup):
@@ -16,18 +14,9 @@ class EagerGroup(RecordGroup):
     heartbeat.
     """
 
-    def __init__(
-        self,
-        clock: Clock,
-        counts: ConsumerCounts,
-        settings: GroupSettings,
-        partitions: int,
-        assign: Assign,
-    ) -> None:
-        super().__init__(clock, counts, settings, partitions, assign)
-        self._is_preparing = False
-        self._joining: list[RecordConsumer] | None = None  # being synchronised; None: nobody
-        self._again = False
+    _is_preparing = False
+    _joining: list[RecordConsumer] | None = None  # being synchronised; None: nobody
+    _again = False  # a rebalance is due after this one
 
     def joined(self) -> None:
         """Prepare a rebalance."""
@@ -105,18 +94,9 @@ class EagerGroup(RecordGroup):
 class IncrementalGroup(RecordGroup):
     """A rebalance begins with the members' next heartbeat and ends with the last hand-over."""
 
-    def __init__(
-        self,
-        clock: Clock,
-        counts: ConsumerCounts,
-        settings: GroupSettings,
-        partitions: int,
-        assign: Assign,
-    ) -> None:
-        super().__init__(clock, counts, settings, partitions, assign)
-        self._is_rebalancing = False
-        self._again = False
-        self._moving = 0
+    _is_rebalancing = False
+    _again = False  # a rebalance is due after this one
+    _moving = 0
 
     def joined(self) -> None:
         """Rebalance."""
