@@ -50,7 +50,7 @@ check: $(VENV)/.dev ## Lint, types, layers, spelling
 
 test: $(VENV)/.dev ## Decisions (every branch), virtual time, the real broker and Spark; or SUITE=kubernetes, compose, images, node
 ifdef SUITE
-	$(BIN)/python -m pytest $(or $(ARGS),tests/deploy/$(SUITE))
+	$(BIN)/python -m pytest tests/deploy/$(SUITE) $(ARGS)
 else
 	$(BIN)/python -m pytest $(PURE) --cov --cov-report=term --cov-fail-under=100
 	$(BIN)/python -m pytest tests $(PURE:%=--ignore=%) $(SUITES:%=--ignore=tests/deploy/%) $(ARGS)
