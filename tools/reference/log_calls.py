@@ -1,7 +1,7 @@
 """Reads the calls of a module that log: the event, its levels and its fields.
 
-An event is the first argument of a call of a structlog logger, or the name in a `Log` of the pure
-core. Loggers, names and fields may be bound to local names before, or chosen by a condition.
+An event is the first argument of a call of a structlog logger, or the name in a `Log` of a
+decision. Loggers, names and fields may be bound to local names before, or chosen by a condition.
 """
 
 import ast
@@ -16,7 +16,7 @@ LEVELS = {name: frozenset({name}) for name in ("debug", "info", "warning", "erro
 """Method of a logger -> the level at which it logs."""
 LOGGERS = ("log", "_log")
 ACTION = "Log"
-"""What the core returns for its shell to log; `fault=True` makes an error of it."""
+"""What a decision returns for its shell to log; `fault=True` makes an error of it."""
 
 EVENT = re.compile(r"[a-z][a-z_]*\.[a-z][a-z_]*")
 
@@ -29,8 +29,8 @@ class Call:
     levels: frozenset[str]
     fields: frozenset[str]
     function: str  # around it
-    is_action: bool  # the core's `Log`, which a shell logs
-    of_action: bool  # it logs what the core has named: `case Log(event=event): log.info(event)`
+    is_action: bool  # a decision's `Log`, which a shell logs
+    of_action: bool  # it logs what a decision has named: `case Log(event=event): log.info(event)`
     where: str  # FILE:LINE
 
 
@@ -61,7 +61,7 @@ class _Scope:
     def __init__(self, function: Function) -> None:
         self.name = function.name
         self._locals: dict[str, ast.expr] = {}
-        self._actions: set[int] = set()  # ids of calls that log an action of the core
+        self._actions: set[int] = set()  # ids of calls that log an action of a decision
         found = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
         self.calls = sorted(found, key=lambda node: (node.lineno, node.col_offset))
         for node in ast.walk(function):

@@ -27,9 +27,9 @@ SOURCES = {
     "binwright.cli": "command line",
     "binwright.consumer": "consumer",
     "binwright.controller": "controller",
-    "binwright.fleets": "controller",
+    "binwright.fleets": "controller, scaler",
     "binwright.kafka": "all",
-    "binwright.kubernetes": "controller",
+    "binwright.kubernetes": "controller, scaler",
     "binwright.lab": "command line",
     "binwright.local": "command line",
     "binwright.monitor": "monitor",
@@ -71,7 +71,7 @@ def _row(name: str, event: Event) -> tuple[str, str, str, str, str]:
     return (
         code(name),
         ", ".join(sorted(event.levels)),
-        ", ".join(sorted(event.sources)),
+        ", ".join(sorted({one for source in event.sources for one in source.split(", ")})),
         fields,
         MEANINGS.get(name, ""),
     )

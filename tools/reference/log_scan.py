@@ -1,7 +1,7 @@
 """Finds the log events in the source: what is logged, at which level, with which fields.
 
 `log_calls` reads the calls. A few functions log an event that their caller names; they are found by
-the call that is in them, and their callers' arguments are searched for names. What the pure core
+the call that is in them, and their callers' arguments are searched for names. What a decision
 has logged gets the fields that its shell adds.
 """
 
@@ -21,7 +21,7 @@ class Event:
     levels: set[str] = field(default_factory=set)
     fields: set[str] = field(default_factory=set)
     sources: set[str] = field(default_factory=set)  # whose log has it
-    of_core: bool = False  # its shell logs it, and may add fields
+    of_decision: bool = False  # its shell logs it, and may add fields
 
 
 class Unnamed(Exception):
@@ -54,7 +54,7 @@ def events(roots: Mapping[Path, str]) -> dict[str, Event]:
             forwarding[call.function].append(call)
     _follow(forwarding, [(source, tree) for source, _, tree in trees], found)
     for event in found.values():
-        if event.of_core:
+        if event.of_decision:
             event.fields |= frozenset().union(*(shells[source] for source in event.sources))
     return dict(found)
 
@@ -81,7 +81,7 @@ def _add(event: Event, source: str, call: Call, more: frozenset[str]) -> None:
     event.levels |= call.levels
     event.fields |= call.fields | more
     event.sources.add(source)
-    event.of_core |= call.is_action
+    event.of_decision |= call.is_action
 
 
 def _forwarded(node: ast.Call, inner: list[Call]) -> Iterator[tuple[str, Call]]:

@@ -56,7 +56,7 @@ class ScheduleSettings(Section):
     """Most replicas meanwhile; unset: the group's own."""
 
     def schedule(self) -> Schedule:
-        """Return it as the core's value."""
+        """Return it as the value that decides."""
         return Schedule(
             days=frozenset(map(DAYS.index, self.days)),
             begin_min=_minutes(self.start),
@@ -121,7 +121,7 @@ class ScaledGroupSettings(Section):
         return self
 
     def config(self) -> ScaledGroup:
-        """Return it as the core's value; raise `SettingsError`."""
+        """Return it as the value that decides; raise `SettingsError`."""
         same = {each.name for each in fields(ScaledGroup)} & ScaledGroupSettings.model_fields.keys()
         values = {name: getattr(self, name) for name in same}
         values |= {
