@@ -116,6 +116,11 @@ class RecordGroup(ABC):
         consumer.phase = Phase.ENDED
         self._counts.ended(Slot(consumer.number), self.clock.now)
 
+    def leave(self, consumer: RecordConsumer) -> None:
+        """End a consumer's process, and rebalance."""
+        self.end(consumer)
+        self.reassign()
+
     def members(self) -> list[RecordConsumer]:
         """Return the members that are to stay, the oldest first."""
         return [c for c in self.consumers if c.is_up and not c.is_stopping]

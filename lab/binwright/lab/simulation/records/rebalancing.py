@@ -25,12 +25,12 @@ class EagerGroup(RecordGroup):
     def stopping(self, consumer: RecordConsumer) -> None:
         """Leave, at once or after the batch."""
         if not consumer.batch:
-            self._leave(consumer)
+            self.leave(consumer)
 
     def batch_done(self, consumer: RecordConsumer) -> None:
         """Leave, or give partitions up, if that was due."""
         if consumer.is_stopping:
-            self._leave(consumer)
+            self.leave(consumer)
         elif consumer.revokes_next:
             self._revoke(consumer)
 
@@ -45,10 +45,6 @@ class EagerGroup(RecordGroup):
             if any(c.phase is Phase.READING for c in self.consumers):
                 self.clock.at(self.next_heartbeat(), self._heartbeat)
         self._sync_when_ready()
-
-    def _leave(self, consumer: RecordConsumer) -> None:
-        self.end(consumer)
-        self.reassign()
 
     def _heartbeat(self) -> None:
         for consumer in self.consumers:
@@ -108,14 +104,14 @@ class IncrementalGroup(RecordGroup):
             consumer.phase = Phase.LEAVING
             self.reassign()
         elif not consumer.batch:
-            self._leave(consumer)
+            self.leave(consumer)
 
     def batch_done(self, consumer: RecordConsumer) -> None:
         """Leave if that was due."""
         if consumer.phase is Phase.LEAVING:
             self._leave_if_drained(consumer)
         elif consumer.is_stopping:
-            self._leave(consumer)
+            self.leave(consumer)
 
     def reassign(self) -> None:
         """Rebalance, or once more after the rebalance under way."""
@@ -127,10 +123,6 @@ class IncrementalGroup(RecordGroup):
         has_readers = any(c.phase is Phase.READING for c in self.consumers)
         begins_s = self.next_heartbeat() if has_readers else self.clock.now
         self.clock.at(begins_s, self._begin)
-
-    def _leave(self, consumer: RecordConsumer) -> None:
-        self.end(consumer)
-        self.reassign()
 
     def _leave_if_drained(self, consumer: RecordConsumer) -> None:
         if not (consumer.partitions or consumer.batch or self._is_rebalancing):
