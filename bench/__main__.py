@@ -12,33 +12,34 @@ from typing import Any
 
 from bench.figures import PAGE
 
-BENCHES = {
-    "demo": "bench.demo",
-    "packing": "bench.packing",
-    "brokers": "bench.brokers",
-    "simulation": "bench.simulation",
-    "sweep": "bench.sweep",
-    "timings": "bench.timings",
-    "monitor": "bench.monitor",
-    "moves": "bench.moves",
-    "controller": "bench.controller",
-    "groups": "bench.groups",
-    "scaling": "bench.scaling",
-    "scaled-groups": "bench.scaled_groups",
-    "takeover": "bench.takeover",
-    "deaths": "bench.deaths",
-    "handover": "bench.handover",
-    "landing": "bench.landing",
-    "kubernetes": "bench.kubernetes",
-}
-"""Each a module that prints JSON and takes `--figures PAGE`."""
+BENCHES = (
+    "demo",
+    "packing",
+    "brokers",
+    "simulation",
+    "sweep",
+    "timings",
+    "monitor",
+    "moves",
+    "controller",
+    "groups",
+    "scaling",
+    "scaled-groups",
+    "takeover",
+    "deaths",
+    "handover",
+    "landing",
+    "kubernetes",
+)
+"""Each a module of this package that prints JSON and takes `--figures PAGE`."""
 LONGEST_S = 7_200.0
 
 
 def measured(name: str, page: Path) -> Any:
     """Run a bench in a process of its own; return what it printed, None if it failed."""
     sys.stderr.write(f"bench: {name}\n")
-    command = (sys.executable, "-m", BENCHES[name], "--figures", str(page))
+    module = f"bench.{name.replace('-', '_')}"
+    command = (sys.executable, "-m", module, "--figures", str(page))
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, timeout=LONGEST_S, check=True)
     except subprocess.SubprocessError as exc:
