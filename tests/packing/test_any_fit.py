@@ -299,7 +299,11 @@ def test_mwf_needs_as_many_consumers_as_in_the_paper(recorded: Rows) -> None:
 
 @pytest.mark.parametrize(
     ("name", "consumers", "score"),
-    [("mwf", 15.02, 0.99), ("mbf", 14.83, 1.11), ("mwfp", 14.91, 1.96), ("mbfp", 14.58, 1.89)],
+    [
+        *[("mwf", 15.02, 0.99), ("mbf", 14.83, 1.11), ("mwfp", 14.91, 1.96), ("mbfp", 14.58, 1.89)],
+        *[("nf", 17.85, 5.80), ("nfd", 17.09, 3.10), ("ff", 15.26, 4.86), ("ffd", 14.18, 3.56)],
+        *[("wf", 15.73, 4.78), ("wfd", 14.25, 3.57), ("bf", 14.87, 5.24), ("bfd", 14.16, 3.67)],
+    ],
 )
 def test_the_means_are_near_the_papers(
     recorded: Rows, name: str, consumers: float, score: float
@@ -317,23 +321,6 @@ def test_the_sums_are_the_papers(recorded: Rows, name: str, golden: int) -> None
     consumers, _ = replay(recorded, name)
 
     assert sum(consumers) == golden
-
-
-@pytest.mark.parametrize(
-    ("name", "consumers", "score"),
-    [
-        *[("nf", 17.85, 5.80), ("nfd", 17.09, 3.10), ("ff", 15.26, 4.86), ("ffd", 14.18, 3.56)],
-        *[("wf", 15.73, 4.78), ("wfd", 14.25, 3.57), ("bf", 14.87, 5.24), ("bfd", 14.16, 3.67)],
-    ],
-)
-def test_the_means_of_the_classical_algorithms_are_near_the_papers(
-    recorded: Rows, name: str, consumers: float, score: float
-) -> None:
-    """Means over five ways to break ties, so ours is near, not equal."""
-    used, scores = replay(recorded, name)
-
-    assert sum(used) / 100 == pytest.approx(consumers, rel=0.02)
-    assert sum(scores) / 100 == pytest.approx(score, rel=0.1)
 
 
 @pytest.mark.parametrize(("name", "golden"), [("mwf", 1425), ("mwfp", 1425), ("mbf", 1416)])

@@ -119,11 +119,6 @@ def read(path: Path) -> list[dict[TopicPartition, PerCent]]:
     return [dict(row) for row in StreamFile(path).rows()]
 
 
-def from_recording(source: recording.Recording) -> list[dict[TopicPartition, PerCent]]:
-    """Return a recording as a stream; raise `StreamError` if it holds no rate."""
-    return list(recorded_rows(source.measurements, source.capacity, ROW_S))
-
-
 def recorded_rows(
     measurements: Iterable[Measurement], capacity: BytesPerSecond, row_s: float
 ) -> Iterator[dict[TopicPartition, PerCent]]:

@@ -186,6 +186,11 @@ class ControllerDriver:
         return self.read(stopped)
 
 
+def sent(actions: Iterable[Action]) -> list[tuple[Slot, Command]]:
+    """Return the commands, each with its slot."""
+    return [(a.slot, a.message) for a in actions if isinstance(a, Send)]
+
+
 def sent_commands(actions: Iterable[Action], kind: type[C]) -> list[C]:
     """Return the commands of this kind."""
     return [a.message for a in actions if isinstance(a, Send) and isinstance(a.message, kind)]

@@ -1,7 +1,5 @@
 """What a consumer's reports correct."""
 
-from collections.abc import Iterable
-
 import pytest
 from tests.builders import (
     NOW,
@@ -20,19 +18,15 @@ from tests.builders import (
     starting,
     stopping,
 )
+from tests.controller.decide.driver import sent
 
 from binwright.controller.decide.apply import correct, inconsistency
-from binwright.controller.decide.events import Action, Log, Send
+from binwright.controller.decide.events import Log
 from binwright.controller.decide.ownership import Starting, State
-from binwright.protocol.messages import Command, Inbound, StartReading, StopReading, StopWriting
-from binwright.protocol.model import Slot
+from binwright.protocol.messages import Inbound, StartReading, StopReading, StopWriting
 
 BOTH = {S0: alive(1), S1: alive(2)}
 WRITER = {"orders": owned(S0, 1)}
-
-
-def sent(actions: Iterable[Action]) -> list[tuple[Slot, Command]]:
-    return [(a.slot, a.message) for a in actions if isinstance(a, Send)]
 
 
 # --- reading -----------------------------------------------------------------------------------

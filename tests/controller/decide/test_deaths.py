@@ -1,16 +1,9 @@
 """Which processes are declared dead, and when."""
 
-from tests.builders import NOW, S0, S1, S2, alive, dead, death, group, record_read
+from tests.builders import NOW, S0, S1, S2, alive, dead, death, group
 
-from binwright.controller.decide.apply import apply_record
 from binwright.controller.decide.deaths import declare_dead
 from binwright.controller.decide.events import Publish
-from binwright.controller.decide.group import Group
-from binwright.protocol.messages import Inbound
-
-
-def applied(known: Group, message: Inbound, offset: int = 90) -> Group:
-    return apply_record(known, record_read(message, offset))[0]
 
 
 def test_silent_consumers_are_declared_dead_and_ended_ones_are_not() -> None:

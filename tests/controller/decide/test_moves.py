@@ -22,13 +22,13 @@ from tests.builders import (
     starting,
     stopping,
 )
+from tests.controller.decide.driver import sent
 
-from binwright.controller.decide.events import Action, Send
+from binwright.controller.decide.events import Action
 from binwright.controller.decide.group import Group
 from binwright.controller.decide.moves import add_misplaced, advance, goal_for, goal_reached, resend
 from binwright.controller.decide.ownership import Starting, State, Stopping
 from binwright.protocol.messages import (
-    Command,
     StartReading,
     StartWriting,
     StopReading,
@@ -38,10 +38,6 @@ from binwright.protocol.model import Assignment, Slot, TopicPartition
 
 BOTH = {S0: alive(1), S1: alive(2)}
 REVISION = TERM * 2**20 + 1
-
-
-def sent(actions: Iterable[Action]) -> list[tuple[Slot, Command]]:
-    return [(a.slot, a.message) for a in actions if isinstance(a, Send)]
 
 
 def starts(actions: Iterable[Action]) -> dict[Slot, Any]:

@@ -49,7 +49,6 @@ from binwright.protocol.model import Slot, TopicPartition
 
 THREE = {S0: alive(1), S1: alive(2), S2: alive(3)}
 CLICKS = TopicPartition("clicks", 0)
-TOPICS = [TopicPartition(name, 0) for name in "abcd"]
 
 
 def reading(slots: Mapping[str, Slot]) -> dict[TopicPartition, State]:
