@@ -10,10 +10,11 @@ import structlog
 
 from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_PARTITION, Decoder
 from binwright.protocol import wire
-from binwright.protocol.errors import BrokerUnavailable
+from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.measurements import Measurement
 from binwright.protocol.messages import Inbound
 from binwright.protocol.ports.kafka import ControlTopics, Reader, Record
+from binwright.protocol.selection import METADATA_SUFFIX
 from binwright.runtime.run import must_not_end
 from binwright.views.group_view import GroupView
 
@@ -26,6 +27,19 @@ READ_S, RETRY_S = 1.0, 1.0
 
 OnOutage = Callable[[str, BrokerUnavailable], Awaitable[None]]
 """Called with the topic that cannot be read; returns when it is to be read again, or raises."""
+
+
+async def group_topic(bus: ControlTopics, group: str) -> str:
+    """Return the metadata topic of a group.
+
+    Raises:
+        TopicMissing: There is no such group.
+        BrokerUnavailable: Kafka does not answer.
+    """
+    topic = f"{group}{METADATA_SUFFIX}"
+    if not await bus.partitions(topic):
+        raise TopicMissing(f"there is no group {group} here: no topic {topic}")
+    return topic
 
 
 async def read_history(bus: ControlTopics, topic: str) -> tuple[Reader, int]:
@@ -164,16 +178,19 @@ class GroupFollower:
             for group in self._groups:
                 tasks.create_task(must_not_end(group.follow()))
             if self.metrics_topic is not None:
-                tasks.create_task(must_not_end(self._follow_metrics()))
+                tasks.create_task(must_not_end(self._follow_metrics(self.metrics_topic)))
 
     def _topics(self) -> list[_FollowedTopic]:
         return [*self._groups, *([self._metrics] if self._metrics else [])]
 
-    async def _follow_metrics(self) -> None:
-        while not await self._open_metrics():  # noqa: ASYNC110 - Kafka tells nobody of new topics
-            await asyncio.sleep(RETRY_S)
-        if self._metrics:
-            await self._metrics.follow()
+    async def _follow_metrics(self, topic: str) -> None:
+        while self._metrics is None:
+            try:
+                if not await self._open_metrics():
+                    await asyncio.sleep(RETRY_S)  # Kafka tells nobody of new topics
+            except BrokerUnavailable as exc:
+                await self.on_outage(topic, exc)
+        await self._metrics.follow()
 
     async def _open_metrics(self) -> bool:
         """Open the metrics topic; False: it does not exist."""

@@ -14,11 +14,10 @@ from binwright.cli.runner import run
 from binwright.kafka.control_records import CONTROLLER_PARTITION
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.publishing import publish_message
-from binwright.protocol.errors import ExternalError, TopicMissing, UserError
+from binwright.protocol.errors import ExternalError, UserError
 from binwright.protocol.messages import Accepted, Approved, Inbound, Withdrawn
-from binwright.protocol.selection import METADATA_SUFFIX
 from binwright.runtime.settings import Settings
-from binwright.views.follower import GroupFollower
+from binwright.views.follower import GroupFollower, group_topic
 from binwright.views.group_view import GroupView, ProposedPlan
 
 READ_S = 0.5
@@ -31,7 +30,6 @@ async def approve(settings: Settings, group: str, number: int, timeout_s: float)
         UserError: Another plan waits, or none; or the plan is out of date by now.
         ExternalError: There is no such group, or neither Kafka nor a controller answers in time.
     """
-    topic = f"{group}{METADATA_SUFFIX}"
     decisions: list[Accepted | Withdrawn] = []
 
     def note(message: Inbound) -> None:
@@ -41,8 +39,7 @@ async def approve(settings: Settings, group: str, number: int, timeout_s: float)
     view = GroupView()
     async with AsyncExitStack() as stack:
         bus = await stack.enter_async_context(KafkaControlTopics(settings.kafka))
-        if not await bus.partitions(topic):
-            raise TopicMissing(f"there is no group {group} here: no topic {topic}")
+        topic = await group_topic(bus, group)
         follower = await stack.enter_async_context(
             GroupFollower(bus, {topic: view}, on_message=note)
         )

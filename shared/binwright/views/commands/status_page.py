@@ -17,7 +17,7 @@ from binwright.protocol.selection import METADATA_SUFFIX
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import Settings
 from binwright.views.commands.live_page import TABLE_COLOURS
-from binwright.views.follower import GroupFollower
+from binwright.views.follower import GroupFollower, group_topic
 from binwright.views.group_view import GroupView
 from binwright.views.status import ProposalStatus, Status, status
 
@@ -55,7 +55,9 @@ async def show_groups(
     async with AsyncExitStack() as stack:
         try:
             async with asyncio.timeout(CATCH_UP_S):
-                views = await _views(bus, named or await _existing_groups(settings))
+                named_topics = [await group_topic(bus, group) for group in sorted(named)]
+                topics = named_topics or await _metadata_topics(settings)
+                views = {topic: GroupView() for topic in topics}
                 follower = await stack.enter_async_context(
                     GroupFollower(bus, views, settings.monitor.topic)
                 )
@@ -69,24 +71,14 @@ async def show_groups(
             show(_statuses(views, settings, named))
 
 
-async def _existing_groups(settings: Settings) -> list[str]:
+async def _metadata_topics(settings: Settings) -> list[str]:
+    """Return the metadata topics of all groups."""
     async with ClusterClient(settings.kafka) as cluster:
         topics = (await cluster.topics(None)).leaders
-    groups = [t.removesuffix(METADATA_SUFFIX) for t in topics if t.endswith(METADATA_SUFFIX)]
-    if not groups:
+    of_groups = sorted(topic for topic in topics if topic.endswith(METADATA_SUFFIX))
+    if not of_groups:
         raise TopicMissing(f"there is no group here: no topic named GROUP{METADATA_SUFFIX}")
-    return groups
-
-
-async def _views(bus: KafkaControlTopics, groups: Collection[str]) -> dict[str, GroupView]:
-    """Return an empty view of each group, by its metadata topic, which must exist."""
-    views = {}
-    for group in sorted(groups):
-        topic = f"{group}{METADATA_SUFFIX}"
-        if not await bus.partitions(topic):
-            raise TopicMissing(f"there is no group {group} here: no topic {topic}")
-        views[topic] = GroupView()
-    return views
+    return of_groups
 
 
 def _statuses(

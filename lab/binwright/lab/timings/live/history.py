@@ -11,10 +11,11 @@ from binwright.lab.timings.events import GroupRecord, timings_since
 from binwright.lab.timings.outcome import Timings
 from binwright.lab.timings.steps import Pass
 from binwright.protocol import wire
-from binwright.protocol.errors import ExternalError, TopicMissing
+from binwright.protocol.errors import ExternalError
 from binwright.protocol.ports.kafka import Reader, Record
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.settings import Settings
+from binwright.views.follower import group_topic
 
 READ_S, SILENT_S = 0.5, 30.0
 BEFORE_S = 5.0
@@ -165,8 +166,6 @@ class RunningGroup:
             ExternalError: Kafka does not answer.
         """
         async with KafkaControlTopics(self.settings.kafka, read_only=True) as bus:
-            if not await bus.partitions(self.settings.metadata_topic):
-                name, topic = self.settings.group, self.settings.metadata_topic
-                raise TopicMissing(f"there is no group {name} here: no topic {topic}")
+            await group_topic(bus, self.settings.group)
             read = HistoryRange(self.settings, self.since_s, self.until_s, self.progress)
             return await read.timings(bus)
