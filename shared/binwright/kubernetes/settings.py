@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from binwright.runtime.settings import Seconds, Section
+from binwright.runtime.settings import Seconds, Section, check_distinct
 
 Namespace = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
 EVERY_NAMESPACE = ("*",)
@@ -33,8 +33,7 @@ class KubernetesSettings(Section):
     def _namespaces_are_distinct(self) -> Self:
         if "*" in self.namespaces and self.namespaces != EVERY_NAMESPACE:
             raise ValueError("namespaces: `*` means all of them, and stands alone")
-        if twice := sorted({n for n in self.namespaces if self.namespaces.count(n) > 1}):
-            raise ValueError(f"namespaces: named twice: {', '.join(twice)}")
+        check_distinct(self.namespaces, "namespaces: ")
         return self
 
 

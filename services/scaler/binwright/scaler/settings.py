@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from binwright.kubernetes.settings import KubernetesSettings, check_namespaces
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import Positive, ProgramSettings, Seconds, Section
+from binwright.runtime.settings import Positive, ProgramSettings, Seconds, Section, check_distinct
 from binwright.scaler.decide.config import DAY_MINUTES, Bounds, ScaledGroup, Schedule
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -182,9 +182,7 @@ class ScalerSettings(Section):
 
     @model_validator(mode="after")
     def _values_fit_together(self) -> Self:
-        names = [each.group for each in self.groups]
-        if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"groups: named twice: {', '.join(twice)}")
+        check_distinct([each.group for each in self.groups], "groups: ")
         if (self.keda_certificate_file is None) != (self.keda_key_file is None):
             raise ValueError("keda_certificate_file and keda_key_file need each other")
         if self.keda_client_ca_file is not None and self.keda_certificate_file is None:

@@ -8,7 +8,6 @@ from binwright.runtime.settings.consumer import ConsumerSettings, LakeSettings, 
 from binwright.runtime.settings.controller import ControllerSettings, HealthSettings
 from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.runtime.settings.loading import (
-    OTHER_VARIABLES,
     load,
     load_settings,
     settings_environment,
@@ -21,12 +20,18 @@ from binwright.runtime.settings.programs import (
     Settings,
     TopicSettings,
 )
-from binwright.runtime.settings.section import Bytes, Positive, Seconds, Section, TopicPattern
+from binwright.runtime.settings.section import (
+    Bytes,
+    Positive,
+    Seconds,
+    Section,
+    TopicPattern,
+    check_distinct,
+)
 
 __all__ = [
     "EVERY_NAME",
     "FILE_VARIABLE",
-    "OTHER_VARIABLES",
     "Bytes",
     "ConsumerSettings",
     "ControllerSettings",
@@ -42,6 +47,7 @@ __all__ = [
     "StagingSettings",
     "TopicPattern",
     "TopicSettings",
+    "check_distinct",
     "load",
     "load_settings",
     "settings_environment",

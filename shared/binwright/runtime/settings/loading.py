@@ -11,14 +11,15 @@ from binwright.protocol.errors import SettingsError
 from binwright.runtime.settings.programs import (
     EVERY_NAME,
     FILE_VARIABLE,
+    PREFIX,
     ProgramSettings,
     Settings,
 )
 from binwright.runtime.settings.section import Section
 
 Program = TypeVar("Program", bound=ProgramSettings)
-_PREFIX, _SERVICE_HOST = "BINWRIGHT_", "_SERVICE_HOST"
-OTHER_VARIABLES = {FILE_VARIABLE, "BINWRIGHT_CACHE", "BINWRIGHT_IVY_SETTINGS"}
+_SERVICE_HOST = "_SERVICE_HOST"
+_OTHER_VARIABLES = {FILE_VARIABLE, f"{PREFIX}CACHE", f"{PREFIX}IVY_SETTINGS"}
 """Environment variables of binwright that are not settings."""
 
 
@@ -48,11 +49,11 @@ def load(program: type[Program], **given: Any) -> Program:
     path = os.environ.get(FILE_VARIABLE)
     if path and not Path(path).is_file():
         raise SettingsError(f"{FILE_VARIABLE}: no such file: {path}")
-    known = {f"{_PREFIX}{name}".upper() for name in EVERY_NAME} | OTHER_VARIABLES
+    known = {f"{PREFIX}{name}".upper() for name in EVERY_NAME} | _OTHER_VARIABLES
     unknown = [
         name
         for name in sorted(os.environ)
-        if name.startswith(_PREFIX)
+        if name.startswith(PREFIX)
         and name.partition("__")[0] not in known
         and not _is_service_variable(name)
     ]
@@ -80,9 +81,9 @@ def settings_environment(settings: ProgramSettings) -> dict[str, str]:
             for key in type(value).model_fields:
                 inner = getattr(value, key)
                 if inner is not None:
-                    variables[f"BINWRIGHT_{name}__{key}".upper()] = _as_variable(inner)
+                    variables[f"{PREFIX}{name}__{key}".upper()] = _as_variable(inner)
         else:
-            variables[f"BINWRIGHT_{name}".upper()] = _as_variable(value)
+            variables[f"{PREFIX}{name}".upper()] = _as_variable(value)
     return variables
 
 

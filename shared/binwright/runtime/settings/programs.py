@@ -22,9 +22,10 @@ from binwright.runtime.settings.consumer import ConsumerSettings, LakeSettings, 
 from binwright.runtime.settings.controller import ControllerSettings, HealthSettings
 from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.runtime.settings.monitor import MonitorSettings
-from binwright.runtime.settings.section import TopicPattern
+from binwright.runtime.settings.section import TopicPattern, check_distinct
 
-FILE_VARIABLE = "BINWRIGHT_SETTINGS"
+PREFIX = "BINWRIGHT_"
+FILE_VARIABLE = f"{PREFIX}SETTINGS"
 NEEDS_SUFFIX = ".needs"  # behind the name of the metrics topic
 STAGING_INTERVALS_S, FRESHNESS_SHARE = (0.5, 3.0), 0.3
 
@@ -63,7 +64,7 @@ class ProgramSettings(BaseSettings):
     """What every program reads."""
 
     model_config = SettingsConfigDict(
-        env_prefix="BINWRIGHT_",
+        env_prefix=PREFIX,
         env_nested_delimiter="__",
         extra="forbid",
         frozen=True,
@@ -124,8 +125,7 @@ class TopicSettings(ProgramSettings):
     @field_validator("topics")
     @classmethod
     def _topics_are_distinct(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if twice := sorted({topic for topic in value if value.count(topic) > 1}):
-            raise ValueError(f"named twice: {', '.join(twice)}")
+        check_distinct(value)
         return value
 
 

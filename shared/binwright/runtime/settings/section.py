@@ -1,6 +1,7 @@
 """What all sections share: a table of the settings file, and the types of its values."""
 
 import re
+from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -20,6 +21,12 @@ def _compiles(pattern: str) -> str:
 
 TopicPattern = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_compiles)]
 """A regular expression for the whole names of topics."""
+
+
+def check_distinct(names: Sequence[str], prefix: str = "") -> None:
+    """Raise `ValueError` for names that stand twice."""
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"{prefix}named twice: {', '.join(twice)}")
 
 
 class Section(BaseModel):
