@@ -7,7 +7,7 @@ from zlib import crc32
 import structlog
 
 from binwright.consumer.writer.context import WriterContext
-from binwright.kafka.control_records import LANDING_PARTITIONS, Decoder
+from binwright.kafka.control_records import LANDING_PARTITIONS, Decoder, read_or_log
 from binwright.protocol import wire
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.messages import Staged
@@ -17,7 +17,6 @@ from binwright.protocol.wire import message_key
 log = structlog.get_logger()
 
 RETRY_S = 1.0
-READ_S = 5.0
 
 Announced = Sequence[tuple[int, Staged]]
 """Announcements of one table: offset in the landing topic and message, in offset order."""
@@ -83,22 +82,17 @@ class Announcements:
             try:
                 return await context.bus.reader(context.landing_topic, partition, offset)
             except BrokerUnavailable as exc:
-                await self._wait_to_retry(exc)
+                log.warning("landing_topic.unreachable", table=self._topic, reason=str(exc))
+                await asyncio.sleep(RETRY_S)
 
     async def _dispatch(self, reader: Reader) -> None:
         key, decoder = self._topic.encode(), Decoder(wire.decode_staged)
         while True:
-            try:
-                records = await reader.read(READ_S)
-            except BrokerUnavailable as exc:
-                await self._wait_to_retry(exc)
-                continue
+            records = (
+                await read_or_log(reader, "landing_topic.unreachable", table=self._topic) or ()
+            )
             # Announcements of other tables are not decoded.
             own = (record for record in records if message_key(record.key) == key)
             read = decoder.decode(own)
             if announced := [(record.offset, staged) for record, staged in read]:
                 await self._on_announced(announced)
-
-    async def _wait_to_retry(self, exc: BrokerUnavailable) -> None:
-        log.warning("landing_topic.unreachable", table=self._topic, reason=str(exc))
-        await asyncio.sleep(RETRY_S)

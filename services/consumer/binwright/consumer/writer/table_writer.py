@@ -1,7 +1,7 @@
 """One table's writer: runs the requests of `decide.writer.machine`, one at a time."""
 
 import asyncio
-from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 import structlog
 
@@ -39,7 +39,7 @@ from binwright.protocol.errors import LakeUnavailable, TableRefused
 from binwright.protocol.messages import TableReport
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.lake import Lake
-from binwright.runtime.backoff import Backoff
+from binwright.runtime.backoff import Backoff, until_set
 from binwright.runtime.clock import loop_s
 
 log = structlog.get_logger()
@@ -198,9 +198,7 @@ class TableWriter:
 
     async def _wait(self) -> None:
         now = loop_s()
-        with suppress(TimeoutError):
-            async with asyncio.timeout_at(max(due_at(self._writer, now), now + SHORTEST_WAIT_S)):
-                await self._changed.wait()
+        await until_set(self._changed, max(due_at(self._writer, now) - now, SHORTEST_WAIT_S))
         self._changed.clear()
 
     async def _run_request(self, runner: RequestRunner, request: Request) -> Outcome:
