@@ -104,3 +104,16 @@ async def test_a_view_is_watched_through_an_outage() -> None:
         await group.consumer(1, {})
         await asyncio.sleep(5)
         assert list(view.reports) == [0, 1]
+
+
+async def test_an_outage_while_there_are_no_measurements_ends_no_watch() -> None:
+    """The metrics topic is looked for again and again: nobody may have measured yet."""
+    group, view = Group(FakeControlTopics({METADATA: TOPICS[METADATA]}, patience_s=5)), GroupView()
+    async with background_tasks(watch_group(group.bus, METADATA, METRICS, view)):
+        await asyncio.sleep(3)
+        await group.bus.go_down()
+        await asyncio.sleep(20)
+        await group.bus.come_up()
+        await group.consumer(0, {})
+        await asyncio.sleep(5)
+        assert list(view.reports) == [0]

@@ -1,4 +1,4 @@
-"""Control topics on Kafka: one idempotent producer, one consumer for all partitions read."""
+"""Control topics on Kafka: one idempotent producer, consumers that share the partitions read."""
 
 import asyncio
 from collections import defaultdict
@@ -168,10 +168,8 @@ class KafkaControlTopics:
         """
 
         async def bounds() -> tuple[int, int]:
-            return (
-                await self._offsets.look_up(topic, partition, EARLIEST),
-                await self._offsets.look_up(topic, partition, LATEST),
-            )
+            first = self._offsets.look_up(topic, partition, EARLIEST)
+            return await asyncio.gather(first, self._offsets.look_up(topic, partition, LATEST))
 
         first, end = await bounds()
         key = TopicPartition(topic, partition)

@@ -63,8 +63,8 @@ class PendingReplies(Generic[T]):
 
     def take(self) -> dict[int, T]:
         """Return the replies that have come, by broker, each once."""
-        done = {broker for broker in self._tasks if broker not in self.late()}
-        return {broker: self._tasks.pop(broker).result() for broker in sorted(done)}
+        done = sorted(self._tasks.keys() - self.late())
+        return {broker: self._tasks.pop(broker).result() for broker in done}
 
     def late(self) -> frozenset[int]:
         """Return the brokers that have not replied yet."""

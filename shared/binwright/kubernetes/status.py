@@ -76,8 +76,8 @@ class StatusWriter:
     path: str  # of the object
     generation: int
     was: Obj  # the status as last read or written
-    approvals: Approvals = field(default_factory=Approvals)
-    _conditions: dict[str, Obj] = field(default_factory=dict)
+    approvals: Approvals = field(init=False)
+    _conditions: dict[str, Obj] = field(init=False)
 
     def __post_init__(self) -> None:
         """Take over the conditions and approvals of the status."""

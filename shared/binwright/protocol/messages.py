@@ -319,7 +319,7 @@ Inbound = (
     | Approved
     | Accepted
     | Withdrawn
-)  # the records of metadata partition 0
+)
 """Records of metadata partition 0."""
 
 

@@ -297,11 +297,12 @@ class AssignedPartitions:
             await asyncio.sleep(min(max(left_s, SHORTEST_S), POLL_S))
 
     def _batch(self, topic: str, *, known: bool) -> list[PendingStart]:
-        return [
+        entries = (
             entry
-            for p, entry in sorted(self._pending.items(), key=lambda item: item[0])
+            for p, entry in self._pending.items()
             if p.topic == topic and (entry.need is Lookup.KNOWN) == known
-        ]
+        )
+        return sorted(entries, key=lambda entry: entry.partition)
 
     def _is_current(self, pending: PendingStart) -> bool:
         return self._pending.get(pending.partition) is pending
