@@ -129,7 +129,7 @@ def clients(classpath: str, servers: str, topic: str) -> dict[str, list[str] | s
 
 async def on_a_real_broker(tmp: Path, wanted: BenchOptions) -> dict[str, Any]:
     """Measure each client at each size, one after the other, and the broker alone."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     _, jars = await ensure_kafka(no_progress)
     classpath = ":".join(map(str, jars))
     async with run_broker(tmp / "kafka", heap="1g") as broker:
@@ -149,8 +149,8 @@ async def on_a_real_broker(tmp: Path, wanted: BenchOptions) -> dict[str, Any]:
                 sys.stderr.write(f"{size} {name}: {sizes[name]}\n")
             # Only now: after it has made so many partitions it is busy with them for a while.
             at_rest = await asyncio.to_thread(alone, broker.pid or 0, wanted.seconds / 2)
-            found[str(size)] = {**sizes, "broker_alone_cores": at_rest}
-    return found
+            results[str(size)] = {**sizes, "broker_alone_cores": at_rest}
+    return results
 
 
 def line_of(log: Path) -> str:
@@ -183,14 +183,14 @@ def passes(log: Path) -> int:
 
 def measure_all(wanted: BenchOptions) -> dict[str, Any]:
     """Measure what is wanted."""
-    found: dict[str, Any] = {"load_average_before": os.getloadavg()[0]}
+    results: dict[str, Any] = {"load_average_before": os.getloadavg()[0]}
     with tempfile.TemporaryDirectory(prefix="binwright-bench-") as name:
         if wanted.sizes:
-            found["real_broker"] = asyncio.run(on_a_real_broker(Path(name), wanted))
+            results["real_broker"] = asyncio.run(on_a_real_broker(Path(name), wanted))
         if wanted.frames:
             frames = on_frames(Path(name), wanted.frames, wanted.seconds, wanted.interval)
-            found["frames"] = {str(wanted.frames): frames}
-    return found
+            results["frames"] = {str(wanted.frames): frames}
+    return results
 
 
 def main() -> None:
@@ -212,8 +212,8 @@ def main() -> None:
     page = given.pop("figures")
     wanted = BenchOptions(**given)
     with to_stderr():  # what the embedded broker logs
-        found = measure_all(wanted)
-    figures.progress("monitor", found, page)
+        results = measure_all(wanted)
+    figures.progress("monitor", results, page)
 
 
 if __name__ == "__main__":

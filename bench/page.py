@@ -37,7 +37,7 @@ DRAWINGS, DRAWN_S = 5, 240.0  # the largest group is drawn each ten seconds or s
 def measure_topic(view: GroupView, topic: str, count: int, number: int) -> None:
     """Apply one pass of a monitor, with rates that change from pass to pass."""
     rates = (BytesPerSecond(RATE + (n * 31 + number * 17) % 9_000) for n in range(count))
-    found = tuple(PartitionRate(n, rate, 30, 100, 0, 10.0) for n, rate in enumerate(rates))
+    measured = tuple(PartitionRate(n, rate, 30, 100, 0, 10.0) for n, rate in enumerate(rates))
     view.apply_measurement(
         Measurement(
             topic=topic,
@@ -46,7 +46,7 @@ def measure_topic(view: GroupView, topic: str, count: int, number: int) -> None:
             number=number,
             interval_s=1,
             count=count,
-            partitions=found,
+            partitions=measured,
         )
     )
 
@@ -90,8 +90,8 @@ async def measure(browser: str, consumers: int, partitions: int) -> dict[str, An
         costs.append((time.process_time() - began, len(answer.body)))
         return answer
 
-    with reserve_port() as found:
-        port = found
+    with reserve_port() as free_port:
+        port = free_port
     paths: Paths = {**document_paths(), "/view": view, "/history": page.history_json}
     async with serve_http(paths, "127.0.0.1", port, "page"), tab(browser) as opened:
         await opened.size(1200, 900)
@@ -127,9 +127,9 @@ def rows() -> Iterator[dict[str, Any]]:
 
 def main() -> None:
     """Print JSON, and a table on standard error."""
-    found = list(rows())
+    every_size = list(rows())
     table = Table("consumers", "partitions", "view, CPU s", "kB", "drawing, s")
-    for row in found:
+    for row in every_size:
         table.add_row(
             f"{row['consumers']:,}",
             f"{row['partitions']:,}",
@@ -138,7 +138,7 @@ def main() -> None:
             f"{row['browser_s']:.3f}",
         )
     Console(stderr=True).print(table)
-    sys.stdout.write(json.dumps(found, indent=2) + "\n")
+    sys.stdout.write(json.dumps(every_size, indent=2) + "\n")
 
 
 if __name__ == "__main__":

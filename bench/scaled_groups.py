@@ -95,11 +95,11 @@ async def open_targets(
 ) -> AsyncIterator[Callable[[], Targets]]:
     """Give what returns the targets: objects if the settings have a kubeconfig."""
     if settings.kubernetes.kubeconfig is None:
-        found = {
+        targets = {
             config.group: Target(config.group, config, NumberWorkload(config.bounds.least))
             for config in configs(groups)
         }
-        yield lambda: found
+        yield lambda: targets
         return
     # Importing its client takes a second and 45 MB, which the other figures are without.
     from binwright.scaler.objects.objects import scaled_objects  # noqa: PLC0415
@@ -137,7 +137,7 @@ async def scale(
     def beat() -> None:
         nonlocal seen
         if scaler.passes > seen:
-            seen, every = scaler.passes, found().values()
+            seen, every = scaler.passes, targets().values()
             for target in every:
                 if target.config.group in SLEEPERS and target.key not in watched:
                     watch(target)
@@ -149,14 +149,14 @@ async def scale(
             write(**seen_of, looked_up=ends.looked_up)
 
     async with (
-        open_targets(settings, groups) as found,
+        open_targets(settings, groups) as targets,
         KafkaControlTopics(connection(servers), read_only=True) as bus,
         ClusterClient(connection(servers)) as cluster,
     ):
         measured = MeasuredEnds(bus, METRICS)
         ends = TopicEnds(cluster, measured)
         scaler = Scaler(
-            found, ConsumerGroups(cluster), ends, period_s=period_s, zero_poll_s=2.0, beat=beat
+            targets, ConsumerGroups(cluster), ends, period_s=period_s, zero_poll_s=2.0, beat=beat
         )
         async with background_tasks(must_not_end(measured.run())):
             await must_not_end(scaler.run())
@@ -205,22 +205,22 @@ async def write_records(producer: AIOKafkaProducer, groups: int, period_s: float
 
 def lines(log: Path, key: str) -> list[dict[str, Any]]:
     """Return the lines of JSON that have this key."""
-    found = []
+    matching = []
     for line in log.read_text().splitlines():
         with contextlib.suppress(ValueError):
             facts = json.loads(line)
             if key in facts:
-                found.append(facts)
-    return found
+                matching.append(facts)
+    return matching
 
 
 async def until_lines(log: Path, key: str, count: int, child: Child) -> list[dict[str, Any]]:
     async with asyncio.timeout(READY_S):
-        while len(found := lines(log, key)) < count:
+        while len(matching := lines(log, key)) < count:
             if child.returncode is not None:
                 raise SystemExit(f"the scaler ended: {child.tail()}")
             await asyncio.sleep(0.05)
-    return found
+    return matching
 
 
 @contextlib.asynccontextmanager

@@ -19,8 +19,8 @@ def measured(*options: str) -> dict[str, Any]:
     )
     if done.returncode:
         raise SystemExit(done.returncode)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
 
 
 def main() -> None:

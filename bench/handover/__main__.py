@@ -52,15 +52,15 @@ async def of_ours(ground: BenchTopic, directory: Path, times: int, progress: Any
         run_spark(directory / "spark", memory="2g", progress=progress) as spark,
         run_binwright_group(ground, spark.url, directory) as subject,
     ):
-        found = await measure(subject, ground, times)
+        disturbances = await measure(subject, ground, times)
         pauses = [1e3 * move.pause_s for move in subject.view.moves]
         rows = await landed_rows(spark.url, directory / "lake" / ground.topic)
     writes = written(directory)
-    return found | {
+    return disturbances | {
         "moves": len(pauses),
         "pause_per_move_ms": {f"p{q}": percentile(pauses, q / 100) for q in (50, 99, 100)},
         "write_s": {f"p{q}": percentile(writes, q / 100) for q in (50, 99)},
-        "age_s": ages(rows, found["when"]),
+        "age_s": ages(rows, disturbances["when"]),
     }
 
 
@@ -73,7 +73,7 @@ async def run(
     kinds: Sequence[str], directory: Path, times: int, console: Console
 ) -> dict[str, Any]:
     """Measure one after the other."""
-    found = {}
+    by_subject = {}
     async with run_broker(directory / "kafka", progress=console.log) as broker:
         kafka = KafkaSettings(bootstrap_servers=broker.bootstrap_servers)
         ground = BenchTopic(kafka, "orders")
@@ -87,8 +87,8 @@ async def run(
                 if kind == BINWRIGHT
                 else of_peer(kind, ground, place, times)
             )
-            found[kind] = await measuring
-    return found
+            by_subject[kind] = await measuring
+    return by_subject
 
 
 def empty(directory: Path) -> Path:
@@ -97,7 +97,7 @@ def empty(directory: Path) -> Path:
     return directory
 
 
-def table(found: dict[str, Any], phase: str) -> Table:
+def table(by_subject: dict[str, Any], phase: str) -> Table:
     """Return one phase side by side."""
     made = Table(title=phase)
     for head in (
@@ -110,7 +110,7 @@ def table(found: dict[str, Any], phase: str) -> Table:
         "max s",
     ):
         made.add_column(head, justify="left" if not head else "right")
-    for kind, facts in found.items():
+    for kind, facts in by_subject.items():
         one = facts[phase]
         made.add_row(
             kind,
@@ -124,16 +124,18 @@ def table(found: dict[str, Any], phase: str) -> Table:
     return made
 
 
-def compared(found: dict[str, Any]) -> dict[str, Any]:
+def compared(by_subject: dict[str, Any]) -> dict[str, Any]:
     """Return our pauses as shares of the best of the others'."""
-    others = [facts for kind, facts in found.items() if kind != BINWRIGHT]
-    if BINWRIGHT not in found or not others:
+    others = [facts for kind, facts in by_subject.items() if kind != BINWRIGHT]
+    if BINWRIGHT not in by_subject or not others:
         return {}
     shares: dict[str, Any] = {}
     for phase in PHASES:
         for figure in ("paused_s", "longest_gap_s"):
             best = min(facts[phase][figure] for facts in others)
-            shares[f"{phase}_{figure}"] = found[BINWRIGHT][phase][figure] / best if best else None
+            shares[f"{phase}_{figure}"] = (
+                by_subject[BINWRIGHT][phase][figure] / best if best else None
+            )
     return shares
 
 
@@ -152,7 +154,7 @@ def main() -> int:
     load_before = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="binwright-handover-") as name:
         try:
-            found = asyncio.run(
+            by_subject = asyncio.run(
                 run(wanted.only, wanted.keep or Path(name), wanted.bounces, console)
             )
         except (BinwrightError, BaseExceptionGroup) as exc:
@@ -162,9 +164,9 @@ def main() -> int:
             console.print(f"bench-handover: {cause}")
             return 1
     for phase in PHASES:
-        console.print(table(found, phase))
-    facts = {"cores": os.cpu_count(), "load_average_before": load_before, **found}
-    figures.progress("handover", {**facts, "ours_to_best": compared(found)}, wanted.figures)
+        console.print(table(by_subject, phase))
+    facts = {"cores": os.cpu_count(), "load_average_before": load_before, **by_subject}
+    figures.progress("handover", {**facts, "ours_to_best": compared(by_subject)}, wanted.figures)
     return 0
 
 

@@ -41,8 +41,8 @@ def ages(
     rows: Sequence[LandedRow], when: Mapping[str, Window]
 ) -> dict[str, dict[str, float | None]]:
     """Return the ages of what landed in each window, s; None where nothing did."""
-    found = {}
+    by_phase = {}
     for phase, (begin, end) in when.items():
         within = [row.age_s for row in rows if begin <= row.at < end]
-        found[phase] = {f"p{q}": percentile(within, q / 100) for q in (50, 99, 100)}
-    return found
+        by_phase[phase] = {f"p{q}": percentile(within, q / 100) for q in (50, 99, 100)}
+    return by_phase

@@ -57,7 +57,7 @@ def gaps(marks: Sequence[Mark]) -> list[Gap]:
         marks: In order of time.
     """
     last: dict[int, tuple[int, float, int]] = {}  # -> highest offset, when, by whom
-    found = []
+    result = []
     for mark in marks:
         known = last.get(mark.partition)
         if known is None:
@@ -65,34 +65,34 @@ def gaps(marks: Sequence[Mark]) -> list[Gap]:
             continue
         highest, at, reader = known
         if mark.last > highest:
-            found.append(Gap(mark.partition, at, mark.at - at, reader != mark.reader))
+            result.append(Gap(mark.partition, at, mark.at - at, reader != mark.reader))
             last[mark.partition] = (mark.last, mark.at, mark.reader)
-    return found
+    return result
 
 
-def baseline(found: Sequence[Gap]) -> Baseline:
+def baseline(calm: Sequence[Gap]) -> Baseline:
     """Return what gaps are like; raise `ValueError` without any."""
-    lengths = sorted(gap.length_s for gap in found)
+    lengths = sorted(gap.length_s for gap in calm)
     if not lengths:
         raise ValueError("nothing was read while nothing happened")
     return Baseline(lengths[len(lengths) // 2], lengths[ceil(0.999 * len(lengths)) - 1])
 
 
-def gaps_between(found: Sequence[Gap], begin: float, end: float) -> list[Gap]:
+def gaps_between(every_gap: Sequence[Gap], begin: float, end: float) -> list[Gap]:
     """Return the gaps that begin in this time."""
-    return [gap for gap in found if begin <= gap.begins < end]
+    return [gap for gap in every_gap if begin <= gap.begins < end]
 
 
-def disturbance(found: Sequence[Gap], starts: Sequence[float], steady: Baseline) -> Disturbance:
+def disturbance(in_phase: Sequence[Gap], starts: Sequence[float], steady: Baseline) -> Disturbance:
     """Count what happened since the first of `starts`.
 
     Args:
-        found: The phase's gaps.
+        in_phase: The phase's gaps.
         starts: When each event began, in order; what follows it is its doing.
         steady: What is usual.
     """
-    pauses = [gap for gap in found if gap.length_s > steady.longest_s + NOISE_S]
-    passed = [gap for gap in found if gap.changed_reader]
+    pauses = [gap for gap in in_phase if gap.length_s > steady.longest_s + NOISE_S]
+    passed = [gap for gap in in_phase if gap.changed_reader]
     marked = {(_event(gap, starts), gap.partition) for gap in (*pauses, *passed)}
     return Disturbance(
         events=len(starts),
@@ -101,7 +101,7 @@ def disturbance(found: Sequence[Gap], starts: Sequence[float], steady: Baseline)
         pauses=len(pauses),
         paused_s=sum(gap.length_s - steady.median_s for gap in pauses),
         handed_over_s=sum(max(0.0, gap.length_s - steady.median_s) for gap in passed),
-        longest_gap_s=max((gap.length_s for gap in found), default=0.0),
+        longest_gap_s=max((gap.length_s for gap in in_phase), default=0.0),
     )
 
 

@@ -36,8 +36,8 @@ async def poll_aiokafka(wanted: argparse.Namespace, marks: Marks) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, asked.set)
     await consumer.start()
     while not asked.is_set():
-        found = await consumer.getmany(timeout_ms=round(POLL_S * 1000))
-        marks.add({tp.partition: (rs[0].offset, rs[-1].offset) for tp, rs in found.items()})
+        batches = await consumer.getmany(timeout_ms=round(POLL_S * 1000))
+        marks.add({tp.partition: (rs[0].offset, rs[-1].offset) for tp, rs in batches.items()})
     await consumer.stop()
 
 
@@ -56,12 +56,12 @@ def poll_confluent(wanted: argparse.Namespace, marks: Marks) -> None:
     )
     consumer.subscribe([wanted.topic])
     while not asked:
-        found: dict[int, tuple[int, int]] = {}
+        ranges: dict[int, tuple[int, int]] = {}
         for message in consumer.consume(1, POLL_S) + consumer.consume(1000, 0):
             if message.error() is None:
                 partition, offset = message.partition(), message.offset()
-                found[partition] = (found.get(partition, (offset, 0))[0], offset)
-        marks.add(found)
+                ranges[partition] = (ranges.get(partition, (offset, 0))[0], offset)
+        marks.add(ranges)
     consumer.close()
 
 

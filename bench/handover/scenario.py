@@ -113,8 +113,8 @@ async def measure(subject: Subject, ground: BenchTopic, times: int) -> dict[str,
         await subject.grow()
         await asyncio.sleep(max(0.0, growing + AFTER_S - time.monotonic()))
         grown = time.monotonic() - 1.0
-    found = gaps(read_marks(subject.marks))
-    calm = baseline(gaps_between(found, steady, bounces[0] - 0.5))
+    every_gap = gaps(read_marks(subject.marks))
+    calm = baseline(gaps_between(every_gap, steady, bounces[0] - 0.5))
     epoch = time.time() - time.monotonic()
     return {
         "when": {
@@ -123,11 +123,11 @@ async def measure(subject: Subject, ground: BenchTopic, times: int) -> dict[str,
             "growth": (epoch + growing, epoch + grown),
         },
         "steady": asdict(calm),
-        "bounce": _phase(gaps_between(found, bounces[0] - 0.5, bounced), bounces, calm),
-        "growth": _phase(gaps_between(found, growing - 0.5, grown), [growing], calm),
+        "bounce": _phase(gaps_between(every_gap, bounces[0] - 0.5, bounced), bounces, calm),
+        "growth": _phase(gaps_between(every_gap, growing - 0.5, grown), [growing], calm),
         "load_average": [round(load, 1) for load in loads],
     }
 
 
-def _phase(found: Sequence[Any], starts: Sequence[float], calm: Any) -> dict[str, Any]:
-    return asdict(disturbance(found, starts, calm))
+def _phase(every_gap: Sequence[Any], starts: Sequence[float], calm: Any) -> dict[str, Any]:
+    return asdict(disturbance(every_gap, starts, calm))

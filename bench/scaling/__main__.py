@@ -165,7 +165,7 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", choices=[*WORKLOADS, "skew"], nargs="*", default=["w1", "skew"])
     parser.add_argument("--speed", type=float, help="instead of the workload's own")
-    parser.add_argument("--seconds", type=int, help="play only so many real seconds")
+    parser.add_argument("--seconds", type=int, help="real seconds to play, from the beginning")
     parser.add_argument(
         "--share", type=float, default=0.95, help="of the records that binwright keeps in time"
     )

@@ -35,9 +35,9 @@ def note_all(directory: Path) -> None:
     marks = Marks(directory, os.getpid())
     writes = (directory / f"{os.getpid()}.writes").open("a", buffering=1)
 
-    def fetched(found: Any, _: float) -> None:
-        if found:
-            marks.add({p.partition: (rs[0].offset, rs[-1].offset) for p, rs in found.items()})
+    def fetched(batches: Any, _: float) -> None:
+        if batches:
+            marks.add({p.partition: (rs[0].offset, rs[-1].offset) for p, rs in batches.items()})
 
     def written(_: Any, took_s: float) -> None:
         writes.write(f"{took_s}\n")

@@ -193,8 +193,10 @@ def run_packings(
 async def _embedded(
     experiments: Sequence[Experiment], console: Console, directory: Path, on_progress: OnProgress
 ) -> list[PackingOutcome]:
-    async with servers(directory, console.log, bootstrap_servers="not needed", spark=None) as found:
-        return await asyncio.to_thread(run_parallel, experiments, on_progress, 1, found.spark)
+    async with servers(
+        directory, console.log, bootstrap_servers="not needed", spark=None
+    ) as embedded:
+        return await asyncio.to_thread(run_parallel, experiments, on_progress, 1, embedded.spark)
 
 
 def score_rows(scores: Scores) -> list[dict[str, str | int | float]]:

@@ -36,11 +36,11 @@ def timings(  # noqa: PLR0913 - one parameter for each option
     *,
     events: Annotated[
         int,
-        _embedded(min=0, help="Triggers, starts and changes, at least so many of each; 0: none."),
+        _embedded(min=0, help="The least number of triggers, starts and changes each; 0: none."),
     ] = EVENTS,
     deadline_s: Annotated[
         float,
-        _embedded(min=1.0, help="For these events; then it goes on with fewer, and says so."),
+        _embedded(min=1.0, help="Time limit for them; it then goes on with fewer, and says so."),
     ] = DEADLINE_S,
     steps: Annotated[int, _embedded(min=0, help="Steps of the monitor's test; 0: none.")] = EVENTS,
     scale: Annotated[

@@ -94,7 +94,7 @@ def command(
         bool, typer.Option("--from-beginning", help="Also what the topic still holds.")
     ] = False,
     seconds: Annotated[
-        float | None, typer.Option(min=0.1, help="For so long; else until Ctrl-C.")
+        float | None, typer.Option(min=0.1, help="Seconds to record; until Ctrl-C without it.")
     ] = None,
 ) -> None:
     """Record measurements, for `replay` and for every command that reads a stream."""
