@@ -18,9 +18,10 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import figures
-from bench.landing import scenarios
+from bench.landing.backlog import backlog
 from bench.landing.bench_broker import BenchBroker
 from bench.landing.growth import growth
+from bench.landing.live import live, tables
 from binwright.local.kafka import run_broker
 from binwright.protocol.errors import BinwrightError
 from binwright.runtime.logs import configure_logging
@@ -33,18 +34,18 @@ SCENARIOS = ("backlog", "live", "tables", "growth")
 async def measure(only: Sequence[str], megabytes: int, directory: Path) -> dict[str, Any]:
     """Run the scenarios one after the other; return what was seen."""
     progress = Console(stderr=True, width=160).print
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     async with run_broker(directory / "kafka", progress=progress) as broker:
         ground = BenchBroker(KafkaSettings(bootstrap_servers=broker.bootstrap_servers))
         if "backlog" in only:
-            found["backlog"] = await scenarios.backlog(ground, directory, megabytes, progress)
+            results["backlog"] = await backlog(ground, directory, megabytes, progress)
         if "live" in only:
-            found["live"] = await scenarios.live(ground, directory, progress)
+            results["live"] = await live(ground, directory, progress)
         if "tables" in only:
-            found["tables"] = await scenarios.tables(ground, directory, progress)
+            results["tables"] = await tables(ground, directory, progress)
     if "growth" in only:
-        found["growth"] = await growth(directory, progress)
-    return found
+        results["growth"] = await growth(directory, progress)
+    return results
 
 
 def show(name: str, rows: Sequence[dict[str, Any]]) -> None:
@@ -69,13 +70,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="bench-landing-") as scratch:
         try:
             work = measure(given.only, given.megabytes, given.keep or Path(scratch))
-            found = asyncio.run(work)
+            results = asyncio.run(work)
         except (BinwrightError, BaseExceptionGroup) as exc:
             sys.stderr.write(f"bench-landing: {root_cause(exc)}\n")
             return 1
-    for name, rows in found.items():
+    for name, rows in results.items():
         show(name, rows)
-    figures.progress("landing", found, given.figures)
+    figures.progress("landing", results, given.figures)
     return 0
 
 

@@ -41,6 +41,7 @@ class Query:
     checkpoint: Path
     per_trigger: int | None = None  # records of one commit at most; None: all there are
     once: bool = False  # end when all that was there at the start has landed
+    trigger_s: float | None = None  # seconds from one commit's beginning to the next; None: at once
 
 
 def start(spark: SparkSession, bootstrap_servers: str, query: Query) -> Any:
@@ -60,7 +61,10 @@ def start(spark: SparkSession, bootstrap_servers: str, query: Query) -> Any:
         .writeStream.format("delta")
         .option("checkpointLocation", str(query.checkpoint))
     )
-    writer = writer.trigger(availableNow=True) if query.once else writer
+    if query.once:
+        writer = writer.trigger(availableNow=True)
+    elif query.trigger_s is not None:
+        writer = writer.trigger(processingTime=f"{round(1000 * query.trigger_s)} milliseconds")
     return writer.start(str(query.table))
 
 
