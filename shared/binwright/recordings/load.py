@@ -214,6 +214,8 @@ class _LoadProducer:
             if time.monotonic() >= deadline:
                 break
             self._halted.wait(TICK_S)
+        else:
+            return  # ended before a record was sent
         if missing:
             raise TopicMissing(f"there is no {', '.join(map(str, missing))}: create it first")
         raise BrokerUnavailable(f"{self._kafka.bootstrap_servers} does not answer: {why}")
