@@ -56,7 +56,7 @@ def group(consumers: int, partitions: int) -> GroupView:
     view, per_topic = GroupView(), partitions // TOPICS
     topics = [f"team-{number:02}.events.v1" for number in range(TOPICS)]
     every = [TopicPartition(topic, number) for number in range(per_topic) for topic in topics]
-    view.apply(0, wall_ms(), Claim(controller="bench"))
+    view.apply(0, wall_ms(), Claim(controller="bench", limit=BytesPerSecond(2.4e6)))
     for slot in map(Slot, range(consumers)):
         view.apply(slot + 1, wall_ms(), Hello(slot=slot, process="bench", version="1"))
         written = topics[slot : slot + 1]

@@ -168,7 +168,7 @@ def write_history(servers: str, seconds: int) -> int:
     log, first = Log(servers), time.time() + AHEAD_S - seconds
     for slot in range(CONSUMERS):  # the first records there are: offset and epoch are the slot
         log.append(Hello(slot=Slot(slot), process=f"played-{slot}", version="0"), first)
-    log.append(Claim(controller="before"), first)
+    log.append(Claim(controller="before", limit=BytesPerSecond(2.4e6)), first)
     log.append(plan(), first)
     records = [report(slot, slot) for slot in range(CONSUMERS)]
     each = [(wire.key(one), wire.encode(one)) for one in records]

@@ -35,7 +35,8 @@ P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 C = TopicPartition("clicks", 0)
 S0, S1, S2 = Slot(0), Slot(1), Slot(2)
 TERM, NOW = 50, 100.0
-CONFIG = ControllerConfig(limits=PerSlot(BytesPerSecond(120)), capacity=BytesPerSecond(100))
+LIMIT = BytesPerSecond(120)
+CONFIG = ControllerConfig(limits=PerSlot(LIMIT), capacity=BytesPerSecond(100))
 
 Offsets = Mapping[TopicPartition, int | None]
 

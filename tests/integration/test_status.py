@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from tests.builders import measurement
+from tests.builders import LIMIT, measurement
 
 from binwright.kafka.control_records import CONTROLLER_PARTITION, METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
@@ -40,7 +40,7 @@ async def playing(
 ) -> AsyncIterator[None]:
     """Say what a group says whose consumer 0 reads and writes everything, every second."""
     await bus.ensure(f"{group}.metadata", 3, METADATA_CONFIG)
-    term = await sent(bus, group, Claim(controller="c"))
+    term = await sent(bus, group, Claim(controller="c", limit=LIMIT))
     epoch = await sent(bus, group, Hello(slot=A, process="a", version="1"))
     rates = dict.fromkeys(targets, BytesPerSecond(1e6))
     plan = Planned(

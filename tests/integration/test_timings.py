@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import LIMIT
 
 from binwright.kafka.control_records import CONTROLLER_PARTITION, METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
@@ -78,7 +79,7 @@ async def test_the_history_of_a_running_group_is_read(broker: str) -> None:
             key, value = wire.key(message), wire.encode(message)
             return await bus.publish("timed.metadata", CONTROLLER_PARTITION, key, value)
 
-        term = await publish(Claim(controller="c"))
+        term = await publish(Claim(controller="c", limit=LIMIT))
         slot = Slot(0)
         await publish(
             Planned(

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
-from tests.builders import measurement
+from tests.builders import LIMIT, measurement
 
 from binwright.protocol import wire
 from binwright.protocol.errors import MalformedMessage, UnknownKind
@@ -43,7 +43,7 @@ RATE = PartitionRate(
     partition=1, rate=BytesPerSecond(2.5), window_s=30, end=9, start=1, bytes_per_record=None
 )
 INBOUND: list[Inbound] = [
-    Claim(controller="c"),
+    Claim(controller="c", limit=LIMIT),
     Hello(slot=S, process="p", version="1"),
     Report(
         slot=S, epoch=1, term=2, ready=True, reading={P: 3, Q: None}, writing={"or-ders": TABLE}

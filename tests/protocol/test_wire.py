@@ -8,6 +8,7 @@ from typing import Any, get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
+from tests import builders
 
 from binwright.balancer.decide.proposals import BrokerPlanRecord, decode_record
 from binwright.protocol import wire
@@ -85,7 +86,8 @@ FIELDS: dict[str, some.SearchStrategy[Any]] = {
     "partitions": some_tuple(PARTITIONS),
     **dict.fromkeys(["tables", "topics", "patterns"], some_tuple(TEXT)),
     **dict.fromkeys(["moves", "targets", "owners"], some_map(SLOTS)),
-    **dict.fromkeys(["rate", "busy", "rscore", "interval_s", "age_s"], AMOUNTS),
+    **dict.fromkeys(["rate", "busy", "rscore", "interval_s", "age_s", "limit"], AMOUNTS),
+    "slot_limits": some_tuple(some.tuples(SLOTS, AMOUNTS)),
     "slot": SLOTS,
     "keeps": some.none() | NUMBERS,
     "reading": some_map(some.none() | NUMBERS),
@@ -251,7 +253,7 @@ def test_a_message_of_another_topic_is_of_an_unknown_kind() -> None:
     with pytest.raises(UnknownKind):
         wire.decode_inbound(wire.encode(StateQuery(term=1)))
     with pytest.raises(UnknownKind):
-        wire.decode_command(wire.encode(Claim(controller="c")))
+        wire.decode_command(wire.encode(Claim(controller="c", limit=builders.LIMIT)))
 
 
 def test_additional_fields_are_ignored() -> None:

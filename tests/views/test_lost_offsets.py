@@ -11,6 +11,7 @@ from binwright.views.page.server import group_samples
 from binwright.views.status import Status, status
 
 A = Slot(0)
+WIDTH = 160
 
 
 def lossy(*lost: int) -> GroupView:
@@ -31,7 +32,7 @@ def after_its_death(view: GroupView) -> Status:
 
 
 def drawn(page: object) -> str:
-    console = Console(width=160)
+    console = Console(width=WIDTH)
     with console.capture() as captured:
         console.print(page)
     return captured.get()
@@ -49,7 +50,8 @@ def test_the_status_sums_losses_up_also_those_of_dead_consumers() -> None:
     found = after_its_death(lossy(20))
     assert (found.consumers, found.lost_offsets) == ((), 20)
     assert found.to_json()["lost_offsets"] == 20
-    assert "lost to retention before they were read: 20 offsets" in drawn(status_page.draw([found]))
+    page = drawn(status_page.draw([found], WIDTH))
+    assert "lost to retention before they were read: 20 offsets" in page
 
 
 def test_the_metrics_hold_the_sum() -> None:
@@ -59,12 +61,15 @@ def test_the_metrics_hold_the_sum() -> None:
 
 def test_the_terminal_shows_losses_as_a_page_and_as_a_line() -> None:
     view = lossy(20)
-    assert "20 offsets lost to retention" in drawn(live_page.draw(view, 1.0, "title"))
-    assert "lost offsets 20, " in live_page.line(view)
+    found = status("g", view, 0)
+    wanted = "lost to retention before they were read: 20 offsets"
+    assert wanted in drawn(live_page.draw(found, view, "title", WIDTH))
+    assert wanted in live_page.line(found)
 
 
 def test_without_a_loss_nothing_is_shown() -> None:
     view = lossy(0)
-    pages = live_page.draw(view, 1.0, "title"), status_page.draw([status("g", view, 0)])
+    found = status("g", view, 0)
+    pages = live_page.draw(found, view, "title", WIDTH), status_page.draw([found], WIDTH)
     assert all("lost" not in drawn(page) for page in pages)
-    assert "lost" not in live_page.line(view)
+    assert "lost" not in live_page.line(found)

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from tests.builders import LIMIT
+
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.messages import (
     Accepted,
@@ -60,7 +62,7 @@ def measured(topic: str = "orders", rate: float = 100.0, end: int = 50) -> Measu
 def two_consumers() -> GroupView:
     """Two consumers: 0 reads both partitions, 1 writes the table and is ready for one of them."""
     view = GroupView()
-    view.apply(0, 0, Claim(controller="c"))
+    view.apply(0, 0, Claim(controller="c", limit=LIMIT))
     view.apply(1, 0, Hello(slot=A, process="a", version="1"))
     view.apply(2, 0, Hello(slot=B, process="b", version="1"))
     view.apply(3, NOW, report(A, reading={P: 45, Q: 25}, rate=150.0, staged_bytes=7))
@@ -91,7 +93,7 @@ def test_load_and_lag_count_the_groups_own_topics() -> None:
 
 def test_topics_of_the_settings_count_before_a_consumer_reads_them() -> None:
     view = GroupView()
-    view.apply(0, 0, Claim(controller="c"))
+    view.apply(0, 0, Claim(controller="c", limit=LIMIT))
     view.apply(1, NOW, Hello(slot=A, process="a", version="1"))
     view.apply_measurement(measured())
     found = status("g", view, NOW, Selection(frozenset({"orders"})))

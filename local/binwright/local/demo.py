@@ -33,11 +33,13 @@ from binwright.recordings.load_pacing import Load
 from binwright.recordings.location import DEFAULT_ROW_S, RowSeconds, Stream, StreamLocation
 from binwright.recordings.stream_file import ROW_S
 from binwright.recordings.streams import CompactStream
+from binwright.runtime.clock import wall_ms
 from binwright.runtime.run import EXIT_FAILED, EXIT_OK, background_tasks
 from binwright.runtime.settings import Settings, load_settings
 from binwright.views.commands import live_page
 from binwright.views.follower import watch_group
 from binwright.views.group_view import GroupView
+from binwright.views.status import status
 
 READY_S = 240.0
 LAND_S = 240.0
@@ -94,8 +96,8 @@ class Demo:
                     )
                     page = live_page.show(
                         self.console,
+                        settings,
                         self.view,
-                        settings.controller.limit_bytes_per_s,
                         lambda: f"binwright demo · {self.phase}",
                     )
                     async with background_tasks(
@@ -211,7 +213,7 @@ class Demo:
         except TimeoutError as exc:
             raise ExternalError(
                 f"not within {deadline_s:g} s: {what}; "
-                f"{live_page.line(self.view)}; logs: {self.directory}"
+                f"{live_page.line(status('demo', self.view, wall_ms()))}; logs: {self.directory}"
             ) from exc
 
     # --- in the background -----------------------------------------------------------------------

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from binwright.audit.audit import AuditResult
 from binwright.audit.row_ages import Freshness
-from binwright.cli.terminal import megabytes, peaks
+from binwright.cli.terminal import data_size, peaks
 from binwright.recordings.load import LoadResult
 from binwright.views.group_view import GroupView, percentile
 
@@ -100,7 +100,7 @@ def show(result: DemoResult) -> RenderableType:
     table.add_column(style="bold")
     table.add_column()
     rows = {
-        "records produced": f"{result.produced:,} ({megabytes(figures['produced_bytes'])} "
+        "records produced": f"{result.produced:,} ({data_size(figures['produced_bytes'])} "
         f"in {figures['load_s']:.0f} s)",
         "rows landed": f"{result.landed:,}",
         "ready": f"after {figures['ready_s']:.1f} s",

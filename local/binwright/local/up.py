@@ -84,8 +84,8 @@ class Up:
             watching = watch_group(bus, settings.metadata_topic, settings.monitor.topic, self.view)
             page = live_page.show(
                 self.console,
+                settings,
                 self.view,
-                settings.controller.limit_bytes_per_s,
                 lambda: "binwright up · Ctrl-C ends it",
             )
             async with background_tasks(watching, page, stack.wait_for_failure()):

@@ -18,6 +18,9 @@ OptionalSpark = Annotated[
     str | None, typer.Option(help="A Spark Connect server, sc://HOST:PORT; else one is embedded.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Wide = Annotated[
+    bool, typer.Option("--wide", help="Every column, although the terminal is narrower.")
+]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same rates.")]
 Bootstrap = Annotated[
     str | None, typer.Option(help="Kafka's address, HOST:PORT; else the settings'.")

@@ -1,13 +1,81 @@
-"""Sizes and short charts as text for a terminal."""
+"""Sizes, short charts and tables as text for a terminal of any width, a file or a pipe."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
 
 BARS = "▁▂▃▄▅▆▇█"
+UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
+MEDIUM, LARGE = 100, 120  # characters of a terminal from which more columns are shown
+WIDE = 500  # characters of a line in a file or a pipe: nothing is left out there
 
 
-def megabytes(size: float) -> str:
-    """Return bytes (or bytes/s) as text in MB."""
-    return f"{size / 1e6:,.2f} MB"
+def data_size(size: float) -> str:
+    """Return bytes (or bytes/s) as text, in the unit that fits; the page's script does the same."""
+    unit = 0
+    while size >= 999.5 and unit < len(UNITS) - 1:  # noqa: PLR2004 - shown as 1,000 from here on
+        size, unit = size / 1000, unit + 1
+    return f"{size:.{1 if unit and size < 9.95 else 0}f} {UNITS[unit]}"  # noqa: PLR2004 - likewise
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of `fitting_table`.
+
+    Attributes:
+        name: Its heading.
+        justify: Numbers stand at the right.
+        shown_from: Characters of the terminal that it needs.
+        fold: Text goes on in the next line; else it is never broken.
+        min_width: It does not become narrower than this, so that changing numbers move nothing.
+    """
+
+    name: str
+    justify: Literal["left", "right"] = "right"
+    shown_from: int = 0
+    fold: bool = False
+    min_width: int | None = None
+
+
+def fitting_table(
+    columns: Sequence[Column], rows: Iterable[Sequence[str | Text]], width: int
+) -> Table:
+    """Return a table with the columns that a terminal of `width` characters has room for."""
+    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0), pad_edge=False)
+    shown = [number for number, column in enumerate(columns) if width >= column.shown_from]
+    for column in (columns[number] for number in shown):
+        table.add_column(
+            column.name,
+            justify=column.justify,
+            no_wrap=not column.fold,
+            overflow="fold",
+            min_width=column.min_width,
+        )
+    for row in rows:
+        table.add_row(*(row[number] for number in shown))
+    return table
+
+
+def page_console(*, wide: bool = False) -> Console:
+    """Return the console for pages: as wide as the terminal, or as all columns need.
+
+    Args:
+        wide: Leave nothing out, although it is a terminal.
+    """
+    console = Console()
+    return Console(width=WIDE) if wide or not console.is_terminal else console
+
+
+def print_page(console: Console, page: RenderableType) -> None:
+    """Print a page; its lines end where their text does."""
+    with console.capture() as captured:
+        console.print(page)
+    console.file.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+    console.file.flush()
 
 
 def sparkline(values: Sequence[float], width: int) -> str:

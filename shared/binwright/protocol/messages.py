@@ -35,7 +35,9 @@ class Claim:
     """A controller starts to lead; the record's offset is its term."""
 
     controller: str  # unique to the process and this claim, so that it recognises its own
-    kind: Literal["claim/1"] = "claim/1"
+    limit: Rate  # bytes/s that a consumer sustains; for people: no consumer acts on it
+    slot_limits: tuple[tuple[SlotNumber, Rate], ...] = ()  # of slots with another limit
+    kind: Literal["claim/2"] = "claim/2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

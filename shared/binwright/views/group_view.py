@@ -24,7 +24,7 @@ from binwright.protocol.messages import (
     Stopped,
     Withdrawn,
 )
-from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
+from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
 from binwright.protocol.monitors import Monitors, accept_measurement
 from binwright.views.table_view import TableViews
 
@@ -48,6 +48,7 @@ class LastClaim:
     term: int
     controller: str
     at_ms: int
+    limits: PerSlot  # what its consumers sustain
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,8 @@ class GroupView:
                 self._apply_plan(offset, at_ms, message)
             case Claim():
                 self.terms += 1
-                self.leadership = LastClaim(offset, message.controller, at_ms)
+                limits = PerSlot(message.limit, dict(message.slot_limits))
+                self.leadership = LastClaim(offset, message.controller, at_ms, limits)
                 self._log_event(at_ms, f"a controller claims (term {offset})")
 
     def _apply_consumer(
@@ -277,16 +279,6 @@ class GroupView:
         """Return how many records of a partition the topic keeps that have not landed."""
         start = self.starts.get(partition, 0)
         return max(0, self.ends.get(partition, 0) - max(self.landed.get(partition, 0), start))
-
-    @property
-    def lag(self) -> int:
-        """Records of all partitions that have not landed."""
-        return sum(map(self.partition_lag, self.ends))
-
-    @property
-    def lag_bytes(self) -> float:
-        """About how many bytes these are."""
-        return sum(self.partition_lag(p) * self.record_bytes.get(p, 0.0) for p in self.ends)
 
     def load(self, slot: Slot) -> BytesPerSecond:
         """Return the write rate of the partitions that a consumer reads, bytes/s."""

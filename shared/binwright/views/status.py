@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from binwright.protocol.messages import Report
-from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.model import PerSlot, Slot, TopicPartition
 from binwright.protocol.selection import Selection
 from binwright.views.group_view import GroupView
 from binwright.views.table_status import TableStatus, table_statuses
@@ -103,6 +103,12 @@ class Status:
     proposal: ProposalStatus | None = None
     tables: tuple[TableStatus, ...] = ()
     lost_offsets: int = 0  # that retention removed before any consumer read them, ended ones too
+    lag_bytes: float = 0.0  # about how many bytes the lag is
+    limits: PerSlot | None = None  # bytes/s that consumers sustain; None: no controller ever led
+
+    def limit(self, slot: Slot) -> float | None:
+        """Return what a consumer sustains, bytes/s, as the group's controller says."""
+        return None if self.limits is None else self.limits.for_slot(slot)
 
     @property
     def age_s(self) -> float:
@@ -150,6 +156,8 @@ def status(group: str, view: GroupView, now_ms: int, topics: Selection | None = 
         proposal=_proposal(view, now_ms),
         tables=tables,
         lost_offsets=view.lost_offsets.total(),
+        limits=leader.limits if leader else None,
+        lag_bytes=sum(view.partition_lag(p) * view.record_bytes.get(p, 0.0) for p in parts),
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from tests import builders
-from tests.builders import measurement
+from tests.builders import LIMIT, measurement
 
 from binwright.controller.decide.events import (
     Action,
@@ -151,7 +151,7 @@ class ControllerDriver:
         return self.read(Dead(slot=slot, epoch=epoch, term=0))
 
     def claim(self) -> int:
-        self.read(Claim(controller="me"))
+        self.read(Claim(controller="me", limit=LIMIT))
         return self.offset
 
     def pack(self, target: dict[TopicPartition, Slot]) -> list[Action]:

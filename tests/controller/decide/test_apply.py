@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from tests.builders import (
     CONFIG,
+    LIMIT,
     NOW,
     S0,
     S1,
@@ -69,14 +70,20 @@ def applied(known: Group, message: Inbound, offset: int = 90) -> Group:
 def test_only_another_controllers_later_claim_is_a_later_claim(
     controller: str, offset: int
 ) -> None:
-    assert later_claim(group({}), record_read(Claim(controller=controller), offset)) is None
-    assert later_claim(group({}), record_read(Claim(controller="other"), TERM + 1)) == TERM + 1
+    assert (
+        later_claim(group({}), record_read(Claim(controller=controller, limit=LIMIT), offset))
+        is None
+    )
+    assert (
+        later_claim(group({}), record_read(Claim(controller="other", limit=LIMIT), TERM + 1))
+        == TERM + 1
+    )
     assert later_claim(group({}), record_read(hello(S0), TERM + 1)) is None
 
 
 def test_a_claim_changes_nothing_of_consumers() -> None:
     known = group({S0: alive(1)})
-    assert apply_record(known, record_read(Claim(controller="other"))) == (known, ())
+    assert apply_record(known, record_read(Claim(controller="other", limit=LIMIT))) == (known, ())
 
 
 def test_the_last_plan_that_was_carried_out_is_stored() -> None:

@@ -1,5 +1,6 @@
 """The controller's side of the protocol: taking over, and records of consumers."""
 
+from tests.builders import LIMIT
 from tests.controller.decide.driver import (
     A,
     B,
@@ -33,8 +34,8 @@ RATES = {P: 50.0, Q: 40.0}
 
 def test_a_leadership_begins_with_a_claim_and_queries_every_slot_once_that_is_read_back() -> None:
     driver = ControllerDriver()
-    assert published(driver.actions) == [Claim(controller="me")]
-    actions = driver.read(Claim(controller="me"))
+    assert published(driver.actions) == [Claim(controller="me", limit=LIMIT)]
+    actions = driver.read(Claim(controller="me", limit=LIMIT))
     assert Broadcast(StateQuery(term=1)) in actions
     assert driver.phase() == Sentinel
 
@@ -53,20 +54,20 @@ def test_no_command_is_sent_before_the_history_is_read_and_living_consumers_have
 
 def test_another_controllers_earlier_claim_has_no_effect() -> None:
     driver = ControllerDriver()
-    driver.read(Claim(controller="other"))
+    driver.read(Claim(controller="other", limit=LIMIT))
     driver.claim()
     assert driver.phase() == Sentinel
 
 
 def test_another_controllers_later_claim_ends_the_leadership() -> None:
     for driver in (leading(RATES), assigned(RATES, {P: A, Q: A})):
-        assert driver.read(Claim(controller="other")) == [StepDown(driver.offset)]
+        assert driver.read(Claim(controller="other", limit=LIMIT)) == [StepDown(driver.offset)]
         assert driver.phase() == SteppedDown
         assert driver.tick(5) == []
     driver = ControllerDriver()
     driver.hello(A)
     driver.claim()
-    assert driver.read(Claim(controller="other")) == [StepDown(driver.offset)]
+    assert driver.read(Claim(controller="other", limit=LIMIT)) == [StepDown(driver.offset)]
 
 
 def test_the_own_claim_read_twice_has_no_effect() -> None:
@@ -155,7 +156,7 @@ def test_a_goodbye_acknowledges_the_pending_stop() -> None:
 def test_a_report_that_contradicts_the_assignment_leads_to_synchronize() -> None:
     driver = assigned(RATES, {P: A, Q: A})
     actions = driver.report(A, reading=[P])
-    assert published(actions) == [Claim(controller="me")]
+    assert published(actions) == [Claim(controller="me", limit=LIMIT)]
     assert driver.phase() == Synchronize
     driver.claim()
     driver.report(A, reading=[P])

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from tests.builders import LIMIT
 from tests.controller.decide.driver import (
     CONFIG,
     A,
@@ -285,4 +286,4 @@ def test_a_state_that_the_table_does_not_allow_is_refused(monkeypatch: pytest.Mo
 
 def test_a_controller_that_stepped_down_does_nothing() -> None:
     state = SteppedDown(Group(config=CONFIG, controller="me"), 0.0)
-    assert transition(state, RecordRead(0.0, 1, Claim(controller="x"))) == (state, ())
+    assert transition(state, RecordRead(0.0, 1, Claim(controller="x", limit=LIMIT))) == (state, ())

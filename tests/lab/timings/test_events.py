@@ -1,7 +1,7 @@
 """Triggers, starts and changes from the records of a group, from the beginning of a range on."""
 
 import pytest
-from tests.builders import P, Q, measurement
+from tests.builders import LIMIT, P, Q, measurement
 
 from binwright.lab.timings.events import GroupRecord, GroupTimings, timings_since
 from binwright.lab.timings.steps import Pass
@@ -174,7 +174,7 @@ def test_a_reply_of_a_process_that_was_replaced_completes_nothing(group: Group) 
     assert group.timings.changing
 
 
-@pytest.mark.parametrize("message", [planned({P: A, Q: A}), Claim(controller="c")])
+@pytest.mark.parametrize("message", [planned({P: A, Q: A}), Claim(controller="c", limit=LIMIT)])
 def test_a_plan_that_is_replaced_is_unfinished(group: Group, message: object) -> None:
     group.apply(10.0, planned({P: A, Q: B}))
     group.apply(11.0, message)

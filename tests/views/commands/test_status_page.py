@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
+import pytest
 from rich.console import Console
 
+from binwright.cli.terminal import page_console, print_page
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.views.commands.status_page import draw
 from binwright.views.status import (
@@ -19,10 +21,10 @@ from binwright.views.table_status import TableStatus
 PARTS = tuple(TopicPartition("orders", n) for n in range(14))
 
 
-def drawn(*found: Status) -> str:
-    console = Console(width=160)
+def drawn(*found: Status, width: int = 160) -> str:
+    console = Console(width=width)
     with console.capture() as captured:
-        console.print(draw(found))
+        console.print(draw(found, width))
     return captured.get()
 
 
@@ -49,20 +51,38 @@ def moving() -> Status:
 
 def test_the_page_shows_state_consumers_moves_and_the_plan() -> None:
     page = drawn(moving())
-    assert "eu  moving  1 consumer, 14 partitions, written 2.00 MB/s" in page
-    assert "silent for 12 s" in page
-    assert "lag 1,200 records, oldest 7.5 s" in page
+    assert "eu  moving  1 consumer, 14 partitions, written 2.0 MB/s" in page
+    assert "silent 12 s" in page
+    assert "lag 1,200 records (0 B), oldest 7.5 s" in page
     assert "orders-11 and 2 more" in page
     assert "no consumer reads: orders-0" in page
     assert "orders-3: none → 1 (waiting)" in page
-    assert "last plan 61 s ago: consumer 0 is overloaded → 2 consumers, 1 move, R-score" in page
+    assert "last plan 61 s ago: consumer 0 is overloaded (0.25 times a consumer's" in page
 
 
 def test_the_page_shows_a_line_for_each_table() -> None:
     page = drawn(moving()).splitlines()
     lines = {line.split()[0]: " ".join(line.split()[1:]) for line in page if line.strip()}
-    assert lines["orders"] == "0 7.5 s 3.00 MB 1,200 99 4 refused: a constraint"
-    assert lines["clicks"] == "none 0.00 MB 0 0 0 unwritten"
+    assert lines["orders"] == "refused 0 7.5 s 3.0 MB 1,200 99 4"
+    assert lines["clicks"] == "unwritten none 0 B 0 0 0"
+
+
+def test_tables_that_take_no_rows_come_first() -> None:
+    page = drawn(moving()).splitlines()
+    assert page[1:4] == [
+        "table orders is refused: a constraint",
+        "table clicks is unwritten",
+        "no consumer reads: orders-0",
+    ]
+
+
+def test_a_terminal_of_80_columns_shows_whole_words() -> None:
+    page = drawn(moving(), width=80).splitlines()
+    (consumer,) = (line for line in page if line.strip().startswith("0"))
+    assert consumer.split()[:7] == ["0", "silent", "12", "s", "2.0", "MB/s", "1,200"]
+    (table,) = (line for line in page if line.startswith("orders "))
+    assert table.split() == ["orders", "refused", "7.5", "s", "1,200", "99"]
+    assert max(map(len, page)) <= 80
 
 
 def test_the_page_shows_a_waiting_plan_and_how_to_approve_it() -> None:
@@ -70,10 +90,19 @@ def test_the_page_shows_a_waiting_plan_and_how_to_approve_it() -> None:
     plan = ProposalStatus(812, 30.0, ("too much",), 2, changes, 0.25, waits=True, approved=False)
     page = drawn(replace(moving(), proposal=plan))
     assert "plan 812, 30 s old, waits: binwright approve 812 --group eu" in page
-    assert "too much → 2 consumers, R-score 0.25" in page
+    assert "too much → 2 consumers (0.25 times a consumer's capacity moved)" in page
     assert "orders-0: 0 → 1 orders-1: none → 1" in page
     assert "is approved" in drawn(replace(moving(), proposal=replace(plan, approved=True)))
     assert "is only shown" in drawn(replace(moving(), proposal=replace(plan, waits=False)))
+
+
+def test_lines_in_a_pipe_end_where_their_text_does(capsys: pytest.CaptureFixture[str]) -> None:
+    console = page_console()
+    print_page(console, draw([moving()], console.width))
+    lines = capsys.readouterr().out.splitlines()
+    assert all(line == line.rstrip() for line in lines)
+    (consumer,) = (line for line in lines if "orders-11 and 2 more" in line)
+    assert consumer.startswith("       0  silent 12 s")
 
 
 def test_a_page_without_groups_is_an_error() -> None:

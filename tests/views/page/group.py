@@ -25,7 +25,7 @@ from binwright.views.page.server import Page
 
 GROUP, METADATA, METRICS = "eu", "eu.metadata", "binwright.metrics"
 TOPICS = {METADATA: 1, METRICS: 1}
-LIMIT = 1_000_000.0
+LIMIT = BytesPerSecond(1_000_000)
 CONNECT_S = 20.0
 
 Reading = Mapping[TopicPartition, int | None]
@@ -39,7 +39,7 @@ def loop_ms() -> int:
 def page(*topics: str, pattern: bool = False) -> Page:
     """Return the page of a group of these topics, or of whichever there are."""
     wanted = {"topic_patterns": (".*",)} if pattern else {"topics": topics or ("orders",)}
-    settings = load_settings(group=GROUP, controller={"limit_bytes_per_s": LIMIT}, **wanted)
+    settings = load_settings(group=GROUP, **wanted)
     return Page(settings, now_ms=loop_ms)
 
 
@@ -58,8 +58,8 @@ class Group:
     async def post(self, message: Inbound) -> int:
         return await self.bus.publish(METADATA, 0, wire.key(message), wire.encode(message))
 
-    async def claim(self, controller: str = "c1") -> None:
-        await self.post(Claim(controller=controller))
+    async def claim(self, controller: str = "c1", **more: object) -> None:
+        await self.post(Claim(**{"controller": controller, "limit": LIMIT, **more}))  # type: ignore[arg-type]
 
     async def consumer(self, slot: int, reading: Reading, **more: object) -> None:
         """Report a consumer, a new one after its Hello."""

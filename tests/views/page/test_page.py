@@ -309,7 +309,7 @@ async def test_the_charts_show_what_was_before_the_page_was_opened(browser: str)
         for second in range(0, 600, 5):
             found = before._status(before.now_ms())
             at_ms = before.now_ms() - 1000 * (600 - second)
-            before.history.add(at_ms, found, before.settings.controller)
+            before.history.add(at_ms, found)
         await opened.open(address)
         path = "document.querySelector('.plot path').getAttribute('d')"
         await opened.until(f"(({path}) ?? '').split('L').length > 100")

@@ -9,12 +9,11 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.views.page.group import LIMIT, Group, loop_ms, page, table
+from tests.views.page.group import LIMIT, Group, page, table
 
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.http import Response
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import load_settings
 from binwright.views.page.server import POINTS, STEP_S, Page, document_paths
 
 pytestmark = pytest.mark.looptime
@@ -83,10 +82,8 @@ async def test_partitions_without_a_reader_have_their_rate_and_lag_too() -> None
 
 
 async def test_each_consumer_has_its_own_limit() -> None:
-    group = await landing()
-    controller = {"limit_bytes_per_s": LIMIT, "slot_limits": {1: 5.0}}
-    settings = load_settings(group="eu", topics=("orders",), controller=controller)
-    shown = Page(settings, now_ms=loop_ms)
+    group, shown = await landing(), page()
+    await group.claim(slot_limits=((1, 5.0),))
     async with following(group, shown):
         limits = [each["limit"] for each in body(shown.view_json())["consumers"]]
         history = body(shown.history_json())

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from binwright.cli.options import Bootstrap, Json, OptionalSpark, Seed, settings_at
 from binwright.cli.runner import progress_console, run_for_result, split
-from binwright.cli.terminal import megabytes
+from binwright.cli.terminal import data_size
 from binwright.protocol.errors import SettingsError
 from binwright.recordings.commands.loader import Loader, LoadTopics, StreamLoad
 from binwright.recordings.generated import Walk, generate
@@ -165,22 +165,22 @@ def show(result: LoadResult) -> RenderableType:
             topic,
             f"{len(sent):,}",
             f"{sum(one.records for one in sent):,}",
-            megabytes(sum(one.due_bytes for one in sent)),
-            megabytes(sum(one.bytes for one in sent)),
+            data_size(sum(one.due_bytes for one in sent)),
+            data_size(sum(one.bytes for one in sent)),
             _least(sent),
         )
     if not result.shed_bytes:
         return table
     return Group(
         table,
-        f"{megabytes(result.shed_bytes)} were due and not written: the brokers or this machine "
+        f"{data_size(result.shed_bytes)} were due and not written: the brokers or this machine "
         "were too slow",
     )
 
 
 def _title(result: LoadResult) -> str:
     records = sum(sent.records for sent in result.partitions.values())
-    size = megabytes(sum(sent.bytes for sent in result.partitions.values()))
+    size = data_size(sum(sent.bytes for sent in result.partitions.values()))
     return f"{records:,} records in {result.elapsed_s:.0f} s: {size}"
 
 

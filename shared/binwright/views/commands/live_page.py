@@ -11,131 +11,134 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from binwright.cli.terminal import megabytes
+from binwright.cli.terminal import MEDIUM, Column, data_size, fitting_table
+from binwright.runtime.clock import wall_ms
+from binwright.runtime.settings import Settings
+from binwright.views.commands.status_page import TABLE_COLOURS, count, faults, totals
 from binwright.views.group_view import GroupView
+from binwright.views.status import Status, status
 
-BAR = 30  # characters of a full bar: a consumer at its limit
+BORDER = 4  # characters of a line that the frame takes
 EVENTS_SHOWN = 8
 REFRESH_S = 0.25
 LINE_S = 5.0  # between lines, without a terminal
-TABLE_COLOURS = {
-    "landing": "green",
-    "claiming": "cyan",
-    "refused": "red",
-    "unwritten": "red",
-    "silent": "red",
-}
 
 
-async def show(console: Console, view: GroupView, limit: float, title: Callable[[], str]) -> None:
+async def show(
+    console: Console, settings: Settings, view: GroupView, title: Callable[[], str]
+) -> None:
     """Keep the page up to date until cancelled; without a terminal log a line every `LINE_S`."""
     while not console.is_terminal:
         await asyncio.sleep(LINE_S)
-        console.log(line(view))
+        console.log(line(_status(settings, view)))
     with Live(console=console, auto_refresh=False, transient=True) as live:
         while True:
-            live.update(draw(view, limit, title()), refresh=True)
+            page = draw(_status(settings, view), view, title(), console.width)
+            live.update(page, refresh=True)
             await asyncio.sleep(REFRESH_S)
 
 
-def draw(view: GroupView, limit: float, title: str) -> RenderableType:
+def _status(settings: Settings, view: GroupView) -> Status:
+    return status(settings.group, view, wall_ms(), settings.landed_topics)
+
+
+def draw(current: Status, view: GroupView, title: str, width: int) -> RenderableType:
     """Return the page.
 
     Args:
+        current: The group's status: its own partitions, whatever else is measured.
         view: Of the group.
-        limit: What one consumer sustains, bytes/s: the length of a full bar.
         title: Above the page, with markup.
+        width: Characters of the terminal.
     """
-    parts = (_totals(view), _consumers(view, limit), _tables(view), _events(view))
+    inside = width - BORDER
+    sums = Text(f"{totals(current)}, landed {count(view.landed_rows, 'row')}")
+    sums.append(f", {count(len(view.moves), 'move')}")
+    parts = (
+        *faults(current),
+        sums,
+        _consumers(current, view, inside),
+        _tables(current, inside),
+        _events(view),
+    )
     return Panel(Group(*parts), title=title)
 
 
-def line(view: GroupView) -> str:
-    """Return the totals in one line, for logs and pipes."""
-    loads = " ".join(
-        f"{slot}:{view.load(slot) / 1e6:.2f}({len(r.reading)})"
-        for slot, r in sorted(view.reports.items())
+def line(current: Status) -> str:
+    """Return the status in one line, for logs and pipes."""
+    consumers = ", ".join(
+        f"consumer {each.slot} {data_size(each.load)}/s"
+        f" ({count(len(each.partitions), 'partition')})"
+        for each in current.consumers
     )
-    tables = " ".join(
-        f"{topic}:{each.report.age_s:.1f}s@{'none' if each.writer is None else each.writer}"
-        for topic, each in sorted(view.tables.by_topic.items())
+    tables = ", ".join(
+        f"table {each.topic} {each.state}, oldest row {each.age_s:.1f} s" for each in current.tables
     )
-    lost = f"lost offsets {view.lost_offsets.total()}, " if view.lost_offsets.total() else ""
-    return (
-        f"in {sum(view.rates.values()) / 1e6:.2f} MB/s, "
-        f"staging {view.staging / 1e6:.2f} MB/s, "
-        f"lag {view.lag} records, {lost}{len(view.moves)} moves, "
-        f"consumers MB/s(partitions) {loads or 'none'}, tables age@writer {tables or 'none'}"
-    )
+    wrong = "".join(f"; {fault.plain}" for fault in faults(current))
+    return f"{current.state}: {totals(current)}; {consumers or 'no consumer'}; {tables}{wrong}"
 
 
-def _totals(view: GroupView) -> RenderableType:
-    table = Table.grid(expand=True)
-    lost = view.lost_offsets.total()
-    cells = (
-        f"written {megabytes(sum(view.rates.values()))}/s",
-        f"staging {megabytes(view.staging)}/s",
-        f"lag {view.lag:,} records, {megabytes(view.lag_bytes)}",
-        f"landed {view.landed_rows:,} rows",
-        f"{len(view.moves)} moves",
-        *([f"[red]{lost:,} offsets lost to retention[/]"] if lost else []),
+def _consumers(current: Status, view: GroupView, width: int) -> Table:
+    bar = 24 if width + BORDER >= MEDIUM else 12
+    columns = (
+        Column("consumer"),
+        Column("load of its limit", "left"),
+        Column("staging", shown_from=MEDIUM - BORDER, min_width=8),
+        Column("partitions, and tables it writes", "left", fold=True),
     )
-    for _ in cells:
-        table.add_column(justify="center")
-    table.add_row(*cells)
-    return table
-
-
-def _consumers(view: GroupView, limit: float) -> RenderableType:
-    table = Table(expand=True, box=None)
-    table.add_column("consumer", justify="right")
-    table.add_column("load (a full bar is the limit)", width=BAR + 8)
-    table.add_column("staging", justify="right")
-    table.add_column("partitions, and the tables it writes")
-    for slot, report in sorted(view.reports.items()):
-        state = "" if report.ready else "[dim]getting ready[/]"
+    rows = []
+    for each in current.consumers:
+        report = view.reports.get(each.slot)
         reading = [
-            str(p) if offset is not None else f"[yellow]{p}…[/]"
-            for p, offset in sorted(report.reading.items())
+            str(p) if report is None or report.reading.get(p) is not None else f"[yellow]{p}…[/]"
+            for p in each.partitions
         ]
-        writing = [f"[cyan]{escape(topic)} ✎[/]" for topic in sorted(report.writing)]
-        table.add_row(
-            str(slot),
-            _bar(view.load(slot), limit),
-            f"{megabytes(report.rate)}/s",
-            " ".join([*reading, *writing]) or state,
+        writing = [f"[cyan]{escape(topic)} ✎[/]" for topic in each.tables]
+        own = Text.from_markup(" ".join([*reading, *writing]))
+        state = Text({"starting": "getting ready", "ready": "idle"}.get(each.state, each.state))
+        rows.append(
+            (
+                str(each.slot),
+                _bar(each.load, current.limit(each.slot), bar),
+                f"{data_size(each.staging)}/s",
+                own or state,
+            )
         )
-    return table
+    return fitting_table(columns, rows, width)
 
 
-def _tables(view: GroupView) -> RenderableType:
-    table = Table(expand=True, box=None)
-    table.add_column("table")
-    for name in ("writer", "oldest row", "waiting", "rows", "commits"):
-        table.add_column(name, justify="right")
-    table.add_column("state")
-    for topic, table_view in sorted(view.tables.by_topic.items()):
-        report = table_view.report
-        state = report.state if table_view.writer is not None else "unwritten"
-        fault = f": {report.fault}" if report.fault else ""
-        table.add_row(
-            escape(topic),
-            "none" if table_view.writer is None else str(table_view.writer),
-            f"{report.age_s:.1f} s" if report.pending_bytes else "",
-            megabytes(report.pending_bytes),
-            f"{table_view.rows:,}",
-            f"{table_view.commits:,}",
-            Text(f"{state}{fault}", style=TABLE_COLOURS[state]),
+def _tables(current: Status, width: int) -> Table:
+    columns = (
+        Column("table", "left", fold=True),
+        Column("state", "left", min_width=8),
+        Column("writer"),
+        Column("oldest row", min_width=8),
+        Column("waiting", shown_from=MEDIUM - BORDER, min_width=6),
+        Column("rows", min_width=9),
+        Column("commits", min_width=7),
+    )
+    rows = (
+        (
+            each.topic,
+            Text(each.state, style=TABLE_COLOURS[each.state]),
+            "none" if each.writer is None else str(each.writer),
+            f"{each.age_s:.1f} s" if each.pending_bytes else "",
+            data_size(each.pending_bytes),
+            f"{each.rows:,}",
+            f"{each.commits:,}",
         )
-    return table
+        for each in current.tables
+    )
+    return fitting_table(columns, rows, width)
 
 
-def _bar(load: float, limit: float) -> Text:
-    filled = round(BAR * min(load / limit, 1.0))
-    colour = "red" if load > limit else "green"
-    bar = Text("█" * filled, style=colour)
-    bar.append("░" * (BAR - filled), style="dim")
-    bar.append(f" {load / limit:4.0%}")
+def _bar(load: float, limit: float | None, width: int) -> Text:
+    if limit is None:
+        return Text(f"{data_size(load)}/s")
+    filled = round(width * min(load / limit, 1.0))
+    bar = Text("█" * filled, style="red" if load > limit else "green")
+    bar.append("░" * (width - filled), style="dim")
+    bar.append(f" {load / limit:4.0%} {data_size(load):>6}/s")
     return bar
 
 

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.live import Live
 
-from binwright.cli.options import Bootstrap, settings_at
+from binwright.cli.options import Bootstrap, Wide, settings_at
 from binwright.cli.runner import run
+from binwright.cli.terminal import page_console, print_page
 from binwright.kafka.control_topics import KafkaControlTopics
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def command(
     json_: Annotated[
         bool, typer.Option("--json", help="Print JSON, for programs; with --watch a line a time.")
     ] = False,
+    wide: Wide = False,
 ) -> None:
     """Show every group: state, consumers, tables, lag, moves in flight, last plan and proposal."""
     settings = settings_at(bootstrap_servers)
@@ -38,25 +39,25 @@ def command(
             # Imported once Kafka answers: messages and views cost a quarter of the CPU of a start.
             from binwright.views.commands.status_page import show_groups  # noqa: PLC0415
 
-            with _output(json_=json_, watch=watch) as show:
+            with _output(json_=json_, watch=watch, wide=wide) as show:
                 await show_groups(bus, settings, group or (), show, watch=watch)
 
     raise typer.Exit(run(work))
 
 
 @contextmanager
-def _output(*, json_: bool, watch: bool) -> Iterator["Show"]:
+def _output(*, json_: bool, watch: bool, wide: bool) -> Iterator["Show"]:
     """Give the function that shows groups: as JSON, as a page, or as a page that is redrawn."""
     from binwright.views.commands.status_page import draw  # noqa: PLC0415 - as above
 
-    console = Console(soft_wrap=True)
+    console = page_console(wide=wide)
     if json_:
         yield lambda statuses: _print_json(statuses, indent=None if watch else 2)
     elif not (watch and console.is_terminal):
-        yield lambda statuses: console.print(draw(statuses))
+        yield lambda statuses: print_page(console, draw(statuses, console.width))
     else:
         with Live(console=console, auto_refresh=False, screen=True) as live:
-            yield lambda statuses: live.update(draw(statuses), refresh=True)
+            yield lambda statuses: live.update(draw(statuses, console.width), refresh=True)
 
 
 def _print_json(statuses: Sequence["Status"], indent: int | None) -> None:

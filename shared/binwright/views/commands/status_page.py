@@ -3,20 +3,18 @@
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import Literal
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from binwright.cli.terminal import megabytes
+from binwright.cli.terminal import LARGE, MEDIUM, Column, data_size, fitting_table
 from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol.errors import ExternalError, TopicMissing
 from binwright.protocol.selection import METADATA_SUFFIX
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import Settings
-from binwright.views.commands.live_page import TABLE_COLOURS
 from binwright.views.follower import GroupFollower, group_topic
 from binwright.views.group_view import GroupView
 from binwright.views.status import ProposalStatus, Status, status
@@ -34,7 +32,15 @@ COLOURS = {
     "silent": "red",
     "empty": "yellow",
 }
-TEXT_COLUMNS = {"state", "partitions", "writes", "table"}  # the others hold numbers
+TABLE_COLOURS = {
+    "landing": "green",
+    "claiming": "cyan",
+    "refused": "red",
+    "unwritten": "red",
+    "silent": "red",
+}
+FAULTY = {"refused", "unwritten", "silent"}
+"""States of tables that take no rows."""
 
 
 async def show_groups(
@@ -94,47 +100,67 @@ def _statuses(
     return [each for each in statuses if named or each.state != "empty"]
 
 
-def draw(statuses: Sequence[Status]) -> RenderableType:
-    """Return the page: state, consumers, tables, moves, last plan and proposal of each group."""
+def draw(statuses: Sequence[Status], width: int) -> RenderableType:
+    """Return the page: state, faults, consumers, tables, moves, last plan and proposal of each.
+
+    Args:
+        statuses: Of the groups.
+        width: Characters of the terminal; what has no room is left out.
+    """
     if not statuses:
         return Text("no group has reported yet", style="yellow")
-    return Group(*(part for each in statuses for part in _group(each)))
+    return Group(*(part for each in statuses for part in _group(each, width)))
 
 
-def _group(status: Status) -> list[RenderableType]:
+def faults(status: Status) -> list[Text]:
+    """Return what a person should look at first, a line each: tables that take no rows, loss."""
+    lines = [
+        f"table {each.topic} is {each.state}{f': {each.fault}' if each.fault else ''}"
+        for each in status.tables
+        if each.state in FAULTY or each.fault
+    ]
+    if status.unread:
+        lines.append(f"no consumer reads: {_some(list(map(str, status.unread)))}")
+    if status.lost_offsets:
+        lines.append(f"lost to retention before they were read: {status.lost_offsets:,} offsets")
+    return [Text(line, style="red") for line in lines]
+
+
+def totals(status: Status) -> str:
+    """Return what is written, staged and behind, as text."""
+    return (
+        f"written {data_size(status.load)}/s, staging {data_size(status.staging)}/s, "
+        f"lag {count(status.lag, 'record')} ({data_size(status.lag_bytes)}), "
+        f"oldest {status.age_s:.1f} s"
+    )
+
+
+def _group(status: Status, width: int) -> list[RenderableType]:
     head = Text(status.group, style="bold")
     head.append(f"  {status.state}", style=COLOURS[status.state])
     head.append(
-        f"  {_count(len(status.consumers), 'consumer')}, {_count(status.partitions, 'partition')}, "
-        f"written {megabytes(status.load)}/s, staging {megabytes(status.staging)}/s, "
-        f"lag {status.lag:,} records, oldest {status.age_s:.1f} s"
+        f"  {count(len(status.consumers), 'consumer')}, {count(status.partitions, 'partition')}, "
+        f"{totals(status)}"
     )
-    parts: list[RenderableType] = [head]
-    if status.lost_offsets:
-        lost = f"  lost to retention before they were read: {status.lost_offsets:,} offsets"
-        parts.append(Text(lost, style="red"))
-    if status.unread:
-        unread = _some(list(map(str, status.unread)))
-        parts.append(Text(f"  no consumer reads: {unread}", style="red"))
+    parts: list[RenderableType] = [head, *faults(status)]
     if status.consumers:
-        parts.append(_consumers(status))
+        parts.append(_consumers(status, width))
     if status.tables:
-        parts.append(_tables(status))
+        parts.append(_tables(status, width))
     parts.extend(
-        Text(f"  {move.partition}: {_slot(move.old)} → {move.new} ({move.phase})", style="cyan")
+        Text(f"{move.partition}: {_slot(move.old)} → {move.new} ({move.phase})", style="cyan")
         for move in status.moves
     )
     if plan := status.plan:
         reasons = "; ".join(plan.reasons) or "no reason given"
-        text = (
-            f"  last plan {plan.age_s:,.0f} s ago: {reasons} → "
-            f"{_count(plan.consumers, 'consumer')}, {_count(plan.moves, 'move')}, "
-            f"R-score {plan.rscore:.2f}"
-        )
-        parts.append(Text(text))
+        parts.append(Text(f"last plan {plan.age_s:,.0f} s ago: {reasons}{_moved(plan.rscore)}"))
     if status.proposal:
         parts.extend(_proposal(status.group, status.proposal))
     return parts
+
+
+def _moved(rscore: float) -> str:
+    return f" ({rscore:.2f} times a consumer's capacity moved)" if rscore else ""
 
 
 def _proposal(group: str, proposal: ProposalStatus) -> list[RenderableType]:
@@ -146,61 +172,70 @@ def _proposal(group: str, proposal: ProposalStatus) -> list[RenderableType]:
         note = "is only shown"
     reasons = "; ".join(proposal.reasons)
     head = (
-        f"  plan {proposal.plan}, {proposal.age_s:,.0f} s old, {note}\n    {reasons} → "
-        f"{_count(proposal.consumers, 'consumer')}, R-score {proposal.rscore:.2f}"
+        f"plan {proposal.plan}, {proposal.age_s:,.0f} s old, {note}\n  {reasons} → "
+        f"{count(proposal.consumers, 'consumer')}{_moved(proposal.rscore)}"
     )
     changes = [f"{each.partition}: {_slot(each.old)} → {each.new}" for each in proposal.changes]
-    return [Text(head, style="yellow"), Text(f"    {_some(changes)}", style="yellow")]
+    return [Text(head, style="yellow"), Text(f"  {_some(changes)}", style="yellow")]
 
 
-def _consumers(status: Status) -> Table:
-    names = ("consumer", "state", "load", "staging", "staged", "lag", "writes", "partitions")
-    table = _columns(names, folded="partitions")
-    for each in status.consumers:
-        silence = f" for {each.silent_s:,.0f} s" if each.state == "silent" else ""
-        lost = f", lost {each.lost_offsets:,} offsets" if each.lost_offsets else ""
-        table.add_row(
+def _consumers(status: Status, width: int) -> Table:
+    columns = (
+        Column("consumer"),
+        Column("state", "left"),
+        Column("load", min_width=8),
+        Column("staging", shown_from=MEDIUM, min_width=8),
+        Column("staged", shown_from=LARGE, min_width=6),
+        Column("lag", min_width=5),
+        Column("writes", "left", shown_from=MEDIUM, fold=True),
+        Column("partitions", "left", fold=True),
+    )
+    rows = (
+        (
             str(each.slot),
-            each.state + silence + lost,
-            f"{megabytes(each.load)}/s",
-            f"{megabytes(each.staging)}/s",
-            megabytes(each.staged_bytes),
+            each.state + (f" {each.silent_s:,.0f} s" if each.state == "silent" else ""),
+            f"{data_size(each.load)}/s",
+            f"{data_size(each.staging)}/s",
+            data_size(each.staged_bytes),
             f"{each.lag:,}",
             _some(list(each.tables)),
             _some(list(map(str, each.partitions))),
         )
-    return table
+        for each in status.consumers
+    )
+    return fitting_table(columns, rows, width)
 
 
-def _tables(status: Status) -> Table:
-    names = ("table", "writer", "oldest row", "waiting", "lag", "rows", "commits", "state")
-    table = _columns(names, folded="state")
-    for each in status.tables:
-        fault = f": {each.fault}" if each.fault else ""
-        table.add_row(
+def _tables(status: Status, width: int) -> Table:
+    columns = (
+        Column("table", "left", fold=True),
+        Column("state", "left"),
+        Column("writer", shown_from=MEDIUM),
+        Column("oldest row", min_width=8),
+        Column("waiting", shown_from=MEDIUM, min_width=6),
+        Column("lag", min_width=5),
+        Column("rows", min_width=7),
+        Column("commits", shown_from=MEDIUM),
+    )
+    rows = (
+        (
             each.topic,
+            Text(each.state, style=TABLE_COLOURS[each.state]),
             _slot(each.writer),
             f"{each.age_s:,.1f} s" if each.age_s else "",
-            megabytes(each.pending_bytes),
+            data_size(each.pending_bytes),
             f"{each.lag:,}",
             f"{each.rows:,}",
             f"{each.commits:,}",
-            Text(f"{each.state}{fault}", style=TABLE_COLOURS[each.state]),
         )
-    return table
+        for each in sorted(status.tables, key=lambda each: each.state not in FAULTY)
+    )
+    return fitting_table(columns, rows, width)
 
 
-def _columns(names: Sequence[str], *, folded: str) -> Table:
-    """Return an empty table; the column `folded` goes on in the next line."""
-    table = Table(box=None, header_style="dim", padding=(0, 2))
-    for name in names:
-        justify: Literal["left", "right"] = "left" if name in TEXT_COLUMNS else "right"
-        table.add_column(name, justify=justify, no_wrap=name != folded, overflow="fold")
-    return table
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+def count(number: int, what: str) -> str:
+    """Return `1 record`, `2 records`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _slot(slot: int | None) -> str:

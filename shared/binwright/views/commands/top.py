@@ -10,12 +10,20 @@ from typing import Annotated
 import typer
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
-from binwright.cli.options import Bootstrap, settings_at
+from binwright.cli.options import Bootstrap, Wide, settings_at
 from binwright.cli.runner import run
-from binwright.cli.terminal import megabytes, sparkline
+from binwright.cli.terminal import (
+    LARGE,
+    MEDIUM,
+    Column,
+    data_size,
+    fitting_table,
+    page_console,
+    print_page,
+    sparkline,
+)
 from binwright.kafka.control_records import measurements
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol.errors import ExternalError, SettingsError
@@ -43,19 +51,33 @@ class TopOptions:
     limit: int | None  # rows; None: as many as fit the terminal
 
 
-def draw(view: RatesView, options: TopOptions, height: int, now: float) -> RenderableType:
-    """Return the page: totals, then at most `height` rows; `now` in seconds, as `view.seen_at`."""
+def draw(
+    view: RatesView, options: TopOptions, height: int, now: float, width: int
+) -> RenderableType:
+    """Return the page: totals, then rows.
+
+    Args:
+        view: The rates.
+        options: Which rows, and in which order.
+        height: Rows at most.
+        now: Seconds, as `view.seen_at`.
+        width: Characters of the terminal; what has no room is left out.
+    """
     rows = view.rows(options.sort, options.pattern, topics=options.topics)
-    table = Table(expand=True, box=None, header_style="bold")
-    table.add_column("topic" if options.topics else "partition", no_wrap=True)
-    for name in ("rate", "records/s", "bytes/record", "size", "age", "leader"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("quality", no_wrap=True)
-    table.add_column(f"last {SPARK_WIDTH} passes", no_wrap=True)
-    for row in rows[:height]:
-        table.add_row(*_cells(row))
+    columns = (
+        Column("topic" if options.topics else "partition", "left", fold=True, min_width=16),
+        Column("rate", min_width=8),
+        Column("records/s", min_width=9),
+        Column("bytes/record", shown_from=MEDIUM),
+        Column("size", shown_from=MEDIUM, min_width=6),
+        Column("age", min_width=6),
+        Column("leader", shown_from=LARGE),
+        Column("quality", "left", min_width=9),
+        Column(f"last {SPARK_WIDTH} passes", "left", shown_from=LARGE),
+    )
+    table = fitting_table(columns, map(_cells, rows[:height]), width)
     shown = min(height, len(rows))
-    head = Text(f"{megabytes(view.total())}/s in all; {shown} of {len(rows)}, by {options.sort}")
+    head = Text(f"{data_size(view.total())}/s in all; {shown} of {len(rows)}, by {options.sort}")
     if view.seen_at is None:
         head.append("  no measurement yet", style="yellow")
     elif now - view.seen_at > SILENT_S:
@@ -66,10 +88,10 @@ def draw(view: RatesView, options: TopOptions, height: int, now: float) -> Rende
 def _cells(row: RateRow) -> tuple[str | Text, ...]:
     return (
         row.name,
-        "" if row.rate is None else f"{megabytes(row.rate)}/s",
+        "" if row.rate is None else f"{data_size(row.rate)}/s",
         "" if row.records_per_s is None else f"{row.records_per_s:,.1f}",
         "" if row.bytes_per_record is None else f"{row.bytes_per_record:,.0f}",
-        "" if row.size is None else megabytes(row.size),
+        "" if row.size is None else data_size(row.size),
         f"{row.age_s:.1f} s",
         "" if row.leader is None else str(row.leader),
         Text(row.quality, style=COLOURS[row.quality]),
@@ -122,7 +144,8 @@ class Top:
         with Live(console=self.console, auto_refresh=False, screen=True) as live:
             while not following.done():
                 height = self.options.limit or max(1, self.console.height - OTHER_LINES)
-                live.update(draw(view, self.options, height, loop.time()), refresh=True)
+                page = draw(view, self.options, height, loop.time(), self.console.width)
+                live.update(page, refresh=True)
                 await asyncio.sleep(REFRESH_S)
         following.result()
 
@@ -144,9 +167,10 @@ def command(  # noqa: PLR0913 - one parameter for each option
     limit: Annotated[int | None, typer.Option(min=1, help="No more lines than this.")] = None,
     once: Annotated[bool, typer.Option("--once", help="Print it once, and end.")] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print JSON once, for programs.")] = False,
+    wide: Wide = False,
 ) -> None:
     """Show topics and partitions by how fast they are written, live."""
-    console = Console(soft_wrap=json_)
+    console = page_console(wide=wide)
     options = TopOptions(sort, _pattern(filter_), topics, limit)
     once = once or json_ or not console.is_terminal
     top = Top(console, settings_at(bootstrap_servers), options, once=once)
@@ -161,7 +185,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
         if json_:
             sys.stdout.write(json.dumps([row.to_json() for row in rows], indent=2) + "\n")
         else:
-            console.print(draw(view, options, len(rows), view.seen_at or 0.0))
+            page = draw(view, options, len(rows), view.seen_at or 0.0, console.width)
+            print_page(console, page)
     raise typer.Exit(code)
 
 

@@ -15,7 +15,7 @@ from binwright.runtime.clock import wall_ms
 from binwright.runtime.http import Paths, Response, serve_http
 from binwright.runtime.metrics import CONTENT_TYPE, Sample, exposition
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.runtime.settings import ControllerSettings, Settings
+from binwright.runtime.settings import Settings
 from binwright.views.page.live_group import Connect, LiveGroup
 from binwright.views.page.snapshot import snapshot
 from binwright.views.status import ConsumerStatus, Status, status
@@ -57,10 +57,10 @@ class LoadHistory:
     step_s: float = STEP_S
     _points: deque[tuple[float, ...]] = field(default_factory=lambda: deque(maxlen=POINTS))
 
-    def add(self, at_ms: int, status: Status, controller: ControllerSettings) -> None:
+    def add(self, at_ms: int, status: Status) -> None:
         """Take a sample: the group at that moment of the wall clock."""
         live = [each.slot for each in status.consumers if each.state != "silent"]
-        limit = round(sum(map(controller.limits.for_slot, live)))
+        limit = round(sum(status.limit(slot) or 0.0 for slot in live))
         load, staging = round(status.load), round(status.staging)
         age_s = round(status.age_s, 1)
         self._points.append((at_ms, load, staging, limit, len(live), status.lag, age_s))
@@ -120,7 +120,7 @@ class Page:
             if self.live.problem is None:
                 began = self.stopwatch()
                 now_ms = self.now_ms()
-                self.history.add(now_ms, self._status(now_ms), self.settings.controller)
+                self.history.add(now_ms, self._status(now_ms))
                 wait_s = max(STEP_S, (self.stopwatch() - began) / SHARE)
                 self.history.step_s = wait_s
             await asyncio.sleep(wait_s)

@@ -25,7 +25,7 @@ def snapshot(live: LiveGroup, status: Status, now_ms: int) -> dict[str, Any]:
         status: The view summed up.
         now_ms: Wall clock.
     """
-    view, limits = live.view, live.settings.controller.limits
+    view = live.view
     topics = _Topics(table.topic for table in status.tables)
     return {
         "group": status.group,
@@ -36,7 +36,7 @@ def snapshot(live: LiveGroup, status: Status, now_ms: int) -> dict[str, Any]:
         "rates_stale": live.rates_stale(now_ms),
         "controller": status.controller,
         "term": status.term,
-        "limit": limits.default,
+        "limit": status.limits.default if status.limits else None,
         "partitions": status.partitions,
         "load": round(status.load),
         "staging": round(status.staging),
@@ -44,7 +44,7 @@ def snapshot(live: LiveGroup, status: Status, now_ms: int) -> dict[str, Any]:
         "age_s": status.age_s,
         "landed_rows": view.landed_rows,
         "consumers": [
-            _consumer(each, view, topics, limits.for_slot(each.slot)) for each in status.consumers
+            _consumer(each, view, topics, status.limit(each.slot)) for each in status.consumers
         ],
         "unread": [_partition(p, view, topics) for p in status.unread],
         "moves": [[*topics.at(m.partition), m.old, m.new, m.phase] for m in status.moves],
@@ -77,7 +77,9 @@ def _partition(of: TopicPartition, view: GroupView, topics: _Topics) -> list[int
     return [*topics.at(of), None if rate is None else round(rate), view.partition_lag(of)]
 
 
-def _consumer(of: ConsumerStatus, view: GroupView, topics: _Topics, limit: float) -> dict[str, Any]:
+def _consumer(
+    of: ConsumerStatus, view: GroupView, topics: _Topics, limit: float | None
+) -> dict[str, Any]:
     return {
         "slot": of.slot,
         "state": of.state,

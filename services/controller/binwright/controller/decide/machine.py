@@ -97,7 +97,13 @@ def begin(config: ControllerConfig, controller: str, now: float) -> Step:
         now: Seconds, monotonic.
     """
     group = Group(config=config, controller=controller, ticked_at=now)
-    return Synchronize(group, now), (Publish(Claim(controller=controller)),)
+    return Synchronize(group, now), (_claim(group),)
+
+
+def _claim(group: Group) -> Publish:
+    limits = group.config.limits
+    named = tuple(sorted(limits.named.items()))
+    return Publish(Claim(controller=group.controller, limit=limits.default, slot_limits=named))
 
 
 # --- in several states --------------------------------------------------------------------------
@@ -139,9 +145,8 @@ def _on_record(state: Leading, event: RecordRead) -> Step:
         return SteppedDown(state.group, event.now), (StepDown(other),)
     group, actions = apply_record(state.group, event)
     if reason := inconsistency(group, event.message):
-        claim = Publish(Claim(controller=group.controller))
         log = Log("assignment.inconsistent", {"reason": reason})
-        return Synchronize(replace(group, term=None), event.now), (*actions, log, claim)
+        return Synchronize(replace(group, term=None), event.now), (*actions, log, _claim(group))
     group, more = correct(group, event.message, event.now)
     actions, state = (*actions, *more), replace(state, group=group)
     if isinstance(event.message, Started) and isinstance(state, Manage):

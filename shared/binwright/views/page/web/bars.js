@@ -84,7 +84,7 @@ export class Bars {
 
   update(node, view, consumer) {
     const { header, state, load, limit, blocks } = node.parts;
-    const share = consumer.load / consumer.limit;
+    const share = consumer.limit ? consumer.load / consumer.limit : 0; // no controller ever led
     const over = share > 1 ? ", over its limit" : "";
     setAttribute(node, "data-state", consumer.state);
     setAttribute(node, "data-over", share > 1);
