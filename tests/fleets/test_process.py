@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -78,6 +79,18 @@ async def test_desired_slots_run_and_others_get_sigterm(
     await fleet.reconcile({Slot(2)})
     await until(lambda: fleet.running().keys() == {2})
     assert output(tmp_path, 0) == ["up", "asked"]
+
+
+async def test_processes_of_another_fleet_of_the_group_are_left_alone(
+    fleet: ProcessFleet, tmp_path: Path
+) -> None:
+    """They have the same command lines: their logs tell whose they are."""
+    other = replace(fleet, owned=lambda process: process.environ().get("LOGS") == "other")
+    await fleet.reconcile({Slot(0)})
+    await until(lambda: output(tmp_path, 0) == ["up"])
+    assert not other.running()
+    await other.close()
+    assert fleet.running().keys() == {0}
 
 
 async def test_a_retired_slot_that_is_desired_again_is_started_without_a_pause(

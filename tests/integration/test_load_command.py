@@ -1,5 +1,6 @@
 """`binwright load`, on a real broker."""
 
+import re
 import subprocess
 import sys
 
@@ -15,7 +16,7 @@ LOAD = (sys.executable, "-m", "binwright.cli", "load")
 
 async def test_topics_are_made_and_written(broker: str) -> None:
     done = subprocess.run(  # noqa: ASYNC221 - nothing else happens meanwhile
-        (*LOAD, "--topics", "made", "--minutes", "0.05", "--bootstrap-servers", broker),
+        (*LOAD, "--topics", "made", "--minutes", "0.1", "--bootstrap-servers", broker),
         capture_output=True,
         text=True,
         check=False,
@@ -23,6 +24,7 @@ async def test_topics_are_made_and_written(broker: str) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "records in" in done.stdout
+    assert re.search(r"\] 5 of 6 s: [\d,]+ records, [\d.]+ MB, [\d.]+ kB/s\n", done.stdout)
     async with KafkaControlTopics(KafkaSettings(bootstrap_servers=broker)) as bus:
         assert await bus.partitions("made") == 4
         assert sum([await bus.end("made", number) for number in range(4)]) > 0

@@ -84,7 +84,7 @@ async def test_the_history_of_a_running_group_is_read(broker: str) -> None:
         await publish(
             Planned(
                 term=term,
-                reasons=("1 without a reader",),
+                reasons=("1 partition without a reader",),
                 consumers=1,
                 moves={},
                 rscore=0.0,

@@ -1,17 +1,21 @@
 """The system for a person's own topics, and the audit as a command of its own."""
 
 import asyncio
+import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
@@ -51,9 +55,17 @@ async def recreate(bootstrap: str) -> None:
     await create_topic(KafkaSettings(bootstrap_servers=bootstrap), "mine", 4)
 
 
-async def audited(bootstrap: str, lake: Path, enough: Callable[[Report], bool]) -> Report:
+@dataclass(frozen=True)
+class Running:
+    kafka: str
+    spark: str
+    lake: Path
+
+
+async def audited(running: Running, enough: Callable[[Report], bool]) -> Report:
     """Audit until it is enough."""
-    where = ("--bootstrap-servers", bootstrap, "--lake", str(lake))
+    lake = ("--spark", running.spark, "--lake", str(running.lake))
+    where = ("--bootstrap-servers", running.kafka, *lake)
     command = (*BINWRIGHT, "audit", "--topics", "mine", *where, "--json")
     async with asyncio.timeout(240):
         while True:
@@ -67,11 +79,39 @@ async def audited(bootstrap: str, lake: Path, enough: Callable[[Report], bool]) 
                 return found
 
 
+def refused(home: Path, *options: str) -> str:
+    """Run `binwright up` where it must not start; return why."""
+    command = (*BINWRIGHT, "up", "--topics", "mine", *options)
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=60, cwd=home
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    return done.stderr
+
+
+def processes_in(home: Path) -> list[psutil.Process]:
+    """Return the processes that log there, and the consumers of such controllers."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            seen = [*process.cmdline(), *process.environ().values()]
+            if process.pid != os.getpid() and any(str(home) in word for word in seen):
+                found.append(process)
+    return found
+
+
+def consumers(home: Path) -> list[int]:
+    return [each.pid for each in processes_in(home) if "binwright.consumer" in each.cmdline()]
+
+
 @asynccontextmanager
 async def system(
-    home: Path, monkeypatch: pytest.MonkeyPatch, *options: str
-) -> AsyncIterator[tuple[str, Path]]:
-    """Run `binwright up` until the block ends; give its Kafka, and the lake."""
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *options: str,
+    ends_by: signal.Signals = signal.SIGINT,
+) -> AsyncIterator[Running]:
+    """Run `binwright up` until the block ends."""
     lake, log = home / "lake", home / "up.log"
     monkeypatch.setenv("PYTHONWARNINGS", "ignore")
     monkeypatch.setenv("BINWRIGHT_LAKE__BATCH_BYTES", "100000000")
@@ -81,12 +121,12 @@ async def system(
             command, env={**os.environ}, stdout=output, stderr=output, start_new_session=True
         )
     try:
-        await until(lambda: "logs:" in log.read_text() or running.poll() is not None, 300)
-        found = re.search(r"Kafka: (\S+)", log.read_text())
+        await until(lambda: "page:" in log.read_text() or running.poll() is not None, 300)
+        found = re.search(r"Kafka: (\S+)(?s:.)*Spark: (\S+)", log.read_text())
         assert found, log.read_text()
-        yield found.group(1), lake
+        yield Running(found[1], found[2], lake)
     finally:
-        running.send_signal(signal.SIGINT)
+        running.send_signal(ends_by)
         await until(lambda: running.poll() is not None, 90)
     assert running.returncode == 0
 
@@ -95,25 +135,58 @@ async def test_own_records_land_and_pass_the_audit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also those of a topic that is deleted and made anew, and soon longer than it ever was."""
-    async with system(tmp_path, monkeypatch) as (bootstrap, lake):
-        await produce(bootstrap, RECORDS)
-        once = await audited(bootstrap, lake, lambda report: bool(report["clean"]))
+    async with system(tmp_path, monkeypatch) as at:
+        await produce(at.kafka, RECORDS)
+        once = await audited(at, lambda report: bool(report["clean"]))
         assert once["rows"] == RECORDS
 
-        await recreate(bootstrap)
-        await produce(bootstrap, 2 * RECORDS)
-        both = await audited(bootstrap, lake, lambda report: report["rows"] >= 3 * RECORDS)
+        await recreate(at.kafka)
+        await produce(at.kafka, 2 * RECORDS)
+        both = await audited(at, lambda report: report["rows"] >= 3 * RECORDS)
         assert both["rows"] == 3 * RECORDS
         assert both["clean"]
         (table,) = both["tables"]
         assert [part["earlier"] for part in table["partitions"]] == [RECORDS // 4] * 4
 
 
+async def test_the_same_command_goes_on_with_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also after its terminal was closed, which leaves no process behind."""
+    async with system(tmp_path, monkeypatch, ends_by=signal.SIGHUP) as at:
+        await produce(at.kafka, RECORDS)
+        assert (await audited(at, lambda report: bool(report["clean"])))["rows"] == RECORDS
+    assert not processes_in(tmp_path)
+    async with system(tmp_path, monkeypatch) as at:
+        await produce(at.kafka, RECORDS)
+        both = await audited(at, lambda report: report["rows"] >= 2 * RECORDS)
+        assert both["clean"]
+        await check_a_second_is_refused_and_ends_nothing(tmp_path, at)
+    end = (tmp_path / "up.log").read_text()
+    assert f"{2 * RECORDS:,} rows in {at.lake}/mine" in end
+    assert f"again: binwright up --topics mine --lake {at.lake}" in end
+
+    shutil.rmtree(at.lake / "_up")
+    why = refused(tmp_path, "--lake", str(at.lake))
+    assert "holds tables of mine already" in why
+    assert "--bootstrap-servers" in why
+
+
+async def check_a_second_is_refused_and_ends_nothing(home: Path, at: Running) -> None:
+    before = consumers(home)
+    assert len(before) == 1
+    why = refused(home, "--lake", str(at.lake))
+    assert f"group binwright, Kafka {at.kafka}" in why
+    why = refused(home, "--lake", "./other", "--bootstrap-servers", at.kafka)
+    assert "group binwright is led already, by a controller on 127.0.0.1 since" in why
+    assert consumers(home) == before
+
+
 async def test_own_records_land_through_a_cluster_of_spark(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = ("--cluster", "--spark-memory", "1g")
-    async with system(tmp_path, monkeypatch, *cluster) as (bootstrap, lake):
-        await produce(bootstrap, RECORDS)
-        found = await audited(bootstrap, lake, lambda report: bool(report["clean"]))
+    async with system(tmp_path, monkeypatch, *cluster) as at:
+        await produce(at.kafka, RECORDS)
+        found = await audited(at, lambda report: bool(report["clean"]))
         assert found["rows"] == RECORDS

@@ -2,9 +2,11 @@
 
 import asyncio
 import os
+import pty
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -38,6 +40,49 @@ def test_a_signal_ends_the_service_after_its_clean_up(number: signal.Signals) ->
         rest, _ = process.communicate(timeout=20)
     assert rest.endswith("cleaned up\n")
     assert process.returncode == 0
+
+
+CLOSED = """
+import asyncio, pathlib, sys
+from binwright.runtime.run import run
+async def main():
+    print('up', flush=True)
+    try:
+        await asyncio.sleep(60)
+    finally:
+        for _ in range(3):
+            print('a terminal that is gone takes no words', flush=True)
+        pathlib.Path(sys.argv[1]).write_text('cleaned up')
+sys.exit(run(main))
+"""
+
+
+def test_a_closed_terminal_ends_the_service_after_its_clean_up(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    pid, terminal = pty.fork()
+    if not pid:
+        os.execv(sys.executable, [sys.executable, "-c", CLOSED, str(done)])  # noqa: S606 - no shell
+    try:
+        words = b""
+        while not words.endswith(b"\n"):
+            words += os.read(terminal, 100)
+    finally:
+        os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert done.read_text() == "cleaned up"
+
+
+def test_what_nohup_started_outlives_its_terminal() -> None:
+    with subprocess.Popen(
+        ["nohup", sys.executable, "-c", SERVICE], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        os.kill(process.pid, signal.SIGHUP)
+        os.kill(process.pid, signal.SIGTERM)
+        rest, _ = process.communicate(timeout=20)
+    assert "signal=SIGTERM" in rest
+    assert "SIGHUP" not in rest
 
 
 def test_a_user_error_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:

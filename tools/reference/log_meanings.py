@@ -191,7 +191,6 @@ MEANINGS = {
     "packing.overdue": (
         "The packing did not finish within `controller.plan_timeout_s`; the plan is dropped."
     ),
-    "page.outdated": "Kafka or the topic cannot be read; the live page keeps the last state.",
     "partition.delayed": "Kafka does not return where partitions begin or end; their start waits.",
     "partition.started": "The consumer reads a partition from this offset on.",
     "partition.stopped": "The consumer stopped reading a partition.",
@@ -296,7 +295,7 @@ MEANINGS = {
     "steering.failed": (
         "A look at an ordinary group, or its rebalance, failed; it is tried again."
     ),
-    "stop.requested": "SIGTERM or SIGINT arrived; the service ends.",
+    "stop.requested": "SIGTERM, SIGINT or SIGHUP arrived; the service ends.",
     "table.behind": (
         "Commits take longer than `lake.freshness_s`: Spark cannot keep up with this table."
     ),

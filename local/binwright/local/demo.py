@@ -22,8 +22,9 @@ from binwright.cli.options import Json
 from binwright.cli.runner import progress_console, run_for_result, working_directory
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.local.attach import Panel
 from binwright.local.stack import Servers, Stack, servers, services
-from binwright.local.summary import DemoResult, show
+from binwright.local.summary import DemoResult, explain, show
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
 from binwright.recordings import streams
@@ -37,7 +38,6 @@ from binwright.runtime.clock import wall_ms
 from binwright.runtime.run import EXIT_FAILED, EXIT_OK, background_tasks
 from binwright.runtime.settings import Settings, load_settings
 from binwright.views.commands import live_page
-from binwright.views.follower import watch_group
 from binwright.views.group_view import GroupView
 from binwright.views.status import status
 
@@ -91,17 +91,15 @@ class Demo:
             async with KafkaControlTopics(settings.kafka) as bus:
                 await self._make_topics(bus, settings, partitions)
                 async with services(settings, self.directory) as stack:
-                    watching = watch_group(
-                        bus, settings.metadata_topic, settings.monitor.topic, self.view
-                    )
-                    page = live_page.show(
+                    panel = Panel(
                         self.console,
                         settings,
+                        self.directory,
                         self.view,
                         lambda: f"binwright demo · {self.phase}",
                     )
                     async with background_tasks(
-                        watching, page, self._sample(), stack.wait_for_failure()
+                        panel.run(bus), self._sample(), stack.wait_for_failure()
                     ):
                         result = await self._run_load(stream, settings, stack, bus, partitions)
                     self._log_phase("ending the services")
@@ -239,6 +237,18 @@ class Demo:
         self.console.log(f"[red]kill -9 of {what} (pid {pid})")
 
 
+def _next(kept: Path | None, result: DemoResult) -> str:
+    """Return what to do next: query the tables, or keep them the next time."""
+    if kept is None:
+        return (
+            "The tables were deleted. Keep them next time: --keep DIRECTORY "
+            "(make demo KEEP=DIRECTORY). Then: a topic of your own, docs/tutorial.md"
+        )
+    table = kept.absolute() / "lake" / result.ages[0].topic
+    python = f"from deltalake import DeltaTable as T; print(T('{table}').to_pandas().tail())"
+    return f'Query a table:\n  pip install deltalake\n  python -c "{python}"'
+
+
 def command(  # noqa: PLR0913 - one parameter for each option
     *,
     minutes: Annotated[float, typer.Option(min=0.1, help="How long the load lasts.")] = 3.0,
@@ -281,5 +291,5 @@ def command(  # noqa: PLR0913 - one parameter for each option
     if json_:
         sys.stdout.write(json.dumps(result.to_json(), indent=2) + "\n")
     else:
-        console.print(show(result))
+        console.print(show(result), "", explain(result), "", _next(keep, result), sep="\n")
     raise typer.Exit(EXIT_OK if result.clean else EXIT_FAILED)

@@ -30,6 +30,7 @@ LOCK_S = 900.0  # somebody else's download
 FETCH_ATTEMPTS = 3  # a fetch and two retries of what it left out
 PAUSE_S = 2.0  # before the first retry, twice that before the second
 ROUND_S, PROGRESS_S = 300.0, 0.5  # of one fetch by Ivy
+BAR = 10  # characters: a line for each tenth
 
 _LINE = re.compile(
     r"(?P<organisation>[^:\s]+):(?P<name>[^:\s]+):(?P<revision>[^:\s]+)(?::(?P<classifier>[^:\s]+))?"
@@ -187,22 +188,23 @@ def _parse_line(line: str) -> Artifact:
 def ivy_fetch(
     java: Java, whose: str, progress: ProgressCallback, environment: Mapping[str, str] = os.environ
 ) -> Fetch:
-    """Return a fetch through Ivy that tells people whose jars come, and how many have."""
+    """Return a fetch through Ivy that tells people whose jars come, and how much of them."""
 
     async def fetch(artifacts: Sequence[Artifact], directory: Path) -> str:
         command = _prepared(artifacts, directory, java, environment)
-        progress(f"fetching {whose} jars: {len(artifacts)} to come")
-        child, result = Child(command), 0
+        size = sum(artifact.size for artifact in artifacts)
+        progress(fetched(whose, 0, size))
+        child, told = Child(command), 0
         try:
             # No error of its own: what has come by then is kept, and the next round goes on.
             with suppress(TimeoutError):
                 async with asyncio.timeout(ROUND_S):
                     while child.returncode is None:
                         await asyncio.sleep(PROGRESS_S)
-                        come = command.log.read_text(errors="replace").count("[SUCCESSFUL ]")
-                        if come > result:
-                            progress(f"fetching {whose} jars: {come} of {len(artifacts)}")
-                            result = come
+                        come = await asyncio.to_thread(_size_of, directory / _CACHE)
+                        if come - told >= size / BAR:
+                            progress(fetched(whose, come, size))
+                            told = come
         finally:
             child.reap()
         _collect(artifacts, directory)
@@ -211,6 +213,21 @@ def ivy_fetch(
         return failure_reason(message)
 
     return fetch
+
+
+def fetched(whose: str, come: int, size: int) -> str:
+    """Return how much of a download has come, of `size` bytes, as words with a bar."""
+    full = min(BAR, BAR * come // size)
+    bar = "█" * full + "░" * (BAR - full)
+    return f"fetching {whose} jars {bar} {come / 1e6:.0f} of {size / 1e6:.0f} MB"
+
+
+def _size_of(directory: Path) -> int:
+    sizes = 0
+    for file in directory.rglob("*.jar*"):
+        with suppress(FileNotFoundError):  # Ivy renames a file that is complete
+            sizes += file.stat().st_size
+    return sizes
 
 
 def failure_reason(message: str) -> str:

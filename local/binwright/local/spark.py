@@ -188,7 +188,7 @@ async def _first_query(url: str, server: Child, command: Command) -> None:
         if probe.returncode:
             raise EmbeddedError(
                 f"{command.title} is up, but a client's first query failed, or the client is not "
-                f"installed (pip install 'binwright[consumer]'):\n{probe.tail()}"
+                f"installed (pip install 'binwright[embedded]'):\n{probe.tail()}"
             )
     finally:
         probe.reap()

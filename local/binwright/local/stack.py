@@ -10,12 +10,13 @@ import os
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import psutil
 import structlog
 
-from binwright.fleets.process import process_fleet
+from binwright.fleets.process import ProcessFleet, process_fleet
 from binwright.local.child import Child, Command
 from binwright.local.kafka import run_broker
 from binwright.local.server import ProgressCallback, Server
@@ -30,6 +31,7 @@ log = structlog.get_logger()
 RESTART_S = 1.0
 RESTARTS = 20  # of one service; after that the stack fails
 FLEET_END_S = 30.0
+LOGS_VARIABLE = "BINWRIGHT_CONTROLLER__PROCESS_LOGS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +192,7 @@ class Stack:
 
     def consumer_pids(self) -> list[int]:
         """Return the processes of all slots, in order of slots."""
-        running = process_fleet(self.settings).running()
+        running = _own_fleet(self.settings).running()
         return [process.pid for slot in sorted(running) for process in running[slot]]
 
 
@@ -220,9 +222,18 @@ async def services(
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
-        fleet = process_fleet(settings)
-        fleet.grace_s = FLEET_END_S
-        await fleet.close()
+        await _own_fleet(settings).close()
+
+
+def _own_fleet(settings: Settings) -> ProcessFleet:
+    """Return the consumers that log where this stack does: another one may lead the same group."""
+    logs = settings.controller.process_logs
+
+    def owned(process: psutil.Process) -> bool:
+        return logs is None or process.environ().get(LOGS_VARIABLE) == str(logs)
+
+    fleet = process_fleet(settings)
+    return replace(fleet, grace_s=FLEET_END_S, owned=owned)
 
 
 def _environment(settings: Settings) -> dict[str, str]:

@@ -12,6 +12,7 @@ from binwright.audit.audit import AuditResult
 from binwright.audit.row_ages import Freshness
 from binwright.cli.terminal import data_size, peaks
 from binwright.recordings.load import LoadResult
+from binwright.views.commands.status_page import count
 from binwright.views.group_view import GroupView, percentile
 
 
@@ -107,8 +108,9 @@ def show(result: DemoResult) -> RenderableType:
         "last row landed": f"{figures['landed_after_load_s']:.1f} s after the load's end",
         "consumers": f"{consumers['min']} to {consumers['max']}, mean {consumers['mean']:.1f}",
         "consumers over time": peaks(result.counts),
-        "plans": f"{figures['plans']}, Rscore {figures['rscore_sum']:.2f} in all",
-        "moves": f"{figures['moves']} (and {figures['rescued_partitions']} rescued from the dead)",
+        "plans": f"{figures['plans']}, which moved "
+        f"{figures['rscore_sum']:.2f} times a consumer's capacity in all",
+        "moves": str(figures["moves"]),
         "pause per move": f"p50 {_seconds(pause['p50'])}, p99 {_seconds(pause['p99'])}, "
         f"max {_seconds(pause['max'])}",
     }
@@ -117,14 +119,37 @@ def show(result: DemoResult) -> RenderableType:
     for topic, rate in figures["commits_per_min"].items():
         rows[f"commits, {topic}"] = f"{rate:.1f} a minute"
     if figures["writer_changes"] or figures["gaps"]:
-        changes, gaps = figures["writer_changes"], figures["gaps"]
-        rows["tables"] = f"{changes} changes of writer, {gaps} partitions read again"
+        changes = count(figures["writer_changes"], "time")
+        gaps = count(figures["gaps"], "partition")
+        rows["tables"] = f"changed their writer {changes}; {gaps} read again"
+    if rescued := figures["rescued_partitions"]:
+        rows["rescued"] = f"{count(rescued, 'partition')} of consumers that died"
     if result.faults:
         rows["faults"] = ", ".join(result.faults)
     for name, value in rows.items():
         table.add_row(name, value)
     table.add_row("audit", _verdict(result))
     return table
+
+
+def explain(result: DemoResult) -> str:
+    """Return what the summary means, in words for somebody who sees it for the first time."""
+    figures = result.to_json()
+    consumers, pause = figures["consumers"], figures["pause_s"]
+    landed = (
+        "Every record that was written to Kafka is in the Delta tables, once."
+        if result.clean
+        else "Not every record is in the Delta tables once: see the audit."
+    )
+    few, many = consumers["min"], consumers["max"]
+    sized = f"{few} to {many} consumers" if few < many else count(many, "consumer")
+    moved = (
+        f"A partition that changed its consumer paused for {_seconds(pause['p50'])} in the middle; "
+        "all others were read on."
+        if figures["moves"]
+        else "No partition had to change its consumer."
+    )
+    return f"{landed}\n{sized} ran, as many as the load needed at the time.\n{moved}"
 
 
 def _verdict(result: DemoResult) -> str:

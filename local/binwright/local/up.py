@@ -1,6 +1,8 @@
 """`binwright up`: the whole system for the user's own topics, until Ctrl-C."""
 
 import asyncio
+import shlex
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -8,18 +10,29 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from binwright.cli.options import Lake, Spark, Topics, named_kafka, named_spark, settings_at
+from binwright.audit.lake_reader import count_rows
+from binwright.cli.options import (
+    Group,
+    Lake,
+    Spark,
+    Topics,
+    named_kafka,
+    named_spark,
+    settings_at,
+)
 from binwright.cli.runner import progress_console, run, split, working_directory
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.local.attach import Panel
+from binwright.local.home import alone_in, check_tables, home_of, note_running
+from binwright.local.preflight import check_group, check_lake, check_topics
 from binwright.local.spark_size import SparkSize
 from binwright.local.stack import Servers, servers, services
-from binwright.protocol.errors import SettingsError
+from binwright.protocol.errors import LakeUnavailable, SettingsError
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import Settings
-from binwright.runtime.spark_url import redacted_url
-from binwright.views.commands import live_page
-from binwright.views.follower import watch_group
+from binwright.runtime.spark_url import redacted_url, with_token
+from binwright.views.commands.status_page import count
 from binwright.views.group_view import GroupView
 
 WORKERS = 2  # of `up --cluster`
@@ -33,7 +46,8 @@ class Up:
     """
 
     console: Console
-    directory: Path  # of the embedded servers' data, and of all logs
+    directory: Path | None = None  # of the embedded servers' data, and of all logs
+    group: str | None = None
     topics: tuple[str, ...] = ()
     bootstrap_servers: str | None = None
     spark: str | None = None
@@ -46,91 +60,102 @@ class Up:
         """Run until cancelled.
 
         Raises:
-            SettingsError: A topic is not named or does not exist, batches do not fit the embedded
-                Spark, or a cluster is wanted although a Spark is named.
-            ExternalError: Kafka or Spark does not answer, or a process does not start.
+            SettingsError: A topic is not named or does not exist, another system runs in the
+                directory or leads the group, the tables are of another Kafka, batches do not fit
+                the embedded Spark, or a cluster is wanted although a Spark is named.
+            ExternalError: Kafka, Spark or the lake does not answer, or a process does not start.
         """
-        wanted = self.settings()
+        wanted = self._settings()
         if wanted.landed_topics is None:
             raise SettingsError("no topics: name them with --topics, or topics = […] in the file")
-        kafka, spark = named_kafka(wanted), named_spark(wanted)
-        if spark is None:
+        if named_spark(wanted) is None:
             self.embedded.check(wanted)
         elif self.embedded.workers:
             raise SettingsError(
                 f"--cluster is about the embedded Spark, but {_redacted(wanted)} is named "
                 "(--spark or lake.spark)"
             )
-        if kafka is not None:  # before Spark: an embedded one takes 15 s to start
-            await _check_topics(wanted)
+        if named_kafka(wanted) is None:
+            directory = (self.directory or home_of(wanted.lake.path)).absolute()
+            async with alone_in(directory):
+                await check_tables(wanted, directory)
+                await self._run_in(directory, wanted)
+            return
+        async with KafkaControlTopics(wanted.kafka) as bus:  # before Spark, which takes 15 s
+            await check_topics(bus, wanted)
+            await check_group(bus, wanted)
+        with working_directory(self.directory) as directory:
+            await self._run_in(directory, wanted)
+
+    async def _run_in(self, directory: Path, wanted: Settings) -> None:
         async with servers(
-            self.directory,
+            directory,
             self.console.log,
-            bootstrap_servers=kafka,
-            spark=spark,
+            bootstrap_servers=named_kafka(wanted),
+            spark=named_spark(wanted),
             embedded=self.embedded,
         ) as found:
-            settings = self.settings(found)
+            settings = self._settings(found, directory)
+            await check_lake(settings)
             async with KafkaControlTopics(settings.kafka) as bus:
-                if kafka is None:
+                if named_kafka(wanted) is None:
+                    note_running(directory, settings)
                     await self._make_topics(bus, settings)
                 await bus.ensure(settings.metadata_topic, 1, METADATA_CONFIG)
                 await bus.ensure(settings.monitor.topic, 1, METRICS_CONFIG)
-                await self._serve(bus, settings)
+                try:
+                    await self._serve(bus, settings, directory)
+                finally:
+                    await self._say_what_is_where(settings)
 
-    async def _serve(self, bus: KafkaControlTopics, settings: Settings) -> None:
-        async with services(settings, self.directory) as stack:
-            self._log_addresses(settings)
-            watching = watch_group(bus, settings.metadata_topic, settings.monitor.topic, self.view)
-            page = live_page.show(
-                self.console,
-                settings,
-                self.view,
-                lambda: "binwright up · Ctrl-C ends it",
-            )
-            async with background_tasks(watching, page, stack.wait_for_failure()):
-                await asyncio.Event().wait()
+    async def _serve(self, bus: KafkaControlTopics, settings: Settings, directory: Path) -> None:
+        panel = Panel(self.console, settings, directory, self.view, lambda: "binwright up")
+        async with services(settings, directory) as stack:
+            try:
+                async with background_tasks(panel.run(bus), stack.wait_for_failure()):
+                    await asyncio.Event().wait()
+            finally:
+                self.console.log("ending: what was read lands first, which takes a few seconds")
 
-    def settings(self, running: Servers | None = None) -> Settings:
+    def _settings(self, running: Servers | None = None, logs: Path | None = None) -> Settings:
         """Return the settings: options first, then the environment and the file.
 
         Args:
             running: The servers that run, embedded or not; None: not known yet.
+            logs: Where consumers log; None: not known yet.
 
         Raises:
             SettingsError: A value or key is wrong.
         """
         read = settings_at(
             running.bootstrap_servers if running else self.bootstrap_servers,
+            group=self.group,
             topics=self.topics,
             lake=self.lake,
             spark=running.spark if running else self.spark,
         )
-        logs = {"process_logs": read.controller.process_logs or self.directory}
-        return read.model_copy(update={"controller": read.controller.model_copy(update=logs)})
+        controller = read.controller.model_copy(update={"process_logs": logs})
+        return read.model_copy(update={"controller": controller})
 
     async def _make_topics(self, bus: KafkaControlTopics, settings: Settings) -> None:
-        """Create the topics on the embedded broker, where `directory` does not hold them yet."""
+        """Create the topics on the embedded broker, where the directory does not hold them yet."""
         for topic in settings.topics:
             if not await bus.partitions(topic):
                 await bus.ensure(topic, self.partitions, {})
 
-    def _log_addresses(self, settings: Settings) -> None:
-        self.console.log(f"Kafka: {settings.kafka.bootstrap_servers}")
-        self.console.log(f"Spark: {_redacted(settings)}")
-        self.console.log(f"tables: {settings.lake.path}/<topic>")
-        self.console.log(f"logs: {self.directory}")
-
-
-async def _check_topics(settings: Settings) -> None:
-    """Check that Kafka answers and has the topics: nothing is created in a Kafka of the user's."""
-    async with KafkaControlTopics(settings.kafka) as bus:
-        missing = [topic for topic in settings.topics if not await bus.partitions(topic)]
-    if missing:
-        raise SettingsError(
-            f"no such topic at {settings.kafka.bootstrap_servers}: {', '.join(missing)}; "
-            "create it first"
-        )
+    async def _say_what_is_where(self, settings: Settings) -> None:
+        """Say how many rows the tables hold, and the command that goes on with them."""
+        lake = settings.lake
+        for topic in sorted(self.view.tables.by_topic):
+            table = f"{lake.path.rstrip('/')}/{topic}"
+            try:
+                rows = await count_rows(table, with_token(lake.server(topic), lake.token_file))
+            except LakeUnavailable as exc:
+                self.console.log(f"the rows are not counted: {exc}")
+            else:
+                self.console.log(f"{count(rows, 'row')} in {table}")
+        if self.view.tables.by_topic:
+            self.console.log(f"again: {shlex.join(['binwright', *sys.argv[1:]])}")
 
 
 def _redacted(settings: Settings) -> str:
@@ -140,6 +165,7 @@ def _redacted(settings: Settings) -> str:
 def command(  # noqa: PLR0913 - one parameter for each option
     *,
     topics: Topics = "",
+    group: Group = None,
     bootstrap_servers: Annotated[
         str | None,
         typer.Option(help="Kafka's address, HOST:PORT; else the settings', else one is embedded."),
@@ -150,7 +176,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
         int, typer.Option(min=1, help="Of topics made on the embedded broker.")
     ] = 4,
     directory: Annotated[
-        Path | None, typer.Option(help="Keep the embedded broker's data and all logs here.")
+        Path | None,
+        typer.Option(help="Of the embedded broker's data and all logs; else _up in the lake."),
     ] = None,
     cluster: Annotated[
         bool, typer.Option("--cluster", help="Embed Spark as a cluster: a master, two workers.")
@@ -160,15 +187,15 @@ def command(  # noqa: PLR0913 - one parameter for each option
     ] = SparkSize().heap,
 ) -> None:
     """Run the whole system for your own topics until Ctrl-C; servers not named are embedded."""
-    with working_directory(directory) as run_directory:
-        system = Up(
-            console=progress_console(),
-            directory=run_directory,
-            topics=split(topics),
-            bootstrap_servers=bootstrap_servers,
-            spark=spark,
-            lake=lake,
-            partitions=partitions,
-            embedded=SparkSize(spark_memory, WORKERS if cluster else 0),
-        )
-        raise typer.Exit(run(system.run))
+    system = Up(
+        console=progress_console(),
+        directory=directory,
+        group=group,
+        topics=split(topics),
+        bootstrap_servers=bootstrap_servers,
+        spark=spark,
+        lake=lake,
+        partitions=partitions,
+        embedded=SparkSize(spark_memory, WORKERS if cluster else 0),
+    )
+    raise typer.Exit(run(system.run))

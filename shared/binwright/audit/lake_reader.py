@@ -14,7 +14,7 @@ from binwright.protocol.errors import LakeUnavailable
 from binwright.runtime.spark_url import host_and_port, redacted_url
 
 CONNECT_S = 5.0
-QUERY_S = 300.0
+QUERY_S, COUNT_S = 300.0, 30.0
 CLOSE_S = 10.0
 
 _MISSING = {"PATH_NOT_FOUND", "DELTA_TABLE_NOT_FOUND"}
@@ -97,6 +97,20 @@ async def lake_reader(url: str, *, query_s: float = QUERY_S) -> AsyncIterator[La
         yield reader
     finally:
         await reader.close()
+
+
+async def count_rows(path: str, url: str) -> int:
+    """Return the rows of a table, from its log; raise `LakeUnavailable`.
+
+    Args:
+        path: Of the table.
+        url: Of a Spark Connect server, as in `lake_reader`.
+    """
+    async with lake_reader(url, query_s=COUNT_S) as reader:
+        return await reader.run(
+            f"count the rows of {path}",
+            lambda spark: int(spark.read.format("delta").load(path).count()),
+        )
 
 
 def check_reachable(url: str) -> None:

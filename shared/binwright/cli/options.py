@@ -10,6 +10,7 @@ Program = TypeVar("Program", bound=ProgramSettings)
 
 Topics = Annotated[str, typer.Option(help="Topics, separated by commas; else the settings'.")]
 Lake = Annotated[str | None, typer.Option(help="Where the tables are; else the settings'.")]
+Group = Annotated[str | None, typer.Option(help="The group's name; else the settings'.")]
 Spark = Annotated[
     str | None,
     typer.Option(help="Spark Connect, sc://HOST:PORT; else the settings', else one is embedded."),
@@ -35,6 +36,7 @@ CONTROLLER_S = 60.0
 def settings_at(
     bootstrap_servers: str | None,
     *,
+    group: str | None = None,
     topics: tuple[str, ...] = (),
     lake: str | None = None,
     spark: str | None = None,
@@ -43,6 +45,7 @@ def settings_at(
 
     Args:
         bootstrap_servers: Kafka's address.
+        group: The group's name.
         topics: Instead of the settings' topics and patterns; none: those of the settings.
         lake: Where the tables are.
         spark: Spark Connect servers.
@@ -51,6 +54,8 @@ def settings_at(
         SettingsError: A value or key is wrong; names every fault.
     """
     overrides: dict[str, Any] = {"topics": topics, "topic_patterns": ()} if topics else {}
+    if group is not None:
+        overrides["group"] = group
     options = {
         "kafka": {"bootstrap_servers": bootstrap_servers},
         "lake": {"path": lake, "spark": spark},

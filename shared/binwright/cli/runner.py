@@ -1,17 +1,20 @@
 """Run the work of a command, and give it a directory and a console."""
 
 import shutil
+import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from binwright.runtime.logs import configure_logging
-from binwright.runtime.run import EXIT_FAILED, print_error
+from binwright.runtime.run import EXIT_FAILED, EXIT_INTERRUPTED, print_error
 from binwright.runtime.run import run as run_logged
 
 T = TypeVar("T")
@@ -32,28 +35,50 @@ def run_for_result(work: Callable[[], Awaitable[T]]) -> T:
 
     code = run(store)
     if not results:
-        # Ended by a signal without a result: not a success.
-        raise typer.Exit(code or EXIT_FAILED)
+        raise typer.Exit(code or EXIT_INTERRUPTED)
     return results[0]
 
 
 @contextmanager
 def working_directory(named: Path | None) -> Iterator[Path]:
-    """Give a directory: the named one, or a temporary one that is deleted at the end."""
+    """Give a directory: the named one, or a temporary one.
+
+    The temporary one is deleted at the end, unless the work failed: its logs say why.
+    """
     if named is not None:
         named.mkdir(parents=True, exist_ok=True)
         yield named.absolute()
         return
     temporary = Path(tempfile.mkdtemp(prefix="binwright-"))
+    kept = False
     try:
         yield temporary
+    except Exception as exc:
+        failed = getattr(exc, "exit_code", EXIT_FAILED)
+        kept = failed == EXIT_FAILED and any(temporary.iterdir())
+        if kept:
+            sys.stderr.write(f"binwright: the logs are kept in {temporary}\n")
+        raise
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        if not kept:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+class ProgressConsole(Console):
+    """A console whose log is plain lines in a file or a pipe: neither folded nor padded."""
+
+    def log(self, *objects: Any, **options: Any) -> None:
+        """Print objects with the time."""
+        if self.is_terminal:
+            super().log(*objects, **options)
+        else:
+            now = f"{datetime.now().astimezone():[%H:%M:%S]}"
+            self.print(Text(now), *objects, soft_wrap=True, highlight=False)
 
 
 def progress_console(*, json_: bool = False) -> Console:
     """Return the console for progress; with `json_` on standard error, apart from the JSON."""
-    return Console(stderr=json_, log_path=False, soft_wrap=True)
+    return ProgressConsole(stderr=json_, log_path=False, soft_wrap=True)
 
 
 def split(topics: str) -> tuple[str, ...]:

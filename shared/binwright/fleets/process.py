@@ -50,6 +50,7 @@ class ProcessFleet:
         environment: Returns the whole environment of a slot's process.
         logs: The directory of the slots' output (`consumer-N.log`); None: the controller's output.
         grace_s: Seconds from SIGTERM to SIGKILL.
+        owned: Whether a process with a slot's command line is one of this fleet.
     """
 
     command: Callable[[Slot], Sequence[str]]
@@ -57,6 +58,7 @@ class ProcessFleet:
     environment: Callable[[Slot], Mapping[str, str]]
     logs: Path | None = None
     grace_s: float = 70.0
+    owned: Callable[[psutil.Process], bool] = lambda _: True
     _desired: frozenset[Slot] = frozenset()
     _attached: bool = False  # whether `reconcile` was called since the start, or since `detach`
     _children: dict[Slot, asyncio.subprocess.Process] = field(default_factory=dict)
@@ -103,7 +105,9 @@ class ProcessFleet:
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
                 slot = slots.get(tuple(process.cmdline()))
-                if slot is not None and process.status() != psutil.STATUS_ZOMBIE:
+                if slot is None or process.status() == psutil.STATUS_ZOMBIE:
+                    continue
+                if self.owned(process):
                     processes.setdefault(slot, []).append(process)
         return processes
 

@@ -6,16 +6,18 @@ lead do no harm, because the later Claim wins.
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 import structlog
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
-from aiokafka.errors import CommitFailedError, IllegalStateError
+from aiokafka.errors import CommitFailedError, IllegalStateError, for_code
+from aiokafka.protocol.admin import DescribeGroupsRequest
 
-from binwright.kafka.client import client_options, stop_client, translate_errors
+from binwright.kafka.client import ClusterClient, client_options, stop_client, translate_errors
 from binwright.kafka.generation_sticky import GenerationStickyAssignor
-from binwright.protocol.errors import ExternalError
+from binwright.kafka.group_requests import find_coordinator
+from binwright.protocol.errors import BrokerUnavailable, ExternalError
 from binwright.runtime.health import Health
 from binwright.runtime.run import must_not_end, root_cause
 from binwright.runtime.settings import KafkaSettings
@@ -115,6 +117,25 @@ async def run_election(
             )
     finally:
         await stop_client(member)
+
+
+async def election_members(cluster: ClusterClient, group: str) -> Sequence[str]:
+    """Return the hosts of the processes that lead or stand by, one for each.
+
+    Args:
+        cluster: A client of the cluster.
+        group: The Kafka consumer group of the controllers.
+
+    Raises:
+        BrokerUnavailable: No broker answers, or the group's coordinator does not know it yet.
+    """
+    coordinator = await find_coordinator(group, cluster.ask_any)
+    response = await cluster.send_request(coordinator.broker, DescribeGroupsRequest([group]))
+    ((code, _, _, _, _, members, *_),) = response.groups
+    if code or coordinator.error_code:
+        reason = for_code(code or coordinator.error_code).__name__
+        raise BrokerUnavailable(f"asking who leads group {group}: {reason}")
+    return [member[2].lstrip("/") for member in members]
 
 
 async def _stay_member(member: AIOKafkaConsumer, beat: Callable[[str], None]) -> None:

@@ -28,7 +28,20 @@ POLL_S = 1.0  # longest call of librdkafka: a halt waits for it
 MARGIN_S = 5.0  # beyond the time after which librdkafka fails a record
 QUEUE_KB = 65_536
 
+PROGRESS_S = 1.0
+
 OnRow = Callable[[int, Row], None]
+OnProgress = Callable[["Progress"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a load is."""
+
+    elapsed_s: float
+    ends_s: float  # inf: when it is ended
+    records: int
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,12 +87,13 @@ def _path(path: object | None) -> str | None:
     return None if path is None else str(path)
 
 
-async def run_load(
+async def run_load(  # noqa: PLR0913 - the last three are a caller's own
     stream: Stream,
     kafka: KafkaSettings,
     load: Load,
     *,
     on_row: OnRow | None = None,
+    on_progress: OnProgress | None = None,
     stop: asyncio.Event | None = None,
 ) -> LoadResult:
     """Write records until `stream` or `load.duration_s` ends, `stop` is set, or it is cancelled.
@@ -93,6 +107,7 @@ async def run_load(
         load: How rates in per cent become records.
         on_row: Called on the event loop when a measurement begins, with its number from 0 (which
             continues when the stream repeats).
+        on_progress: Called on the event loop once a second.
         stop: Ends the load early.
 
     Raises:
@@ -109,7 +124,11 @@ async def run_load(
         if on_row:
             loop.call_soon_threadsafe(on_row, number, row)
 
-    producer = _LoadProducer(stream, kafka, load, begin)
+    def tell(progress: Progress) -> None:
+        if on_progress:
+            loop.call_soon_threadsafe(on_progress, progress)
+
+    producer = _LoadProducer(stream, kafka, load, begin, tell)
     work = asyncio.create_task(asyncio.to_thread(producer.run))
     watch = asyncio.create_task(stop.wait()) if stop else None
     if watch:
@@ -129,8 +148,15 @@ async def run_load(
 class _LoadProducer:
     """A producer in its own thread: checks the topics, sends, and waits for confirmations."""
 
-    def __init__(self, stream: Stream, kafka: KafkaSettings, load: Load, begin: OnRow) -> None:
-        self._kafka, self._load, self._begin = kafka, load, begin
+    def __init__(
+        self,
+        stream: Stream,
+        kafka: KafkaSettings,
+        load: Load,
+        begin: OnRow,
+        tell: OnProgress,
+    ) -> None:
+        self._kafka, self._load, self._begin, self._tell = kafka, load, begin, tell
         self._pacer = Pacer(stream, load)
         self._partitions = list(self._pacer.due_bytes)
         self._records = SampleRecords(load.record_bytes)
@@ -221,7 +247,7 @@ class _LoadProducer:
         raise BrokerUnavailable(f"{self._kafka.bootstrap_servers} does not answer: {why}")
 
     def _send(self, producer: Producer, started: float) -> int:
-        rows = 0
+        rows, told = 0, 0.0
         while not self._halted.is_set():
             now = time.monotonic() - started
             self._pacer.advance(now)
@@ -230,6 +256,10 @@ class _LoadProducer:
                 self._begin(self._pacer.row, self._pacer.measurement)
             self._enqueue(producer)
             producer.poll(0)
+            if now - told >= PROGRESS_S:
+                told, records = now, self._enqueued.total()
+                sent = records * self._load.record_bytes
+                self._tell(Progress(now, self._pacer.ends_s, records, sent))
             if now >= self._pacer.ends_s:
                 break
             self._halted.wait(max(0.0, TICK_S - (time.monotonic() - started - now)))

@@ -32,13 +32,13 @@ Paths = Mapping[str, Callable[[], Response]]
 
 
 @contextlib.asynccontextmanager
-async def serve_http(paths: Paths, address: str, port: int, name: str) -> AsyncIterator[None]:
-    """Serve GET requests while the body runs.
+async def serve_http(paths: Paths, address: str, port: int, name: str) -> AsyncIterator[int]:
+    """Serve GET requests while the body runs; give the port.
 
     Args:
         paths: Path -> function that is called for each request.
         address: The address to listen on.
-        port: The port to listen on.
+        port: The port to listen on; 0: one that is free.
         name: The setting that this port belongs to, for the error message.
 
     Raises:
@@ -60,7 +60,7 @@ async def serve_http(paths: Paths, address: str, port: int, name: str) -> AsyncI
     except OSError as exc:
         raise SettingsError(f"{name}: {address}:{port}: {exc}") from exc
     async with server:
-        yield
+        yield int(server.sockets[0].getsockname()[1])
 
 
 def _respond(paths: Paths, head: bytes) -> bytes:

@@ -1,8 +1,10 @@
-"""A service as a process: one main coroutine, two signals, an exit code that says why."""
+"""A service as a process: one main coroutine, three signals, an exit code that says why."""
 
 import asyncio
 import contextlib
+import os
 import signal
+import stat
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any
@@ -15,6 +17,7 @@ from binwright.protocol.errors import BinwrightError, UserError
 log = structlog.get_logger()
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
+EXIT_INTERRUPTED = 130  # a signal ended it before there was a result
 
 
 async def _until_signalled(main: Callable[[], Awaitable[None]]) -> None:
@@ -24,18 +27,30 @@ async def _until_signalled(main: Callable[[], Awaitable[None]]) -> None:
 
     def stop(number: signal.Signals) -> None:
         nonlocal requested
+        if number == signal.SIGHUP:
+            _leave_terminal()
         log.info("stop.requested", signal=number.name, again=requested)
         if not requested:  # a second signal must not interrupt the clean-up
             task.cancel()
         requested = True
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop, number)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup leaves SIGHUP
+            loop.add_signal_handler(number, stop, number)
     try:
         await task
     except asyncio.CancelledError:
         if not requested:  # a cancellation without a signal is an error
             raise
+
+
+def _leave_terminal() -> None:
+    """Write nothing more to a terminal that was closed: it would fail, also in the clean-up."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        if stat.S_ISCHR(os.fstat(stream.fileno()).st_mode):
+            os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 @contextlib.asynccontextmanager
@@ -97,7 +112,7 @@ def _logged(error: BinwrightError) -> None:
 def run(
     main: Callable[[], Awaitable[None]], on_error: Callable[[BinwrightError], None] = _logged
 ) -> int:
-    """Run `main` until it ends or SIGTERM or SIGINT cancels it; return the exit code.
+    """Run `main` until it ends or SIGTERM, SIGINT or SIGHUP cancels it; return the exit code.
 
     0: it ended, or was stopped by a signal; 1: it failed, and `on_error` was called with the
     reason; 2: settings or arguments have to be changed.

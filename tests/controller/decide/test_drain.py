@@ -206,7 +206,7 @@ def test_partitions_without_a_reader_go_to_the_least_loaded_ready_consumer() -> 
     plan = reader_plan(group({S1: alive(2), S2: alive(3)}, partitions, rates=RATES))
     assert plan is not None
     assert plan.target == {P: S2, Q: S1, R: S1}
-    assert plan.reasons[0] == "2 without a reader, not measured lately"
+    assert plan.reasons[0] == "2 partitions without a reader, not measured lately"
 
 
 def test_without_any_rate_each_consumer_gets_the_same_number() -> None:

@@ -125,7 +125,7 @@ def test_a_plan_that_changes_nothing_is_rejected_and_logged() -> None:
 def test_a_plan_is_published_with_its_reasons() -> None:
     driver = leading(RATES, A)
     (plan,) = [m for m in published(driver.pack({P: A, Q: A})) if isinstance(m, Planned)]
-    assert plan.reasons[0] == "2 without a reader"
+    assert plan.reasons[0] == "2 partitions without a reader"
     assert (plan.consumers, plan.targets) == (1, {P: A, Q: A})
 
 

@@ -41,10 +41,10 @@ def current(view: GroupView) -> Status:
     return status("g", view, 0, Selection(frozenset({"orders"})))
 
 
-def drawn(view: GroupView, width: int) -> list[str]:
-    console = Console(width=width)
+def drawn(view: GroupView, width: int, height: int = 24) -> list[str]:
+    console = Console(width=width, height=height)
     with console.capture() as captured:
-        console.print(live_page.draw(current(view), view, "orders → lake", width))
+        console.print(live_page.draw(console, current(view), view, "orders → lake"))
     return captured.get().splitlines()
 
 
@@ -70,6 +70,16 @@ def test_a_table_that_is_refused_comes_first() -> None:
     page = drawn(landing("refused", "the table is of another cluster"), 80)
     assert "table orders is refused: the table is of another cluster" in page[1]
     assert live_page.line(current(landing("refused"))).startswith("refused: ")
+
+
+def test_a_low_terminal_shows_fewer_events_and_never_scrolls() -> None:
+    view = landing()
+    for _ in range(9):
+        view.apply(4, 0, Claim(controller="c", limit=LIMIT))
+    high, low = drawn(view, 80, 24), drawn(view, 80, 12)
+    assert len([line for line in high if "claims" in line]) == 8
+    assert len(low) == 11
+    assert 0 < len([line for line in low if "claims" in line]) < 8
 
 
 def test_the_limit_is_the_controllers() -> None:

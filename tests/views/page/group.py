@@ -126,13 +126,9 @@ def port() -> int:
 @contextlib.asynccontextmanager
 async def serving(shown: Page, bus: FakeControlTopics, at: int) -> AsyncIterator[str]:
     """Serve the page; give its address once it answers."""
-    serve = shown.serve(lambda: contextlib.nullcontext(bus), "127.0.0.1", at)
+    address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    serve = shown.serve(lambda: contextlib.nullcontext(bus), "127.0.0.1", at, address.set_result)
     async with background_tasks(must_not_end(serve)):
         async with asyncio.timeout(CONNECT_S):
-            while True:
-                with contextlib.suppress(ConnectionRefusedError):
-                    _, writer = await asyncio.open_connection("127.0.0.1", at)
-                    writer.close()
-                    break
-                await asyncio.sleep(0.01)
-        yield f"http://127.0.0.1:{at}/"
+            found = await address
+        yield f"{found}/"

@@ -16,14 +16,13 @@ from binwright.cli.options import Bootstrap, Json, OptionalSpark, Seed, settings
 from binwright.cli.runner import progress_console, run_for_result, split
 from binwright.cli.terminal import data_size
 from binwright.protocol.errors import SettingsError
-from binwright.recordings.commands.loader import Loader, LoadTopics, StreamLoad
+from binwright.recordings.commands.loader import UNLIMITED_S, Loader, LoadTopics, StreamLoad
 from binwright.recordings.generated import Walk, generate
 from binwright.recordings.load import MIN_RECORD_BYTES, LoadResult, Sent
 from binwright.recordings.load_pacing import Load
 from binwright.recordings.location import DEFAULT_ROW_S, Stream, StreamCapacity, StreamLocation
 from binwright.runtime.settings import Settings
 
-UNLIMITED_S = 1e9
 ROWS, WALK_ROW_S = 240, 15.0
 WALK, STREAM = "Random rates", "Rates of a stream (--stream)"
 

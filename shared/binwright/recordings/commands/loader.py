@@ -6,14 +6,15 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
+from binwright.cli.terminal import data_size
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol.errors import SettingsError, StreamError
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.protocol.ports.kafka import ControlTopics
-from binwright.recordings.load import LoadResult, run_load
+from binwright.recordings.load import LoadResult, Progress, run_load
 from binwright.recordings.load_pacing import Load
 from binwright.recordings.location import DEFAULT_ROW_S, StreamLocation
-from binwright.recordings.streams import CompactStream, Row, Stream
+from binwright.recordings.streams import CompactStream, Stream
 from binwright.runtime.settings import Settings
 
 
@@ -61,6 +62,20 @@ class LoadTopics:
             )
 
 
+UNLIMITED_S = 1e9  # until Ctrl-C
+LINE_S = 5  # between lines, without a terminal
+
+
+def words_of(progress: Progress) -> str:
+    """Return how far a load is, in words."""
+    of = "" if progress.ends_s >= UNLIMITED_S else f" of {progress.ends_s:.0f} s"
+    rate = data_size(progress.bytes / progress.elapsed_s)
+    return (
+        f"{progress.elapsed_s:.0f}{of or ' s'}: {progress.records:,} records, "
+        f"{data_size(progress.bytes)}, {rate}/s"
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Loader:
     """Writes a load to topics.
@@ -91,14 +106,15 @@ class Loader:
         where = self.settings.kafka.bootstrap_servers
         self.console.log(f"writing to {', '.join(self.topics.partitions)} at {where}")
         stop = asyncio.Event()
-        with self.console.status("writing") as status:
+        with self.console.status("writing; Ctrl-C ends it") as status:
 
-            def show(number: int, row: Row) -> None:
-                rate = sum(row.values()) * self.load.bytes_per_per_cent / 1e6
-                status.update(f"row {number + 1}: {rate:,.2f} MB/s, {len(row)} partitions")
+            def show(progress: Progress) -> None:
+                status.update(f"{words_of(progress)}; Ctrl-C ends it")
+                if not self.console.is_terminal and not round(progress.elapsed_s) % LINE_S:
+                    self.console.log(words_of(progress))
 
             writing = asyncio.create_task(
-                run_load(self.stream, self.settings.kafka, self.load, on_row=show, stop=stop)
+                run_load(self.stream, self.settings.kafka, self.load, on_progress=show, stop=stop)
             )
             try:
                 await asyncio.wait([writing])

@@ -19,6 +19,7 @@ from binwright.views.group_view import GroupView
 from binwright.views.status import Status, status
 
 BORDER = 4  # characters of a line that the frame takes
+FRAME = 3  # lines that it takes, with the one below it
 EVENTS_SHOWN = 8
 REFRESH_S = 0.25
 LINE_S = 5.0  # between lines, without a terminal
@@ -32,35 +33,43 @@ async def show(
         await asyncio.sleep(LINE_S)
         console.log(line(_status(settings, view)))
     with Live(console=console, auto_refresh=False, transient=True) as live:
-        while True:
-            page = draw(_status(settings, view), view, title(), console.width)
-            live.update(page, refresh=True)
-            await asyncio.sleep(REFRESH_S)
+        try:
+            while True:
+                page = draw(console, _status(settings, view), view, title())
+                live.update(page, refresh=True)
+                await asyncio.sleep(REFRESH_S)
+        finally:
+            live.update(Text())  # a page as high as the terminal could not be taken away
 
 
 def _status(settings: Settings, view: GroupView) -> Status:
     return status(settings.group, view, wall_ms(), settings.landed_topics)
 
 
-def draw(current: Status, view: GroupView, title: str, width: int) -> RenderableType:
-    """Return the page.
+def draw(console: Console, current: Status, view: GroupView, title: str) -> RenderableType:
+    """Return the page, no higher than the terminal as long as events can be left out.
 
     Args:
+        console: Of the terminal.
         current: The group's status: its own partitions, whatever else is measured.
         view: Of the group.
         title: Above the page, with markup.
-        width: Characters of the terminal.
     """
-    inside = width - BORDER
+    inside = console.width - BORDER
     sums = Text(f"{totals(current)}, landed {count(view.landed_rows, 'row')}")
     sums.append(f", {count(len(view.moves), 'move')}")
-    parts = (
+    parts: tuple[RenderableType, ...] = (
         *faults(current),
         sums,
         _consumers(current, view, inside),
         _tables(current, inside),
-        _events(view),
     )
+    options = console.options.update(width=inside)
+    room = console.height - len(console.render_lines(Group(*parts), options)) - FRAME
+    for number in range(EVENTS_SHOWN, 0, -1):
+        events = _events(view, number)
+        if len(console.render_lines(events, options)) <= room:
+            return Panel(Group(*parts, events), title=title)
     return Panel(Group(*parts), title=title)
 
 
@@ -142,9 +151,9 @@ def _bar(load: float, limit: float | None, width: int) -> Text:
     return bar
 
 
-def _events(view: GroupView) -> RenderableType:
+def _events(view: GroupView, number: int) -> RenderableType:
     lines = [
         f"[dim]{datetime.fromtimestamp(at_ms / 1000, UTC).astimezone():%H:%M:%S}[/] {escape(text)}"
-        for at_ms, text in list(view.recent_events)[-EVENTS_SHOWN:]
+        for at_ms, text in list(view.recent_events)[-number:]
     ]
     return Text.from_markup("\n".join(lines))

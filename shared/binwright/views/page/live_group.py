@@ -6,8 +6,6 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Literal
 
-import structlog
-
 from binwright.protocol.errors import BrokerUnavailable, ExternalError, TopicMissing
 from binwright.protocol.measurements import Measurement
 from binwright.protocol.ports.kafka import ControlTopics
@@ -15,8 +13,6 @@ from binwright.runtime.run import root_cause
 from binwright.runtime.settings import Settings
 from binwright.views.follower import GroupFollower
 from binwright.views.group_view import GroupView
-
-log = structlog.get_logger()
 
 RETRY_S = 1.0
 STALE_S, STALE_PASSES = 10.0, 3  # rates are old after both
@@ -36,6 +32,10 @@ class Outdated:
     text: str
 
 
+def ignore(_: str) -> None:
+    """Say nothing: the page shows it."""
+
+
 READING = Outdated("reading", "the topics are being read")
 
 
@@ -47,16 +47,18 @@ class LiveGroup:
         view: The group, read up to the end of its topic at least once; empty before.
         problem: Why the view is not up to date; None while it is.
         measured: The last measurement of a topic of the group.
+        on_problem: Called with each new problem, in words.
     """
 
     settings: Settings
+    on_problem: Callable[[str], None] = ignore
     view: GroupView = field(default_factory=GroupView)
     problem: Outdated | None = READING
     measured: Measurement | None = None
     _up_to_date: bool = False  # what is being followed was read to its end once
 
     async def run(self, connect: Connect) -> None:
-        """Follow the group for ever; when Kafka or the topic is away, log it and try again.
+        """Follow the group for ever; when Kafka or the topic is away, say so and try again.
 
         Raises:
             UserError: The connection's settings do not hold.
@@ -120,7 +122,11 @@ class LiveGroup:
                 return
 
     def _failed(self, cause: ExternalError) -> None:
-        kind: OutdatedKind = "missing" if isinstance(cause, TopicMissing) else "unreachable"
-        if self.problem is None or self.problem.text != str(cause):
-            log.error("page.outdated", reason=str(cause))
-        self.problem = Outdated(kind, str(cause))
+        problem = Outdated("unreachable", str(cause))
+        if isinstance(cause, TopicMissing):
+            group = self.settings.group
+            why = f"no controller has led group {group} on this Kafka yet, or it has another name"
+            problem = Outdated("missing", f"{why} (--group)")
+        if self.problem != problem:
+            self.on_problem(problem.text)
+        self.problem = problem

@@ -16,7 +16,7 @@ from binwright.runtime.http import Paths, Response, serve_http
 from binwright.runtime.metrics import CONTENT_TYPE, Sample, exposition
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import Settings
-from binwright.views.page.live_group import Connect, LiveGroup
+from binwright.views.page.live_group import Connect, LiveGroup, ignore
 from binwright.views.page.snapshot import snapshot
 from binwright.views.status import ConsumerStatus, Status, status
 from binwright.views.table_status import TableStatus
@@ -25,6 +25,9 @@ FRESH_S = 1.0  # as old as what browsers get may be; they share it
 SHARE = 0.1  # of a core, at most, for what browsers get: a large group's is older
 STEP_S = 5.0
 POINTS = 720  # an hour
+PORT = 8088  # unless a person names one
+
+OnOpened = Callable[[str], None]
 
 WEB = Path(__file__).with_name("web")
 TYPES = {
@@ -79,9 +82,11 @@ class Page:
         live: The group.
         now_ms: The clock that records are stamped by.
         stopwatch: Tells what the work takes, s.
+        on_problem: See `LiveGroup`.
     """
 
     settings: Settings
+    on_problem: Callable[[str], None] = ignore
     live: LiveGroup = field(init=False)
     history: LoadHistory = field(default_factory=LoadHistory)
     now_ms: Callable[[], int] = wall_ms
@@ -90,10 +95,16 @@ class Page:
     _view_until: float = 0.0  # s, of the loop's clock: until then it is fresh enough
 
     def __post_init__(self) -> None:
-        self.live = LiveGroup(self.settings)
+        self.live = LiveGroup(self.settings, self.on_problem)
 
-    async def serve(self, connect: Connect, address: str, port: int) -> None:
+    async def serve(self, connect: Connect, address: str, port: int, opened: OnOpened) -> None:
         """Follow the group and answer, until cancelled.
+
+        Args:
+            connect: Opens the bus to follow the group on.
+            address: To listen on.
+            port: To listen on; 0: one that is free.
+            opened: Called with the page's address, once it is answered there.
 
         Raises:
             UserError: The port cannot be had, or the connection's settings do not hold.
@@ -106,11 +117,12 @@ class Page:
             "/metrics": self.metrics,
         }
         async with (
-            serve_http(paths, address, port, "page"),
+            serve_http(paths, address, port, "page") as found,
             background_tasks(
                 must_not_end(self.live.run(connect)), must_not_end(self.sample_history())
             ),
         ):
+            opened(f"http://{address}:{found}")
             await asyncio.Event().wait()
 
     async def sample_history(self) -> None:

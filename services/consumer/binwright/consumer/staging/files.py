@@ -101,14 +101,19 @@ def encoded(rows: Mapping[TopicPartition, Sequence[Record]]) -> pa.Buffer:
     return sink.getvalue()
 
 
+def open_location(url: str) -> tuple[pafs.FileSystem, str]:
+    """Return the file system of a path or address, and the path in it."""
+    scheme, _, rest = url.rpartition("://")
+    scheme = "s3" if scheme == "s3a" else scheme
+    source = f"{scheme}://{rest}" if scheme else str(Path(rest).absolute())
+    return pafs.FileSystem.from_uri(source)
+
+
 class Files:
     """Staged files below a root, with one directory per topic."""
 
     def __init__(self, url: str) -> None:
-        scheme, _, rest = url.rpartition("://")
-        scheme = "s3" if scheme == "s3a" else scheme
-        source = f"{scheme}://{rest}" if scheme else str(Path(rest).absolute())
-        self._fs, self._root = pafs.FileSystem.from_uri(source)
+        self._fs, self._root = open_location(url)
         self._local = isinstance(self._fs, pafs.LocalFileSystem)
 
     def prepare(self) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Container
 from binwright.controller.decide.events import Action, Send
 from binwright.controller.decide.group import Group
 from binwright.controller.decide.ownership import Owned, Starting
-from binwright.controller.decide.plans import Plan, evaluate
+from binwright.controller.decide.plans import Plan, count, evaluate
 from binwright.packing.adjust import spread
 from binwright.protocol.messages import StateQuery
 from binwright.protocol.model import Assignment, Slot, TopicPartition
@@ -90,7 +90,8 @@ def reader_plan(group: Group) -> Plan | None:
     staying = {s for s, m in group.members.items() if m.epoch is not None and not m.leaving}
     new_owners = group.usable() or sorted(staying or last_slots(group) or {Slot(0)})
     target = spread(group.rates, current, unread, new_owners)
-    return forced_plan(group, target, (f"{len(unread)} without a reader, not measured lately",))
+    reason = f"{count(len(unread), 'partition')} without a reader, not measured lately"
+    return forced_plan(group, target, (reason,))
 
 
 def last_slots(group: Group) -> frozenset[Slot]:

@@ -135,10 +135,11 @@ def evaluate(group: Group, target: Assignment, triggered_by: tuple[str, ...]) ->
 
 def _unread_trigger(changes: Difference) -> tuple[str, ...]:
     starts = len(changes.first_starts)
-    return (f"{_count(starts, 'partition')} without a reader",) if starts else ()
+    return (f"{count(starts, 'partition')} without a reader",) if starts else ()
 
 
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
+    """Return `1 partition`, `2 partitions`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
@@ -176,10 +177,12 @@ class _Balance:
         return self.saved > 0 and self.saved >= MIN_SAVING * self.moved_share
 
     def summary(self) -> str:
-        consumers = _count(self.before, "consumer")
+        consumers = count(self.before, "consumer")
         change = consumers if self.before == self.after else f"{consumers} -> {self.after}"
+        if not self.moves:
+            return f"{change}; nothing moves"
         return (
-            f"{change}; moves {self.moves} of {_count(self.partitions, 'partition')}, "
+            f"{change}; moves {self.moves} of {count(self.partitions, 'partition')}, "
             f"{self.moved_share:.1%} of the bytes"
         )
 
@@ -206,9 +209,9 @@ def triggers(group: Group) -> tuple[str, ...]:
     if 0 < (reading := len(group.loads())) < wanted:  # with none, all are without a reader
         reasons.append(f"{reading} of at least {wanted} consumers read")
     if unread := len(group.unread()):
-        reasons.append(f"{unread} without a reader")
+        reasons.append(f"{count(unread, 'partition')} without a reader")
     if gone := len(group.gone_partitions()):
-        reasons.append(f"{gone} gone")
+        reasons.append(f"{count(gone, 'partition')} gone")
     return tuple(reasons)
 
 
