@@ -9,7 +9,7 @@ import pytest
 import typer
 import yaml
 
-from binwright.cli import settings_page
+from binwright.cli import settings_file
 from binwright.cli.main import app
 from binwright.runtime.settings import EVERY_NAME, load
 
@@ -41,7 +41,7 @@ def test_every_settings_file_holds(block: Block, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("BINWRIGHT_KAFKA__SASL_PASSWORD", "from a secret")
     values = tomllib.loads(block.text)
     assert values.keys() <= EVERY_NAME
-    for program in settings_page.programs():
+    for program in settings_file.programs():
         load(program, **{n: v for n, v in values.items() if n in program.model_fields})
 
 

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from tools.reference.log_calls import EVENT
 from tools.reference.log_events import found
 
-from binwright.cli.settings_page import programs
+from binwright.cli.settings_file import programs
 from binwright.runtime.settings import Section
 
 ROOT = Path(__file__).parents[2]

@@ -72,7 +72,7 @@ def test_an_invalid_slot_is_reported() -> None:
 def test_an_invalid_capacity_is_reported() -> None:
     done = run("controller", BINWRIGHT_CONTROLLER__CAPACITY_BYTES_PER_S="0")
     assert done.returncode == 2
-    assert "controller.capacity_bytes_per_s: Input should be greater than 0" in done.stderr
+    assert "controller.capacity_bytes_per_s: must be greater than 0" in done.stderr
 
 
 def test_a_topic_that_does_not_exist_is_reported(broker: str, spark_url: str, lake: Path) -> None:

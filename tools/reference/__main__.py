@@ -11,7 +11,6 @@ from binwright.protocol.errors import UserError
 
 PAGES = ("settings", "cli", "messages", "metrics", "errors", "log-events")
 """A page each, made by `page()` of the module of this name."""
-MODULES = {"settings": "binwright.cli.settings_page"}
 
 
 def page(name: str) -> str:
@@ -22,7 +21,7 @@ def page(name: str) -> str:
     """
     if name not in PAGES:
         raise UserError(f"no page {name!r}: there are {', '.join(PAGES)}")
-    module = import_module(MODULES.get(name) or f"tools.reference.{name.replace('-', '_')}")
+    module = import_module(f"tools.reference.{name.replace('-', '_')}")
     text: str = module.page()
     return text
 

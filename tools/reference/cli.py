@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import typer
+from tools.reference.markdown import code, table
 
 from binwright.cli.main import app
-from binwright.cli.settings_page import code, table
 
 HEAD = """\
 # Commands

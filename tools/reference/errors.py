@@ -3,7 +3,8 @@
 import inspect
 from collections.abc import Iterator, Mapping
 
-from binwright.cli.settings_page import code, table
+from tools.reference.markdown import code, table
+
 from binwright.protocol import errors
 from binwright.protocol.errors import BinwrightError
 from binwright.runtime.run import exit_code

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from tools.reference.log_meanings import MEANINGS
 from tools.reference.log_scan import Event, events
+from tools.reference.markdown import code, table
 
-from binwright.cli.settings_page import code, table
 from binwright.protocol.errors import UserError
 
 HEAD = """\

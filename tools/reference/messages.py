@@ -10,8 +10,9 @@ from itertools import pairwise
 from types import ModuleType
 from typing import Any, get_args
 
+from tools.reference.markdown import code, table
+
 from binwright.balancer.decide.proposals import BrokerPlanRecord
-from binwright.cli.settings_page import code, table
 from binwright.protocol import fields as aliases
 from binwright.protocol import measurements, wire
 from binwright.protocol.group_plans import GroupPlan

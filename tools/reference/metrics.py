@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from binwright.cli.settings_page import code, table
+from tools.reference.markdown import code, table
+
 from binwright.runtime.metrics import METRICS, Metric, kind
 
 HEAD = """\

@@ -5,14 +5,31 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 
-class LazyGroup(TyperGroup):
+class _PlainFlags:
+    """Shows flags without a kind of value in the help: they take none."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for option in params:
+            if getattr(option, "is_flag", False):
+                option.metavar = ""
+        return params
+
+
+class _Command(_PlainFlags, TyperCommand):
+    pass
+
+
+class LazyGroup(_PlainFlags, TyperGroup):
     """Imports only the module of the command that runs; a subclass names them."""
 
     COMMANDS: ClassVar[Mapping[str, str]] = {}
     """Module and function of each, `module:function`, in the order of the help."""
+    PANELS: ClassVar[Mapping[str, str]] = {}
+    """The heading in the help under which a command stands, where there are several."""
 
     def list_commands(self, _: Any) -> list[str]:
         """Return the names, in the order in which a new user needs them."""
@@ -26,10 +43,11 @@ class LazyGroup(TyperGroup):
         found = getattr(import_module(module), name)
         if not isinstance(found, typer.Typer):
             single = typer.Typer(add_completion=False)
-            single.command(cmd_name)(found)
+            single.command(cmd_name, cls=_Command)(found)
             found = single
-        command = typer.main.get_command(found)
+        command: Any = typer.main.get_command(found)
         command.name = cmd_name
+        command.rich_help_panel = self.PANELS.get(cmd_name)
         return command
 
 
@@ -38,7 +56,10 @@ def no_options() -> None:
 
 
 def lazy_app(
-    commands: Mapping[str, str], about: str, options: Callable[..., None] = no_options
+    commands: Mapping[str, str],
+    about: str,
+    options: Callable[..., None] = no_options,
+    panels: Mapping[str, str] | None = None,
 ) -> typer.Typer:
     """Return an application whose commands are imported when they are used.
 
@@ -46,10 +67,12 @@ def lazy_app(
         commands: Module and function of each; see `LazyGroup.COMMANDS`.
         about: Its help.
         options: Defines the options of all commands.
+        panels: Headings of the help; see `LazyGroup.PANELS`.
     """
 
     class Commands(LazyGroup):
         COMMANDS = commands
+        PANELS = panels or {}
 
     app = typer.Typer(cls=Commands, add_completion=False, no_args_is_help=True, help=about)
     app.callback()(options)

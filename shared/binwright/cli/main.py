@@ -1,8 +1,10 @@
 """The command line: `binwright --help`."""
 
+import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,30 +13,43 @@ from binwright.cli.lazy_group import lazy_app
 from binwright.protocol.errors import ExternalError, SettingsError, UserError
 from binwright.runtime.run import EXIT_FAILED, print_error, print_usage_error
 
-COMMANDS: Mapping[str, str] = {
-    "demo": "binwright.local.demo:command",
-    "up": "binwright.local.up:command",
-    "status": "binwright.views.commands.status:command",
-    "approve": "binwright.views.commands.approve:command",
-    "audit": "binwright.audit.command:command",
-    "page": "binwright.views.commands.page:command",
-    "top": "binwright.views.commands.top:command",
-    "record": "binwright.recordings.commands.record:command",
-    "replay": "binwright.recordings.commands.replay:command",
-    "brokers": "binwright.balancer.commands:app",
-    "load": "binwright.recordings.commands.load:command",
-    "generate": "binwright.recordings.commands.generate:command",
-    "convert": "binwright.recordings.commands.convert:command",
-    "lab": "binwright.lab.commands.app:app",
-    "settings": "binwright.cli.settings_page:command",
-    "monitor": "binwright.cli.services:monitor",
-    "controller": "binwright.cli.services:controller",
-    "consumer": "binwright.cli.services:consumer",
-    "steer": "binwright.cli.services:steer",
-    "scaler": "binwright.cli.services:scaler",
-    "balancer": "binwright.cli.services:balancer",
+PANELS: Mapping[str, Mapping[str, str]] = {
+    "Try it": {
+        "demo": "binwright.local.demo:command",
+        "up": "binwright.local.up:command",
+        "load": "binwright.recordings.commands.load:command",
+    },
+    "Look": {
+        "status": "binwright.views.commands.status:command",
+        "page": "binwright.views.commands.page:command",
+        "top": "binwright.views.commands.top:command",
+        "audit": "binwright.audit.command:command",
+    },
+    "Operate": {
+        "settings": "binwright.cli.settings_file:command",
+        "approve": "binwright.views.commands.approve:command",
+        "brokers": "binwright.balancer.commands:app",
+    },
+    "Run one service": {
+        "monitor": "binwright.cli.services:monitor",
+        "controller": "binwright.cli.services:controller",
+        "consumer": "binwright.cli.services:consumer",
+        "scaler": "binwright.cli.services:scaler",
+        "steer": "binwright.cli.services:steer",
+        "balancer": "binwright.cli.services:balancer",
+    },
+    "Recordings and lab": {
+        "record": "binwright.recordings.commands.record:command",
+        "replay": "binwright.recordings.commands.replay:command",
+        "generate": "binwright.recordings.commands.generate:command",
+        "convert": "binwright.recordings.commands.convert:command",
+        "lab": "binwright.lab.commands.app:app",
+    },
 }
 """In the order in which a new user needs them."""
+
+COMMANDS = {name: where for panel in PANELS.values() for name, where in panel.items()}
+OPTION, VARIABLE = "--settings", "BINWRIGHT_SETTINGS"
 
 
 def _version(wanted: bool) -> None:
@@ -45,25 +60,53 @@ def _version(wanted: bool) -> None:
 
 def root_options(
     *,
+    settings: Annotated[
+        Path | None,
+        typer.Option(
+            OPTION,
+            help=f"A TOML file, before or after the command; else {VARIABLE} names it.",
+        ),
+    ] = None,
     version_: Annotated[
         bool,
         typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
-    """Define the options of all commands."""
+    """Define the options of all commands; see `take_settings`."""
+    del settings, version_
 
 
 app = lazy_app(
     COMMANDS,
     "Scale a Kafka consumer group by load, and land its topics in Delta tables exactly once.",
     root_options,
+    panels={name: panel for panel, commands in PANELS.items() for name in commands},
 )
+
+
+def take_settings(arguments: Sequence[str]) -> list[str]:
+    """Name the file of `--settings`, wherever it stands, to all programs; return the rest.
+
+    Raises:
+        SettingsError: No file follows it.
+    """
+    rest: list[str] = []
+    given = iter(arguments)
+    for argument in given:
+        name, equals, value = argument.partition("=")
+        if name != OPTION:
+            rest.append(argument)
+            continue
+        if not (file := value if equals else next(given, "")):
+            raise SettingsError(f"{OPTION} names no file")
+        os.environ[VARIABLE] = file
+    return rest
 
 
 def main() -> None:
     """Run the command line; faults of the user or of a server are printed without a traceback."""
     try:
-        app()
+        app(take_settings(sys.argv[1:]))
     except UserError as exc:
         sys.exit(print_usage_error(exc))
     except ExternalError as exc:

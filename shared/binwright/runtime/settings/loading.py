@@ -2,12 +2,14 @@
 
 import json
 import os
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import SecretStr, ValidationError
 
 from binwright.protocol.errors import SettingsError
+from binwright.runtime.settings.faults import Sources, source_fault, validation_faults
 from binwright.runtime.settings.programs import (
     EVERY_NAME,
     FILE_VARIABLE,
@@ -21,11 +23,6 @@ Program = TypeVar("Program", bound=ProgramSettings)
 _SERVICE_HOST = "_SERVICE_HOST"
 _OTHER_VARIABLES = {FILE_VARIABLE, f"{PREFIX}CACHE", f"{PREFIX}IVY_SETTINGS"}
 """Environment variables of binwright that are not settings."""
-
-
-def _fault(where: tuple[int | str, ...], what: str) -> str:
-    name = ".".join(map(str, where)) or "settings"
-    return f"  {name}: {what.removeprefix('Value error, ')}"
 
 
 def _is_service_variable(name: str) -> bool:
@@ -47,7 +44,8 @@ def load(program: type[Program], **given: Any) -> Program:
         SettingsError: A value or key is wrong, or the file cannot be read; names every fault.
     """
     path = os.environ.get(FILE_VARIABLE)
-    if path and not Path(path).is_file():
+    file = Path(path) if path else None
+    if file and not file.is_file():
         raise SettingsError(f"{FILE_VARIABLE}: no such file: {path}")
     known = {f"{PREFIX}{name}".upper() for name in EVERY_NAME} | _OTHER_VARIABLES
     unknown = [
@@ -58,18 +56,16 @@ def load(program: type[Program], **given: Any) -> Program:
         and not _is_service_variable(name)
     ]
     if unknown:
-        raise SettingsError(f"unknown variables: {', '.join(unknown)}")
+        near = {name: get_close_matches(name, known, n=1, cutoff=0.8) for name in unknown}
+        meant = (f"{n} (did you mean {m[0]}?)" if m else n for n, m in near.items())
+        raise SettingsError(f"unknown variables: {', '.join(meant)}")
     try:
         return program(**given)
     except ValidationError as exc:
-        faults = [
-            _fault(error["loc"], error["msg"])
-            for error in exc.errors(include_url=False, include_context=False, include_input=False)
-        ]
-        where = f" (from {path} and the environment)" if path else ""
-        raise SettingsError("\n".join([f"invalid settings{where}:", *faults])) from exc
+        faults = validation_faults(exc, program, Sources(given, file))
+        raise SettingsError("\n".join(["invalid settings:", *faults])) from exc
     except ValueError as exc:  # TOML or JSON that cannot be parsed
-        raise SettingsError(f"settings cannot be read: {exc}") from exc
+        raise SettingsError(f"settings cannot be read: {source_fault(exc, file)}") from exc
 
 
 def settings_environment(settings: ProgramSettings) -> dict[str, str]:

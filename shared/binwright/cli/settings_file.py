@@ -1,0 +1,143 @@
+"""`binwright settings`: a settings file to start from, with every setting there is."""
+
+import ast
+import inspect
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from itertools import pairwise
+from typing import get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from binwright.runtime.settings import ProgramSettings, Section
+
+# By name: each program has its own, and this page alone looks at all of them.
+PROGRAMS = (
+    "binwright.controller.settings:ControllerProgramSettings",
+    "binwright.balancer.settings:BalancerProgramSettings",
+    "binwright.scaler.settings:ScalerProgramSettings",
+)
+WIDTH = 100
+HEAD = """\
+# Settings of binwright. What is commented out has the value shown, or none.
+#
+#   binwright settings > binwright.toml
+#   binwright status --settings binwright.toml     (or BINWRIGHT_SETTINGS=binwright.toml)
+#
+# A variable of the environment overrides one value: BINWRIGHT_GROUP=orders,
+# BINWRIGHT_KAFKA__BOOTSTRAP_SERVERS=kafka:9092, BINWRIGHT_TOPICS='["orders"]'.
+"""
+
+
+def command() -> None:
+    """Print a settings file to start from: every setting with its meaning and default."""
+    sys.stdout.write(text())
+
+
+def text() -> str:
+    """Return the file, in TOML."""
+    fields, meanings = program_fields()
+    own = {name: field for name, field in fields.items() if not section_of(field)}
+    parts = [HEAD, *_values(own, meanings)]
+    for name, field in sorted(fields.items()):
+        if section := section_of(field):
+            parts += _section(f"[{name}]", section)
+            for head, inner in inner_sections(name, section):
+                parts += _section(f"#{head}", inner)
+    return "\n".join(parts)
+
+
+def programs() -> Iterator[type[ProgramSettings]]:
+    """Yield the settings of the programs that together read all there are."""
+    for name in PROGRAMS:
+        module, _, program = name.partition(":")
+        yield getattr(import_module(module), program)
+
+
+def program_fields() -> tuple[dict[str, FieldInfo], dict[str, str]]:
+    """Return all that programs read, values and tables, and what each means."""
+    fields: dict[str, FieldInfo] = {}
+    meanings: dict[str, str] = {}
+    for model in programs():
+        fields |= model.model_fields  # the program that owns a table comes last
+        meanings |= descriptions(model)
+    return fields, meanings
+
+
+def descriptions(model: type[BaseModel]) -> dict[str, str]:
+    """Return the meaning of each setting, inherited ones too: the docstring below its field.
+
+    Read from the source here, not by pydantic: every process would parse it when it starts.
+    """
+    meanings: dict[str, str] = {}
+    for kind in reversed(model.__mro__):
+        if kind.__module__.startswith("binwright."):
+            meanings |= _own_descriptions(kind)
+    return meanings
+
+
+def _own_descriptions(kind: type) -> dict[str, str]:
+    (model,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    assert isinstance(model, ast.ClassDef)
+    return {
+        field.target.id: inspect.cleandoc(text)
+        for field, docstring in pairwise(model.body)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        if isinstance(docstring, ast.Expr) and isinstance(docstring.value, ast.Constant)
+        if isinstance(text := docstring.value.value, str)
+    }
+
+
+def section_of(field: FieldInfo) -> type[Section] | None:
+    """Return the model of a field that is a table of the file; None: it is a value."""
+    kind = field.annotation
+    return kind if isinstance(kind, type) and issubclass(kind, Section) else None
+
+
+def inner_sections(name: str, section: type[Section]) -> Iterator[tuple[str, type[Section]]]:
+    """Yield the tables inside one: their heads, `[NAME.FIELD.KEY]` or `[[NAME.FIELD]]`."""
+    for field, info in section.model_fields.items():
+        for kind in get_args(info.annotation):
+            if isinstance(kind, type) and issubclass(kind, Section):
+                several = get_origin(info.annotation) is tuple
+                yield f"[[{name}.{field}]]" if several else f"[{name}.{field}.NAME]", kind
+                yield from inner_sections(f"{name}.{field}", kind)
+
+
+def _section(head: str, section: type[Section]) -> Iterator[str]:
+    yield "\n".join([*_comment(section.__doc__ or ""), head, ""])
+    yield from _values(section.model_fields, descriptions(section))
+
+
+def _values(fields: Mapping[str, FieldInfo], meanings: Mapping[str, str]) -> Iterator[str]:
+    for name, field in fields.items():
+        yield "\n".join([*_comment(meanings.get(name, "")), f"#{name} = {_default(field)}", ""])
+
+
+def _comment(words: str) -> list[str]:
+    return [f"# {line}" for line in textwrap.wrap(" ".join(words.split()), WIDTH - 2)]
+
+
+def _default(field: FieldInfo) -> str:
+    """Return the default in TOML; nothing behind the `=` where there is none."""
+    if field.default in (None, PydanticUndefined):
+        return ""
+    match field.default:
+        case bool(flag):
+            return str(flag).lower()
+        case int() | float() as number:
+            return f"{number:_}" if isinstance(number, int) else f"{number}"
+        case tuple() as values:
+            return f"[{', '.join(_text(value) for value in values)}]"
+        case dict():
+            return "{}"
+        case _:
+            return _text(field.default)
+
+
+def _text(value: object) -> str:
+    return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,58 @@
+"""All settings of all programs, from the models that read them."""
+
+from collections.abc import Mapping
+
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+from tools.reference.markdown import code, table
+
+from binwright.cli.settings_file import (
+    descriptions,
+    inner_sections,
+    program_fields,
+    section_of,
+)
+
+HEAD = """\
+# Settings
+
+All services read the same TOML file: `--settings FILE` of a command names it, or the environment
+variable `BINWRIGHT_SETTINGS`. An environment variable overrides one value: `BINWRIGHT_GROUP`,
+`BINWRIGHT_KAFKA__BOOTSTRAP_SERVERS`. A list is written as JSON: `BINWRIGHT_TOPICS='["a"]'`. A
+program refuses unknown keys of the tables that it reads, and reports everything that is wrong at
+once, before it starts anything.
+
+Two environment variables concern the embedded broker and Spark: `BINWRIGHT_CACHE` is the directory
+where their jars are kept, and `BINWRIGHT_IVY_SETTINGS` an Ivy settings file that names your
+mirror.
+
+`binwright settings` prints a file to start from, with all of them.
+"""
+
+
+def page() -> str:
+    """Return the page, in Markdown."""
+    fields, meanings = program_fields()
+    own = {n: f for n, f in fields.items() if not section_of(f)}
+    parts = [HEAD, _table(own, meanings)]
+    for name, field in sorted(fields.items()):
+        if section := section_of(field):
+            parts.append(f"## [{name}]\n\n{section.__doc__}\n")
+            parts.append(_table(section.model_fields, descriptions(section)))
+            for head, inner in inner_sections(name, section):
+                level = "##" if head.startswith("[[") else "###"
+                parts.append(f"{level} {head}\n\n{inner.__doc__}\n")
+                parts.append(_table(inner.model_fields, descriptions(inner)))
+    return "\n".join(parts)
+
+
+def _table(fields: Mapping[str, FieldInfo], meanings: Mapping[str, str]) -> str:
+    rows = (
+        [code(n), "" if f.is_required() else _default(f.default), meanings.get(n, "")]
+        for n, f in fields.items()
+    )
+    return table(["name", "default", "meaning"], rows)
+
+
+def _default(value: object) -> str:
+    return "" if value in (None, (), {}, PydanticUndefined) else f"`{value}`"
