@@ -78,7 +78,7 @@ class ProgressConsole(Console):
 
 def progress_console(*, json_: bool = False) -> Console:
     """Return the console for progress; with `json_` on standard error, apart from the JSON."""
-    return ProgressConsole(stderr=json_, log_path=False, soft_wrap=True)
+    return ProgressConsole(stderr=json_, log_path=False)
 
 
 def split(topics: str) -> tuple[str, ...]:

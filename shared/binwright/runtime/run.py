@@ -35,7 +35,7 @@ async def _until_signalled(main: Callable[[], Awaitable[None]]) -> None:
         requested = True
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup leaves SIGHUP
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # by nohup
             loop.add_signal_handler(number, stop, number)
     try:
         await task
