@@ -8,9 +8,11 @@ Start one and a load on it, then run this:
 """
 
 import asyncio
+import re
 from pathlib import Path
 
 import typer
+from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console, RenderableType
 
 from binwright.cli.options import settings_at
@@ -25,6 +27,8 @@ from binwright.views.status import status
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 WIDTH, HEIGHT = 80, 24
 ROWS = 12
+FORMAT = re.sub(r"@font-face \{\{.*?\}\}", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
+"""Without fonts from elsewhere: the reader's own monospaced one is used."""
 
 
 def terminal() -> Console:
@@ -35,7 +39,7 @@ def terminal() -> Console:
 def save(console: Console, page: RenderableType, name: str, command: str) -> None:
     """Write what the terminal shows of a page, under the command's name."""
     console.print(page)
-    console.save_svg(str(IMAGES / f"{name}.svg"), title=command, unique_id=name)
+    console.save_svg(str(IMAGES / f"{name}.svg"), title=command, code_format=FORMAT, unique_id=name)
 
 
 async def pictures(settings: Settings) -> None:

@@ -224,19 +224,22 @@ async def test_a_lost_object_is_a_gap(bucket: Bucket) -> None:
     assert bucket.gaps[0] == {P: 0}
 
 
+FILE, OTHER = "0-1-1-0a1b2c3d.parquet", "0-1-2-0a1b2c3d.parquet"
+
+
 async def test_an_object_that_is_gone_is_not_present(bucket: Bucket) -> None:
     staging: Staging = bucket.staging
-    await staging.write("orders", "a.parquet", {P: [Record(0, 0, None, b"x")]})
+    await staging.write("orders", FILE, {P: [Record(0, 0, None, b"x")]})
 
-    assert set(await staging.readable("orders", ["a.parquet", "b.parquet"])) == {"a.parquet"}
-    assert set(await staging.existing("orders", ["a.parquet", "b.parquet"])) == {"a.parquet"}
-    await staging.delete("orders", ["a.parquet", "b.parquet"])
+    assert set(await staging.readable("orders", [FILE, OTHER])) == {FILE}
+    assert set(await staging.existing("orders", [FILE, OTHER])) == {FILE}
+    await staging.delete("orders", [FILE, OTHER])
     assert not await asyncio.to_thread(bucket.staged)
 
 
 async def test_objects_are_collected_by_age(bucket: Bucket) -> None:
     staging: Staging = bucket.staging
-    await staging.write("orders", "a.parquet", {P: [Record(0, 0, None, b"x")]})
+    await staging.write("orders", FILE, {P: [Record(0, 0, None, b"x")]})
 
     assert await staging.collect("orders", older_than_s=3_600) == 0
     assert await staging.collect("orders", older_than_s=-3_600) == 1

@@ -30,9 +30,12 @@ from binwright.protocol.messages import (
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.wire import PartialMessages, is_part, message_key, split_message
 
+NAMES = some.from_regex(r"[A-Za-z0-9._-]{1,249}", fullmatch=True).filter(
+    lambda name: name not in {".", ".."}
+)
 PARTITIONS = some.builds(
     TopicPartition,
-    some.text(some.characters(codec="utf-8"), min_size=1),
+    NAMES,
     some.integers(0, 2**31 - 1),
 )
 NUMBERS = some.integers(0, 2**63 - 1)
@@ -75,7 +78,8 @@ TABLES = some.builds(
     fault=TEXT,
 )
 FIELDS: dict[str, some.SearchStrategy[Any]] = {
-    **dict.fromkeys(["controller", "process", "version", "topic", "monitor", "by", "reason"], TEXT),
+    **dict.fromkeys(["controller", "process", "version", "monitor", "by", "reason"], TEXT),
+    **dict.fromkeys(["topic", "file"], NAMES),
     "group": TEXT,
     **dict.fromkeys(["epoch", "term", "revision", "number"], NUMBERS),
     **dict.fromkeys(["stopped_ms", "at_ms", "sent_ms"], NUMBERS),
@@ -84,16 +88,16 @@ FIELDS: dict[str, some.SearchStrategy[Any]] = {
     **dict.fromkeys(["ready", "leaving", "waits"], some.booleans()),
     **dict.fromkeys(["next", "committed", "offsets"], some_map(NUMBERS)),
     "partitions": some_tuple(PARTITIONS),
-    **dict.fromkeys(["tables", "topics", "patterns"], some_tuple(TEXT)),
+    **dict.fromkeys(["tables", "topics"], some_tuple(NAMES)),
+    "patterns": some_tuple(TEXT),
     **dict.fromkeys(["moves", "targets", "owners"], some_map(SLOTS)),
     **dict.fromkeys(["rate", "busy", "rscore", "interval_s", "age_s", "limit"], AMOUNTS),
     "slot_limits": some_tuple(some.tuples(SLOTS, AMOUNTS)),
     "slot": SLOTS,
     "keeps": some.none() | NUMBERS,
     "reading": some_map(some.none() | NUMBERS),
-    "writing": some.dictionaries(TEXT, TABLES, max_size=2),
+    "writing": some.dictionaries(NAMES, TABLES, max_size=2),
     "topic_id": some.none() | TEXT,
-    "file": TEXT,
     "ranges": some_map(RANGES),
     "cut": some_tuple(PARTITIONS),
     "reasons": some_tuple(TEXT),

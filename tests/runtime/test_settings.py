@@ -1,6 +1,7 @@
 """Settings are checked as a whole, before anything starts."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -111,6 +112,7 @@ fleet = "docker"
 slot_limits = { 0 = "x" }
 """
 UNKNOWN = "there is no such setting; did you mean bootstrap_servers?"
+NAME = "letters, digits, '.', '_' and '-' only, 200 at most, and is neither '.' nor '..'"
 FLEETS = "'process', 'kubernetes' or 'fixed'"
 
 
@@ -126,7 +128,7 @@ def test_each_fault_of_a_file_names_its_line_and_what_a_value_looks_like(
     assert sorted(str(result.value).splitlines()) == sorted(
         [
             "invalid settings:",
-            f"  {file}, line 1: group: may hold only letters, digits, '.', '_' and '-', got 'a b'",
+            f"  {file}, line 1: group: a group's name has {NAME}, got 'a b'",
             f"""  {file}, line 2: topics: must be a list, as in ["a", "b"], got 'orders'""",
             f"  {file}, line 5: kafka.bootstrap_server: {UNKNOWN}",
             f"""  {file}, line 6: kafka.sasl_password: must be text, as in "a\"""",
@@ -303,6 +305,71 @@ def test_staged_files_are_beside_the_tables_unless_a_place_is_named() -> None:
     )
     elsewhere = load_settings(lake={"path": "s3a://lake"}, staging={"path": "s3://fast/x"})
     assert elsewhere.staging_path == "s3://fast/x"
+
+
+LOCAL, BUCKET = {"path": "/lake"}, {"path": "s3a://b/raw"}
+
+
+@pytest.mark.parametrize(
+    ("lake", "staging"),
+    [
+        (LOCAL, "/lake"),
+        (LOCAL, "/lake/"),
+        (LOCAL, "file:///lake/./x/.."),
+        (LOCAL, "/"),
+        (LOCAL, "/lake/orders"),
+        (LOCAL, "/lake/orders/_delta_log"),
+        (BUCKET, "s3://b/raw?region=eu-west-1"),
+        (BUCKET, "s3://key:secret@b"),
+        (BUCKET, "s3a://b/raw/orders"),
+    ],
+)
+def test_a_staging_place_that_touches_tables_is_refused(lake: dict[str, str], staging: str) -> None:
+    with pytest.raises(SettingsError, match=r"staging\.path and lake\.path overlap"):
+        load_settings(lake=lake, staging={"path": staging})
+
+
+@pytest.mark.parametrize(
+    ("lake", "staging"),
+    [
+        (LOCAL, "/lake/_staging/x"),
+        (LOCAL, "/lakeside"),
+        (BUCKET, "s3://b/staging"),
+        (BUCKET, "s3://other/raw"),
+        (BUCKET, "/b/raw"),
+    ],
+)
+def test_a_staging_place_beside_the_tables_is_accepted(lake: dict[str, str], staging: str) -> None:
+    assert load_settings(lake=lake, staging={"path": staging}).staging_path == staging
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"group": ".."},
+        {"group": "."},
+        {"group": "a/b"},
+        {"topics": [".."]},
+        {"topics": ["_delta_log"]},
+        {"topics": ["_staging"]},
+        {"lake": {"vacuum_retention_s": 1}},
+        {"lake": {"vacuum_retention_s": 20_000}, "consumer": {"write_timeout_s": 1_300}},
+        {"lake": {"log_commits": 63}},
+    ],
+    ids=str,
+)
+def test_what_would_reach_other_files_or_delete_needed_ones_is_refused(
+    given: dict[str, Any],
+) -> None:
+    with pytest.raises(SettingsError):
+        load_settings(**given)
+
+
+def test_patterns_match_no_directory_of_a_lake() -> None:
+    selected = load_settings(topic_patterns=[".*"]).landed_topics
+    assert selected is not None
+    assert not any(map(selected.includes, ["_delta_log", "_staging", "_up"]))
+    assert selected.includes("_schemas")
 
 
 def test_keys_of_the_staging_place_are_not_shown() -> None:

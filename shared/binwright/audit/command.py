@@ -17,6 +17,7 @@ from binwright.audit.topic_extents import open_topic_extents
 from binwright.cli.embedded_spark import spark_connect
 from binwright.cli.options import Bootstrap, Json, Lake, Spark, Topics, named_spark, settings_at
 from binwright.cli.runner import progress_console, run_for_result, split, working_directory
+from binwright.cli.terminal import print_page
 from binwright.kafka.topics import selected_topics
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.run import EXIT_FAILED, EXIT_OK
@@ -103,5 +104,5 @@ def command(  # noqa: PLR0913 - one parameter for each option
     if json_:
         sys.stdout.write(json.dumps(result.to_json(), indent=2) + "\n")
     else:
-        console.print(table(result))
+        print_page(console, table(result))
     raise typer.Exit(EXIT_OK if result.clean else EXIT_FAILED)

@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 
 from binwright.protocol.fields import Amount, Number, Offset, Rate
 from binwright.protocol.model import BytesPerSecond, TopicPartition
+from binwright.protocol.names import TopicName
 
 Quality = Literal["measured", "estimated", "warming", "stale"]
 """How far a rate can be trusted.
@@ -34,7 +35,7 @@ class PartitionRate(NamedTuple):
 class Measurement:
     """One topic in one pass of a monitor, or some of its partitions: large topics take several."""
 
-    topic: str  # its name
+    topic: TopicName  # its name
     at_ms: Number  # wall clock of the pass, ms since 1970
     monitor: str  # unique to the process: two may measure one topic
     number: Number  # of the pass; grows
@@ -58,6 +59,6 @@ class Needs:
 
     group: str  # its name
     at_ms: Number  # wall clock, ms since 1970
-    topics: tuple[str, ...]  # names
+    topics: tuple[TopicName, ...]  # names
     patterns: tuple[str, ...]  # regular expressions for whole names
     kind: Literal["needs/1"] = "needs/1"

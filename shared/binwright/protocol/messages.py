@@ -26,6 +26,7 @@ from binwright.protocol.fields import (
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.measurements import Measurement, Needs
 from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.names import FileName, TopicName
 
 # --- a controller, in metadata partition 0 --------------------------------------------------------
 
@@ -156,7 +157,7 @@ class Report:
     term: Term  # the highest that it has seen
     ready: bool  # it can write to its staging directory, and so may be given partitions
     reading: KnownOffsets  # what it reads, with the next offset to stage; null: it looks that up
-    writing: Mapping[str, TableReport]  # by topic: the tables whose writer it is
+    writing: Mapping[TopicName, TableReport]  # by topic: the tables whose writer it is
     rate: Amount = 0.0  # bytes/s that it stages, keys and values as read
     busy: Amount = 0.0  # share of the time in which fetching waited for staging, 0 to 1
     staged_rows: Number = 0  # rows that this process has staged
@@ -174,7 +175,7 @@ class Stopped:
     epoch: Epoch
     revision: Revision
     next: KnownOffsets  # the next offset to stage; null: it did not read this partition
-    tables: tuple[str, ...] = ()  # topics whose table it no longer writes
+    tables: tuple[TopicName, ...] = ()  # topics whose table it no longer writes
     stopped_ms: Number = 0  # wall clock when fetching stopped, ms since 1970; measures the pause
     kind: Literal["stopped/3"] = "stopped/3"
 
@@ -187,7 +188,7 @@ class Started:
     epoch: Epoch
     revision: Revision
     offsets: Offsets  # where reading begins
-    tables: tuple[str, ...] = ()  # topics whose table it writes now
+    tables: tuple[TopicName, ...] = ()  # topics whose table it writes now
     kind: Literal["started/2"] = "started/2"
 
 
@@ -251,7 +252,7 @@ class StopWriting:
     term: Term
     revision: Revision
     epoch: Epoch  # of the process that it is for
-    tables: tuple[str, ...]  # by their topics
+    tables: tuple[TopicName, ...]  # by their topics
     kind: Literal["stop-writing/1"] = "stop-writing/1"
 
 
@@ -262,7 +263,7 @@ class StartWriting:
     term: Term
     revision: Revision
     epoch: Epoch  # of the process that it is for
-    tables: tuple[str, ...]  # by their topics
+    tables: tuple[TopicName, ...]  # by their topics
     kind: Literal["start-writing/1"] = "start-writing/1"
 
 
@@ -292,9 +293,9 @@ class OffsetRange(NamedTuple):
 class Staged:
     """A staged file is complete and durable. It holds every record of these ranges, once (†)."""
 
-    topic: str  # whose records are in it
+    topic: TopicName  # whose records are in it
     topic_id: str | None  # Kafka's id of the topic; null: the brokers have none
-    file: str  # its name in the table's staging directory
+    file: FileName  # its name in the table's staging directory
     rows: Number  # in the file
     bytes: Number  # of the file
     ranges: Mapping[Partition, OffsetRange]  # the offsets in it

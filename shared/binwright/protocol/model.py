@@ -4,6 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, NewType, Self
 
+from binwright.protocol.names import topic_name
+
+PARTITION_DIGITS, HIGHEST_PARTITION = 10, 2**31 - 1
+
 BytesPerSecond = NewType("BytesPerSecond", float)
 """Bytes written to a partition per second, as stored (compressed) on its leader."""
 
@@ -44,7 +48,9 @@ class TopicPartition(NamedTuple):
         topic, dash, number = text.rpartition("-")
         if not (topic and dash and number.isascii() and number.isdigit()):
             raise ValueError(f"not a partition (expected TOPIC-NUMBER): {text!r}")
-        return cls(topic, int(number))
+        if len(number) > PARTITION_DIGITS or int(number) > HIGHEST_PARTITION:
+            raise ValueError(f"no partition has this number: {text!r}")
+        return cls(topic_name(topic), int(number))
 
 
 Assignment = Mapping[TopicPartition, Slot]

@@ -4,6 +4,8 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
+from binwright.protocol.names import RESERVED
+
 METADATA_SUFFIX, LANDING_SUFFIX = ".metadata", ".landing"
 """Suffixes of a group's own topics, after the group's name."""
 
@@ -14,8 +16,8 @@ REMEMBERED = 100_000  # topics; more than most clusters have
 class Selection:
     """Topics by name and by pattern; the monitor and all groups apply the same rules.
 
-    A pattern must match the whole name. It never matches Kafka's internal topics (`__…`), nor
-    names that end like binwright's control topics: such a topic must be named.
+    A pattern must match the whole name. It never matches Kafka's internal topics (`__…`), names of
+    directories in a lake, nor names that end like binwright's control topics.
     """
 
     topics: frozenset[str] = frozenset()
@@ -24,7 +26,7 @@ class Selection:
 
     def matches_pattern(self, topic: str) -> bool:
         """Whether a pattern matches this topic."""
-        if topic in self.excluded or topic.startswith("__"):
+        if topic in self.excluded or topic.startswith("__") or topic in RESERVED:
             return False
         if topic.endswith((METADATA_SUFFIX, LANDING_SUFFIX)):
             return False

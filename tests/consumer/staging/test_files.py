@@ -15,6 +15,7 @@ from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Staging
 
+OLD, NEW = "0-1-1-0a1b2c3d.parquet", "12-345-67-89abcdef.parquet"
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 7)
 R = TopicPartition("orders", 11)
 ROWS = {
@@ -63,9 +64,9 @@ async def test_a_second_write_gives_the_same_file(staging: FileStaging) -> None:
 
 
 async def test_deleting_a_missing_file_is_no_error(staging: FileStaging, tmp_path: Path) -> None:
-    await staging.delete("orders", ["a"])
-    await staging.write("orders", "a", ROWS)
-    await staging.delete("orders", ["a", "b"])
+    await staging.delete("orders", [OLD])
+    await staging.write("orders", OLD, ROWS)
+    await staging.delete("orders", [OLD, NEW])
     assert not listed(tmp_path)
 
 
@@ -86,15 +87,39 @@ async def test_missing_and_damaged_files_are_distinguished_from_intact_ones(
 
 async def test_old_and_unfinished_files_are_collected(staging: FileStaging, tmp_path: Path) -> None:
     assert await staging.collect("orders", 100.0) == 0, "nothing was ever staged"
-    for name in ("new", "old"):
+    for name in (NEW, OLD):
         await staging.write("orders", name, ROWS)
-    for name in (".unfinished-old", ".unfinished-new"):
-        (directory(tmp_path) / name).write_bytes(b"x")
-    os.utime(directory(tmp_path) / "old", (1, 1))
-    os.utime(directory(tmp_path) / ".unfinished-old", (1, 1))
+    for name in (OLD, NEW):
+        (directory(tmp_path) / f".unfinished-{name}").write_bytes(b"x")
+    os.utime(directory(tmp_path) / OLD, (1, 1))
+    os.utime(directory(tmp_path) / f".unfinished-{OLD}", (1, 1))
 
     assert await staging.collect("orders", 100.0) == 2
-    assert listed(tmp_path) == [".unfinished-new", "new"]
+    assert listed(tmp_path) == [f".unfinished-{NEW}", NEW]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "part-00000-0a1b2c3d-0000-0000-0000-000000000000-c000.snappy.parquet",
+        "00000000000000000000.json",
+        "00000000000000000010.checkpoint.parquet",
+        "_last_checkpoint",
+        "a.parquet",
+        f"x{'0-1-2-0a1b2c3d.parquet'}",
+    ],
+)
+async def test_files_of_others_are_never_deleted(
+    staging: FileStaging, tmp_path: Path, name: str
+) -> None:
+    """However old they are: in a table's directory they are the table."""
+    directory(tmp_path).mkdir(parents=True)
+    (directory(tmp_path) / name).write_bytes(b"x")
+    os.utime(directory(tmp_path) / name, (1, 1))
+
+    assert await staging.collect("orders", 100.0) == 0
+    await staging.delete("orders", [name])
+    assert listed(tmp_path) == [name]
 
 
 async def test_an_unwritable_location_is_reported_with_what_to_check(tmp_path: Path) -> None:

@@ -34,8 +34,9 @@ ONCE = Counter([(0, 0), (0, 1), (0, 2), (1, 7), (1, 8)])
 def new_lake(
     lake: Path, url: str, *, write_timeout_s: float = 60.0, **settings: float
 ) -> SparkLake:
+    wanted = LakeSettings(path=str(lake), spark=url)
     return SparkLake(
-        LakeSettings(path=str(lake), spark=url, **settings),  # type: ignore[arg-type]
+        wanted.model_copy(update=settings),  # also with less than a person may set
         str(lake / "_staging"),
         write_timeout_s,
     )

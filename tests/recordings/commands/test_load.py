@@ -29,16 +29,16 @@ def text(result: LoadResult) -> str:
 
 def test_each_topic_has_what_was_due_and_what_was_written() -> None:
     page = text(RESULT)
-    assert "1,099 records in 61 s: 1.10 MB" in page
+    assert "1,099 records in 61 s: 1.1 MB" in page
     (line,) = (line for line in page.splitlines() if line.startswith("│ a"))
     cells = [cell.strip() for cell in line.strip("│").split("│")]
-    assert cells == ["a", "2", "1,099", "1.10 MB", "1.10 MB", "99.0 %"]
+    assert cells == ["a", "2", "1,099", "1.1 MB", "1.1 MB", "99.0 %"]
 
 
 def test_what_was_not_written_is_reported() -> None:
     assert "not written" not in text(RESULT)
     late = text(replace(RESULT, shed_bytes=2_500_000))
-    assert "2.50 MB were due and not written" in late
+    assert "2.5 MB were due and not written" in late
 
 
 def test_the_json_has_every_partition() -> None:

@@ -148,16 +148,15 @@ async def test_a_waiting_plan_shows_how_to_approve_it(browser: str) -> None:
 
 async def test_names_are_text_whatever_they_hold(browser: str) -> None:
     group = Group()
-    hostile = TopicPartition(HOSTILE, 0)
     await group.claim(HOSTILE)
-    await group.measure([500_000.0], HOSTILE)
+    await group.measure([500_000.0])
     faulty = table(state="refused", fault=HOSTILE)
-    await group.consumer(0, {hostile: 90}, writing={HOSTILE: faulty})
-    await group.plan({hostile: 1}, HOSTILE)
+    await group.consumer(0, {P[0]: 90}, writing={"orders": faulty})
+    await group.plan({P[0]: 1}, HOSTILE)
     async with showing(browser, group, page(pattern=True)) as shown:
         await shown.tab.until("document.querySelector('.block')")
         names = await shown.tab.value(
-            "['.block', '#controller', '#tables td', '#partitions td', '#plan-reasons li', '#news']"
+            "['#controller', '#tables', '#plan-reasons li', '#news']"
             ".map(found => document.querySelector(found).textContent)"
         )
         assert all(HOSTILE in name for name in names), names

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from binwright.cli.options import Bootstrap, Json, OptionalSpark, Seed, settings_at
 from binwright.cli.runner import progress_console, run_for_result, split
-from binwright.cli.terminal import data_size
+from binwright.cli.terminal import data_size, print_page
 from binwright.protocol.errors import SettingsError
 from binwright.recordings.commands.loader import UNLIMITED_S, Loader, LoadTopics, StreamLoad
 from binwright.recordings.generated import Walk, generate
@@ -125,7 +125,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     if json_:
         sys.stdout.write(json.dumps(to_json(result), indent=2) + "\n")
     else:
-        console.print(show(result))
+        print_page(console, show(result))
 
 
 def _named(topics: str, settings: Settings) -> tuple[str, ...]:

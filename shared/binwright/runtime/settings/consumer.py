@@ -10,6 +10,13 @@ from pydantic import Field, field_validator, model_validator
 from binwright.runtime.settings.section import Bytes, Seconds, Section
 from binwright.runtime.spark_url import has_token, redacted_url
 
+LONGEST_WORK_S = 4 * 3600.0
+"""How long a compaction may take: a vacuum deletes no file that was written in that time."""
+FEWEST_COMMITS = 64
+"""Commits of which one at least holds the offsets of all partitions."""
+LONGEST_WRITE = 16
+"""Times `consumer.write_timeout_s`: the limit of a write that was sent again and again."""
+
 OrNever = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -79,11 +86,11 @@ class LakeSettings(Section):
     target_file_bytes: Bytes = 128_000_000
     """Size of the files that compaction writes."""
     log_commits: Annotated[int, Field(ge=0)] = 1_000
-    """Commits that a table's log keeps on a local disk; 0: by Delta's own log retention."""
+    """Commits that a table's log keeps on a local disk, 64 or more; 0: by Delta's retention."""
     vacuum_interval_s: OrNever = 86_400.0
     """Interval between vacuums, which delete files that no kept version needs; 0: never."""
-    vacuum_retention_s: Seconds = 604_800.0
-    """Time for which files of older versions are kept for readers."""
+    vacuum_retention_s: Annotated[float, Field(ge=LONGEST_WORK_S)] = 604_800.0
+    """Time for which files of older versions are kept for readers; 4 hours or more."""
 
     @property
     def servers(self) -> tuple[str, ...]:
@@ -93,6 +100,13 @@ class LakeSettings(Section):
     def server(self, topic: str) -> str:
         """Return the server that writes the topic's table."""
         return self.servers[binascii.crc32(topic.encode()) % len(self.servers)]
+
+    @field_validator("log_commits")
+    @classmethod
+    def _keeps_a_whole_stamp(cls, value: int) -> int:
+        if 0 < value < FEWEST_COMMITS:
+            raise ValueError(f"must be 0, or at least {FEWEST_COMMITS}, got {value}")
+        return value
 
     @field_validator("spark")
     @classmethod

@@ -15,7 +15,6 @@ from binwright.runtime.settings.programs import PREFIX, ProgramSettings
 
 Location = tuple[int | str, ...]
 
-NAME = "^[A-Za-z0-9._-]"
 NUMBER, WHOLE = "must be a number, as in 2.5", "must be a whole number, as in 10"
 FLAG, LIST = "must be true or false", 'must be a list, as in ["a", "b"]'
 WORDS = {
@@ -89,8 +88,6 @@ def _words(
     if kind == "extra_forbidden":
         near = get_close_matches(str(location[-1]), siblings, n=1)
         return "there is no such setting" + (f"; did you mean {near[0]}?" if near else "")
-    if kind == "string_pattern_mismatch" and known["pattern"].startswith(NAME):
-        return "may hold only letters, digits, '.', '_' and '-'"
     if kind in WORDS:
         return WORDS[kind].format(**known)
     return message.removeprefix("Value error, ")

@@ -7,9 +7,11 @@ its fault. A table or value that no program knows is refused.
 import os
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from posixpath import normpath
+from typing import Any, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import Field, field_validator
+from pydantic import field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -17,14 +19,21 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from binwright.protocol.names import RESERVED, GroupName, TopicName
 from binwright.protocol.selection import LANDING_SUFFIX, METADATA_SUFFIX, Selection
-from binwright.runtime.settings.consumer import ConsumerSettings, LakeSettings, StagingSettings
+from binwright.runtime.settings.consumer import (
+    LONGEST_WRITE,
+    ConsumerSettings,
+    LakeSettings,
+    StagingSettings,
+)
 from binwright.runtime.settings.controller import ControllerSettings, HealthSettings
 from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.runtime.settings.monitor import MonitorSettings
 from binwright.runtime.settings.section import TopicPattern, check_distinct
 
 PREFIX = "BINWRIGHT_"
+STAGING = "_staging"  # in lake.path
 FILE_VARIABLE = f"{PREFIX}SETTINGS"
 NEEDS_SUFFIX = ".needs"  # behind the name of the metrics topic
 STAGING_INTERVALS_S, FRESHNESS_SHARE = (0.5, 3.0), 0.3
@@ -70,7 +79,7 @@ class ProgramSettings(BaseSettings):
         frozen=True,
     )
 
-    group: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")] = "binwright"
+    group: GroupName = "binwright"
     """Name of the group: of its offsets, its topic GROUP.metadata, and its app ids in tables."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Lowest level of log events, on standard error."""
@@ -101,7 +110,7 @@ class ProgramSettings(BaseSettings):
 class TopicSettings(ProgramSettings):
     """Which topics there are to measure and to land: what the monitor reads."""
 
-    topics: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")], ...] = ()
+    topics: tuple[TopicName, ...] = ()
     """Topics that are measured and landed; one table each."""
     topic_patterns: tuple[TopicPattern, ...] = ()
     """Regular expressions: every topic whose whole name matches one is landed, later ones too."""
@@ -126,7 +135,16 @@ class TopicSettings(ProgramSettings):
     @classmethod
     def _topics_are_distinct(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         check_distinct(value)
+        if reserved := sorted(RESERVED & set(value)):
+            raise ValueError(f"directories in a lake have these names: {', '.join(reserved)}")
         return value
+
+
+def _place(path: str) -> tuple[str, ...]:
+    """Return a path's or address's parts, in one form for all its spellings."""
+    parts = urlsplit(path)
+    scheme = {"s3a": "s3", "file": ""}.get(parts.scheme, parts.scheme)
+    return scheme, parts.hostname or "", *filter(None, normpath(f"/{parts.path}").split("/"))
 
 
 class Settings(TopicSettings):
@@ -137,6 +155,31 @@ class Settings(TopicSettings):
     staging: StagingSettings = StagingSettings()
     """Where consumers stage rows for the tables' writers."""
     lake: LakeSettings = LakeSettings()
+
+    @model_validator(mode="after")
+    def _staging_touches_no_table(self) -> Self:
+        """Old staged files are deleted: a table's own must not lie among them."""
+        if self.staging.path is None:
+            return self
+        lake, staged = _place(self.lake.path), _place(self.staging.path)
+        inside = staged[len(lake) :] if staged[: len(lake)] == lake else None
+        if lake[: len(staged)] == staged or (inside is not None and inside[0] != STAGING):
+            raise ValueError(
+                f"staging.path and lake.path overlap ({self.lake.path}): name another place, or "
+                f"one below {STAGING} in lake.path"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _vacuum_spares_writes(self) -> Self:
+        longest_s = LONGEST_WRITE * self.consumer.write_timeout_s
+        if self.lake.vacuum_retention_s < longest_s:
+            raise ValueError(
+                f"lake.vacuum_retention_s must be at least {LONGEST_WRITE} x "
+                f"consumer.write_timeout_s, {longest_s:g} s: a vacuum would delete files of a "
+                "write that is under way"
+            )
+        return self
 
     @property
     def metadata_topic(self) -> str:
@@ -151,7 +194,7 @@ class Settings(TopicSettings):
     @property
     def staging_path(self) -> str:
         """Return the directory or prefix of staged files; it has one directory for each topic."""
-        return self.staging.path or f"{self.lake.path.rstrip('/')}/_staging/{self.group}"
+        return self.staging.path or f"{self.lake.path.rstrip('/')}/{STAGING}/{self.group}"
 
     @property
     def staging_interval_s(self) -> float:

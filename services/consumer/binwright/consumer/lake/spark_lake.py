@@ -17,6 +17,7 @@ from binwright.consumer.lake.session import ReconnectingSession
 from binwright.protocol.errors import BinwrightError, WriteUnclear
 from binwright.protocol.ports.lake import Batch, Compaction, History, Table, TableFiles
 from binwright.runtime.settings import LakeSettings
+from binwright.runtime.settings.consumer import LONGEST_WORK_S, LONGEST_WRITE
 from binwright.runtime.spark_url import redacted_url
 
 log = structlog.get_logger()
@@ -25,8 +26,6 @@ T = TypeVar("T")
 
 READ_TIMEOUT_S = 120.0
 SCAN_TIMEOUT_S = 1800.0
-LONGEST_WRITE = 16  # times the limit of a first attempt
-MAINTENANCE_TIMEOUT_S = 4 * 3600.0
 
 
 class SparkLake:
@@ -177,7 +176,7 @@ class SparkLake:
         session = self._maintenance_sessions.setdefault(
             server, self._new_session(server, self._conf())
         )
-        return await access.run(session, work, MAINTENANCE_TIMEOUT_S, access.errors.read_error)
+        return await access.run(session, work, LONGEST_WORK_S, access.errors.read_error)
 
     async def _trim_log(self, topic: str) -> None:
         lake, keep = local_path(self._path), self._lake.log_commits

@@ -15,6 +15,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.names import is_staged_file
 from binwright.protocol.ports.kafka import Record
 
 _HEADER: list[tuple[str, pa.DataType]] = [("key", pa.string()), ("value", pa.binary())]
@@ -153,7 +154,7 @@ class Files:
 
     def delete(self, topic: str, names: Collection[str]) -> None:
         """Delete files; a missing one is no error."""
-        for name in self._sizes(topic, names):
+        for name in filter(is_staged_file, self._sizes(topic, names)):
             try:
                 self._fs.delete_file(self._path(topic, name))
             except FileNotFoundError:
@@ -191,14 +192,17 @@ class Files:
         return True
 
     def collect(self, topic: str, older_than_s: float) -> int:
-        """Delete files older than `older_than_s`, and abandoned ones; return how many."""
+        """Delete staged files older than `older_than_s`, and abandoned ones; return how many."""
         now, deleted = time.time(), 0
         selector = pafs.FileSelector(f"{self._root}/{topic}", allow_not_found=True)
         for info in self._fs.get_file_info(selector):
             age_s = now - (info.mtime_ns or now * 1e9) / 1e9
             unfinished = info.base_name.startswith(UNFINISHED)
-            if info.is_file and age_s > (
-                min(older_than_s, UNFINISHED_S) if unfinished else older_than_s
+            ours = is_staged_file(info.base_name.removeprefix(UNFINISHED))
+            if (
+                info.is_file
+                and ours
+                and age_s > (min(older_than_s, UNFINISHED_S) if unfinished else older_than_s)
             ):
                 self._fs.delete_file(info.path)
                 deleted += 1

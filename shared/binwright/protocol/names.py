@@ -1,0 +1,50 @@
+"""Names that reach topics, directories and SQL: each has one form, checked wherever it is read.
+
+A topic's name is Kafka's: letters, digits, `.`, `_` and `-`, at most 249, and neither `.` nor `..`.
+"""
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+TOPIC_LENGTH, GROUP_LENGTH, FILE_LENGTH = 249, 200, 255
+RESERVED = frozenset({"_delta_log", "_staging", "_up"})
+"""Beside or in tables these are directories of Delta and of ours: no topic of that name lands."""
+
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+_STAGED = re.compile(r"\d{1,10}-\d{1,19}-\d{1,19}-[0-9a-f]{8}\.parquet")
+
+
+def topic_name(text: str) -> str:
+    """Return a topic's name; raise `ValueError` for what Kafka, or a lake, cannot have."""
+    return _checked(text, TOPIC_LENGTH, "a topic's name")
+
+
+def group_name(text: str) -> str:
+    """Return a group's name; raise `ValueError` for what no topic and directory may be called."""
+    return _checked(text, GROUP_LENGTH, "a group's name")
+
+
+def file_name(text: str) -> str:
+    """Return a file's name; raise `ValueError` for one that names another directory, or none."""
+    return _checked(text, FILE_LENGTH, "a file's name")
+
+
+def is_staged_file(name: str) -> bool:
+    """Tell whether a consumer gives such names to its staged files: SLOT-EPOCH-NUMBER-RANDOM."""
+    return _STAGED.fullmatch(name) is not None
+
+
+def _checked(text: str, length: int, what: str) -> str:
+    if not _NAME.fullmatch(text) or len(text) > length or text in {".", ".."}:
+        raise ValueError(
+            f"{what} has letters, digits, '.', '_' and '-' only, {length} at most, and is neither "
+            f"'.' nor '..', got {text!r}"
+        )
+    return text
+
+
+TopicName = Annotated[str, AfterValidator(topic_name)]
+GroupName = Annotated[str, AfterValidator(group_name)]
+FileName = Annotated[str, AfterValidator(file_name)]

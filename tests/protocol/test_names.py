@@ -1,0 +1,55 @@
+"""Nothing unvalidated reaches a path or SQL."""
+
+import orjson
+import pytest
+
+from binwright.protocol import wire
+from binwright.protocol.errors import MalformedMessage
+from binwright.protocol.messages import OffsetRange, Staged, StartWriting
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.names import is_staged_file
+
+BAD = ["", ".", "..", "../../finance/pay", "a/b", "x' LOCATION 's3a://other' --", "a" * 256, "ä"]
+STAGED = Staged(
+    topic="orders",
+    topic_id=None,
+    file="0-1-1-0a1b2c3d.parquet",
+    rows=1,
+    bytes=9,
+    ranges={TopicPartition("orders", 0): OffsetRange(0, 1)},
+    slot=0,  # type: ignore[arg-type]
+    epoch=1,
+)
+
+
+@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("field", ["topic", "file"])
+def test_an_announcement_with_such_a_name_is_malformed(field: str, name: str) -> None:
+    assert wire.decode_staged(wire.encode(STAGED)) == STAGED
+    fields = {**orjson.loads(wire.encode(STAGED)), field: name}
+    with pytest.raises(MalformedMessage, match=field):
+        wire.decode_staged(orjson.dumps(fields))
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_command_about_such_a_table_is_malformed(name: str) -> None:
+    command = wire.encode(StartWriting(term=1, revision=1, epoch=1, tables=("orders",)))
+    with pytest.raises(MalformedMessage, match="tables"):
+        wire.decode_command(command.replace(b'"orders"', orjson.dumps(name)))
+
+
+@pytest.mark.parametrize("text", ["../x-0", "..-0", "orders-2147483648", "orders-99999999999999"])
+def test_a_partition_that_kafka_cannot_have_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"name|number"):
+        TopicPartition.parse(text)
+
+
+def test_the_highest_partition_is_one() -> None:
+    assert TopicPartition.parse("orders-2147483647").partition == 2**31 - 1
+
+
+@pytest.mark.parametrize("name", ["0-1-1-0a1b2c3d.parquet", "12-3456-7-00000000.parquet"])
+def test_names_that_consumers_give_are_those_of_staged_files(name: str) -> None:
+    assert is_staged_file(name)
+    for other in (f"{name}.crc", f"x{name}", name.replace("-", "_"), "part-0.parquet"):
+        assert not is_staged_file(other)
