@@ -64,7 +64,7 @@ class Scene:
     ) -> Staged:
         """Write a file; return its announcement."""
         topic = next(iter(ranges)).topic
-        file = f"{next(self._numbers):06}.parquet"
+        file = f"0-1-{next(self._numbers)}-0a1b2c3d.parquet"
         now = asyncio.get_running_loop().time()
         rows = {
             p: [r for o, r in self.topics.log(p).read(now, first) if o < end and r is not None]
