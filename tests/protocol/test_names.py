@@ -7,7 +7,7 @@ from binwright.protocol import wire
 from binwright.protocol.errors import MalformedMessage
 from binwright.protocol.messages import OffsetRange, Staged, StartWriting
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.names import is_staged_file
+from binwright.protocol.names import group_name, is_staged_file
 
 BAD = ["", ".", "..", "../../finance/pay", "a/b", "x' LOCATION 's3a://other' --", "a" * 256, "ä"]
 STAGED = Staged(
@@ -36,6 +36,13 @@ def test_a_command_about_such_a_table_is_malformed(name: str) -> None:
     command = wire.encode(StartWriting(term=1, revision=1, epoch=1, tables=("orders",)))
     with pytest.raises(MalformedMessage, match="tables"):
         wire.decode_command(command.replace(b'"orders"', orjson.dumps(name)))
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_group_with_such_a_name_is_refused(name: str) -> None:
+    assert group_name("team-a.orders") == "team-a.orders"
+    with pytest.raises(ValueError, match="a group's name"):
+        group_name(name)
 
 
 @pytest.mark.parametrize("text", ["../x-0", "..-0", "orders-2147483648", "orders-99999999999999"])
