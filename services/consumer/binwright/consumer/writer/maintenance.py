@@ -4,9 +4,11 @@ A process runs one job at a time. A failed job is logged and retried later; it s
 """
 
 import asyncio
-from collections.abc import Awaitable
+import time
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from zlib import crc32
 
 import structlog
 
@@ -14,9 +16,6 @@ from binwright.protocol.errors import ExternalError
 from binwright.protocol.ports.lake import Lake
 
 log = structlog.get_logger()
-
-FIRST_VACUUM_S = 3600.0
-"""Seconds from a claim to the first vacuum, at most: tables move between consumers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +42,15 @@ class _Table:
 class TableMaintenance:
     """Compacts and vacuums the tables that this process writes."""
 
-    def __init__(self, config: MaintenanceConfig) -> None:
-        self._config = config
+    def __init__(self, config: MaintenanceConfig, wall_s: Callable[[], float] = time.time) -> None:
+        self._config, self._wall_s = config, wall_s
         self._tables: dict[str, _Table] = {}
         self._changed = asyncio.Event()
 
     def claimed(self, topic: str, lake: Lake) -> None:
         """Record that this process writes the table from now on; its files are not counted yet."""
         now = asyncio.get_running_loop().time()
-        vacuum_at = now + min(self._config.vacuum_interval_s, FIRST_VACUUM_S)
-        self._tables[topic] = _Table(topic, lake, vacuum_at, now)
+        self._tables[topic] = _Table(topic, lake, now + self._until_vacuum_s(topic), now)
         self._changed.set()
 
     def committed(self, topic: str) -> None:
@@ -123,7 +121,8 @@ class TableMaintenance:
     async def _vacuum(self, table: _Table) -> None:
         """Delete unreferenced files; after a failure, retry one interval later."""
         began = self._start_job(table)
-        table.vacuum_at = began + self._config.vacuum_interval_s
+        half_s = self._config.vacuum_interval_s / 2
+        table.vacuum_at = began + half_s + self._until_vacuum_s(table.topic, half_s)
         try:
             await table.lake.vacuum(table.topic)
         except ExternalError as exc:
@@ -131,6 +130,17 @@ class TableMaintenance:
             return
         took_s = round(asyncio.get_running_loop().time() - began, 1)
         log.info("table.vacuumed", table=table.topic, took_s=took_s)
+
+    def _until_vacuum_s(self, topic: str, later_s: float = 0.0) -> float:
+        """Return the time from `later_s` on to when this table is vacuumed next, s.
+
+        Each table has its own time of day, whoever writes it then: how long a consumer keeps the
+        role does not matter.
+        """
+        if not (interval_s := self._config.vacuum_interval_s):
+            return 0.0
+        own_s = crc32(topic.encode()) / 2**32 * interval_s
+        return (own_s - self._wall_s() - later_s) % interval_s
 
     @staticmethod
     def _start_job(table: _Table) -> float:
