@@ -23,9 +23,10 @@ from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
 from binwright.local.spark import run_spark
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.names import lease_name
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Batch, FileSlice, Table
-from binwright.protocol.stamp import Stamp, app_id, txn_version
+from binwright.protocol.stamp import Stamp
 from binwright.recordings.load import SampleRecords
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import LakeSettings
@@ -38,14 +39,14 @@ CHECKPOINTED = 60  # real commits behind which there is a checkpoint: Delta writ
 KEEP = 1_000
 RECENT = 1_100  # batches behind the old checkpoint: above `KEEP`, so that the log is trimmed there
 TABLE = Table("old", "bench", "cluster")
+LEASE = lease_name("0" * 32, 1)
 
 
 class History:
     """Writes the log of batches that never were; the last of them landed `before_s` ago."""
 
-    def __init__(self, table: Path, epoch: int, batches: int, before_s: float) -> None:
+    def __init__(self, table: Path, batches: int, before_s: float) -> None:
         self._log = table / "_delta_log"
-        self._epoch = epoch
         self._version = 1 + max(int(file.stem) for file in self._log.glob("*[0-9].json"))
         self._at = time.time() - before_s - batches * EVERY_S
         self._small: list[str] = []
@@ -59,18 +60,12 @@ class History:
             group=TABLE.group,
             cluster=TABLE.cluster,
             writer="history",
-            epoch=self._epoch,
             sequence=sequence,
         )
-        txn = {
-            "appId": app_id(TABLE),
-            "version": txn_version(self._epoch, sequence),
-            "lastUpdated": self._ms,
-        }
         name = f"part-00000-{uuid4()}-c000.snappy.parquet"
         self._small.append(name)
         info = {"operation": "WRITE", "userMetadata": stamp.encode(), "isBlindAppend": True}
-        self._write([self._info(info), {"txn": txn}, self._add(name, ROWS, data_change=True)])
+        self._write([self._info(info), self._add(name, ROWS, data_change=True)])
         self._at += EVERY_S
 
     def _compact(self) -> None:
@@ -139,14 +134,15 @@ async def _measure(settings: LakeSettings, batches: int, server: CpuUsage) -> di
     staging = FileStaging(f"{settings.path}/_staging")
     async with SparkLake(settings, f"{settings.path}/_staging", 120.0) as lake:
         await lake.open(TABLE)
+        await staging.write_lease(TABLE.topic, LEASE)
         old, recent = max(0, batches - RECENT), min(batches, RECENT)
-        await asyncio.to_thread(History, table, 1, old, recent * EVERY_S)
-        await _commits(lake, staging, 2, CHECKPOINTED)
-        await asyncio.to_thread(History, table, 3, recent, 0.0)
-        await _commits(lake, staging, 4, CHECKPOINTED)
+        await asyncio.to_thread(History, table, old, recent * EVERY_S)
+        await _commits(lake, staging, CHECKPOINTED)
+        await asyncio.to_thread(History, table, recent, 0.0)
+        await _commits(lake, staging, CHECKPOINTED)
         await asyncio.to_thread(trim_log, table, KEEP)
         cost, began = server.seconds(), time.monotonic()
-        await _commits(lake, staging, 5, MEASURED)
+        await _commits(lake, staging, MEASURED)
         spent, took = server.seconds() - cost, time.monotonic() - began
     return {
         "side": f"after {batches:,} batches",
@@ -156,20 +152,17 @@ async def _measure(settings: LakeSettings, batches: int, server: CpuUsage) -> di
     }
 
 
-async def _commits(lake: SparkLake, staging: FileStaging, epoch: int, count: int) -> None:
+async def _commits(lake: SparkLake, staging: FileStaging, count: int) -> None:
     for number in range(count):
-        await _commit(lake, staging, epoch, number)
+        await _commit(lake, staging, number)
 
 
-async def _commit(lake: SparkLake, staging: FileStaging, epoch: int, number: int) -> None:
-    partition, name = TopicPartition(TABLE.topic, 0), f"{epoch}-{number}.parquet"
+async def _commit(lake: SparkLake, staging: FileStaging, number: int) -> None:
+    partition, name = TopicPartition(TABLE.topic, 0), f"0-1-{number}-{uuid4().hex[:8]}.parquet"
     source, first = SampleRecords(1_000, seed=number), number * ROWS
     rows = [Record(first + n, wall_ms(), *source.make(0)) for n in range(ROWS)]
     size = await staging.write(TABLE.topic, name, {partition: rows})
-    stamp = Stamp(
-        group=TABLE.group, cluster=TABLE.cluster, writer="bench", epoch=epoch, sequence=number + 1
-    )
+    stamp = Stamp(group=TABLE.group, cluster=TABLE.cluster, writer="bench", sequence=number + 1)
     batch = Batch((FileSlice(name, {0: (first, first + ROWS)}, True, size),), {}, ROWS, size)  # noqa: FBT003 - whole
-    version = txn_version(epoch, number + 1)
-    await lake.append(TABLE.topic, batch, app_id(TABLE), version, stamp.encode())
+    await lake.append(TABLE.topic, batch, LEASE, stamp.encode())
     await staging.delete(TABLE.topic, [name])

@@ -11,7 +11,7 @@ CLAIM = 0
 
 def commit(version: int, sequence: int = 1, **more: object) -> Commit:
     fields = {"topic_id": "old", "landing_id": "l", **more}
-    stamp = Stamp(group="g", cluster="c", writer="w", epoch=1, sequence=sequence, **fields)  # type: ignore[arg-type]
+    stamp = Stamp(group="g", cluster="c", writer="w", sequence=sequence, **fields)  # type: ignore[arg-type]
     return Commit(version, stamp.encode())
 
 

@@ -7,6 +7,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from uuid import NAMESPACE_OID, uuid5
 
 import pytest
 from pyspark.sql.connect.client import DefaultChannelBuilder
@@ -19,16 +20,18 @@ from binwright.consumer.decide.writer.states import WriterConfig
 from binwright.consumer.events import Event, RowsMissing, TableLost
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
+from binwright.consumer.writer.announcements import LandingTopic
 from binwright.consumer.writer.context import SharedLake, WriterContext
 from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.writer.writers import Writers
 from binwright.local.java import find_java
 from binwright.local.server import no_progress
 from binwright.local.spark import SparkServer, run_spark, s3_jars
+from binwright.protocol.errors import StagedUnreadable
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.names import is_lease
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Batch, FileSlice, Lake, Staging, Table
-from binwright.protocol.stamp import app_id, txn_version
 from binwright.runtime.settings import LakeSettings
 from binwright.testing.data_topics import FakeDataReader
 
@@ -95,6 +98,13 @@ class Bucket:
 
     def staged(self) -> set[str]:
         """Return the names of the staged files that are there."""
+        return {name for name in self._names() if not is_lease(name)}
+
+    def leases(self) -> set[str]:
+        """Return the names of the leases that are there."""
+        return {name for name in self._names() if is_lease(name)}
+
+    def _names(self) -> set[str]:
         return {key.rpartition("/")[2] for key in self.store.keys(f"{self.name}/_staging/")}
 
     async def until_staged(self, wanted: set[str]) -> None:
@@ -117,7 +127,12 @@ class Bucket:
 
         def config(topic: str) -> WriterConfig:
             table = Table(topic, GROUP, CLUSTER)
-            return WriterConfig(table=table, writer=name, from_latest=False, freshness_s=1.0)
+            return WriterConfig(
+                table=table,
+                writer=uuid5(NAMESPACE_OID, name).hex,
+                from_latest=False,
+                freshness_s=1.0,
+            )
 
         def record(event: Event) -> None:
             match event:
@@ -128,8 +143,11 @@ class Bucket:
 
         context = WriterContext(
             lake=SharedLake(open_lake),
+            server=self.lake.server,
+            append_limit_s=60.0,
             bus=self.scene.bus,
             landing_topic=LANDING,
+            announcements=LandingTopic(self.scene.bus, LANDING),
             reader=FakeDataReader(self.scene.topics, GROUP),
             staging=self.staging,
             config=config,
@@ -180,25 +198,27 @@ async def test_staged_objects_land_once_and_are_deleted(
 
 
 async def test_a_later_writer_fences_the_earlier_one(bucket: Bucket, spark: SparkSession) -> None:
-    """What the earlier one still had in flight is skipped."""
+    """What the earlier one still had in flight finds its lease gone."""
     await bucket.scene.land({P: (0, 5)})
     async with bucket.writer("w1"):
         await bucket.until_staged(set())
+        earlier = await asyncio.to_thread(bucket.leases)
     async with bucket.writer("w2"):
         await bucket.scene.land({P: (5, 9)})
         await bucket.until_staged(set())
+    later = await asyncio.to_thread(bucket.leases)
     late = await bucket.scene.write({P: (5, 9)})
     part = FileSlice(late.file, {0: (5, 9)}, whole=True, bytes=late.bytes)
-    table = Table("orders", GROUP, CLUSTER)
+    assert len(earlier) == len(later) == 1
     async with bucket.tables() as tables:
         batch = Batch((part,), {0: 9}, late.rows, late.bytes)
-        for epoch, committed in ((1, False), (3, True)):
-            number = txn_version(epoch, 9)
-            found = await tables.append("orders", batch, app_id(table), number, "stamp")
-            assert (found is not None) == committed
+        with pytest.raises(StagedUnreadable):
+            await tables.append("orders", batch, earlier.pop(), "stamp")
+        assert await asyncio.to_thread(bucket.landed, spark) == once(p0=9)
+        await tables.append("orders", batch, later.pop(), "stamp")
 
     twice = once(p0=9) + Counter((0, offset) for offset in range(5, 9))
-    assert await asyncio.to_thread(bucket.landed, spark) == twice, "epoch 3 was none of theirs"
+    assert await asyncio.to_thread(bucket.landed, spark) == twice, "the later lease was there"
 
 
 async def test_a_new_writer_continues_where_the_table_ends(

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from uuid import NAMESPACE_OID, uuid5
 
 import pytest
 from pyspark.sql.connect.client import DefaultChannelBuilder
@@ -17,6 +18,7 @@ from binwright.consumer.__main__ import lake_opener
 from binwright.consumer.decide.writer.states import WriterConfig
 from binwright.consumer.events import Event, RowsMissing
 from binwright.consumer.staging.file_staging import FileStaging
+from binwright.consumer.writer.announcements import LandingTopic
 from binwright.consumer.writer.context import SharedLake, WriterContext
 from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.writer.writers import Writers
@@ -71,8 +73,11 @@ class Ground:
             open_lake = lake_opener(stack, settings, str(self.lake / "_staging"), 60.0)
             context = WriterContext(
                 lake=SharedLake(open_lake),
+                server=settings.server,
+                append_limit_s=60.0,
                 bus=self.scene.bus,
                 landing_topic=LANDING,
+                announcements=LandingTopic(self.scene.bus, LANDING),
                 reader=FakeDataReader(self.scene.topics, GROUP),
                 staging=self.scene.staging,
                 config=self._rules,
@@ -94,7 +99,7 @@ class Ground:
     def _rules(self, topic: str) -> WriterConfig:
         return WriterConfig(
             table=Table(topic, GROUP, CLUSTER),
-            writer=f"w{next(self.writers)}",
+            writer=uuid5(NAMESPACE_OID, f"w{next(self.writers)}").hex,
             freshness_s=1.0,
         )
 

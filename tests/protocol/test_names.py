@@ -7,7 +7,7 @@ from binwright.protocol import wire
 from binwright.protocol.errors import MalformedMessage
 from binwright.protocol.messages import OffsetRange, Staged, StartWriting
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.names import group_name, is_staged_file
+from binwright.protocol.names import group_name, is_lease, is_staged_file, lease_name
 
 BAD = ["", ".", "..", "../../finance/pay", "a/b", "x' LOCATION 's3a://other' --", "a" * 256, "ä"]
 STAGED = Staged(
@@ -60,3 +60,11 @@ def test_names_that_consumers_give_are_those_of_staged_files(name: str) -> None:
     assert is_staged_file(name)
     for other in (f"{name}.crc", f"x{name}", name.replace("-", "_"), "part-0.parquet"):
         assert not is_staged_file(other)
+
+
+def test_a_lease_is_neither_a_staged_file_nor_a_name_of_others() -> None:
+    lease = lease_name("0a1b2c3d" * 4, 1)
+    assert is_lease(lease)
+    assert not is_staged_file(lease)
+    for other in (f"x{lease}", lease.upper(), "lease-1.parquet", "0-1-1-0a1b2c3d.parquet"):
+        assert not is_lease(other)

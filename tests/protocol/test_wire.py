@@ -284,8 +284,11 @@ def test_the_last_part_completes_a_message(text: str, random: Random) -> None:
         return
     random.shuffle(records)
     joined = PartialMessages()
-    found = [joined.join(key, value) for key, value in [*records[:-1], records[0], records[-1]]]
+    found = [joined.join(key, value) for key, value in [*records[:-1], records[0]]]
+    assert joined
+    found.append(joined.join(*records[-1]))
     assert found == [None] * len(records) + [text.encode()]
+    assert not joined
 
 
 def test_a_parts_key_contains_the_messages_key() -> None:

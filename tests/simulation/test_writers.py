@@ -1,14 +1,13 @@
 """Tables change writers and staged files get lost: each row still lands once."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
-from tests.simulation.world import LANDING, TABLE, P, World, until, world
+from tests.simulation.world import LANDING, P, World, until, world
 
 from binwright.protocol.messages import Gap
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.stamp import app_id, txn_version
+from binwright.protocol.names import lease_name
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 
@@ -67,16 +66,17 @@ async def test_a_suspended_reader_resumes_after_its_partitions_moved() -> None:
         await w.all_landed_once()
 
 
-async def test_a_skipped_commit_makes_its_writer_claim_again() -> None:
+async def test_a_writer_that_lost_its_lease_gets_the_table_again() -> None:
     """Another process claimed: nothing of the old claim lands, and nothing is lost."""
     async with world({"orders": 4}) as w:
         await two_running(w)
-        table = w.storage.tables["orders"]
-        app = app_id(replace(TABLE, topic="orders"))
-        epoch = table.numbers[app] // txn_version(1)
-        table.commit(app, txn_version(epoch + 1), {}, "a claim")
+        old = w.staging.leases["orders"]
+        other = lease_name("0" * 32, 1)
+        await w.staging.write_lease("orders", other)
+        await w.staging.delete_other_leases("orders", other)
+        w.storage.tables["orders"].change_metadata("a claim", "another writer")
         await asyncio.sleep(30)
-        assert table.numbers[app] > txn_version(epoch + 2)
+        assert w.staging.leases["orders"] not in ({other}, old)
         await w.all_landed_once()
 
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
+from uuid import NAMESPACE_OID, uuid5
 
 from tests.simulation.gate import Gate, gated
 
@@ -15,6 +16,7 @@ from binwright.consumer.decide.buffer import BatchConfig
 from binwright.consumer.decide.writer.states import WriterConfig
 from binwright.consumer.ingest import Ingest, IngestConfig
 from binwright.consumer.mailbox import open_mailbox
+from binwright.consumer.writer.announcements import LandingTopic
 from binwright.consumer.writer.context import SharedLake, WriterContext
 from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.writer.writers import Writers
@@ -121,8 +123,11 @@ class Process:
 
         context = WriterContext(
             lake=SharedLake(open_lake),
+            server=lambda _: "sc://spark",
+            append_limit_s=60.0,
             bus=bus,
             landing_topic=LANDING,
+            announcements=LandingTopic(bus, LANDING),
             reader=reader,
             staging=staging,
             config=self._writer_config,
@@ -143,7 +148,7 @@ class Process:
         self.grants += 1
         return WriterConfig(
             table=replace(TABLE, topic=topic),
-            writer=f"{self.name}/{self.grants}",
+            writer=uuid5(NAMESPACE_OID, f"{self.name}/{self.grants}").hex,
             from_latest=self.world.ingest_config.from_latest,
             freshness_s=2.0,
         )

@@ -14,6 +14,7 @@ from binwright.protocol.errors import (
     WriteUnclear,
 )
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.names import lease_name
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import (
     Batch,
@@ -31,6 +32,7 @@ P = TopicPartition("orders", 0)
 ROWS = {P: (Record(7, 0, None, b"a"), Record(8, 0, None, b"b"))}
 WHOLE = Batch((FileSlice("a", {0: (7, 9)}, whole=True, bytes=1),), {0: 9}, 2, 1)
 TABLE, CLICKS = Table("orders", "g", "c"), Table("clicks", "g", "c")
+LEASE = lease_name("0" * 32, 1)
 pytestmark = pytest.mark.looptime
 
 
@@ -38,6 +40,7 @@ async def opened(storage: FakeStorage, *, latency_s: float = 0.0) -> FakeLake:
     """A lake whose table is open, with ROWS staged in file `a`."""
     staging = FakeStaging()
     await staging.write("orders", "a", ROWS)
+    await staging.write_lease("orders", LEASE)
     lake = FakeLake(storage, staging, write_timeout_s=10)
     await lake.open(TABLE)
     lake.latency_s = latency_s
@@ -50,11 +53,11 @@ async def test_it_implements_the_port() -> None:
     await lake.open(TABLE)
 
 
-async def test_a_write_returns_its_version_and_lands_the_staged_rows() -> None:
+async def test_an_append_lands_the_staged_rows() -> None:
     storage = FakeStorage()
     lake = await opened(storage)
+    await lake.append("orders", WHOLE, LEASE, "stamp")
 
-    assert await lake.append("orders", WHOLE, "a", 1, "stamp") == 1
     assert storage.landed() == {P: Counter([7, 8])}
     assert await lake.highest_offsets("orders") == {0: 8}
 
@@ -63,46 +66,51 @@ async def test_only_the_ranges_of_a_slice_land() -> None:
     storage = FakeStorage()
     lake = await opened(storage)
     part = Batch((FileSlice("a", {0: (8, 9)}, whole=False, bytes=1),))
-    await lake.append("orders", part, "a", 1, "stamp")
+    await lake.append("orders", part, LEASE, "stamp")
 
     assert storage.landed() == {P: Counter([8])}
 
 
-@pytest.mark.parametrize("number", [4, 5])
-async def test_the_same_or_a_lower_number_is_skipped(number: int) -> None:
-    storage = FakeStorage()
-    lake = await opened(storage)
-    await lake.claim("orders", "a", 5, "claim")
-
-    assert await lake.append("orders", WHOLE, "a", number, "stamp") is None
-    assert not storage.landed()
-
-
-async def test_versions_are_per_table_and_app_id() -> None:
-    lake = await opened(FakeStorage())
-    await lake.open(CLICKS)
-    await lake.claim("orders", "a", 5, "claim")
-
-    assert await lake.claim("orders", "b", 1, "claim") == 2
-    assert await lake.claim("clicks", "a", 1, "claim") == 1
-
-
-async def test_a_claim_that_overtakes_a_write_makes_it_conflict() -> None:
+async def test_a_claim_that_overtakes_an_append_makes_it_conflict() -> None:
     storage = FakeStorage()
     slow, newer = await opened(storage, latency_s=5), await opened(storage)
-    write = asyncio.create_task(slow.append("orders", WHOLE, "a", 1, "stamp"))
+    write = asyncio.create_task(slow.append("orders", WHOLE, LEASE, "stamp"))
     await asyncio.sleep(1)
 
-    assert await newer.claim("orders", "a", 9, "claim") == 1
+    await newer.claim("orders", "w", "claim")
     with pytest.raises(WriteConflict):
         await write
     assert not storage.landed()
+    assert storage.table("orders").writer == "w"
+
+
+async def test_an_append_whose_lease_was_deleted_names_it() -> None:
+    storage = FakeStorage()
+    lake = await opened(storage)
+    await cast("FakeStaging", lake._staging).delete_other_leases("orders", "another")
+    with pytest.raises(StagedUnreadable) as error:
+        await lake.append("orders", WHOLE, LEASE, "stamp")
+
+    assert error.value.files == {LEASE}
+    assert not storage.landed()
+
+
+async def test_a_stamp_alone_reads_the_lease_too() -> None:
+    storage = FakeStorage()
+    lake = await opened(storage)
+    await lake.commit_stamp("orders", LEASE, 1, "stamp")
+    assert storage.table("orders").commits[-1] == Commit(1, "stamp")
+    with pytest.raises(RuntimeError, match="skips"):
+        await lake.commit_stamp("orders", LEASE, 1, "stamp")
+    await cast("FakeStaging", lake._staging).delete_other_leases("orders", "another")
+    with pytest.raises(StagedUnreadable):
+        await lake.commit_stamp("orders", LEASE, 2, "stamp")
 
 
 async def test_a_write_of_a_killed_process_lands() -> None:
     storage = FakeStorage()
     lake = await opened(storage, latency_s=5)
-    write = asyncio.create_task(lake.append("orders", WHOLE, "a", 1, "stamp"))
+    write = asyncio.create_task(lake.append("orders", WHOLE, LEASE, "stamp"))
     await asyncio.sleep(1)
     write.cancel()
     assert not storage.landed()
@@ -116,30 +124,26 @@ async def test_a_write_over_the_limit_is_unclear_and_may_land_later() -> None:
     storage = FakeStorage()
     lake = await opened(storage, latency_s=12)
     with pytest.raises(WriteUnclear):
-        await lake.append("orders", WHOLE, "a", 1, "stamp")
+        await lake.append("orders", WHOLE, LEASE, "stamp")
     assert not storage.landed()
 
     await asyncio.sleep(3)
     lake.latency_s = 0
 
-    assert await lake.append("orders", WHOLE, "a", 1, "stamp") is None
     assert storage.landed() == {P: Counter([7, 8])}
 
 
 @pytest.mark.parametrize(
-    ("failure", "again"), [(Failure.UNCLEAR_LANDED, None), (Failure.UNCLEAR, 1)]
+    ("failure", "landed"), [(Failure.UNCLEAR_LANDED, True), (Failure.UNCLEAR, False)]
 )
-async def test_sending_an_unclear_write_again_shows_its_result(
-    failure: Failure, again: int | None
-) -> None:
+async def test_an_unclear_write_may_have_landed(failure: Failure, landed: bool) -> None:
     storage = FakeStorage()
     lake = await opened(storage)
     lake.fail_next(failure)
     with pytest.raises(WriteUnclear):
-        await lake.append("orders", WHOLE, "a", 1, "stamp")
+        await lake.append("orders", WHOLE, LEASE, "stamp")
 
-    assert await lake.append("orders", WHOLE, "a", 1, "stamp") == again
-    assert storage.landed() == {P: Counter([7, 8])}
+    assert bool(storage.landed()) is landed
 
 
 @pytest.mark.parametrize(
@@ -155,7 +159,7 @@ async def test_other_failures_commit_nothing(failure: Failure, error: type[Excep
     lake = await opened(storage)
     lake.fail_next(failure)
     with pytest.raises(error):
-        await lake.append("orders", WHOLE, "a", 1, "stamp")
+        await lake.append("orders", WHOLE, LEASE, "stamp")
 
     assert not storage.landed()
     assert len(storage.table("orders").commits) == 1
@@ -164,17 +168,18 @@ async def test_other_failures_commit_nothing(failure: Failure, error: type[Excep
 async def test_a_staged_file_may_be_deleted_after_it_was_read() -> None:
     storage = FakeStorage()
     lake = await opened(storage, latency_s=5)
-    write = asyncio.create_task(lake.append("orders", WHOLE, "a", 1, "stamp"))
+    write = asyncio.create_task(lake.append("orders", WHOLE, LEASE, "stamp"))
     await asyncio.sleep(3)
     cast("FakeStaging", lake._staging).lose("orders")
 
-    assert await write == 1
+    await write
+    assert storage.landed()
 
 
 async def test_a_missing_staged_file_is_named() -> None:
     storage = FakeStorage()
     lake = await opened(storage, latency_s=5)
-    write = asyncio.create_task(lake.append("orders", WHOLE, "a", 1, "stamp"))
+    write = asyncio.create_task(lake.append("orders", WHOLE, LEASE, "stamp"))
     await asyncio.sleep(1)
     cast("FakeStaging", lake._staging).lose("orders")
     with pytest.raises(StagedUnreadable) as error:
@@ -187,8 +192,8 @@ async def test_failures_are_injected_in_order_into_matching_calls() -> None:
     lake = await opened(FakeStorage())
     lake.fail_next(Failure.CONFLICT, Failure.UNAVAILABLE)
     with pytest.raises(WriteConflict):
-        await lake.claim("orders", "a", 1, "claim")
-    assert await lake.claim("orders", "a", 1, "claim") == 1
+        await lake.claim("orders", "w", "claim")
+    await lake.claim("orders", "w", "claim")
     with pytest.raises(LakeUnavailable):
         await lake.highest_offsets("orders")
 
@@ -197,8 +202,8 @@ async def test_failures_are_injected_in_order_into_matching_calls() -> None:
 
 async def test_the_history_has_stamps_newest_first() -> None:
     lake = await opened(FakeStorage())
-    await lake.claim("orders", "a", 1, "claim")
-    await lake.append("orders", WHOLE, "a", 2, "one")
+    await lake.claim("orders", "w", "claim")
+    await lake.append("orders", WHOLE, LEASE, "one")
     everything, some = await lake.history("orders", 3), await lake.history("orders", 2)
 
     assert list(everything.commits) == [Commit(2, "one"), Commit(1, "claim"), Commit(0, None)]
@@ -210,8 +215,8 @@ async def test_the_history_has_stamps_newest_first() -> None:
 async def test_a_cleaned_up_history_is_complete_without_its_beginning() -> None:
     storage = FakeStorage()
     lake = await opened(storage)
-    await lake.claim("orders", "a", 1, "claim")
-    await lake.claim("orders", "a", 2, "claim")
+    await lake.claim("orders", "w", "claim")
+    await lake.claim("orders", "v", "claim")
     storage.forget("orders", before=2)
     history = await lake.history("orders", 9)
 
@@ -236,40 +241,41 @@ async def test_a_table_that_was_not_opened_or_was_dropped_is_refused() -> None:
     lake = await opened(storage)
     storage.drop("orders")
     with pytest.raises(TableRefused, match="orders"):
-        await lake.claim("orders", "a", 1, "claim")
+        await lake.claim("orders", "w", "claim")
     with pytest.raises(TableRefused, match="clicks"):
         await lake.history("clicks", 1)
 
 
 async def test_a_table_that_refuses_rows_accepts_claims() -> None:
-    lake = await opened(FakeStorage())
+    storage = FakeStorage()
+    lake = await opened(storage)
     lake.refusing.add("orders")
     with pytest.raises(TableRefused):
-        await lake.append("orders", WHOLE, "a", 1, "stamp")
+        await lake.append("orders", WHOLE, LEASE, "stamp")
 
-    assert await lake.claim("orders", "a", 2, "claim") == 1
+    await lake.claim("orders", "w", "claim")
+    assert storage.table("orders").writer == "w"
 
 
 async def test_two_calls_at_once_for_one_table_raise() -> None:
     lake = await opened(FakeStorage(), latency_s=2)
     lake_calls = asyncio.gather(
-        lake.claim("orders", "a", 1, "claim"), lake.history("orders", 1), return_exceptions=True
+        lake.claim("orders", "w", "claim"), lake.history("orders", 1), return_exceptions=True
     )
 
-    assert [type(outcome) for outcome in await lake_calls] == [int, RuntimeError]
-    assert await lake.claim("orders", "a", 2, "claim") == 2
+    assert [type(outcome) for outcome in await lake_calls] == [type(None), RuntimeError]
+    await lake.claim("orders", "v", "claim")
 
 
 async def test_compaction_leaves_one_file_and_may_run_beside_a_write() -> None:
     storage = FakeStorage()
     lake = await opened(storage)
-    for number in range(3):
-        await lake.append("orders", WHOLE, "a", number + 1, "stamp")
+    for _ in range(3):
+        await lake.append("orders", WHOLE, LEASE, "stamp")
     assert await lake.files("orders") == TableFiles(3, 3_000)
     lake.latency_s = 2
-    compaction, version = await asyncio.gather(
-        lake.compact("orders"), lake.append("orders", WHOLE, "a", 9, "stamp")
+    compaction, _ = await asyncio.gather(
+        lake.compact("orders"), lake.append("orders", WHOLE, LEASE, "stamp")
     )
 
     assert compaction in {Compaction(3, 1), Compaction(4, 1)}
-    assert version in {4, 5}

@@ -1,6 +1,10 @@
 """What each log event means, in one sentence: a test holds the list against the source."""
 
 MEANINGS = {
+    "announcement.refused": (
+        "An announcement of a staged file contradicts itself or Kafka; its rows do not land from "
+        "it. Who may write to the landing topic?"
+    ),
     "approval.refused": (
         "Somebody approved a plan that does not wait: it is out of date, already carried out, or "
         "only shown."
@@ -49,8 +53,9 @@ MEANINGS = {
         "A consumer ended while a commit was under way; the next writer finds out what became of "
         "it."
     ),
-    "commit.unclear": (
-        "A commit ended without a verdict; the same batch goes again under the same version."
+    "commit.conflicted": (
+        "A commit is not in the table, because another one came first or a task of it failed; its "
+        "rows go again."
     ),
     "compaction.failed": "Merging a table's small files failed; it is tried again later.",
     "consumer.arrived": "A consumer process has started and sent its `Hello`.",
@@ -185,6 +190,9 @@ MEANINGS = {
         "The committed offset lies beyond the partition's end and has not landed; reading begins "
         "at the first offset kept."
     ),
+    "offset.set_back": (
+        "The group's offset of a partition is set back to where the table says that rows continue."
+    ),
     "offsets.not_committed": "Offsets could not be committed to Kafka; the table has them.",
     "packing.approximated": "The packing `exact` gave up and used the answer of `sticky`.",
     "plan.approximated": "No optimum was proved for brokers; the best plan known is used.",
@@ -303,8 +311,13 @@ MEANINGS = {
     "table.compacted": "Small files of a table were merged.",
     "table.delayed": "Nothing lands in a table at the moment: Spark or the lake does not answer.",
     "table.lost": "Another consumer is the writer of the table now.",
+    "table.contradicted": (
+        "The rows of a table, or the group's offsets, reach above the end of its topic: they are "
+        "of another topic, and nothing lands until a person decides."
+    ),
     "table.reclaimed": (
-        "The writer claims a table again, because an earlier commit of its may still land."
+        "A commit ended without a verdict; the writer claims the table anew and reads what is "
+        "committed."
     ),
     "table.recovered": "A table takes rows again.",
     "table.refused": (

@@ -116,6 +116,11 @@ class Decoder(Generic[T]):
         self._parts = PartialMessages()
         self._logged: set[str] = set()  # unknown kinds that were logged
 
+    @property
+    def has_parts(self) -> bool:
+        """Whether parts of a message were read, and others not yet."""
+        return bool(self._parts)
+
     def decode(self, records: Iterable[Record]) -> Iterator[tuple[Record, T]]:
         """Yield the messages of `records`, in order; log and skip unreadable records.
 

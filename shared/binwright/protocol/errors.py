@@ -114,7 +114,7 @@ class LakeUnavailable(ExternalError):
 
 
 class WriteUnclear(ExternalError):
-    """A commit ended without a verdict; the writer sends the same batch under the same version.
+    """A commit ended without a verdict; the writer claims the table anew.
 
     Nothing, unless it happens often: then Spark is overloaded or `consumer.write_timeout_s` short.
     """

@@ -14,6 +14,7 @@ RESERVED = frozenset({"_delta_log", "_staging", "_up"})
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _STAGED = re.compile(r"\d{1,10}-\d{1,19}-\d{1,19}-[0-9a-f]{8}\.parquet")
+_LEASE = re.compile(r"lease-[0-9a-f]{32}-\d{1,9}\.parquet")
 
 
 def topic_name(text: str) -> str:
@@ -34,6 +35,16 @@ def file_name(text: str) -> str:
 def is_staged_file(name: str) -> bool:
     """Tell whether a consumer gives such names to its staged files: SLOT-EPOCH-NUMBER-RANDOM."""
     return _STAGED.fullmatch(name) is not None
+
+
+def lease_name(writer: str, claim: int) -> str:
+    """Return the name of a claim's lease: the writer's 32 hex digits, and the claim's number."""
+    return f"lease-{writer}-{claim}.parquet"
+
+
+def is_lease(name: str) -> bool:
+    """Tell whether a table's writer gives such names to its leases."""
+    return _LEASE.fullmatch(name) is not None
 
 
 def _checked(text: str, length: int, what: str) -> str:

@@ -1,9 +1,4 @@
-"""What identifies each commit to a table: its app id, its version, and the stamp in its metadata.
-
-Delta skips a commit whose version is not above the last one of the same app id, so the claim of a
-later epoch fences all commits of earlier ones (†). The stamp says what is committed, by which
-writer.
-"""
+"""The stamp in a commit's metadata: what is committed, by which writer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,24 +8,9 @@ import orjson
 
 from binwright.protocol.ports.lake import Table
 
-COMMITS_PER_EPOCH = 1 << 24
-_KIND = "binwright-stamp/2"
-
-
-def app_id(table: Table) -> str:
-    """Return the Delta app id under which all writers of the table commit."""
-    return f"binwright/{table.group}/{table.topic}"
-
-
-def txn_version(epoch: int, sequence: int = 0) -> int:
-    """Return the app id's version of a writer's commit; 0 is its claim.
-
-    Raises:
-        ValueError: The epoch has no such number: claim a new epoch.
-    """
-    if not 0 <= sequence < COMMITS_PER_EPOCH:
-        raise ValueError(f"an epoch has {COMMITS_PER_EPOCH} commits, this would be {sequence}")
-    return epoch * COMMITS_PER_EPOCH + sequence
+_KIND = "binwright-stamp/3"
+_LARGEST = (1 << 63) - 1  # offsets and numbers are 64-bit integers
+_PARTITIONS = 1 << 31
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +24,7 @@ class Stamp:
 
     group: str
     cluster: str
-    writer: str  # unique to a writer's claim
-    epoch: int
+    writer: str  # unique to a claim
     sequence: int
     topic_id: str | None = None
     landing_id: str | None = None
@@ -66,7 +45,8 @@ class Stamp:
 def read_stamp(text: str | None, table: Table) -> Stamp | None:
     """Parse a commit's `userMetadata`; None if it is not a stamp of this group and cluster.
 
-    Never raises: other writers of the table may put anything into their commits.
+    Never raises: other writers of the table may put anything into their commits. A stamp with a
+    field of another type, or a number out of range, is none.
     """
     try:
         parsed = orjson.loads(text or "")
@@ -76,9 +56,40 @@ def read_stamp(text: str | None, table: Table) -> Stamp | None:
             table.cluster,
         ):
             return None
-        values = {name: parsed[name] for name in Stamp.__slots__}
-        for name in ("committed", "cuts"):
-            values[name] = {int(p): int(offset) for p, offset in parsed[name].items()}
-        return Stamp(**values)
+        return Stamp(
+            group=table.group,
+            cluster=table.cluster,
+            writer=_text(parsed["writer"]),
+            sequence=_number(parsed["sequence"]),
+            topic_id=_optional_text(parsed["topic_id"]),
+            landing_id=_optional_text(parsed["landing_id"]),
+            needed_from=_number(parsed["needed_from"]),
+            committed=_offsets(parsed["committed"]),
+            cuts=_offsets(parsed["cuts"]),
+            full=parsed["full"] is True,
+        )
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("not a text")
+    return value
+
+
+def _optional_text(value: Any) -> str | None:
+    return None if value is None else _text(value)
+
+
+def _number(value: Any) -> int:
+    if type(value) is not int or not 0 <= value <= _LARGEST:
+        raise ValueError("not a number of ours")
+    return value
+
+
+def _offsets(value: Any) -> Mapping[int, int]:
+    offsets = {int(partition): _number(offset) for partition, offset in value.items()}
+    if not all(0 <= partition < _PARTITIONS for partition in offsets):
+        raise ValueError("not a partition")
+    return offsets

@@ -203,6 +203,10 @@ class PartialMessages:
         self._pending: OrderedDict[tuple[bytes, str, int], dict[int, str]] = OrderedDict()
         self._size = 0
 
+    def __bool__(self) -> bool:
+        """Return whether a message is incomplete."""
+        return bool(self._pending)
+
     def join(self, key: bytes, value: bytes | None) -> bytes | None:
         """Add a part; return the message if this completes it.
 

@@ -1,4 +1,4 @@
-"""A `Lake` in memory, with Delta's rules for skipped and conflicting commits."""
+"""A `Lake` in memory, with Delta's rules for conflicting commits."""
 
 import asyncio
 from collections import Counter, deque
@@ -23,7 +23,7 @@ FILE_BYTES = 1_000  # of every data file
 
 
 class StagedRows(Protocol):
-    """Reads staged files, as Spark does: a `FakeStaging`."""
+    """Reads staged files and leases, as Spark does: a `FakeStaging`."""
 
     def rows(self, topic: str, file: str) -> Rows | None:
         """Return a file's rows; None if it is missing or truncated."""
@@ -34,7 +34,7 @@ class Failure(Enum):
 
     UNCLEAR_LANDED = "the write commits, but its result is lost"
     UNCLEAR = "the write never commits, and has no result"
-    CONFLICT = "another commit of this app id came first"
+    CONFLICT = "another commit came first"
     REFUSED = "the table rejects the rows"
     UNREADABLE = "a staged file could not be read"
     UNAVAILABLE = "Spark does not reply (calls other than writes)"
@@ -49,21 +49,26 @@ class FakeTable:
 
     owner: Table | None = None  # None: created by hand
     commits: list[Commit] = field(default_factory=lambda: [Commit(0, None)])  # 0: the creation
-    numbers: dict[str, int] = field(default_factory=dict)  # app id -> highest number
-    changed: dict[str, int] = field(default_factory=dict)  # app id -> version of its last commit
+    writer: str = ""  # by the metadata
+    metadata_version: int = 0  # of the last commit that changed the metadata
+    stamps: dict[str, int] = field(default_factory=dict)  # lease -> highest number sent
     rows: dict[TopicPartition, list[Record]] = field(default_factory=dict)
     files: int = 0
     oldest: int = 0  # versions before it are cleaned up
     vacuums: int = 0
 
-    def commit(self, app: str, number: int, rows: Rows, stamp: str) -> int:
+    def commit(self, rows: Rows, stamp: str | None) -> int:
         """Land `rows`; return the table's new version."""
-        version = self.add_commit(stamp)
-        self.numbers[app], self.changed[app] = number, version
         for partition, records in rows.items():
             self.rows.setdefault(partition, []).extend(records)
         self.files += bool(rows)
-        return version
+        return self.add_commit(stamp)
+
+    def change_metadata(self, stamp: str | None = None, writer: str | None = None) -> int:
+        """Commit metadata, as a claim or a person's ALTER TABLE does; return the new version."""
+        self.writer = self.writer if writer is None else writer
+        self.metadata_version = self.add_commit(stamp)
+        return self.metadata_version
 
     def add_commit(self, metadata: str | None = None) -> int:
         """Add a commit without rows, as by another client; return its version."""
@@ -107,8 +112,9 @@ class FakeStorage:
 class FakeLake:
     """A `Lake`: one process's client of a `FakeStorage`.
 
-    A write takes its snapshot at once, reads the staged files after half of `latency_s`, and
-    commits after all of it, even if the caller is cancelled meanwhile, as if its process died.
+    A write takes its snapshot at once, reads the staged files and its lease after half of
+    `latency_s`, and commits after all of it, even if the caller is cancelled meanwhile, as if its
+    process died.
 
     Attributes:
         latency_s: Of every call; tests may change it at any time.
@@ -150,15 +156,21 @@ class FakeLake:
         if found.owner != table:
             raise TableRefused(f"the table of {table.topic} belongs to {found.owner}")
 
-    async def claim(self, topic: str, app: str, version: int, stamp: str) -> int | None:
+    async def claim(self, topic: str, writer: str, stamp: str) -> None:
         """Fit `Lake.claim`."""
-        return await self._write("claim", topic, Batch(), app, version, stamp)
+        await self._write("claim", topic, Batch(), (), stamp, writer)
 
-    async def append(
-        self, topic: str, batch: Batch, app: str, version: int, stamp: str
-    ) -> int | None:
+    async def append(self, topic: str, batch: Batch, lease: str, stamp: str) -> None:
         """Fit `Lake.append`."""
-        return await self._write("append", topic, batch, app, version, stamp)
+        await self._write("append", topic, batch, (lease,), stamp)
+
+    async def commit_stamp(self, topic: str, lease: str, number: int, stamp: str) -> None:
+        """Fit `Lake.commit_stamp`."""
+        table = self._storage.table(topic)
+        if number <= table.stamps.get(lease, 0):
+            raise RuntimeError(f"Delta skips stamp {number} of {lease}: it had a later one")
+        table.stamps[lease] = number
+        await self._write("stamp", topic, Batch(), (lease,), stamp)
 
     async def history(self, topic: str, limit: int) -> History:
         """Fit `Lake.history`."""
@@ -227,8 +239,14 @@ class FakeLake:
             raise LakeUnavailable("injected failure")
 
     async def _write(  # noqa: PLR0913, PLR0917 - the parts of a commit
-        self, call: str, topic: str, batch: Batch, app: str, number: int, stamp: str
-    ) -> int | None:
+        self,
+        call: str,
+        topic: str,
+        batch: Batch,
+        leases: Sequence[str],
+        stamp: str,
+        writer: str | None = None,
+    ) -> None:
         self._enter(call, topic)
         try:
             table = self._storage.table(topic)
@@ -239,19 +257,18 @@ class FakeLake:
                 table=table,
                 topic=topic,
                 batch=batch,
+                leases=leases,
                 staging=self._staging,
-                app=app,
-                number=number,
                 stamp=stamp,
+                writer=writer,
                 failure=self._failure(_OF_WRITES),
                 snapshot=len(table.commits),
-                skipped=number <= table.numbers.get(app, -1),
             )
             loop = asyncio.get_running_loop()
             loop.call_later(self.latency_s / 2, write.read)
             loop.call_later(self.latency_s, write.end)
             async with asyncio.timeout(self.write_timeout_s):
-                return await write.result
+                await write.result
         except TimeoutError as exc:
             raise WriteUnclear(f"no result after {self.write_timeout_s:g} s") from exc
         finally:
@@ -265,31 +282,30 @@ class _Write:
     table: FakeTable
     topic: str
     batch: Batch
+    leases: Sequence[str]
     staging: StagedRows
-    app: str
-    number: int
     stamp: str
+    writer: str | None  # to be committed to the metadata; None: an append
     failure: Failure | None
     snapshot: int  # the number of versions when it began
-    skipped: bool  # the table had this or a higher number when it began
     found: tuple[Rows, Collection[str]] | None = None  # rows, and the files that are unreadable
-    result: asyncio.Future[int | None] = field(default_factory=asyncio.Future)
+    result: asyncio.Future[None] = field(default_factory=asyncio.Future)
 
     def read(self) -> None:
-        """Read the staged files; they may be deleted afterwards."""
+        """Read the staged files and the lease; they may be deleted afterwards."""
         self.found = self.found or self._rows()
 
     def end(self) -> None:
-        """Commit, be skipped, or conflict, by Delta's rules."""
-        outcome = self._outcome()
+        """Commit or conflict, by Delta's rules."""
+        fault = self._outcome()
         if self.result.done():
             return  # the caller was cancelled
-        if isinstance(outcome, Exception):
-            self.result.set_exception(outcome)
+        if fault is not None:
+            self.result.set_exception(fault)
         else:
-            self.result.set_result(outcome)
+            self.result.set_result(None)
 
-    def _outcome(self) -> int | Exception | None:
+    def _outcome(self) -> Exception | None:
         unclear = WriteUnclear("injected failure: the result is lost")
         match self.failure:
             case Failure.UNCLEAR:
@@ -298,21 +314,21 @@ class _Write:
                 return TableRefused("injected failure: the table refuses the rows")
             case Failure.UNREADABLE:
                 return StagedUnreadable("injected failure: a staged file is unreadable", ())
-        if self.skipped:
-            return unclear if self.failure is Failure.UNCLEAR_LANDED else None
         rows, lost = self.found or self._rows()
         if lost:
             return StagedUnreadable(f"missing or truncated: {sorted(lost)}", lost)
-        overtaken = self.table.changed.get(self.app, -1) >= self.snapshot
-        if overtaken or self.failure is Failure.CONFLICT:
-            return WriteConflict(f"another commit of {self.app} came first")
-        version = self.table.commit(self.app, self.number, rows, self.stamp)
-        return unclear if self.failure is Failure.UNCLEAR_LANDED else version
+        if self.table.metadata_version >= self.snapshot or self.failure is Failure.CONFLICT:
+            return WriteConflict("DELTA_METADATA_CHANGED")
+        if self.writer is None:
+            self.table.commit(rows, self.stamp)
+        else:
+            self.table.change_metadata(self.stamp, self.writer)
+        return unclear if self.failure is Failure.UNCLEAR_LANDED else None
 
     def _rows(self) -> tuple[Rows, Collection[str]]:
         """Return the rows of all slices, and the files that cannot be read."""
         rows: dict[TopicPartition, list[Record]] = {}
-        lost = []
+        lost = [lease for lease in self.leases if self.staging.rows(self.topic, lease) is None]
         for part in self.batch.slices:
             staged = self.staging.rows(self.topic, part.file)
             if staged is None:

@@ -27,6 +27,7 @@ class FakeStaging:
 
     Attributes:
         files: Topic -> name -> file.
+        leases: Topic -> names of its table's leases.
         latency_s: How long a write takes.
         write_error: Why writes fail; empty: they succeed.
         capacity: The limit on all files, bytes; None: unlimited.
@@ -35,6 +36,7 @@ class FakeStaging:
 
     def __init__(self, *, latency_s: float = 0.0) -> None:
         self.files: dict[str, dict[str, FakeStagedFile]] = {}
+        self.leases: dict[str, set[str]] = {}
         self.latency_s = latency_s
         self.write_error = ""
         self.capacity: int | None = None
@@ -70,6 +72,18 @@ class FakeStaging:
         for name in names:
             self.files.get(topic, {}).pop(name, None)
 
+    async def write_lease(self, topic: str, lease: str) -> None:
+        """Fit `Staging.write_lease`."""
+        await asyncio.sleep(0)
+        self._refuse()
+        self.leases.setdefault(topic, set()).add(lease)
+
+    async def delete_other_leases(self, topic: str, lease: str) -> None:
+        """Fit `Staging.delete_other_leases`."""
+        await asyncio.sleep(0)
+        self._refuse()
+        self.leases[topic] = self.leases.get(topic, set()) & {lease}
+
     async def readable(self, topic: str, names: Collection[str]) -> Collection[str]:
         """Fit `Staging.readable`."""
         await asyncio.sleep(0)
@@ -78,7 +92,8 @@ class FakeStaging:
     async def existing(self, topic: str, names: Collection[str]) -> Collection[str]:
         """Fit `Staging.existing`."""
         await asyncio.sleep(0)
-        return {name for name in names if name in self.files.get(topic, {})}
+        there = {*self.files.get(topic, {}), *self.leases.get(topic, ())}
+        return there.intersection(names)
 
     async def collect(self, topic: str, older_than_s: float) -> int:
         """Fit `Staging.collect`."""
@@ -93,7 +108,9 @@ class FakeStaging:
     # --- for the fake lake and for tests ---------------------------------------------------------
 
     def rows(self, topic: str, file: str) -> Rows | None:
-        """Return a file's rows; None if it is lost or truncated."""
+        """Return the rows of a file or lease; None if it is lost or truncated."""
+        if file in self.leases.get(topic, ()):
+            return {}
         found = self.files.get(topic, {}).get(file)
         return None if found is None or found.torn else found.rows
 

@@ -5,10 +5,12 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from itertools import count
+from types import MappingProxyType
+from uuid import NAMESPACE_OID, uuid5
 
 from binwright.consumer.decide.writer.states import WriterConfig
 from binwright.consumer.events import Event, RowsMissing, TableLost, WritingStopped
-from binwright.consumer.writer.announcements import landing_partition
+from binwright.consumer.writer.announcements import LandingTopic, landing_partition
 from binwright.consumer.writer.context import SharedLake, WriterContext
 from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.writer.writers import Writers
@@ -120,6 +122,8 @@ class Process:
         from_latest: bool = False,
         batch_bytes: int = 1 << 30,
         idle_stamp_s: float = 43_200.0,
+        append_limit_s: float = 60.0,
+        servers: Mapping[str, str] = MappingProxyType({}),  # of tables on another one
     ) -> None:
         self.lake = FakeLake(scene.storage, scene.staging)
         self.reader = FakeDataReader(scene.topics, GROUP)
@@ -136,12 +140,15 @@ class Process:
         }
         context = WriterContext(
             lake=SharedLake(self._open_lake),
+            server=lambda topic: servers.get(topic, "sc://spark"),
+            append_limit_s=append_limit_s,
             bus=scene.bus,
             landing_topic=LANDING,
+            announcements=LandingTopic(scene.bus, LANDING),
             reader=self.reader,
             staging=scene.staging,
             config=self._writer_config,
-            maintenance=TableMaintenance(maintenance),
+            maintenance=TableMaintenance(maintenance, asyncio.get_running_loop().time),
         )
         self.writers = Writers(context, self._record_event)
         self.running: asyncio.Task[None] | None = None
@@ -151,7 +158,7 @@ class Process:
         return self.lake
 
     def _writer_config(self, topic: str) -> WriterConfig:
-        writer = f"{self._name}/{next(self._attempts)}"
+        writer = uuid5(NAMESPACE_OID, f"{self._name}/{next(self._attempts)}").hex
         table = Table(topic, GROUP, CLUSTER)
         return WriterConfig(table=table, writer=writer, **self._settings)  # type: ignore[arg-type]
 

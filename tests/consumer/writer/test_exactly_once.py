@@ -63,7 +63,7 @@ async def test_a_dead_writers_commit_in_flight_cannot_land_after_the_claim() -> 
     assert scene.landed(P) == scene.landed(Q) == once(20)
 
 
-async def test_a_skipped_claim_whose_reply_was_lost_is_recognised_as_own() -> None:
+async def test_a_claim_whose_reply_was_lost_is_sent_again() -> None:
     scene = await Scene().prepare()
     async with process(scene) as writer:
         writer.lake.fail_next(Failure.UNCLEAR_LANDED)
@@ -75,7 +75,8 @@ async def test_a_skipped_claim_whose_reply_was_lost_is_recognised_as_own() -> No
         assert scene.landed() == once(10)
 
 
-async def test_of_two_concurrent_claims_one_loses_the_table() -> None:
+async def test_of_two_concurrent_claims_at_most_one_keeps_the_table() -> None:
+    """Each may delete the other's lease; then both lose it, and the next grant decides."""
     scene = await Scene().prepare()
     async with process(scene, name="a") as one, process(scene, name="b") as other:
         one.lake.latency_s = other.lake.latency_s = 1.0
@@ -84,14 +85,21 @@ async def test_of_two_concurrent_claims_one_loses_the_table() -> None:
         await scene.land({P: (0, 10)})
         await seconds(30)
 
-        assert sorted(one.lost + other.lost) == ["orders"]
-        assert sorted([*one.writers.reports(), *other.writers.reports()]) == ["orders"]
+        assert one.lost or other.lost
+        assert len(scene.staging.leases["orders"]) <= 1
+        one.writers.start(["orders"])
+        await seconds(30)
         assert scene.landed() == once(10)
 
 
-@pytest.mark.parametrize("failure", [Failure.UNCLEAR_LANDED, Failure.UNCLEAR, Failure.CONFLICT])
-async def test_a_commit_without_a_verdict_is_sent_again_unchanged(failure: Failure) -> None:
-    """The same batch under the same version, though more was staged meanwhile."""
+@pytest.mark.parametrize(
+    ("failure", "claims"),
+    [(Failure.UNCLEAR_LANDED, 2), (Failure.UNCLEAR, 2), (Failure.CONFLICT, 1)],
+)
+async def test_a_commit_without_a_verdict_is_followed_by_a_claim(
+    failure: Failure, claims: int
+) -> None:
+    """A conflict is a verdict: the rows go again under the same lease."""
     async with writing() as (scene, writer):
         writer.lake.fail_next(failure)
         await scene.land({P: (0, 10)})
@@ -101,7 +109,7 @@ async def test_a_commit_without_a_verdict_is_sent_again_unchanged(failure: Failu
 
         assert scene.landed() == once(20)
         assert not writer.lost
-        assert writer.claims == 1
+        assert writer.claims == claims
         assert writer.report().fault == ""
 
 
@@ -117,27 +125,12 @@ async def test_a_commit_that_overran_its_limit_and_landed_later_lands_once() -> 
     assert scene.landed() == once(20)
 
 
-async def test_a_refusal_proves_nothing_about_an_earlier_attempt_without_a_verdict() -> None:
-    """The first attempt may land later: only a new claim fences it."""
-    async with writing() as (scene, writer):
-        writer.lake.write_timeout_s, writer.lake.latency_s = 4.5, 8.0
-        await scene.land({P: (0, 10)})
-        await seconds(5)
-        writer.lake.latency_s = 0.1
-        writer.lake.fail_next(Failure.REFUSED)
-        await seconds(40)
-
-        assert writer.claims >= 2
-    assert scene.landed() == once(10)
-
-
-async def test_a_skipped_commit_without_its_own_stamp_was_fenced() -> None:
-    """It never landed, and a later writer claimed: that one lands its rows."""
+async def test_a_writer_whose_lease_is_gone_loses_the_table() -> None:
+    """Its commit was on its way when another one claimed: it never lands."""
     scene = await Scene().prepare()
     async with process(scene, "orders", name="old") as old:
         await seconds(5)
         old.lake.latency_s = 5.0
-        old.lake.fail_next(Failure.UNCLEAR)
         file = await scene.land({P: (0, 10)})
         await seconds(3)
         async with process(scene, "orders", name="new", freshness_s=60.0) as new:
@@ -151,7 +144,7 @@ async def test_a_skipped_commit_without_its_own_stamp_was_fenced() -> None:
     assert scene.landed() == once(10)
 
 
-async def test_a_commit_that_is_skipped_at_once_was_fenced() -> None:
+async def test_a_lost_lease_is_noticed_before_the_next_commit() -> None:
     scene = await Scene().prepare()
     async with process(scene, "orders", name="old", freshness_s=20.0) as old:
         await scene.land({P: (0, 10)})
@@ -163,15 +156,29 @@ async def test_a_commit_that_is_skipped_at_once_was_fenced() -> None:
     assert scene.landed() == once(10)
 
 
+async def test_a_persons_change_of_the_table_makes_the_rows_go_again() -> None:
+    async with writing() as (scene, writer):
+        writer.lake.latency_s = 4.0
+        await scene.land({P: (0, 10)})
+        while not writer.appending("orders"):
+            await seconds(0.01)
+        scene.storage.table("orders").change_metadata()
+        await seconds(20)
+
+        assert writer.claims == 1
+        assert not writer.lost
+    assert scene.landed() == once(10)
+
+
 async def test_a_staged_file_is_deleted_only_after_a_confirmed_commit_of_all_its_rows() -> None:
     async with writing() as (scene, writer):
         writer.lake.fail_next(*[Failure.UNCLEAR] * 5, Failure.UNCLEAR_LANDED)
         file = await scene.land({P: (0, 10)})
-        for _ in range(40):
+        for _ in range(400):
             await seconds(0.1)
             assert file in scene.files() or scene.topics.offsets["g"][P].offset == 10
             assert file in scene.files() or scene.landed()
-        await seconds(10)
+        await seconds(20)
 
     assert scene.landed() == once(10)
     assert file not in scene.files()
@@ -229,7 +236,7 @@ async def test_the_history_is_read_back_beyond_other_processes_commits() -> None
     async with writing() as (scene, writer):
         writer.lake.fail_next(Failure.UNCLEAR_LANDED)
         await scene.land({P: (0, 10)})
-        await seconds(1.2)
+        await seconds(0.5)
         for _ in range(300):
             scene.storage.table("orders").add_commit()
         await seconds(10)
@@ -239,7 +246,7 @@ async def test_the_history_is_read_back_beyond_other_processes_commits() -> None
     assert scene.landed() == once(10)
 
 
-async def test_a_restarted_attempt_never_reuses_the_versions_of_an_epoch() -> None:
+async def test_a_restarted_attempt_claims_with_another_lease() -> None:
     scene = await Scene().prepare()
     async with process(scene, "orders") as writer:
         for n in range(5):

@@ -27,7 +27,6 @@ async def test_rows_of_a_missing_or_damaged_file_are_read_again(harm: str) -> No
         await seconds(5)
 
         assert scene.landed() == once(20)
-        assert unreadable not in scene.files()
         assert writer.report().state == "landing"
 
 

@@ -70,7 +70,6 @@ class Place:
             group="g",
             cluster="c",
             writer="w",
-            epoch=1,
             sequence=1,
             topic_id=topic_id,
             landing_id="l",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql.connect.client import DefaultChannelBuilder
 from pyspark.sql.connect.session import SparkSession
-from tests.integration.lake.tables import TABLE, new_lake
+from tests.integration.lake.tables import LEASE, TABLE, new_lake
 
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
@@ -22,8 +22,10 @@ async def tables(lake: Path, spark_url: str) -> AsyncIterator[SparkLake]:
 
 @pytest.fixture
 async def staging(lake: Path) -> AsyncIterator[FileStaging]:
-    """Where the tests stage what the tables take."""
+    """Where the tests stage what the tables take, under one lease."""
     async with FileStaging(str(lake / "_staging")) as staging:
+        for topic in ("orders", "clicks"):
+            await staging.write_lease(topic, LEASE)
         yield staging
 
 

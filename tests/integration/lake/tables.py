@@ -11,6 +11,7 @@ from pyspark.sql.connect.session import SparkSession
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.names import lease_name
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Batch, FileSlice, Ranges, Table
 from binwright.runtime.settings import LakeSettings
@@ -18,7 +19,7 @@ from binwright.runtime.settings import LakeSettings
 DEADLINE_S = 300.0
 TABLE, CLICKS = Table("orders", "g", "cluster-a"), Table("clicks", "g", "cluster-a")
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
-APP = "binwright/g/orders"
+LEASE, OTHER_LEASE = (lease_name(digit * 32, 1) for digit in "01")
 
 Rows = Mapping[TopicPartition, Sequence[Record]]
 
@@ -74,7 +75,7 @@ def files(lake: Path) -> int:
     return len(list((lake / "orders").glob("*.parquet")))
 
 
-async def wait_for_write(write: asyncio.Task[int | None], lake: Path, before: int) -> None:
+async def wait_for_write(write: asyncio.Task[None], lake: Path, before: int) -> None:
     """Wait until it writes its file: by then it has taken its snapshot."""
     while True:
         if files(lake) > before or write.done():

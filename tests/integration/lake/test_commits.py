@@ -1,6 +1,7 @@
 """What a commit lands, against a real Spark Connect server with Delta."""
 
 import asyncio
+import contextlib
 import os
 import signal
 from collections import Counter
@@ -10,10 +11,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql.connect.session import SparkSession
 from tests.integration.lake.tables import (
-    APP,
-    CLICKS,
     DEADLINE_S,
+    LEASE,
     ONCE,
+    OTHER_LEASE,
     ROWS,
     TABLE,
     P,
@@ -23,6 +24,7 @@ from tests.integration.lake.tables import (
     landed_offsets,
     new_lake,
     records,
+    sql,
     stage_file,
     wait_for_write,
     whole,
@@ -50,7 +52,7 @@ async def test_a_record_lands_as_it_was(
     }
     fits: Lake = tables
 
-    assert await fits.append("orders", await stage_file(staging, rows), APP, 1, "stamp") == 1
+    await fits.append("orders", await stage_file(staging, rows), LEASE, "stamp")
     found = spark.read.format("delta").load(f"{lake}/orders").orderBy("offset")
     assert found.toArrow().to_pylist() == [
         {
@@ -86,7 +88,7 @@ async def test_many_files_and_parts_of_files_land_as_one_file_each_row_once(
     slices = [whole(f"w{n}.parquet", {P: records(10, first=10 * n)}) for n in range(40)]
     slices += [file_part(f"p{n}.parquet", {1: (10 * n, 10 * n + 10)}) for n in range(3)]
 
-    assert await tables.append("orders", Batch(tuple(slices)), APP, 1, "stamp") == 1
+    await tables.append("orders", Batch(tuple(slices)), LEASE, "stamp")
     assert files(lake) == 1
     expected = [(0, offset) for offset in range(400)] + [(1, offset) for offset in range(30)]
     assert landed_offsets(spark, lake) == Counter(expected)
@@ -97,7 +99,7 @@ async def test_a_part_may_have_ranges_of_several_partitions(
 ) -> None:
     await staging.write("orders", "a.parquet", {P: records(10), Q: records(10)})
     slices = (file_part("a.parquet", {0: (8, 20), 1: (0, 1)}),)
-    await tables.append("orders", Batch(slices), APP, 1, "stamp")
+    await tables.append("orders", Batch(slices), LEASE, "stamp")
 
     assert landed_offsets(spark, lake) == Counter([(0, 8), (0, 9), (1, 0)])
 
@@ -109,91 +111,207 @@ async def test_a_lake_whose_path_looks_like_a_pattern_or_a_partition_lands_all_t
     staging = FileStaging(str(strange / "_staging"))
     async with staging, new_lake(strange, spark_url) as tables:
         await tables.open(TABLE)
-        await tables.append("orders", await stage_file(staging, ROWS), APP, 1, "stamp")
+        await staging.write_lease("orders", LEASE)
+        await tables.append("orders", await stage_file(staging, ROWS), LEASE, "stamp")
 
     assert landed_offsets(spark, strange) == ONCE
 
 
-async def test_a_batch_without_files_is_only_a_stamp(tables: SparkLake) -> None:
-    assert await tables.append("orders", Batch(), APP, 1, "stamp") == 1
-    assert (await tables.history("orders", 1)).commits[0].metadata == "stamp"
+async def test_a_stamp_without_rows_is_a_commit(tables: SparkLake, staging: FileStaging) -> None:
+    await staging.prepare()
+    for number in (1, 2):
+        await tables.commit_stamp("orders", LEASE, number, f"stamp {number}")
+
+    history = await tables.history("orders", 9)
+    assert [c.metadata for c in history.commits] == ["stamp 2", "stamp 1", None]
     assert (await tables.files("orders")).count == 0
 
 
-# --- the verdict -------------------------------------------------------------------------------
+# --- the lease fence ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [4, 5])
-async def test_the_same_or_a_lower_number_is_skipped(
-    tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession, number: int
+async def test_a_claim_has_its_stamp_and_the_writers_id(
+    tables: SparkLake, lake: Path, spark: SparkSession
+) -> None:
+    await tables.claim("orders", "w-1", "claim")
+
+    assert (await tables.history("orders", 1)).commits[0].metadata == "claim"
+    rows = spark.sql(f"SHOW TBLPROPERTIES delta.`{lake}/orders`").collect()
+    assert {row[0]: row[1] for row in rows}["binwright.writer"] == "w-1"
+
+
+@pytest.mark.parametrize("rows", [True, False])
+async def test_nothing_lands_under_a_lease_that_was_deleted(
+    tables: SparkLake,
+    staging: FileStaging,
+    lake: Path,
+    spark: SparkSession,
+    rows: bool,
 ) -> None:
     batch = await stage_file(staging, ROWS)
-    assert await tables.append("orders", batch, APP, 5, "stamp") == 1
+    await staging.write_lease("orders", OTHER_LEASE)
+    await staging.delete_other_leases("orders", OTHER_LEASE)
+    commit = (
+        tables.append("orders", batch, LEASE, "stamp")
+        if rows
+        else tables.commit_stamp("orders", LEASE, 1, "stamp")
+    )
+    with pytest.raises(StagedUnreadable) as result:
+        await commit
 
-    assert await tables.append("orders", batch, APP, number, "stamp") is None
-    assert await tables.claim("orders", APP, number, "claim") is None
+    assert result.value.files == {LEASE}
+    assert not landed_offsets(spark, lake)
+    await tables.append("orders", batch, OTHER_LEASE, "stamp")
     assert landed_offsets(spark, lake) == ONCE
 
 
-async def test_a_claim_fences_lower_versions_only(
-    tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession
+async def until_refused_or_done(write: asyncio.Task[None]) -> bool:
+    """Return whether a write was refused because of a claim or a lease that is gone."""
+    try:
+        await write
+    except (WriteConflict, StagedUnreadable):
+        return True
+    return False
+
+
+@pytest.mark.parametrize("fence", ["claim", "lease"])
+async def test_a_write_that_a_claim_overtakes_lands_nothing(  # noqa: PLR0913, PLR0917 - fixtures
+    tables: SparkLake,
+    staging: FileStaging,
+    lake: Path,
+    spark_url: str,
+    spark: SparkSession,
+    fence: str,
 ) -> None:
-    batch = await stage_file(staging, ROWS)
-    assert await tables.claim("orders", APP, 9, "claim") == 1
+    """Each half of the fence alone: metadata committed, or the lease deleted, while it runs.
 
-    assert await tables.append("orders", batch, APP, 8, "stamp") is None
-    assert await tables.append("orders", batch, "other", 1, "stamp") == 2
-    assert landed_offsets(spark, lake) == ONCE
-
-
-async def test_two_tables_at_the_same_version_are_reported_apart(tables: SparkLake) -> None:
-    await tables.open(CLICKS)
-    assert await tables.claim("orders", APP, 1, "claim") == 1
-    assert await tables.claim("clicks", APP, 1, "claim") == 1
-
-    assert await tables.claim("orders", APP, 1, "claim") is None
-    assert await tables.claim("clicks", APP, 1, "claim") is None
-    assert await tables.claim("orders", APP, 2, "claim") == 2
-
-
-async def test_of_two_writers_the_one_that_is_overtaken_by_a_claim_lands_nothing(
-    tables: SparkLake, staging: FileStaging, lake: Path, spark_url: str, spark: SparkSession
-) -> None:
+    Once the write has begun its file, it may have read its lease: only the metadata stop it then.
+    """
     async with new_lake(lake, spark_url) as other:
-        await other.claim("orders", "warm", 1, "claim")
-        for number in range(10, 100, 10):
+        for number in range(1, 10):
             before = files(lake)
             first = number * 100_000
             rows = {P: records(60_000, first=first, size=1_000)}
             batch = await stage_file(staging, rows, f"{number}.parquet")
-            write = asyncio.create_task(tables.append("orders", batch, APP, number, "slow"))
-            await wait_for_write(write, lake, before)
-            await other.claim("orders", APP, number + 1, "claim")
-            try:
-                assert await write is not None  # it was quicker than the claim
-            except WriteConflict:
+            write = asyncio.create_task(tables.append("orders", batch, LEASE, "slow"))
+            if fence == "claim":
+                await wait_for_write(write, lake, before)
+                await other.claim("orders", f"w-{number}", "claim")
+            else:
+                await staging.delete_other_leases("orders", "none of them")
+            if await until_refused_or_done(write):
                 assert not any(offset >= first for _, offset in landed_offsets(spark, lake))
                 return
+            await staging.write_lease("orders", LEASE)
     pytest.fail("no claim was ever quick enough")
 
 
-async def test_an_unclear_write_sent_again_lands_once(
+async def test_a_persons_alter_makes_a_write_conflict_and_an_optimize_does_not(
+    tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession
+) -> None:
+    """After a conflict the same rows go again, under the same lease."""
+    await tables.append("orders", await stage_file(staging, ROWS), LEASE, "first")
+    refused = 0
+    for number in range(1, 6):
+        before = files(lake)
+        rows = {P: records(60_000, first=number * 100_000, size=1_000)}
+        batch = await stage_file(staging, rows, f"{number}.parquet")
+        write = asyncio.create_task(tables.append("orders", batch, LEASE, f"{number}"))
+        await wait_for_write(write, lake, before)
+        table = f"delta.`{lake}/orders`"
+        change = (
+            f"ALTER TABLE {table} SET TBLPROPERTIES ('team' = '{number}')"
+            if number % 2
+            else f"OPTIMIZE {table}"
+        )
+        await asyncio.to_thread(sql, spark, change)
+        try:
+            await write
+        except WriteConflict:
+            assert number % 2, "an OPTIMIZE is no conflict"
+            refused += 1
+            await tables.append("orders", batch, LEASE, f"{number}")
+        counts = landed_offsets(spark, lake)
+        assert set(counts.values()) == {1}
+        assert len(counts) == len(ONCE) + number * 60_000
+    assert refused
+
+
+async def test_a_persons_delete_that_a_claim_overtakes_is_refused_and_can_run_again(
+    tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession
+) -> None:
+    rows = {P: records(60_000, size=1_000)}
+    await tables.append("orders", await stage_file(staging, rows), LEASE, "stamp")
+    table = f"delta.`{lake}/orders`"
+    delete = f"DELETE FROM {table} WHERE length(sha2(hex(value), 512)) < offset"  # noqa: S608
+    before = files(lake)
+    deleting = asyncio.create_task(asyncio.to_thread(sql, spark, delete))
+    await wait_for_write(deleting, lake, before)
+    await tables.claim("orders", "w-1", "claim")
+    with contextlib.suppress(Exception):  # it was quicker than the claim, or is refused
+        await deleting
+    await asyncio.to_thread(sql, spark, delete)
+
+    assert len(landed_offsets(spark, lake)) == 129
+
+
+@pytest.mark.parametrize("tracked", [True, False])
+async def test_a_streaming_reader_of_the_table_goes_on_over_a_claim(  # noqa: PLR0913, PLR0917 - fixtures
+    tables: SparkLake,
+    staging: FileStaging,
+    lake: Path,
+    tmp_path: Path,
+    spark: SparkSession,
+    tracked: bool,
+) -> None:
+    """With and without a log that tracks the table's schema."""
+    await tables.append("orders", await stage_file(staging, ROWS), LEASE, "stamp")
+    checkpoint = f"{tmp_path}/checkpoint"
+
+    def read_what_is_new() -> int:
+        reader = spark.readStream.format("delta")
+        if tracked:
+            reader = reader.option("schemaTrackingLocation", f"{checkpoint}/schema")
+        query = (
+            reader.load(f"{lake}/orders")
+            .writeStream.format("parquet")
+            .option("checkpointLocation", checkpoint)
+            .trigger(availableNow=True)
+            .start(f"{tmp_path}/read")
+        )
+        assert query.awaitTermination(120)
+        return int(spark.read.parquet(f"{tmp_path}/read").count())
+
+    assert await asyncio.to_thread(read_what_is_new) == len(ONCE)
+    await tables.claim("orders", "w-1", "claim")
+    more = {P: records(3, first=100)}
+    await tables.append("orders", await stage_file(staging, more, "b.parquet"), LEASE, "stamp")
+    assert await asyncio.to_thread(read_what_is_new) == len(ONCE) + 3
+
+
+# --- calls without a verdict -------------------------------------------------------------------
+
+
+async def test_after_an_unclear_write_a_claim_shows_whether_it_landed(
     tables: SparkLake, staging: FileStaging, lake: Path, spark_url: str, spark: SparkSession
 ) -> None:
-    batch = await stage_file(staging, {P: records(20_000, size=500)})
+    rows = {P: records(20_000, size=500)}
+    batch = await stage_file(staging, rows)
     async with new_lake(lake, spark_url, write_timeout_s=0.2) as hasty:
         with pytest.raises(WriteUnclear, match=r"no answer within 0\.2 s"):
-            await hasty.append("orders", batch, APP, 1, "stamp")
+            await hasty.append("orders", batch, LEASE, "first")
+    await staging.write_lease("orders", OTHER_LEASE)
+    await staging.delete_other_leases("orders", OTHER_LEASE)
     while True:
         try:
-            version = await tables.append("orders", batch, APP, 1, "stamp")
+            await tables.claim("orders", "w-2", "claim")
         except WriteConflict:
-            continue  # the first one goes on
+            continue
         break
+    landed = "first" in [c.metadata for c in (await tables.history("orders", 9)).commits]
+    if not landed:
+        await tables.append("orders", batch, OTHER_LEASE, "second")
 
-    history = await tables.history("orders", 9)
-    assert [c.metadata for c in history.commits] == ["stamp", None]
-    assert version in {None, history.commits[0].version}
     assert landed_offsets(spark, lake) == Counter((0, offset) for offset in range(20_000))
 
 
@@ -206,11 +324,9 @@ async def test_a_write_that_overruns_its_limit_has_more_time_each_time_until_it_
     async with new_lake(lake, spark_url, write_timeout_s=0.1) as hasty:
         for _ in range(12):
             try:
-                await hasty.append("orders", batch, APP, 1, "stamp")
+                await hasty.append("orders", batch, LEASE, "stamp")
             except WriteUnclear as exc:
                 limits.append(str(exc))
-            except WriteConflict:
-                continue
             else:
                 break
         else:
@@ -218,24 +334,25 @@ async def test_a_write_that_overruns_its_limit_has_more_time_each_time_until_it_
 
     assert "0.1 s" in limits[0]
     assert "0.2 s" in limits[1]
-    history = await tables.history("orders", 9)
-    assert [c.metadata for c in history.commits].count("stamp") == 1
+    history = await tables.history("orders", 99)
+    assert "stamp" in [c.metadata for c in history.commits]
 
 
 async def test_a_call_that_was_given_up_leaves_the_next_one_alone(tables: SparkLake) -> None:
-    giving_up = asyncio.create_task(tables.claim("orders", APP, 1, "claim"))
+    giving_up = asyncio.create_task(tables.claim("orders", "w-1", "given up"))
     await asyncio.sleep(0)
     giving_up.cancel()
+    await tables.claim("orders", "w-2", "claim")
 
-    assert await tables.claim("orders", "other", 1, "claim") in {1, 2}
+    assert (await tables.history("orders", 1)).commits[0].metadata == "claim"
 
 
 async def test_a_session_that_pyspark_has_closed_is_left(tables: SparkLake) -> None:
     """It closes one by itself when the server does not know it any more, and names it no fault."""
     await tables._session("orders").run(lambda spark: spark.client.close(), DEADLINE_S)
     with pytest.raises(WriteUnclear, match="NO_ACTIVE_SESSION"):
-        await tables.claim("orders", APP, 1, "claim")
-    assert await tables.claim("orders", APP, 1, "claim") == 1
+        await tables.claim("orders", "w-1", "claim")
+    await tables.claim("orders", "w-1", "claim")
 
 
 # --- staged files that cannot be read ----------------------------------------------------------
@@ -261,12 +378,13 @@ async def test_a_staged_file_that_cannot_be_read_is_named_and_nothing_lands(
             bad.write_bytes(content[:4] + b"\xff" * 64 + content[68:])
     batch = Batch((whole("good.parquet", ROWS), whole("bad.parquet", rows)))
     with pytest.raises(StagedUnreadable) as result:
-        await tables.append("orders", batch, APP, 1, "stamp")
+        await tables.append("orders", batch, LEASE, "stamp")
 
     assert result.value.files == {"bad.parquet"}
     assert await staging.readable("orders", batch.files) == {"good.parquet"}
     assert not landed_offsets(spark, lake)
-    assert await tables.append("orders", Batch((batch.slices[0],)), APP, 1, "stamp") == 1
+    await tables.append("orders", Batch((batch.slices[0],)), LEASE, "stamp")
+    assert landed_offsets(spark, lake) == ONCE
 
 
 async def test_a_server_that_is_set_to_ignore_corrupt_files_fails_all_the_same(
@@ -282,7 +400,7 @@ async def test_a_server_that_is_set_to_ignore_corrupt_files_fails_all_the_same(
     await tables._session("orders").run(careless, DEADLINE_S)
     slices = (whole("a.parquet", ROWS), whole("lost.parquet", {P: records(1, first=9)}))
     with pytest.raises(StagedUnreadable):
-        await tables.append("orders", Batch(slices), APP, 1, "stamp")
+        await tables.append("orders", Batch(slices), LEASE, "stamp")
 
 
 # --- servers -----------------------------------------------------------------------------------
@@ -293,7 +411,7 @@ async def test_a_server_that_does_not_exist_is_named_with_what_to_check(lake: Pa
         with pytest.raises(LakeUnavailable, match=r"sc://127\.0\.0\.1:9 .*lake\.spark") as result:
             await tables.open(TABLE)
         with pytest.raises(WriteUnclear):
-            await tables.claim("orders", APP, 1, "claim")
+            await tables.claim("orders", "w-1", "claim")
 
     assert "secret" not in str(result.value)
 
@@ -307,9 +425,9 @@ async def test_a_killed_and_a_frozen_server_lose_no_row(
         new_lake(lake, server.url, write_timeout_s=DEADLINE_S) as tables,
     ):
         await tables.open(TABLE)
-        await tables.claim("orders", APP, 1, "claim")
+        await tables.claim("orders", "w-1", "claim")
         batch = await stage_file(staging, {P: records(20_000, size=1_000)})
-        write = asyncio.create_task(tables.append("orders", batch, APP, 2, "big"))
+        write = asyncio.create_task(tables.append("orders", batch, LEASE, "big"))
         await wait_for_write(write, lake, 0)
         await server.kill()
         with pytest.raises(WriteUnclear):
@@ -318,8 +436,12 @@ async def test_a_killed_and_a_frozen_server_lose_no_row(
             await tables.history("orders", 1)
 
         await server.start()
-        await tables.append("orders", batch, APP, 2, "big")  # whether or not it had landed
-        assert [c.metadata for c in (await tables.history("orders", 1)).commits] == ["big"]
+        await staging.write_lease("orders", OTHER_LEASE)
+        await staging.delete_other_leases("orders", OTHER_LEASE)
+        await tables.claim("orders", "w-2", "claim")
+        if "big" not in [c.metadata for c in (await tables.history("orders", 9)).commits]:
+            await tables.append("orders", batch, OTHER_LEASE, "big")
+        assert len((await tables.history("orders", 9)).commits) == 4
         assert await tables.highest_offsets("orders") == {0: 19_999}
 
         assert server.pid is not None
@@ -327,7 +449,7 @@ async def test_a_killed_and_a_frozen_server_lose_no_row(
         try:
             async with new_lake(lake, server.url, write_timeout_s=1.0) as hasty:
                 with pytest.raises(WriteUnclear, match="no answer within 1 s"):
-                    await hasty.claim("orders", APP, 3, "claim")
+                    await hasty.claim("orders", "w-3", "claim")
         finally:
             os.kill(server.pid, signal.SIGCONT)
-        assert await tables.claim("orders", "other", 1, "claim") is not None
+        await tables.claim("orders", "w-4", "claim")

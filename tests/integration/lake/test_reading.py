@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.docs.pages import ROOT, Block, blocks
-from tests.integration.lake.tables import APP, P, records, stage_file
+from tests.integration.lake.tables import LEASE, P, records, stage_file
 
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
@@ -21,7 +21,7 @@ async def test_every_snippet_counts_the_rows(
     block: Block, tables: SparkLake, staging: FileStaging, lake: Path, spark_url: str
 ) -> None:
     rows = {P: records(1234)}
-    await tables.append("orders", await stage_file(staging, rows), APP, 1, "stamp")
+    await tables.append("orders", await stage_file(staging, rows), LEASE, "stamp")
     code = block.text.replace("/lake/orders", f"{lake}/orders")
     code = code.replace("sc://localhost:15002", spark_url)
     done = subprocess.run(  # noqa: ASYNC221 - nothing else happens meanwhile

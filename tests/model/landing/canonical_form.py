@@ -9,7 +9,6 @@ from binwright.consumer.decide.writer.states import (
     Claiming,
     InFlightCommit,
     Landing,
-    ReadingHistory,
     Resolving,
 )
 from binwright.protocol.messages import Staged
@@ -52,7 +51,8 @@ class _Names:
         table = world.table
         commits = tuple(c.metadata and self.stamp(c.metadata) for c in table.commits)
         return (
-            (commits, table.commits[0].version == 0, table.stored_version),
+            (commits, table.commits[0].version == 0),
+            tuple(sorted(map(self.lease, world.leases))),
             _rows(table.landed),
             _sorted({t * 100 + p: o for (t, p), o in table.begin_offset.items()}),
             tuple(self.writer(w, world) for w in world.writers),
@@ -76,13 +76,16 @@ class _Names:
         where = (s.topic_id, s.landing_id, s.needed_from)
         return (
             self.name(s.writer),
-            s.epoch,
             s.sequence,
             where,
             _sorted(s.committed),
             _sorted(s.cuts),
             s.full,
         )
+
+    def lease(self, name: str) -> int:
+        """Return the number of the writer that the lease is of."""
+        return self.name(name.removeprefix("lease-").removesuffix(".parquet")) if name else -1
 
     def batch(self, batch: Batch) -> Plain:
         return tuple((self.file(s.file), _sorted(s.ranges), s.whole) for s in batch.slices)
@@ -92,9 +95,12 @@ class _Names:
 
     def call(self, name: int, call: Call, world: World) -> Plain:
         awaited = tuple(w is not None and w.call == name for w in world.writers)
-        began = -1 if call.began is None else int(call.began == world.table.app_commits)
+        snapshot = call.snapshot
+        began = -1 if snapshot is None else int(snapshot == world.table.metadata_commits)
         batch = self.batch(call.batch) if call.batch else ()
-        return awaited, call.version, self.stamp(call.stamp), batch, began, _rows(call.rows)
+        rows = () if call.rows is None else (_rows(call.rows),)
+        what = (call.batch is not None, self.lease(call.lease), self.stamp(call.stamp))
+        return awaited, what, batch, began, rows
 
     def staged(self, staged: Staged, world: World) -> Plain:
         file: File | None = world.files.get(staged.file)
@@ -106,15 +112,13 @@ class _Names:
     def writer(self, process: WriterProcess | None, world: World) -> Plain:
         if process is None:
             return 0
-        name, now = self.name(process.writer.config.writer), process.now
+        name, now = self.name(process.writer.name), process.now
         own: Plain
         match process.writer.phase:
-            case ReadingHistory(limit=limit, skipped=skipped):
-                own = ("looking", limit, skipped)
-            case Claiming(epoch=epoch):
-                own = ("claiming", epoch, _read(process))
-            case Resolving(epoch=epoch):
-                own = ("resolving", epoch, _read(process))
+            case Claiming(step=step):
+                own = ("claiming", step.value, _kept(process))
+            case Resolving():
+                own = ("resolving",)
             case Landing() as phase:
                 own = ("landing", *self.landing(phase, now, world))
             case phase:
@@ -130,12 +134,11 @@ class _Names:
             (p, o, now - at >= TICK_S) for p, (o, at) in sorted(phase.reread_requests.items())
         )
         return (
-            phase.epoch,
             phase.sequence,
             phase.landing_id,
             self.chain(phase.chain, now, world),
             phase.flight and self.flight(phase.flight),
-            (phase.verdict_limit, phase.stamp_due, phase.since_full, bool(phase.fault)),
+            (phase.stamp_due, phase.since_full, bool(phase.fault)),
             reread_from,
             _sorted(phase.behind),
             (now - phase.checked_at >= TICK_S, now >= phase.retry_at),
@@ -143,7 +146,7 @@ class _Names:
 
     def flight(self, flight: InFlightCommit) -> Plain:
         stamp = self.stamp(flight.stamp.encode())
-        return self.batch(flight.batch), stamp, _sorted(flight.after.committed), flight.unclear
+        return self.batch(flight.batch), stamp, _sorted(flight.after.committed)
 
     def chain(self, chain: Chain, now: float, world: World) -> Plain:
         pending = tuple(
@@ -172,6 +175,7 @@ def _same(parts: Mapping[TopicPartition, object], p: TopicPartition, revision: i
     return p in parts and getattr(parts[p], "revision", None) == revision
 
 
-def _read(process: WriterProcess) -> int:
-    """Return how much of the history a mutated phase has read."""
-    return len(getattr(process.writer.phase, "read", ()))
+def _kept(process: WriterProcess) -> Plain:
+    """Return what a mutated phase keeps of the landing phase before or after it."""
+    kept = getattr(process.writer.phase, "kept", None)
+    return kept and _sorted(kept.chain.committed)

@@ -1,7 +1,8 @@
 """A table with Delta's rules, as measured on the real one.
 
-A write whose version is not above the stored one is skipped; one that began before another commit
-of the same app id conflicts; a call that was sent may begin and commit at any later time.
+A write takes its snapshot, then its tasks read the lease and the staged files, then it commits. It
+conflicts if metadata were committed since its snapshot. A call that was sent may go on at any later
+time.
 """
 
 from dataclasses import replace
@@ -11,8 +12,8 @@ from tests.model.explore import InvariantViolation
 from binwright.consumer.decide.writer.states import (
     Committed,
     Conflict,
+    LeaseGone,
     Outcome,
-    Skipped,
     Unreadable,
 )
 from binwright.protocol.ports.lake import Commit, Ranges
@@ -32,32 +33,43 @@ def parse_stamp(text: str) -> Stamp:
     return _STAMPS[text]
 
 
-def can_commit(table: DeltaTable, call: Call) -> bool:
+def can_commit(world: World, call: Call) -> bool:
     """Whether a call may still be committed."""
-    if call.began is None:
-        return call.version > table.stored_version
-    return call.began == table.app_commits
+    if call.snapshot not in {None, world.table.metadata_commits}:
+        return False
+    return call.batch is None or call.rows is not None or _has_lease(world, call)
 
 
-def begin(world: World, call: Call) -> tuple[Call | None, Outcome | None]:
-    """Begin a call: return it, or its outcome if it ends at once."""
-    if call.version <= world.table.stored_version:
-        return None, Skipped()
+def _has_lease(world: World, call: Call) -> bool:
+    return not call.lease or call.lease in world.leases  # a mutated writer reads none
+
+
+def begin(world: World, call: Call) -> Call:
+    """Take the snapshot of a call."""
+    return replace(call, snapshot=world.table.metadata_commits)
+
+
+def read(world: World, call: Call) -> tuple[Call, Outcome | None]:
+    """Let an append read its lease and files: return it, with its outcome if it ends here."""
+    if not _has_lease(world, call):
+        return call, LeaseGone()
     files = call.batch.files if call.batch else ()
     bad = frozenset(f for f in files if f not in world.files or not world.files[f].readable)
     if bad:
-        return None, Unreadable(bad, "gone or torn")
-    return replace(call, began=world.table.app_commits, rows=_rows(world, call)), None
+        return call, Unreadable(bad, "gone or torn")
+    return replace(call, rows=_rows(world, call)), None
 
 
 def end(world: World, call: Call) -> tuple[World, Outcome]:
-    """End a call that has begun."""
+    """End a call that has read all that it reads."""
     table = world.table
-    if call.began != table.app_commits:
-        return world, Conflict("another writer's commit")
-    rows = frozenset(call.rows)
-    if (twice := rows & table.landed) or len(rows) < len(call.rows):
-        raise InvariantViolation(f"rows land twice: {sorted(twice or call.rows)}")
+    if call.snapshot != table.metadata_commits:
+        return world, Conflict("metadata were committed")
+    if call.batch is None:
+        return replace(world, table=with_metadata(table, call.stamp)), Committed()
+    rows = frozenset(call.rows or ())
+    if (twice := rows & table.landed) or len(rows) < len(call.rows or ()):
+        raise InvariantViolation(f"rows land twice: {sorted(twice or rows)}")
     stamp = parse_stamp(call.stamp)
     topic = topic_number(stamp.topic_id)
     begin_offset = {(topic, p): offset for p, offset in stamp.committed.items()} | dict(
@@ -67,8 +79,6 @@ def end(world: World, call: Call) -> tuple[World, Outcome]:
         table,
         commits=(*table.commits, Commit(table.next_version, call.stamp)),
         next_version=table.next_version + 1,
-        app_commits=table.app_commits + 1,
-        stored_version=call.version,
         landed=table.landed | rows,
         begin_offset=begin_offset,
     )
@@ -80,6 +90,16 @@ def end(world: World, call: Call) -> tuple[World, Outcome]:
                     f"a stamp has {partition} up to {offset}, without {sorted(lost)}"
                 )
     return world, Committed()
+
+
+def with_metadata(table: DeltaTable, stamp: str | None) -> DeltaTable:
+    """Return the table after a commit of metadata."""
+    return replace(
+        table,
+        commits=(*table.commits, Commit(table.next_version, stamp)),
+        next_version=table.next_version + 1,
+        metadata_commits=table.metadata_commits + 1,
+    )
 
 
 def _rows(world: World, call: Call) -> tuple[Row, ...]:

@@ -13,16 +13,16 @@ from binwright.consumer.decide.writer import landing, machine
 from binwright.consumer.decide.writer.chain import Announcement, Chain
 from binwright.consumer.decide.writer.commits import Resolved
 from binwright.consumer.decide.writer.states import (
+    Append,
     Claiming,
+    ClaimStep,
     Committed,
     Conflict,
-    HistoryRead,
-    InFlightCommit,
+    Done,
     Landing,
     Outcome,
-    ReadingHistory,
+    Request,
     Resolving,
-    Skipped,
     TopicState,
     Unclear,
     Writer,
@@ -84,7 +84,7 @@ def _continues_when_full(self: chains._BatchBuilder, candidates: Collection[Anno
 def _all_touched_are_over(chain: Chain, after: Chain) -> tuple[Chain, tuple[str, ...]]:
     ended = replace(chain, committed={**chain.committed, **after.committed}, cuts=after.cuts)
     over = [a for a in chain.pending if set(a.ranges) & set(after.committed)]
-    return chains._without(ended, over), tuple(a.staged.file for a in over)
+    return chains.without(ended, over), tuple(a.staged.file for a in over)
 
 
 def _any_topic_matches(_one: str | None, _other: str | None) -> bool:
@@ -99,111 +99,115 @@ _without_old_topic = chains.without_old_topic
 
 # --- claim ---------------------------------------------------------------------------------------
 
-_apply_outcome, _apply_history, _apply_while_resolving, _apply_while_landing = (
+_apply_outcome, _apply_while_claiming, _apply_while_landing, _begin = (
     machine.apply_outcome,
-    machine._apply_history,
-    machine._apply_while_resolving,
+    machine._apply_while_claiming,
     machine._apply_while_landing,
+    machine._begin,
 )
+
+
+def _in_order(*steps: ClaimStep) -> Any:
+    """Return a claim with these steps after the first."""
+
+    def apply(writer: Writer, step: ClaimStep, outcome: Outcome) -> machine.Step:
+        after, effects = _apply_while_claiming(writer, step, outcome)
+        if not isinstance(outcome, Done | Committed):
+            return after, effects
+        done = (ClaimStep.WRITE_LEASE, *steps)
+        following = dict(zip(done, (*steps, None), strict=True))[step]
+        return replace(writer, phase=Claiming(following) if following else Resolving()), effects
+
+    return apply
 
 
 def _accepts_as_claim(kind: type[Outcome]) -> Any:
     def apply_outcome(writer: Writer, outcome: Outcome, now: float) -> machine.Step:
-        if isinstance(writer.phase, Claiming) and isinstance(outcome, kind):
+        if writer.phase == Claiming(ClaimStep.COMMIT) and isinstance(outcome, kind):
             outcome = Committed()
         return _apply_outcome(writer, outcome, now)
 
     return apply_outcome
 
 
-def _sends_no_claim(
-    writer: Writer, phase: ReadingHistory, commits: Collection[Commit], *, complete: bool
-) -> machine.Step:
-    after, effects = _apply_history(writer, phase, commits, complete=complete)
-    if isinstance(after.phase, Claiming):
-        return replace(after, phase=Resolving(after.phase.epoch)), effects
-    return after, effects
-
-
 @dataclass(frozen=True, slots=True)
 class _Claiming(Claiming):
-    read: tuple[Commit, ...] = ()
+    kept: Landing | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Resolving(Resolving):
-    read: tuple[Commit, ...] = ()
-
-
-def _keeps_history(
-    writer: Writer, phase: ReadingHistory, commits: Collection[Commit], *, complete: bool
+def _resolves_before_commit(
+    writer: Writer, facts: TopicState, found: Resolved, now: float
 ) -> machine.Step:
-    after, effects = _apply_history(writer, phase, commits, complete=complete)
-    if isinstance(after.phase, Claiming):
-        return replace(after, phase=_Claiming(after.phase.epoch, tuple(commits))), effects
+    after, effects = _begin(writer, facts, found, now)
+    assert isinstance(after.phase, Landing)
+    return replace(after, phase=_Claiming(ClaimStep.COMMIT, after.phase)), effects
+
+
+def _commits_at_last(writer: Writer, step: ClaimStep, outcome: Outcome) -> machine.Step:
+    if isinstance(writer.phase, _Claiming) and writer.phase.kept:
+        done = isinstance(outcome, Committed)
+        return replace(writer, phase=writer.phase.kept) if done else writer, ()
+    after, effects = _apply_while_claiming(writer, step, outcome)
+    if after.phase == Claiming(ClaimStep.COMMIT):
+        return replace(after, phase=Resolving()), effects
     return after, effects
-
-
-def _passes_history_on(writer: Writer, outcome: Outcome, now: float) -> machine.Step:
-    after, effects = _apply_outcome(writer, outcome, now)
-    if isinstance(writer.phase, _Claiming) and isinstance(after.phase, Resolving):
-        phase = _Resolving(after.phase.epoch, read=writer.phase.read)
-        return replace(after, phase=phase), effects
-    return after, effects
-
-
-def _resolves_by_earlier_history(
-    writer: Writer, phase: Resolving, outcome: Outcome, now: float
-) -> machine.Step:
-    if isinstance(outcome, HistoryRead) and isinstance(phase, _Resolving):
-        outcome = HistoryRead(phase.read, outcome.complete)
-    return _apply_while_resolving(writer, phase, outcome, now)
 
 
 # --- commit --------------------------------------------------------------------------------------
 
 
-def _counts_as_committed(kind: type[Outcome], *, unclear: bool | None = None) -> Any:
+def _counts_as_committed(kind: type[Outcome]) -> Any:
     def landed(writer: Writer, phase: Landing, outcome: Outcome, now: float) -> machine.Step:
-        flight = phase.flight
-        if isinstance(outcome, kind) and flight and unclear in (None, flight.unclear):
+        if isinstance(outcome, kind) and phase.flight:
             outcome = Committed()
         return _apply_while_landing(writer, phase, outcome, now)
 
     return landed
 
 
-_landing_unclear = landing.unclear
+_landing_send = landing._send
 
 
-def _repeats_with_next_number(state: Landing, reason: str, now: float) -> landing.Step:
-    again, effects = _landing_unclear(state, reason, now)
-    assert again.flight is not None
-    sequence = again.sequence + 1
-    stamp = replace(again.flight.stamp, sequence=sequence)
-    return replace(again, sequence=sequence, flight=replace(again.flight, stamp=stamp)), effects
+def _reads_no_lease(*args: Any) -> tuple[Landing, Request]:
+    state, wanted = _landing_send(*args)
+    assert isinstance(wanted, Append)
+    return state, replace(wanted, lease="")
 
 
-def _forms_another_batch(state: Landing, _reason: str, _now: float) -> landing.Step:
-    return replace(state, flight=None), ()
+def _sends_another_batch(writer: Writer, _reason: str) -> machine.Step:
+    assert isinstance(writer.phase, Landing)
+    return replace(writer, phase=replace(writer.phase, flight=None)), ()
 
 
-_nothing_committed = machine._nothing_committed
+def _claims_anew_and_keeps(writer: Writer, reason: str) -> machine.Step:
+    after, effects = _claim_anew(writer, reason)
+    assert isinstance(writer.phase, Landing)
+    kept = replace(writer.phase, flight=None, writer=after.name, lease=after.lease)
+    return replace(after, phase=_Claiming(kept=kept)), effects
 
 
-def _forgets_earlier_calls(
-    writer: Writer, phase: Landing, flight: InFlightCommit, outcome: Any, now: float
-) -> machine.Step:
-    return _nothing_committed(writer, phase, replace(flight, unclear=False), outcome, now)
+def _goes_on_with_what_it_kept(writer: Writer, step: ClaimStep, outcome: Outcome) -> machine.Step:
+    kept = getattr(writer.phase, "kept", None)
+    after, effects = _apply_while_claiming(writer, step, outcome)
+    if kept is None:
+        return after, effects
+    if isinstance(after.phase, Resolving):
+        return replace(after, phase=kept), effects
+    assert isinstance(after.phase, Claiming)
+    return replace(after, phase=_Claiming(after.phase.step, kept)), effects
+
+
+_claim_anew = machine._claim_anew
+
+
+def _claims_under_the_same_lease(writer: Writer, reason: str) -> machine.Step:
+    after, effects = _claim_anew(writer, reason)
+    return replace(after, claim=writer.claim), effects
 
 
 # --- stamps --------------------------------------------------------------------------------------
 
-_resolve, _begin, _apply_announcement = (
-    table_commits.resolve,
-    machine._begin,
-    landing.apply_announcement,
-)
+_resolve, _apply_announcements = table_commits.resolve, landing.apply_announcements
 
 
 def _only_newest_stamp(commits: Any, table: Any, topic_id: str | None) -> Resolved:
@@ -232,16 +236,17 @@ _position = machine._landing_position
 
 
 def _stamps_no_begin(
-    writer: Writer, epoch: int, facts: TopicState, found: Resolved, now: float
+    writer: Writer, facts: TopicState, found: Resolved, now: float
 ) -> machine.Step:
-    after, effects = _begin(writer, epoch, facts, found, now)
+    after, effects = _begin(writer, facts, found, now)
     assert isinstance(after.phase, Landing)
     return replace(after, phase=replace(after.phase, stamp_due=False)), effects
 
 
-def _deletes_before_stamp(state: Landing, offset: int, staged: Any, now: float) -> landing.Step:
-    _, over = chains.add_announcement(state.chain, Announcement(offset, staged, now))
-    after, _ = _apply_announcement(state, offset, staged, now)
+def _deletes_before_stamp(state: Landing, read: Any, now: float) -> landing.Step:
+    announced = [Announcement(offset, staged, now) for offset, staged in read]
+    _, over = chains.add_announcements(state.chain, announced)
+    after, _ = _apply_announcements(state, read, now)
     return after, landing._delete(over)
 
 
@@ -314,36 +319,44 @@ MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
     ),
     "files of a newer topic are dropped": ((chains, "without_old_topic", _drops_newer_topics),),
     # claim
+    "the metadata are committed before leases go": (
+        (
+            machine,
+            "_apply_while_claiming",
+            _in_order(ClaimStep.COMMIT, ClaimStep.DELETE_OTHERS),
+        ),
+    ),
+    "other leases stay": ((machine, "_apply_while_claiming", _in_order(ClaimStep.COMMIT)),),
+    "no metadata are committed": (
+        (machine, "_apply_while_claiming", _in_order(ClaimStep.DELETE_OTHERS)),
+    ),
     "a conflict is a claim": ((machine, "apply_outcome", _accepts_as_claim(Conflict)),),
     "an unclear result is a claim": ((machine, "apply_outcome", _accepts_as_claim(Unclear)),),
-    "a skipped claim is its own": ((machine, "apply_outcome", _accepts_as_claim(Skipped)),),
-    "no claim is sent": ((machine, "_apply_history", _sends_no_claim),),
     "the history is read before the claim": (
-        (machine, "_apply_history", _keeps_history),
-        (machine, "apply_outcome", _passes_history_on),
-        (machine, "_apply_while_resolving", _resolves_by_earlier_history),
+        (machine, "_begin", _resolves_before_commit),
+        (machine, "_apply_while_claiming", _commits_at_last),
     ),
     # commit
+    "no lease is read": ((landing, "_send", _reads_no_lease),),
     "a conflict is a commit": ((machine, "_apply_while_landing", _counts_as_committed(Conflict)),),
     "an unclear result is a commit": (
         (machine, "_apply_while_landing", _counts_as_committed(Unclear)),
     ),
-    "a skipped commit is committed": (
-        (machine, "_apply_while_landing", _counts_as_committed(Skipped, unclear=False)),
+    "another batch after an unclear result": ((machine, "_claim_anew", _sends_another_batch),),
+    "the chain survives an unclear result": (
+        (machine, "_claim_anew", _claims_anew_and_keeps),
+        (machine, "_apply_while_claiming", _goes_on_with_what_it_kept),
     ),
-    "a skipped repeat is committed": (
-        (machine, "_apply_while_landing", _counts_as_committed(Skipped, unclear=True)),
-    ),
-    "a repeat has another version": ((landing, "unclear", _repeats_with_next_number),),
-    "another batch after an unclear result": ((landing, "unclear", _forms_another_batch),),
-    "earlier calls are forgotten": ((machine, "_nothing_committed", _forgets_earlier_calls),),
+    "a new claim has the same lease": ((machine, "_claim_anew", _claims_under_the_same_lease),),
     # stamps
     "only the newest stamp counts": ((machine, "resolve", _only_newest_stamp),),
     "a short history is whole": ((machine, "resolve", _always_whole),),
     "landing topic ids are ignored": ((machine, "_landing_position", _any_landing_topic),),
     "applied cuts are forgotten": ((machine, "_landing_position", _forgets_cuts),),
     "begins are not stamped": ((machine, "_begin", _stamps_no_begin),),
-    "files are deleted before the stamp": ((landing, "apply_announcement", _deletes_before_stamp),),
+    "files are deleted before the stamp": (
+        (landing, "apply_announcements", _deletes_before_stamp),
+    ),
     # ranges
     "a range begins at its first record": ((Buffer, "take_ranges", _begins_at_first_record),),
     "a range begins too early": ((Buffer, "take_ranges", _begins_too_early),),

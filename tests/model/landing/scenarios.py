@@ -11,19 +11,27 @@ from .readers import new_reader
 from .steps import first_logs, system_steps
 from .world import Bounds, World
 
-CLAIMED = ("writer 0 is granted", "writer 0 ReadHistory", "Spark begins 1.0", "Spark ends 1.0")
+CLAIMED = (
+    "writer 0 is granted",
+    "writer 0 WriteLease",
+    "writer 0 DeleteOtherLeases",
+    "writer 0 claims",
+    "Spark begins 0.0",
+    "Spark ends 0.0",
+)
 STAMPED = (
     *CLAIMED,
     "writer 0 QueryKafka",
     "writer 0 appends a stamp",
-    "Spark begins 1.1",
-    "Spark ends 1.1",
+    "Spark begins 0.1",
+    "Spark reads 0.1",
+    "Spark ends 0.1",
 )
 STARTED = ("partition 0 is started",)
 ANNOUNCED = ("reader 0 fetches", "reader 0 stages", "reader 0 announces")
 ONE_FILE = (*STAMPED, *STARTED, *ANNOUNCED)
 TWO_FILES = (*ONE_FILE, *ANNOUNCED)
-LANDED = ("writer 0 appends", "Spark begins", "Spark ends")
+LANDED = ("writer 0 appends", "Spark begins", "Spark reads", "Spark ends")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +89,7 @@ def scenario(
 
 EVERY = (
     "crash,twice,unclear,refused,move,steal,reader crash,file lost,announcement lost,"
-    "announced twice,compact,history cut,recreated,landing recreated,retention"
+    "announced twice,compact,altered,lease lost,history cut,recreated,landing recreated,retention"
 )
 """All faults except a cut of the log, after which rows land twice if two consumers read it."""
 
@@ -104,11 +112,20 @@ CORRECT_SCENARIOS: Mapping[str, Scenario] = {
         batch_bytes=1,
         grants=3,
     ),
-    "sent before, then refused": scenario(
+    "refused after a lost reply": scenario(
         "unclear,refused,file lost",
         20_000,
         after=TWO_FILES,
         faults=2,
+        fetch_singly=True,
+        batch_bytes=1,
+    ),
+    "leases lost, tables altered": scenario(
+        "lease lost,altered,unclear,twice",
+        20_000,
+        after=TWO_FILES,
+        faults=3,
+        grants=3,
         fetch_singly=True,
         batch_bytes=1,
     ),
@@ -151,16 +168,21 @@ def small(kinds: str, faults: int = 1, after: tuple[str, ...] = ()) -> Scenario:
     return broken(kinds, (*TWO_FILES, *after), 0, fetch_singly=True, batch_bytes=1, faults=faults)
 
 
-GRANTED_TWICE = ("writer 0 appends", "Spark begins 1.2", "writer 1 is granted, too")
+GRANTED_TWICE = ("writer 0 appends", "writer 1 is granted, too")
+CLAIM_SENT = (
+    "writer 1 WriteLease",
+    "writer 1 DeleteOtherLeases",
+    "writer 1 claims",
+    "Spark begins 1.0",
+)
 CONFLICT = (
-    *GRANTED_TWICE,
-    "writer 1 ReadHistory",
-    "Spark begins 2.0",
-    "Spark ends 1.2",
-    "Spark ends 2.0",
+    *("writer 1 is granted, too", *CLAIM_SENT, "the table is altered", "Spark ends 1.0"),
+    *("writer 1 QueryKafka", "writer 0 appends"),
+)
+NO_REPLY = (
+    *("Spark begins 0.2", "Spark reads 0.2", *CLAIM_SENT[:-1], "writer 1 gets no reply"),
     "writer 1 QueryKafka",
 )
-NO_REPLY = (*GRANTED_TWICE, "writer 1 ReadHistory", "writer 1 gets no reply", "writer 1 QueryKafka")
 
 
 CUT = (
@@ -191,12 +213,12 @@ TWO_BEGINS = (
     *CLAIMED,
     "a record is written",
     "writer 1 is granted, too",
-    "writer 1 ReadHistory",
-    "Spark begins 2.0",
-    "Spark ends 2.0",
+    *CLAIM_SENT,
+    "Spark ends 1.0",
     "writer 1 QueryKafka",
     "writer 1 appends a stamp",
-    "Spark begins 2.1",
+    "Spark begins 1.1",
+    "Spark reads 1.1",
     "a record is written",
 )
 ROWS_BEHIND_A_GAP = (
@@ -226,19 +248,19 @@ DETECTED_MUTATIONS: Mapping[str, Scenario] = {
     "partly landed files are deleted": broken("announcement lost", logs=("rr", "r")),
     "topic ids are ignored": broken("recreated"),
     "files of a newer topic are dropped": broken("recreated", slow_facts=True),
-    "a conflict is a claim": replace(small("twice", after=CONFLICT), mutated_setup=True),
+    "the metadata are committed before leases go": small("twice", after=GRANTED_TWICE),
+    "other leases stay": small("twice", after=GRANTED_TWICE),
+    "no metadata are committed": small("twice", after=GRANTED_TWICE),
     "an unclear result is a claim": replace(
-        small("twice,unclear", 2, NO_REPLY), mutated_setup=True
+        small("twice,unclear", 2, (*GRANTED_TWICE, *NO_REPLY)), mutated_setup=True
     ),
-    "no claim is sent": small("twice", after=GRANTED_TWICE),
     "the history is read before the claim": small("twice", after=GRANTED_TWICE),
-    "a conflict is a commit": small("twice"),
+    "no lease is read": small("twice", after=GRANTED_TWICE),
+    "a conflict is a commit": small("altered"),
     "an unclear result is a commit": small("unclear"),
-    "a skipped commit is committed": small("twice"),
-    "a skipped repeat is committed": small("unclear,twice", faults=2),
-    "a repeat has another version": small("unclear"),
     "another batch after an unclear result": small("unclear"),
-    "earlier calls are forgotten": small("unclear,refused", faults=2),
+    "the chain survives an unclear result": small("unclear"),
+    "a new claim has the same lease": small("unclear"),
     "only the newest stamp counts": broken("crash", ONE_AFTER_THE_OTHER, logs=("r", "r")),
     "a short history is whole": broken("crash,history cut", TWO_FILES, faults=2, fetch_singly=True),
     "applied cuts are forgotten": broken(
@@ -264,7 +286,7 @@ DETECTED_MUTATIONS: Mapping[str, Scenario] = {
 """Mutation -> a scenario in which it must lead to a violation."""
 
 UNDETECTED_MUTATIONS: Mapping[str, Scenario] = {
-    "a skipped claim is its own": small("twice", after=GRANTED_TWICE),
+    "a conflict is a claim": replace(small("twice,altered", 2, CONFLICT), mutated_setup=True),
     "landing topic ids are ignored": small("crash,landing recreated", 2, LANDED),
     "begins are not stamped": broken("crash", CLAIMED, from_latest=True, produce=1),
 }

@@ -25,6 +25,8 @@ KINDS = frozenset(
         "announcement lost",
         "announced twice",
         "compact",  # a commit without rows
+        "altered",  # a person commits metadata
+        "lease lost",  # a lease is deleted by something else
         "history cut",  # the oldest commits are cleaned up
         "recreated",  # the topic
         "landing recreated",  # the landing topic
@@ -66,7 +68,7 @@ def run_immediate_steps(world: World) -> World:
     calls = {
         name: call
         for name, call in world.calls.items()
-        if name in awaited or delta.can_commit(world.table, call)
+        if name in awaited or delta.can_commit(world, call)
     }
     return world if len(calls) == len(world.calls) else replace(world, calls=calls)
 
@@ -76,18 +78,23 @@ def run_immediate_steps(world: World) -> World:
 
 def _calls(world: World) -> Iterator[Step[World]]:
     for name, call in world.calls.items():
-        what = f"{call.version >> 24}.{call.version & 0xFFFFFF}"
-        if call.began is None:
+        what = f"{call.by}.{call.number}"
+        if call.snapshot is None:
             yield Step(("Spark begins", what), partial(_begin, world, name))
+        elif call.batch is not None and call.rows is None:
+            yield Step(("Spark reads", what), partial(_read, world, name))
         else:
             yield Step(("Spark ends", what), partial(_end, world, name))
 
 
 def _begin(world: World, name: int) -> World:
-    call, outcome = delta.begin(world, world.calls[name])
+    return replace(world, calls={**world.calls, name: delta.begin(world, world.calls[name])})
+
+
+def _read(world: World, name: int) -> World:
+    call, outcome = delta.read(world, world.calls[name])
     if outcome is not None:
         return _ended(world, name, outcome)
-    assert call is not None
     return replace(world, calls={**world.calls, name: call})
 
 
@@ -174,7 +181,7 @@ def _writers_faults(world: World) -> Iterator[Fault]:
                 label,
                 partial(writers.deliver_outcome, world, index, Unclear("no reply")),
             )
-            if world.calls[process.call].began is None:
+            if world.calls[process.call].snapshot is None:
                 label = ("writer", index, "is refused")
                 yield "refused", label, partial(_ended, world, process.call, Refused("no"))
 
@@ -243,6 +250,11 @@ def _table_faults(world: World) -> Iterator[Fault]:
     compacted = Commit(table.next_version, None)
     after = replace(table, commits=(*table.commits, compacted), next_version=table.next_version + 1)
     yield "compact", ("the table is compacted",), partial(replace, world, table=after)
+    altered = replace(world, table=delta.with_metadata(table, None))
+    yield "altered", ("the table is altered",), lambda: altered
+    for lease in sorted(world.leases):
+        label = (lease, "is lost")
+        yield "lease lost", label, partial(replace, world, leases=world.leases - {lease})
     for kept in range(1, len(table.commits)):
         cut = replace(table, commits=table.commits[-kept:])
         label = ("all but", kept, "commits are cleaned up")

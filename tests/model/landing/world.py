@@ -70,11 +70,13 @@ class File:
 class Call:
     """A transaction that was sent; it may begin and end even if its writer no longer waits."""
 
-    version: int
+    by: int  # index of the writer's process
+    number: int  # of the commit under its claim; 0: the claim
     stamp: str
-    batch: Batch | None  # None: a claim
-    began: int | None = None  # how many commits of the app id there were
-    rows: tuple[Row, ...] = ()  # once it began
+    lease: str = ""  # that it reads; a claim reads none
+    batch: Batch | None = None  # None: a claim
+    snapshot: int | None = None  # how many metadata commits there were, once it began
+    rows: tuple[Row, ...] | None = None  # once it has read its lease and files
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +85,7 @@ class DeltaTable:
 
     commits: tuple[Commit, ...] = (Commit(0, None),)  # oldest first, without cleaned-up ones
     next_version: int = 1
-    app_commits: int = 0  # commits of the writers' app id
-    stored_version: int = -1  # the app id's version
+    metadata_commits: int = 0
     landed: frozenset[Row] = frozenset()
     begin_offset: Mapping[tuple[int, int], int] = field(default_factory=dict)
     """(topic, partition) -> where it begins, by the first stamp that has it."""
@@ -124,6 +125,7 @@ class World:
     landing_id: int = 0
     files: Mapping[str, File] = field(default_factory=dict)
     files_to_delete: frozenset[str] = frozenset()
+    leases: frozenset[str] = frozenset()
     table: DeltaTable = DeltaTable()
     calls: Mapping[int, Call] = field(default_factory=dict)
     writers: tuple[WriterProcess | None, ...] = (None, None)

@@ -10,7 +10,10 @@ from binwright.consumer.decide.writer.states import (
     Append,
     ClaimTable,
     CommitOffsets,
+    Contradicted,
     DeleteFiles,
+    DeleteOtherLeases,
+    Done,
     Effect,
     HistoryRead,
     LandedOffsets,
@@ -24,6 +27,7 @@ from binwright.consumer.decide.writer.states import (
     Request,
     RereadPartitions,
     TopicState,
+    WriteLease,
     Writer,
     WriterConfig,
 )
@@ -85,11 +89,11 @@ def steps(world: World, index: int) -> Iterator[Step[World]]:
 
 def _named(wanted: Request) -> tuple[object, ...]:
     match wanted:
-        case Append(batch=batch, version=version):
+        case Append(batch=batch, number=number):
             rows = [(s.file, dict(s.ranges)) for s in batch.slices]
-            return "appends", rows or "a stamp", f"as {version >> 24}.{version & 0xFFFFFF}"
-        case ClaimTable(version=version):
-            return ("claims", version >> 24)
+            return "appends", rows or "a stamp", f"as {number}"
+        case ClaimTable():
+            return ("claims",)
         case _:
             return (type(wanted).__name__,)
 
@@ -111,6 +115,12 @@ def act(world: World, index: int, now: float) -> World:
                 return world
             case ClaimTable() | Append():
                 return _send(world, index, wanted)
+            case WriteLease(lease=lease):
+                world = replace(world, leases=world.leases | {lease})
+                return deliver_outcome(world, index, Done())
+            case DeleteOtherLeases(lease=lease):
+                world = replace(world, leases=world.leases & {lease})
+                return deliver_outcome(world, index, Done())
             case QueryKafka() if isinstance(phase, Landing):
                 world = world.writer(index, replace(process, writer=writer, facts=_facts(world)))
                 return world if world.bounds.slow_facts else _deliver_facts(world, index)
@@ -124,8 +134,10 @@ def act(world: World, index: int, now: float) -> World:
 def _send(world: World, index: int, wanted: ClaimTable | Append) -> World:
     process = world.writers[index]
     assert process is not None
-    batch = wanted.batch if isinstance(wanted, Append) else None
-    call = Call(wanted.version, wanted.stamp, batch)
+    if isinstance(wanted, Append):
+        call = Call(index, wanted.number, wanted.stamp, wanted.lease, wanted.batch)
+    else:
+        call = Call(index, 0, wanted.stamp)
     world = replace(world, calls={**world.calls, world.counter: call}, counter=world.counter + 1)
     return world.writer(index, replace(process, call=world.counter - 1))
 
@@ -143,7 +155,7 @@ def _read(world: World, wanted: Request) -> Outcome:
                 newest[row.partition] = max(row.offset, newest.get(row.partition, 0))
             group = {p: o for p, (topic, o) in world.group.items() if topic == world.topic}
             return LandedOffsets(newest, group)
-        case ClaimTable() | Append():
+        case ClaimTable() | Append() | WriteLease() | DeleteOtherLeases():
             raise AssertionError(f"{wanted} does not read")
 
 
@@ -166,7 +178,8 @@ def deliver_outcome(world: World, index: int, outcome: Outcome) -> World:
     writer, effects = machine.apply_outcome(process.writer, outcome, process.now)
     world = world.writer(index, replace(process, writer=writer, call=None))
     world = _carry_out(world, index, effects)
-    return world.writer(index, None) if isinstance(writer.phase, Lost) else world
+    ended = isinstance(writer.phase, Lost | Contradicted)
+    return world.writer(index, None) if ended else world
 
 
 def _has_unread(world: World, process: WriterProcess) -> bool:
@@ -182,7 +195,8 @@ def read_announcement(world: World, index: int) -> World:
     process = replace(process, position=at + 1)
     if staged is None:
         return world.writer(index, process)
-    writer, effects = machine.apply_announcement(process.writer, at, staged, process.now)
+    read = [(at, staged)]
+    writer, effects = machine.apply_announcements(process.writer, read, process.now)
     return _carry_out(world.writer(index, replace(process, writer=writer)), index, effects)
 
 

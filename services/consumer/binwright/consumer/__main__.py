@@ -21,6 +21,7 @@ from binwright.consumer.mailbox import open_mailbox
 from binwright.consumer.reading.data_reader import KafkaDataReader
 from binwright.consumer.report_metrics import consumer_samples
 from binwright.consumer.staging.file_staging import FileStaging
+from binwright.consumer.writer.announcements import LandingTopic
 from binwright.consumer.writer.context import SharedLake, WriterContext
 from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.writer.writers import Writers
@@ -65,11 +66,14 @@ async def consume(settings: Settings, slot: Slot) -> None:
         open_lake = lake_opener(stack, settings.lake, settings.staging_path, config.write_timeout_s)
         context = WriterContext(
             lake=SharedLake(open_lake),
+            server=settings.lake.server,
+            append_limit_s=config.write_timeout_s,
             bus=bus,
             landing_topic=settings.landing_topic,
+            announcements=LandingTopic(bus, settings.landing_topic),
             reader=reader,
             staging=staging,
-            config=_writer_config(settings, cluster, process),
+            config=_writer_config(settings, cluster),
             maintenance=TableMaintenance(_maintenance_config(settings)),
         )
         ingest = Ingest(
@@ -126,11 +130,11 @@ def _ingest_config(settings: Settings) -> IngestConfig:
     )
 
 
-def _writer_config(settings: Settings, cluster: str, process: str) -> Callable[[str], WriterConfig]:
+def _writer_config(settings: Settings, cluster: str) -> Callable[[str], WriterConfig]:
     def config(topic: str) -> WriterConfig:
         return WriterConfig(
             table=Table(topic, settings.group, cluster),
-            writer=f"{process}/{uuid4().hex[:8]}",
+            writer=uuid4().hex,
             from_latest=settings.consumer.start == "latest",
             freshness_s=settings.lake.freshness_s,
             batch_bytes=settings.lake.batch_bytes,

@@ -34,6 +34,12 @@ class Staging(Protocol):
     async def collect(self, topic: str, older_than_s: float) -> int:
         """Delete the topic's files of this age or older, and unfinished ones; return how many."""
 
+    async def write_lease(self, topic: str, lease: str) -> None:
+        """Write a file of this name without rows. Raise `StagingUnavailable`."""
+
+    async def delete_other_leases(self, topic: str, lease: str) -> None:
+        """Delete all of the topic's leases but this one. Raise `StagingUnavailable`."""
+
 
 @dataclass(frozen=True, slots=True)
 class FileSlice:
@@ -116,28 +122,32 @@ class Lake(Protocol):
             TableRefused: The path cannot be written, holds something else, or is another group's.
         """
 
-    async def claim(self, topic: str, app: str, version: int, stamp: str) -> int | None:
-        """Commit no rows under (`app`, `version`), Delta's idempotent-write transaction id.
+    async def claim(self, topic: str, writer: str, stamp: str) -> None:
+        """Commit the writer's id to the table's metadata.
 
-        Returns:
-            The commit's table version; None if Delta skipped it, because the table has this or a
-            higher version of `app`.
+        Delta refuses each append that took its snapshot before and would commit after it.
 
         Raises:
-            WriteConflict: Another commit of this app id came first; proves nothing.
-            WriteUnclear: The result is unknown after the time limit.
+            WriteConflict: Another commit came first; this one is not committed.
+            WriteUnclear: The result is unknown.
             TableRefused: The server refused it before anything was committed.
         """
 
-    async def append(
-        self, topic: str, batch: Batch, app: str, version: int, stamp: str
-    ) -> int | None:
+    async def append(self, topic: str, batch: Batch, lease: str, stamp: str) -> None:
         """Append the batch's rows of its staged files in one commit.
 
-        Returns and raises like `claim`, and:
+        The tasks that read the staged files also read the lease, after the commit's snapshot (†).
 
         Raises:
-            StagedUnreadable: A staged file is missing or truncated; this call committed nothing.
+            StagedUnreadable: A staged file or the lease is missing or truncated; this call
+                committed nothing.
+            WriteConflict, WriteUnclear, TableRefused: As of `claim`.
+        """
+
+    async def commit_stamp(self, topic: str, lease: str, number: int, stamp: str) -> None:
+        """Commit no rows; `number` is above those of earlier stamps under this lease.
+
+        Reads the lease and raises like `append`.
         """
 
     async def history(self, topic: str, limit: int) -> History:

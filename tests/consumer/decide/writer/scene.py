@@ -9,14 +9,19 @@ from binwright.consumer.decide.writer.states import (
     Append,
     ClaimTable,
     Committed,
+    DeleteOtherLeases,
+    Done,
     Effect,
     HistoryRead,
+    LandedOffsets,
     Landing,
     Outcome,
     QueryKafka,
     ReadHistory,
+    ReadLandedOffsets,
     Request,
     TopicState,
+    WriteLease,
     Writer,
     WriterConfig,
 )
@@ -28,7 +33,7 @@ from binwright.protocol.stamp import Stamp
 TOPIC, ID = "orders", "id-1"
 TABLE = Table(topic=TOPIC, group="g", cluster="c")
 CONFIG = WriterConfig(table=TABLE, writer="me")
-CREATED = Commit(0, None)
+NOTHING_LANDED = LandedOffsets({}, {})
 EFFECT = TypeVar("EFFECT")
 
 
@@ -45,12 +50,13 @@ def staged(  # noqa: PLR0913
     cut: tuple[int, ...] = (),
     size: int = 10,
     age_s: float = 0.0,
+    rows: int | None = None,
 ) -> Staged:
     return Staged(
         topic=topic,
         topic_id=topic_id,
         file=file,
-        rows=sum(end - first for first, end in ranges.values()),
+        rows=sum(end - first for first, end in ranges.values()) if rows is None else rows,
         bytes=size,
         ranges={TopicPartition(topic, p): OffsetRange(*r) for p, r in ranges.items()},
         slot=Slot(0),
@@ -63,7 +69,6 @@ def staged(  # noqa: PLR0913
 def stamp(  # noqa: PLR0913
     committed: Mapping[int, int] | None = None,
     *,
-    epoch: int = 1,
     sequence: int = 1,
     writer: str = "other",
     topic_id: str | None = ID,
@@ -76,7 +81,6 @@ def stamp(  # noqa: PLR0913
         group=TABLE.group,
         cluster=TABLE.cluster,
         writer=writer,
-        epoch=epoch,
         sequence=sequence,
         topic_id=topic_id,
         landing_id=landing_id,
@@ -87,8 +91,8 @@ def stamp(  # noqa: PLR0913
     )
 
 
-def claim(epoch: int = 1, writer: str = "other") -> Stamp:
-    return Stamp(group="g", cluster="c", writer=writer, epoch=epoch, sequence=0)
+def claim(writer: str = "other") -> Stamp:
+    return Stamp(group="g", cluster="c", writer=writer, sequence=0)
 
 
 def history(*stamps: Stamp | str | None) -> list[Commit]:
@@ -102,8 +106,9 @@ def topic_state(
     topic_id: str | None = ID,
     landing_id: str | None = "landing-1",
     landing_end: int | None = None,
+    leaderless: frozenset[int] = frozenset(),
 ) -> TopicState:
-    return TopicState(topic_id, bounds or {0: (0, 10)}, landing_id, landing_end)
+    return TopicState(topic_id, bounds or {0: (0, 10)}, landing_id, landing_end, leaderless)
 
 
 class Scene:
@@ -137,7 +142,8 @@ class Scene:
     def announce(self, staged: Staged, offset: int | None = None) -> list[Effect]:
         offset = self.next_offset if offset is None else offset
         self.next_offset = offset + 1
-        self.writer, effects = machine.apply_announcement(self.writer, offset, staged, self.now)
+        read = [(offset, staged)]
+        self.writer, effects = machine.apply_announcements(self.writer, read, self.now)
         self.effects += effects
         return list(effects)
 
@@ -160,10 +166,12 @@ def effects_of(effects: list[Effect], kind: type[EFFECT]) -> list[EFFECT]:
 
 
 def claimed(config: WriterConfig = CONFIG) -> Scene:
-    """Return a writer whose claim of epoch 1 is committed, on a table that is new."""
+    """Return a writer whose claim is committed, on a table that is new."""
     scene = Scene(config)
-    assert isinstance(scene.next_request(), ReadHistory)
-    scene.complete(HistoryRead([CREATED], complete=True))
+    assert isinstance(scene.next_request(), WriteLease)
+    scene.complete(Done())
+    assert isinstance(scene.next_request(), DeleteOtherLeases)
+    scene.complete(Done())
     assert isinstance(scene.next_request(), ClaimTable)
     scene.complete(Committed())
     return scene
@@ -177,7 +185,9 @@ def landing(
     assert isinstance(scene.next_request(), QueryKafka)
     scene.complete(topic_state(bounds))
     assert isinstance(scene.next_request(), ReadHistory)
-    scene.complete(HistoryRead(history(None, claim(1, "me")), complete=True))
+    scene.complete(HistoryRead(history(None, claim("me-1")), complete=True))
+    assert isinstance(scene.next_request(), ReadLandedOffsets)
+    scene.complete(NOTHING_LANDED)
     assert isinstance(scene.next_request(), Append)
     scene.complete(Committed())
     scene.effects.clear()

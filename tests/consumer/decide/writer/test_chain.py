@@ -1,10 +1,15 @@
 """How announced ranges join to what is committed."""
 
+from dataclasses import replace
+
+import pytest
+
 from binwright.consumer.decide.writer.chain import (
     Announcement,
     Chain,
-    add_announcement,
+    add_announcements,
     begin_new_topic,
+    contradiction,
     gaps,
     landed,
     next_batch,
@@ -16,6 +21,7 @@ from binwright.consumer.decide.writer.chain import (
     without_old_topic,
 )
 from binwright.protocol.messages import Staged
+from binwright.protocol.model import TopicPartition
 
 from .scene import ID, staged
 
@@ -26,7 +32,7 @@ def chain_of(*files: Staged, committed: dict[int, int] | None = None) -> Chain:
     """Return a chain with these announcements, one second apart."""
     chain = Chain(topic_id=ID, committed=committed if committed is not None else {0: 0})
     for offset, file in enumerate(files):
-        chain, _ = add_announcement(chain, Announcement(offset, file, seen_at=offset))
+        chain, _ = add_announcements(chain, [Announcement(offset, file, seen_at=offset)])
     return chain
 
 
@@ -83,7 +89,7 @@ def test_only_the_partitions_of_a_file_that_join_are_taken() -> None:
     assert taken(chain) == [("a", {0: (0, 2)})]
     chain, finished = after(chain)
     assert finished == ()
-    chain, _ = add_announcement(chain, Announcement(1, staged("b", {1: (0, 4)}), 1))
+    chain, _ = add_announcements(chain, [Announcement(1, staged("b", {1: (0, 4)}), 1)])
     assert taken(chain) == [("a", {1: (4, 6)}), ("b", {1: (0, 4)})]
     assert after(chain)[1] == ("a", "b")
 
@@ -142,14 +148,14 @@ def test_a_file_is_finished_when_all_of_it_is_committed() -> None:
 
 def test_an_announcement_of_committed_offsets_is_finished_at_once() -> None:
     chain = Chain(topic_id=ID, committed={0: 5})
-    chain, finished = add_announcement(chain, Announcement(0, staged("a", {0: (0, 5)}), 0))
+    chain, finished = add_announcements(chain, [Announcement(0, staged("a", {0: (0, 5)}), 0)])
     assert finished == ("a",)
     assert (chain.pending, chain.needed_from) == ((), 1)
 
 
 def test_an_announcement_that_was_read_before_is_ignored() -> None:
     chain = chain_of(staged("a", {0: (0, 3)}))
-    again, finished = add_announcement(chain, Announcement(0, staged("a", {0: (0, 3)}), 5))
+    again, finished = add_announcements(chain, [Announcement(0, staged("a", {0: (0, 3)}), 5)])
     assert (again, finished) == (chain, ())
 
 
@@ -157,7 +163,7 @@ def test_announcements_during_a_commit_stay_pending() -> None:
     chain = chain_of(staged("a", {0: (0, 3)}))
     found = next_batch(chain, LARGE)
     assert found is not None
-    chain, _ = add_announcement(chain, Announcement(1, staged("b", {0: (3, 4)}), 1))
+    chain, _ = add_announcements(chain, [Announcement(1, staged("b", {0: (3, 4)}), 1)])
     chain, finished = landed(chain, found[1])
     assert finished == ("a",)
     assert taken(chain) == [("b", {0: (3, 4)})]
@@ -222,8 +228,8 @@ def test_a_range_announced_before_a_cut_that_does_not_join_is_finished() -> None
 def test_each_cut_is_applied_once() -> None:
     chain, _ = after(chain_of(staged("cut", {0: (7, 8)}, cut=(0,)), committed={0: 9}))
     chain = Chain(topic_id=ID, committed=chain.committed, cuts=chain.cuts)
-    chain, finished = add_announcement(
-        chain, Announcement(0, staged("cut", {0: (7, 8)}, cut=(0,)), 0)
+    chain, finished = add_announcements(
+        chain, [Announcement(0, staged("cut", {0: (7, 8)}, cut=(0,)), 0)]
     )
     assert finished == ("cut",)
 
@@ -273,3 +279,29 @@ def test_files_announced_after_the_query_of_kafka_are_retained() -> None:
     chain, finished = without_old_topic(chain, before=1)
     assert finished == ("old",)
     assert recreated_topic_id(chain) == "id-2"
+
+
+# --- announcements that no consumer sends --------------------------------------------------------
+
+NAME = "0-1-7-0a1b2c3d.parquet"
+
+
+def test_a_consumers_own_announcement_is_consistent() -> None:
+    assert contradiction(staged(NAME, {0: (0, 3), 1: (5, 5)}, cut=(1,))) == ""
+
+
+@pytest.mark.parametrize(
+    ("forged", "reason"),
+    [
+        (staged("part-0.parquet", {0: (0, 3)}), "no name of a staged file"),
+        (staged("0-2-7-0a1b2c3d.parquet", {0: (0, 3)}), "another consumer"),
+        (staged("1-1-7-0a1b2c3d.parquet", {0: (0, 3)}), "another consumer"),
+        (staged(NAME, {0: (3, 0)}), "ends before it begins"),
+        (replace(staged(NAME, {0: (0, 3)}), topic="clicks"), "another topic"),
+        (replace(staged(NAME, {}), cut=(TopicPartition("clicks", 0),)), "another topic"),
+    ],
+)
+def test_an_announcement_that_contradicts_itself_is_not_a_consumers(
+    forged: Staged, reason: str
+) -> None:
+    assert reason in contradiction(forged)

@@ -3,12 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.consumer.decide.writer.commits import find_own, resolve
-from binwright.protocol.ports.lake import Commit
+from binwright.consumer.decide.writer.commits import resolve
 
 from .scene import ID, TABLE, claim, history, stamp
-
-# --- resolve -------------------------------------------------------------------------------------
 
 
 def test_stamps_back_to_the_last_full_one_give_what_is_committed() -> None:
@@ -25,7 +22,7 @@ def test_stamps_back_to_the_last_full_one_give_what_is_committed() -> None:
     )
     assert found.committed == {0: 6, 1: 9, 2: 5}
     assert (found.needed_from, found.landing_id, found.cuts) == (8, "landing-1", {0: 3})
-    assert (found.whole, found.written_before, found.epoch) == (True, True, 1)
+    assert (found.whole, found.written_before) == (True, True)
 
 
 def test_the_newest_offset_counts_even_if_it_is_lower() -> None:
@@ -35,8 +32,8 @@ def test_the_newest_offset_counts_even_if_it_is_lower() -> None:
 
 
 def test_a_claim_has_no_offsets() -> None:
-    found = resolve(history(None, claim(3)), TABLE, ID)
-    assert (found.epoch, found.committed) == (3, {})
+    found = resolve(history(None, claim()), TABLE, ID)
+    assert found.committed == {}
     assert (found.whole, found.written_before) == (False, False)
 
 
@@ -46,7 +43,7 @@ def test_a_history_of_partial_stamps_is_not_whole() -> None:
 
 def test_stamps_of_another_topic_end_the_search() -> None:
     found = resolve(
-        history(stamp({0: 90}, topic_id="id-0", full=True), stamp({0: 2}, epoch=2, needed_from=5)),
+        history(stamp({0: 90}, topic_id="id-0", full=True), stamp({0: 2}, needed_from=5)),
         TABLE,
         ID,
     )
@@ -63,31 +60,15 @@ def test_any_prefix_of_a_history_resolves_to_what_was_committed(
 ) -> None:
     """A stamp is full after a claim, and after a number of partial ones."""
     committed: dict[int, int] = dict.fromkeys(range(4), 0)
-    stamps, since, epoch = [claim(1)], every, 1
+    stamps, since = [claim()], every
     for number, (partition, rows) in enumerate(moves):
         if number in claims:
-            epoch, since = epoch + 1, every
-            stamps.append(claim(epoch))
+            since = every
+            stamps.append(claim())
         committed = {**committed, partition: committed[partition] + rows}
         full = since >= every
         changes = committed if full else {partition: committed[partition]}
-        stamps.append(stamp(changes, epoch=epoch, sequence=number + 1, full=full))
+        stamps.append(stamp(changes, sequence=number + 1, full=full))
         since = 1 if full else since + 1
         found = resolve(history(None, *stamps), TABLE, ID)
-        assert (found.committed, found.whole, found.epoch) == (committed, True, epoch)
-
-
-# --- the writer's own stamp ----------------------------------------------------------------------
-
-
-def test_a_writers_own_stamp_is_found_by_writer_epoch_and_sequence() -> None:
-    own = stamp({0: 4}, writer="me", epoch=2, sequence=3)
-    other_stamps = (
-        stamp(writer="me", epoch=2, sequence=4),
-        stamp(writer="me", epoch=1, sequence=3),
-        stamp(writer="you", epoch=2, sequence=3),
-        None,
-    )
-    assert find_own(history(*other_stamps), TABLE, own) is None
-    assert find_own(history(own, *other_stamps), TABLE, own) == 0
-    assert find_own([Commit(7, own.encode())], TABLE, own) == 7
+        assert (found.committed, found.whole) == (committed, True)

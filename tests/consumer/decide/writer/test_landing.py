@@ -15,22 +15,22 @@ from binwright.consumer.decide.writer.states import (
     DeleteFiles,
     HistoryRead,
     LandedOffsets,
-    Landing,
+    LeaseGone,
     Log,
     Lost,
     QueryKafka,
-    ReadHistory,
-    ReadingHistory,
     Refused,
     RereadPartitions,
-    Skipped,
     Unclear,
     Unreadable,
+    WriteLease,
 )
-from binwright.protocol.stamp import Stamp, app_id, read_stamp, txn_version
+from binwright.protocol.names import lease_name
+from binwright.protocol.stamp import Stamp, read_stamp
 
 from .scene import (
     CONFIG,
+    NOTHING_LANDED,
     TABLE,
     Scene,
     claim,
@@ -62,17 +62,18 @@ def sent(config: object = CONFIG) -> tuple[Scene, Append]:
 # --- what is sent --------------------------------------------------------------------------------
 
 
-def test_a_batch_is_sent_under_the_next_version_of_the_tables_app_id() -> None:
+def test_a_batch_is_sent_under_the_lease_of_the_claim() -> None:
     _, wanted = sent()
-    assert (wanted.app, wanted.version) == (app_id(TABLE), txn_version(1, SECOND))
+    assert (wanted.lease, wanted.number) == (lease_name("me", 1), SECOND)
     assert wanted.batch.files == ("a",)
-    assert stamped(wanted).writer == "me"
+    assert stamped(wanted).writer == "me-1"
 
 
 def test_the_first_stamp_is_full_and_later_ones_have_changes() -> None:
     scene = claimed()
     scene.complete(topic_state({0: (0, 9), 1: (0, 9)}))
-    scene.complete(HistoryRead(history(None, claim(1, "me")), complete=True))
+    scene.complete(HistoryRead(history(None, claim("me-1")), complete=True))
+    scene.complete(NOTHING_LANDED)
     first = scene.next_request()
     assert isinstance(first, Append)
     assert (stamped(first).full, dict(stamped(first).committed)) == (True, {0: 0, 1: 0})
@@ -101,6 +102,18 @@ def test_a_stamp_has_the_first_announcement_that_is_needed() -> None:
     scene.announce(staged("later", {0: (9, 10)}), 5)
     scene.announce(staged("b", {0: (3, 4)}), 6)
     assert stamped(scene.appends()).needed_from == 5
+
+
+def test_a_table_of_few_commits_gets_a_full_stamp_in_time() -> None:
+    """The log is kept for two days; by the number of commits alone a full one is days old."""
+    scene = landing(config=replace(CONFIG, idle_stamp_s=60.0, check_s=1_000.0))
+    for n in range(3):
+        scene.announce(staged(f"f{n}", {0: (n, n + 1)}))
+        assert not stamped(scene.appends(19.0)).full
+        scene.complete(Committed())
+    wanted = scene.next_request(3.0)
+    assert isinstance(wanted, Append)
+    assert stamped(wanted).full
 
 
 def test_an_idle_table_gets_a_stamp_before_its_log_is_cleaned_up() -> None:
@@ -171,71 +184,41 @@ def test_after_a_commit_offsets_are_committed_to_kafka_and_files_deleted() -> No
     assert (scene.landing.rows, scene.landing.commits) == (3, 2)
 
 
-@pytest.mark.parametrize("outcome", [Conflict("between"), Unclear("no reply")])
-def test_a_commit_with_an_unknown_result_is_sent_again_unchanged(
-    outcome: Conflict | Unclear,
-) -> None:
+def test_rows_whose_commit_met_a_conflict_go_again_under_the_same_lease() -> None:
     scene, wanted = sent()
     scene.announce(staged("b", {0: (3, 4)}))
-    scene.complete(outcome)
+    effects = scene.complete(Conflict("between"))
+    assert [log.event for log in effects_of(effects, Log)] == ["commit.conflicted"]
     assert scene.next_request() is None
     assert machine.due_at(scene.writer, scene.now) == scene.now + RETRY_S
-    assert scene.next_request(RETRY_S) == wanted
+    again = scene.appends(RETRY_S)
+    assert (again.lease, again.number) == (wanted.lease, wanted.number + 1)
+    assert again.batch.files == ("a", "b")
 
 
-def test_a_commit_that_is_skipped_at_its_first_try_means_that_the_table_is_lost() -> None:
-    scene, _ = sent()
-    scene.complete(Skipped())
-    assert isinstance(scene.writer.phase, Lost)
-
-
-def unclear_and_skipped() -> tuple[Scene, Append]:
+def test_a_commit_without_a_result_is_followed_by_a_claim_with_another_lease() -> None:
     scene, wanted = sent()
-    scene.complete(Unclear())
-    scene.next_request(RETRY_S)
-    assert scene.complete(Skipped()) == []
-    assert isinstance(scene.next_request(), ReadHistory)
-    return scene, wanted
+    effects = scene.complete(Unclear("no reply"))
+    assert [log.event for log in effects_of(effects, Log)] == ["table.reclaimed"]
+    assert scene.next_request() == WriteLease(lease_name("me", 2))
+    assert scene.writer.lease != wanted.lease
+    assert scene.writer.name == "me-2"
 
 
-def test_a_skipped_repeat_with_its_own_stamp_in_the_history_was_committed() -> None:
-    scene, wanted = unclear_and_skipped()
-    effects = scene.complete(HistoryRead(history(None, stamped(wanted), None), complete=False))
-    assert effects_of(effects, CommitOffsets) == [CommitOffsets({0: 3})]
-    assert scene.committed == {0: 3}
-
-
-def test_a_skipped_repeat_with_a_later_claim_in_the_history_was_not_committed() -> None:
-    scene, _ = unclear_and_skipped()
-    scene.complete(HistoryRead(history(None, claim(2, "you")), complete=False))
+def test_a_lease_that_is_gone_means_that_the_table_is_lost() -> None:
+    scene, _ = sent()
+    effects = scene.complete(LeaseGone())
     assert isinstance(scene.writer.phase, Lost)
+    assert [log.event for log in effects_of(effects, Log)] == ["table.lost"]
+    assert scene.next_request() is None
+    with pytest.raises(ValueError, match="not an outcome of a request in Lost"):
+        scene.complete(Committed())
 
 
-def test_the_writers_own_stamp_is_searched_further_back() -> None:
-    scene, wanted = unclear_and_skipped()
-    first = scene.next_request()
-    scene.complete(HistoryRead(history(None), complete=False))
-    further = scene.next_request()
-    assert isinstance(first, ReadHistory)
-    assert isinstance(further, ReadHistory)
-    assert further.limit > first.limit
-    scene.complete(HistoryRead(history(None, stamped(wanted)), complete=True))
-    assert scene.committed == {0: 3}
-
-
-def test_a_history_that_cannot_be_read_is_read_again() -> None:
-    scene, _ = unclear_and_skipped()
-    scene.complete(Unclear("Spark is away"))
-    assert isinstance(scene.next_request(), ReadHistory)
-
-
-@pytest.mark.parametrize("most", [128, 1 << 16])
-def test_with_neither_in_the_history_the_table_is_given_up(most: int) -> None:
-    scene, _ = sent(replace(CONFIG, max_history=most))
-    scene.complete(Unclear())
-    scene.complete(Skipped())
-    scene.complete(HistoryRead(history(None), complete=most > 128))
-    assert isinstance(scene.writer.phase, Lost)
+def test_nothing_is_requested_while_a_commit_is_in_flight() -> None:
+    scene, _ = sent()
+    with pytest.raises(ValueError, match="in flight"):
+        scene.next_request()
 
 
 # --- failures ------------------------------------------------------------------------------------
@@ -245,9 +228,14 @@ def test_missing_files_are_read_again() -> None:
     scene, _ = sent()
     effects = scene.complete(Unreadable(frozenset({"a"}), "gone"))
     assert effects_of(effects, RereadPartitions) == [RereadPartitions({0: 0})]
-    assert effects_of(effects, DeleteFiles) == [DeleteFiles(("a",))]
     assert scene.landing.chain.pending == ()
     assert scene.landing.flight is None
+
+
+def test_a_file_that_cannot_be_read_is_not_deleted() -> None:
+    """The verdict may be wrong, and Kafka may not have its rows any more."""
+    scene, _ = sent()
+    assert effects_of(scene.complete(Unreadable(frozenset({"a"}), "torn")), DeleteFiles) == []
 
 
 def test_a_missing_file_without_rows_to_land_is_not_read_again() -> None:
@@ -278,18 +266,6 @@ def test_a_refusal_and_its_end_are_logged_once() -> None:
     assert scene.landing.fault == ""
 
 
-@pytest.mark.parametrize("outcome", [Refused("no right"), Unreadable(frozenset({"a"}), "gone")])
-def test_a_new_claim_prevents_a_late_commit_of_an_earlier_call(
-    outcome: Refused | Unreadable,
-) -> None:
-    """The earlier call may still be committed, so nothing else may be sent instead."""
-    scene, _ = sent()
-    scene.complete(Unclear())
-    effects = scene.complete(outcome)
-    assert isinstance(scene.writer.phase, ReadingHistory)
-    assert [log.event for log in effects_of(effects, Log)] == ["table.reclaimed"]
-
-
 def test_commits_that_are_slower_than_the_freshness_are_logged_once() -> None:
     scene = landing()
     events = []
@@ -312,10 +288,5 @@ def test_an_outcome_of_another_request_raises() -> None:
 
 
 def test_an_outcome_without_a_commit_raises() -> None:
-    scene = landing()
-    phase = scene.landing
     with pytest.raises(ValueError, match="in flight"):
-        landings.committed(phase, CONFIG, 0.0)
-    with pytest.raises(ValueError, match="in flight"):
-        landings.unclear(phase, "", 0.0)
-    assert isinstance(scene.writer.phase, Landing)
+        landings.committed(landing().landing, CONFIG, 0.0)

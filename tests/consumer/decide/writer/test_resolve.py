@@ -2,12 +2,17 @@
 
 from dataclasses import replace
 
+import pytest
+
 from binwright.consumer.decide.writer.states import (
+    Append,
     CommitOffsets,
     Committed,
+    Contradicted,
     HistoryRead,
     LandedOffsets,
     Landing,
+    Log,
     QueryKafka,
     ReadAnnouncements,
     ReadHistory,
@@ -19,7 +24,18 @@ from binwright.consumer.decide.writer.states import (
 from binwright.protocol.ports.lake import Commit
 from binwright.protocol.stamp import Stamp
 
-from .scene import CONFIG, ID, Scene, claim, claimed, effects_of, history, stamp, topic_state
+from .scene import (
+    CONFIG,
+    ID,
+    NOTHING_LANDED,
+    Scene,
+    claim,
+    claimed,
+    effects_of,
+    history,
+    stamp,
+    topic_state,
+)
 
 
 def resolved(*stamps: Stamp | None, state: TopicState | None = None) -> Scene:
@@ -30,7 +46,7 @@ def resolved(*stamps: Stamp | None, state: TopicState | None = None) -> Scene:
 
 
 def test_it_continues_after_the_last_stamp() -> None:
-    scene = resolved(stamp({0: 5}, full=True, needed_from=7), claim(2, "me"))
+    scene = resolved(stamp({0: 5}, full=True, needed_from=7), claim("me-1"))
     assert scene.committed == {0: 5}
     assert not scene.landing.stamp_due
     assert effects_of(scene.effects, CommitOffsets) == [CommitOffsets({0: 5})]
@@ -54,7 +70,30 @@ def test_with_latest_existing_partitions_of_a_new_group_begin_at_their_end() -> 
     scene = claimed(replace(CONFIG, from_latest=True))
     scene.complete(topic_state({0: (0, 9)}))
     scene.complete(HistoryRead(history(None), complete=True))
+    scene.complete(NOTHING_LANDED)
     assert scene.committed == {0: 9}
+
+
+def test_with_latest_a_reader_that_began_before_the_claim_decides_where_rows_begin() -> None:
+    """Its first offset is the group's: what it staged while Spark was away lands."""
+    scene = claimed(replace(CONFIG, from_latest=True))
+    scene.complete(topic_state({0: (0, 9), 1: (0, 7)}))
+    scene.complete(HistoryRead(history(None), complete=True))
+    scene.complete(LandedOffsets(highest_offsets={}, group={0: 4}))
+    assert scene.committed == {0: 4, 1: 7}
+
+
+def test_with_latest_a_partition_without_a_leader_begins_at_its_end_once_that_is_known() -> None:
+    scene = claimed(replace(CONFIG, from_latest=True))
+    scene.complete(topic_state({0: (0, 9)}, leaderless=frozenset({1})))
+    scene.complete(HistoryRead(history(None), complete=True))
+    scene.complete(NOTHING_LANDED)
+    assert scene.committed == {0: 9}
+    assert isinstance(scene.next_request(), Append)
+    scene.complete(Committed())
+    assert isinstance(scene.next_request(CONFIG.check_s), QueryKafka)
+    scene.complete(topic_state({0: (0, 9), 1: (0, 6)}))
+    assert scene.committed == {0: 9, 1: 6}
 
 
 def test_with_latest_partitions_that_are_added_later_begin_at_their_first_record() -> None:
@@ -119,43 +158,83 @@ def test_cuts_that_have_landed_are_remembered() -> None:
     assert scene.landing.chain.cuts == {0: 6}
 
 
-# --- a history that was cleaned up ---------------------------------------------------------------
+# --- no full stamp -------------------------------------------------------------------------------
 
 
-def cleaned_up(*stamps: Stamp, config: object = CONFIG) -> Scene:
+def without_full_stamp(
+    *stamps: Stamp, config: object = CONFIG, state: TopicState | None = None, first: int = 9
+) -> Scene:
     scene = claimed(config)  # type: ignore[arg-type]
-    scene.complete(topic_state({0: (0, 20), 1: (0, 20)}))
-    commits = [Commit(c.version + 9, c.metadata) for c in history(*stamps)]
+    scene.complete(state or topic_state({0: (0, 20), 1: (0, 20)}))
+    commits = [Commit(c.version + first, c.metadata) for c in history(*stamps)]
     scene.complete(HistoryRead(commits, complete=True))
     return scene
 
 
 def test_without_a_history_it_continues_after_the_rows_and_the_groups_offsets() -> None:
-    scene = cleaned_up(stamp({0: 8}))
+    scene = without_full_stamp(stamp({0: 8}))
     assert isinstance(scene.next_request(), ReadLandedOffsets)
     scene.complete(LandedOffsets(highest_offsets={0: 4, 1: 6}, group={0: 2, 1: 9}))
     assert scene.committed == {0: 8, 1: 9}
     assert scene.landing.stamp_due
 
 
+@pytest.mark.parametrize("stamps", [(), (claim("me-1"),)])
+def test_a_whole_history_without_a_stamp_of_ours_is_continued_after_its_rows(
+    stamps: tuple[Stamp, ...],
+) -> None:
+    """Version 0 may be the rows: of a clone, of a CTAS, of a group that was renamed."""
+    scene = without_full_stamp(*stamps, first=0)
+    assert isinstance(scene.next_request(), ReadLandedOffsets)
+    scene.complete(LandedOffsets(highest_offsets={0: 4}, group={1: 9}))
+    assert scene.committed == {0: 5, 1: 9}
+
+
+def test_stamps_of_another_group_do_not_hide_the_rows() -> None:
+    scene = without_full_stamp(replace(stamp({0: 8}, full=True), group="renamed"), first=0)
+    scene.complete(LandedOffsets(highest_offsets={0: 7}, group={}))
+    assert scene.committed == {0: 8, 1: 0}
+
+
 def test_a_table_with_rows_is_not_new() -> None:
     """Its partitions without rows begin at their first record, not at their current end."""
-    scene = cleaned_up(config=replace(CONFIG, from_latest=True))
+    scene = without_full_stamp(config=replace(CONFIG, from_latest=True))
     scene.complete(LandedOffsets(highest_offsets={0: 4}, group={}))
     assert scene.committed == {0: 5, 1: 0}
 
 
 def test_an_empty_table_without_history_is_new() -> None:
-    scene = cleaned_up(config=replace(CONFIG, from_latest=True))
-    scene.complete(LandedOffsets(highest_offsets={}, group={}))
+    scene = without_full_stamp(config=replace(CONFIG, from_latest=True))
+    scene.complete(NOTHING_LANDED)
     assert scene.committed == {0: 20, 1: 20}
 
 
 def test_rows_that_cannot_be_read_are_requested_again() -> None:
-    scene = cleaned_up()
+    scene = without_full_stamp()
     scene.complete(Unclear())
     assert isinstance(scene.next_request(), ReadLandedOffsets)
     assert isinstance(scene.writer.phase, Resolving)
+
+
+@pytest.mark.parametrize(
+    "landed",
+    [LandedOffsets({0: 999_999}, {}), LandedOffsets({}, {0: 1_000_000})],
+)
+def test_rows_above_the_end_of_the_log_are_refused(landed: LandedOffsets) -> None:
+    """They are of another cluster: what is written next would count as landed."""
+    scene = without_full_stamp(state=topic_state({0: (0, 300)}))
+    effects = scene.complete(landed)
+    assert isinstance(scene.writer.phase, Contradicted)
+    assert "partition 0 reach up to offset 1000000" in scene.writer.phase.reason
+    assert [log.event for log in effects_of(effects, Log)] == ["table.contradicted"]
+    assert scene.next_request() is None
+
+
+def test_a_stamp_above_the_end_of_the_log_counts() -> None:
+    """The log was truncated: its reader says so, and goes on at its end."""
+    scene = without_full_stamp(stamp({0: 400}), state=topic_state({0: (0, 300)}))
+    scene.complete(LandedOffsets({0: 399}, {}))
+    assert scene.committed == {0: 400}
 
 
 def test_a_recreated_topic_begins_at_its_first_record() -> None:

@@ -83,6 +83,43 @@ def test_a_partition_with_progress_between_two_checks_is_not_read_again() -> Non
     assert with_query(scene).complete(topic_state({0: (0, 9)})) == []
 
 
+# --- ranges that exceed their log ----------------------------------------------------------------
+
+
+def test_a_range_of_fewer_rows_beyond_the_known_end_is_compared_with_kafka_before_it_lands() -> (
+    None
+):
+    scene = landing({0: (0, 2)})
+    scene.announce(staged("a", {0: (0, 5)}, rows=3))  # of a compacted topic
+    with_query(scene, 4.0).complete(topic_state({0: (0, 5)}))
+    wanted = scene.next_request()
+    assert isinstance(wanted, Append)
+    assert wanted.batch.ends == {0: 5}
+
+
+def test_a_range_beyond_the_end_of_its_log_never_lands() -> None:
+    scene = landing({0: (0, 2)})
+    scene.announce(staged("forged", {0: (0, 1 << 62)}, rows=3))
+    effects = with_query(scene, 4.0).complete(topic_state({0: (0, 5)}))
+    assert [log.event for log in effects_of(effects, Log)] == ["announcement.refused"]
+    assert scene.landing.chain.pending == ()
+    assert scene.committed == {0: 0}
+
+
+def test_a_range_announced_after_the_query_is_compared_by_the_next_one() -> None:
+    scene = with_query(landing({0: (0, 2)}))
+    scene.announce(staged("a", {0: (0, 5)}, rows=3))
+    assert effects_of(scene.complete(topic_state({0: (0, 4)})), Log) == []
+    with_query(scene, 4.0).complete(topic_state({0: (0, 5)}))
+    assert isinstance(scene.next_request(), Append)
+
+
+def test_a_range_of_as_many_rows_as_offsets_lands_without_a_query() -> None:
+    scene = landing({0: (0, 2)})
+    scene.announce(staged("a", {0: (0, 5)}))
+    assert isinstance(scene.next_request(4.0), Append)
+
+
 # --- a recreated topic ---------------------------------------------------------------------------
 
 

@@ -1,8 +1,4 @@
-"""SQL and writes for one Delta table over a Spark Connect session. All calls block.
-
-A write has an app id and a version; Delta skips it unless the version is higher than the last one
-of that app id. A skipped write reports success, too: only the session's last commit shows it.
-"""
+"""SQL and writes for one Delta table over a Spark Connect session. All calls block."""
 
 import re
 import time
@@ -28,9 +24,8 @@ from binwright.protocol.ports.lake import (
     TableFiles,
 )
 
-LAST_COMMIT = "spark.databricks.delta.lastCommitVersionInSession"
-"""Of the session, not of a table: if unset before a write, it is that write's version or unset."""
-
+METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+"""The session's `userMetadata` of commits that have no option for it."""
 DDL = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
 READING = {
     # The rows of a file that Spark skipped would be lost (†).
@@ -47,11 +42,7 @@ PROPERTIES = {
     "delta.deletedFileRetentionDuration": "interval 6 hours",
     "delta.logRetentionDuration": "interval 2 days",  # a claim reads back to the last full stamp
 }
-GROUP, CLUSTER = "binwright.group", "binwright.cluster"
-TRANSACTION_RETENTION = "delta.setTransactionRetentionDuration"
-_DEFAULT_TRANSACTION_RETENTION = (
-    "spark.databricks.delta.properties.defaults.setTransactionRetentionDuration"
-)
+GROUP, CLUSTER, WRITER = "binwright.group", "binwright.cluster", "binwright.writer"
 CREATION_S = 10.0  # another process may take so long to create the table
 CREATION_PAUSE_S = 0.2
 
@@ -68,7 +59,6 @@ def ensure(spark: SparkSession, path: str, table: Table) -> None:
             raise
         create(spark, path, table)
         check_columns(spark, path)
-    check_transaction_retention(spark, path)
     check_owner(spark, path, table)
 
 
@@ -116,25 +106,6 @@ def check_columns(spark: SparkSession, path: str) -> None:
         )
 
 
-def check_transaction_retention(spark: SparkSession, path: str) -> None:
-    """Raise `TableRefused` if Delta would delete the versions of the table's writers (†)."""
-    where = [
-        f"the property {TRANSACTION_RETENTION} of the table at {path} ({retention}): unset it by "
-        f"ALTER TABLE {quoted(path)} UNSET TBLPROPERTIES ('{TRANSACTION_RETENTION}')"
-        for retention in [properties(spark, path).get(TRANSACTION_RETENTION)]
-        if retention is not None
-    ] + [
-        f"Spark's setting {_DEFAULT_TRANSACTION_RETENTION} ({retention}): remove it"
-        for retention in [spark.conf.get(_DEFAULT_TRANSACTION_RETENTION, None)]
-        if retention is not None
-    ]
-    if where:
-        raise TableRefused(
-            "Delta must not forget which commits of a writer it has seen: rows could land twice. "
-            f"The retention is set by {'; and by '.join(where)}"
-        )
-
-
 def check_owner(spark: SparkSession, path: str, table: Table) -> None:
     """Own a table that has no owner; raise `TableRefused` if another group owns it."""
     actual = properties(spark, path)
@@ -148,9 +119,15 @@ def check_owner(spark: SparkSession, path: str, table: Table) -> None:
         raise TableRefused(
             f"the table at {path} belongs to group {owner[0]} of Kafka cluster {owner[1]}; this is "
             f"group {table.group} of cluster {table.cluster}. Two groups would land every row "
-            f"twice: set another lake.path, or change the table's properties {GROUP} and {CLUSTER} "
-            "if the other one is no more"
+            f"twice: set another lake.path{_renamed(owner[1], table)}"
         )
+
+
+def _renamed(cluster: str | None, table: Table) -> str:
+    """Return what else to do if only the group differs; offsets of clusters cannot be compared."""
+    if cluster != table.cluster:
+        return ""
+    return f", or, if the group was renamed, set the table's property {GROUP}: '{table.group}'"
 
 
 def properties(spark: SparkSession, path: str) -> Mapping[str, str]:
@@ -179,23 +156,24 @@ def tasks_for(size: int) -> int:
     return max(1, -(-size // TASK_BYTES))
 
 
-def frame_of(batch: Batch, directory: str) -> Callable[[SparkSession], DataFrame]:
-    """Return a function that builds the frame of a batch of files in `directory`."""
-    if not batch.slices:
-        return empty_frame
-    whole = [part for part in batch.slices if part.whole]
+def frame_of(batch: Batch, directory: str, lease: str) -> Callable[[SparkSession], DataFrame]:
+    """Return a function that builds the frame of a batch of files in `directory`.
+
+    The lease is read like a staged file: by a task, so after the commit's snapshot (†).
+    """
+    whole = [lease, *(part.file for part in batch.slices if part.whole)]
     parts = [part for part in batch.slices if not part.whole]
 
     def build(spark: SparkSession) -> DataFrame:
-        frames = [_read(spark, directory, whole)] if whole else []
-        frames += [_read(spark, directory, [part]).where(condition(part)) for part in parts]
+        frames = [_read(spark, directory, whole)]
+        frames += [_read(spark, directory, [part.file]).where(condition(part)) for part in parts]
         return reduce(DataFrame.unionAll, frames).coalesce(tasks_for(batch.bytes))
 
     return build
 
 
-def _read(spark: SparkSession, directory: str, parts: list[FileSlice]) -> DataFrame:
-    paths = [_literal(f"{directory}/{part.file}") for part in parts]
+def _read(spark: SparkSession, directory: str, files: list[str]) -> DataFrame:
+    paths = [_literal(f"{directory}/{file}") for file in files]
     frame = spark.read.schema(DDL).options(**READING).parquet(*paths)
     return frame.select(*(F.col(name).cast(kind).alias(name) for name, kind in COLUMNS.items()))
 
@@ -208,12 +186,6 @@ def condition(part: FileSlice) -> str:
     )
 
 
-def empty_frame(spark: SparkSession) -> DataFrame:
-    """Return a frame without rows, built without a call of the server."""
-    columns = [f"CAST(NULL AS {kind}) AS `{name}`" for name, kind in COLUMNS.items()]
-    return spark.range(1).where("false").selectExpr(*columns)
-
-
 def _literal(path: str) -> str:
     return re.sub(r"([*?{}\[\]\\])", r"\\\1", path)  # else a glob pattern
 
@@ -221,23 +193,39 @@ def _literal(path: str) -> str:
 # --- write and read ----------------------------------------------------------------------------
 
 
+def claim(spark: SparkSession, path: str, writer: str, stamp: str) -> None:
+    """Commit the writer's id to the table's metadata; the id must be another one than is there."""
+    spark.conf.set(METADATA, stamp)
+    try:
+        properties = _property_list({WRITER: writer})
+        spark.sql(f"ALTER TABLE {quoted(path)} SET TBLPROPERTIES ({properties})").collect()
+    finally:
+        spark.conf.unset(METADATA)
+
+
 def append(
     frame: Callable[[SparkSession], DataFrame],
     path: str,
-    app: str,
-    version: int,
     stamp: str,
-) -> Callable[[SparkSession], int | None]:
-    """Return a function that appends and returns the new version, None if Delta skipped it."""
+    transaction: tuple[str, int] | None = None,
+) -> Callable[[SparkSession], None]:
+    """Return a function that appends a frame.
 
-    def work(spark: SparkSession) -> int | None:
-        spark.conf.unset(LAST_COMMIT)
+    Args:
+        frame: Builds what is appended.
+        path: Of the table.
+        stamp: The commit's `userMetadata`.
+        transaction: An app id and a version that it has not had yet. Delta commits no rows only
+            with one; to look the version up, it rebuilds the table's state.
+    """
+
+    def work(spark: SparkSession) -> None:
         # Not by `save`: if the table was deleted, it would create another one.
-        writer = frame(spark).writeTo(quoted(path))
-        writer = writer.option("txnAppId", app).option("txnVersion", str(version))
-        writer.option("userMetadata", stamp).append()
-        committed = spark.conf.get(LAST_COMMIT, None)
-        return None if committed is None else int(committed)
+        writer = frame(spark).writeTo(quoted(path)).option("userMetadata", stamp)
+        if transaction is not None:
+            app, version = transaction
+            writer = writer.option("txnAppId", app).option("txnVersion", str(version))
+        writer.append()
 
     return work
 

@@ -26,7 +26,7 @@ CONFLICTS = (
     "DELTA_MAX_COMMIT_RETRIES_EXCEEDED",
     "ConcurrentTransactionException",
 )
-"""Another commit came between: a retry under the same version is safe."""
+"""Another commit came between: this one is not in the table."""
 
 NOT_EMPTY = "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION"
 """Raised where other files are, or where another process is creating the table."""
@@ -60,6 +60,9 @@ UNREADABLE = (
     "FileNotFoundException",
 )
 """A file could not be read; its name decides, since Delta reads its own log after a commit."""
+
+WRITE_FAILED = ("TASK_WRITE_FAILED",)
+"""A task could not write rows: the commit would have come after it."""
 
 _REJECTED = (AnalysisException, ParseException)
 _PERMANENT = (*_REJECTED, IllegalArgumentException)
@@ -99,6 +102,8 @@ class LakeErrors:
                 return StagedUnreadable(f"{self.path}: {_line(exc)}", named)
             if isinstance(exc, _REJECTED) or mentions(exc, *VIOLATIONS):
                 return TableRefused(f"{self.path} does not take these rows: {_line(exc)}")
+            if mentions(exc, *WRITE_FAILED):
+                return WriteConflict(f"{self.path}: {_line(exc)}")
         return WriteUnclear(f"{self.path}: {self._reason(exc)}")
 
     def read_error(self, exc: Exception) -> BinwrightError:

@@ -41,7 +41,7 @@ CHANNEL = [
     ("grpc.max_reconnect_backoff_ms", 1_000),
 ]
 CONF = {
-    # Compaction inside a write would replace our commit as the session's last one.
+    # Compaction is the table's maintenance, beside the commits.
     "spark.databricks.delta.autoCompact.enabled": "false",
     # The rows of a staged file that is skipped would be lost (†).
     "spark.sql.files.ignoreCorruptFiles": "false",

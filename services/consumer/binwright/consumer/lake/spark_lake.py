@@ -2,18 +2,17 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Self, TypeVar
 
 import structlog
-from pyspark.sql.connect.dataframe import DataFrame
 from pyspark.sql.connect.session import SparkSession
 
 from binwright.consumer.lake import delta
 from binwright.consumer.lake.faults import LakeErrors
 from binwright.consumer.lake.log_trim import local_path, trim_log
-from binwright.consumer.lake.session import ReconnectingSession
+from binwright.consumer.lake.session import ReconnectingSession, Work
 from binwright.protocol.errors import BinwrightError, WriteUnclear
 from binwright.protocol.ports.lake import Batch, Compaction, History, Table, TableFiles
 from binwright.runtime.settings import LakeSettings
@@ -32,9 +31,9 @@ class SparkLake:
     """A `Lake`. Connects at its first call, and again after a failure.
 
     Each table has its own session; maintenance has one more per server. No wait is unlimited: a
-    write that overruns `write_timeout_s` is unclear, and has twice the time when it is sent again;
-    a read that overruns `read_timeout_s` has failed. Either is abandoned, and the next call has a
-    new session.
+    write that overruns `write_timeout_s` is unclear, and the next one has twice the time; a read
+    that overruns `read_timeout_s` has failed. Either is abandoned, and the next call has a new
+    session.
     """
 
     def __init__(
@@ -81,20 +80,28 @@ class SparkLake:
             access.errors.open_error,
         )
 
-    async def claim(self, topic: str, app: str, version: int, stamp: str) -> int | None:
-        """Append nothing under (`app`, `version`); see `Lake.claim`."""
-        return await self._write(
-            topic, frame=delta.empty_frame, app=app, version=version, stamp=stamp, files=()
+    async def claim(self, topic: str, writer: str, stamp: str) -> None:
+        """Commit the writer's id to the metadata; see `Lake.claim`."""
+        access = self._access(topic)
+        await access.run(
+            self._session(topic),
+            lambda spark: delta.claim(spark, access.path, writer, stamp),
+            self._write_timeout_s,
+            access.errors.write_error,
         )
 
-    async def append(
-        self, topic: str, batch: Batch, app: str, version: int, stamp: str
-    ) -> int | None:
+    async def append(self, topic: str, batch: Batch, lease: str, stamp: str) -> None:
         """Append the batch's rows in one commit; see `Lake.append`."""
-        frame = delta.frame_of(batch, f"{self._staged}/{topic}")
-        return await self._write(
-            topic, frame=frame, app=app, version=version, stamp=stamp, files=batch.files
-        )
+        frame = delta.frame_of(batch, f"{self._staged}/{topic}", lease)
+        work = delta.append(frame, self._access(topic).path, stamp)
+        await self._write(topic, work, (*batch.files, lease))
+
+    async def commit_stamp(self, topic: str, lease: str, number: int, stamp: str) -> None:
+        """Commit no rows; see `Lake.commit_stamp`."""
+        frame = delta.frame_of(Batch(), f"{self._staged}/{topic}", lease)
+        transaction = (f"binwright/{lease}", number)
+        work = delta.append(frame, self._access(topic).path, stamp, transaction)
+        await self._write(topic, work, (lease,))
 
     async def history(self, topic: str, limit: int) -> History:
         """Return the newest commits; see `Lake.history`."""
@@ -138,22 +145,13 @@ class SparkLake:
 
     # --- inside ----------------------------------------------------------------------------------
 
-    async def _write(  # noqa: PLR0913 - the parts of a commit
-        self,
-        topic: str,
-        *,
-        frame: Callable[[SparkSession], DataFrame],
-        app: str,
-        version: int,
-        stamp: str,
-        files: Sequence[str],
-    ) -> int | None:
+    async def _write(self, topic: str, work: Work[None], files: Collection[str]) -> None:
         access, began = self._access(topic), time.monotonic()
         limit_s = self._limits_s.get(topic, self._write_timeout_s)
         try:
-            committed = await access.run(
+            await access.run(
                 self._session(topic),
-                delta.append(frame, access.path, app, version, stamp),
+                work,
                 limit_s,
                 lambda exc: access.errors.write_error(exc, files),
             )
@@ -163,9 +161,7 @@ class SparkLake:
                 self._limits_s[topic] = min(2 * limit_s, LONGEST_WRITE * self._write_timeout_s)
             raise
         self._limits_s.pop(topic, None)
-        took_ms = round((time.monotonic() - began) * 1000)
-        log.debug("write.ended", table=topic, app=app, committed=committed, took_ms=took_ms)
-        return committed
+        log.debug("write.ended", table=topic, took_ms=round((time.monotonic() - began) * 1000))
 
     async def _read(self, topic: str, work: Callable[[SparkSession], T]) -> T:
         access, session = self._access(topic), self._session(topic)

@@ -83,6 +83,16 @@ class FileStaging:
         """Delete the topic's old files; see `Staging.collect`."""
         return await self._run(f"clean {topic}", lambda files: files.collect(topic, older_than_s))
 
+    async def write_lease(self, topic: str, lease: str) -> None:
+        """Write a file without rows; see `Staging.write_lease`."""
+        await self._run(f"take {topic}/{lease}", lambda files: files.write(topic, lease, {}))
+
+    async def delete_other_leases(self, topic: str, lease: str) -> None:
+        """Delete the topic's other leases; see `Staging.delete_other_leases`."""
+        await self._run(
+            f"delete leases of {topic}", lambda files: files.delete_other_leases(topic, lease)
+        )
+
     async def _run(self, action: str, work: Callable[["Files"], T]) -> T:
         try:
             files = await self._open()

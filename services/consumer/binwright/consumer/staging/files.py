@@ -15,7 +15,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.names import is_staged_file
+from binwright.protocol.names import is_lease, is_staged_file
 from binwright.protocol.ports.kafka import Record
 
 _HEADER: list[tuple[str, pa.DataType]] = [("key", pa.string()), ("value", pa.binary())]
@@ -207,6 +207,16 @@ class Files:
                 self._fs.delete_file(info.path)
                 deleted += 1
         return deleted
+
+    def delete_other_leases(self, topic: str, lease: str) -> None:
+        """Delete all leases of the topic's table but this one; a missing one is no error."""
+        selector = pafs.FileSelector(f"{self._root}/{topic}", allow_not_found=True)
+        for info in self._fs.get_file_info(selector):
+            if is_lease(info.base_name) and info.base_name != lease:
+                try:
+                    self._fs.delete_file(info.path)
+                except FileNotFoundError:
+                    continue
 
     def _path(self, topic: str, name: str) -> str:
         return f"{self._root}/{topic}/{name}"

@@ -19,9 +19,12 @@ from binwright.consumer.decide.writer.states import (
     Committed,
     Conflict,
     DeleteFiles,
+    DeleteOtherLeases,
+    Done,
     Effect,
     HistoryRead,
     LandedOffsets,
+    LeaseGone,
     Log,
     Outcome,
     QueryKafka,
@@ -31,10 +34,10 @@ from binwright.consumer.decide.writer.states import (
     Refused,
     Request,
     RereadPartitions,
-    Skipped,
     TopicState,
     Unclear,
     Unreadable,
+    WriteLease,
 )
 from binwright.consumer.events import Emit, RowsMissing
 from binwright.consumer.writer.announcements import landing_partition
@@ -95,8 +98,15 @@ class RequestRunner:
             case ReadHistory(limit=limit):
                 history = await self.lake.history(self.topic, limit)
                 return HistoryRead(history.commits, history.complete)
-            case ClaimTable(app=app, version=version, stamp=stamp):
-                return _verdict(await self.lake.claim(self.topic, app, version, stamp))
+            case WriteLease(lease=lease):
+                await self.context.staging.write_lease(self.topic, lease)
+                return Done()
+            case DeleteOtherLeases(lease=lease):
+                await self.context.staging.delete_other_leases(self.topic, lease)
+                return Done()
+            case ClaimTable(writer=writer, stamp=stamp):
+                await self.lake.claim(self.topic, writer, stamp)
+                return Committed()
             case QueryKafka():
                 return await self._query_kafka()
             case ReadLandedOffsets():
@@ -105,20 +115,28 @@ class RequestRunner:
                 return await self._append(request)
 
     async def _append(self, request: Append) -> Outcome:
-        if lost := await self._missing(request.batch):
-            return Unreadable(lost, "gone, or empty: Spark would skip them")
-        app, version, stamp = request.app, request.version, request.stamp
+        batch, lease = request.batch, request.lease
+        missing = await self._missing(batch, lease)
+        if lease in missing:
+            return LeaseGone()
+        if missing:
+            return Unreadable(missing, "gone, or empty: Spark would skip them")
         try:
-            return _verdict(await self.lake.append(self.topic, request.batch, app, version, stamp))
+            if batch.slices:
+                await self.lake.append(self.topic, batch, lease, request.stamp)
+            else:
+                await self.lake.commit_stamp(self.topic, lease, request.number, request.stamp)
         except StagedUnreadable as exc:
-            lost = await self._unreadable(request.batch, exc.files)
+            # Deleted by another writer, which has landed them? Then the lease went before (†).
+            if lease in await self._missing(Batch(), lease):
+                return LeaseGone()
+            lost = await self._unreadable(batch, exc.files)
             return Unreadable(lost, str(exc)) if lost else Refused(str(exc))
+        return Committed()
 
-    async def _missing(self, batch: Batch) -> frozenset[str]:
+    async def _missing(self, batch: Batch, lease: str) -> frozenset[str]:
         """Return the missing and empty files: Spark would read an empty one as no rows (†)."""
-        files = frozenset(batch.files)
-        if not files:
-            return files
+        files = frozenset({*batch.files, lease})
         return files - frozenset(await self.context.staging.existing(self.topic, files))
 
     async def _unreadable(self, batch: Batch, suspected: Collection[str]) -> frozenset[str]:
@@ -140,7 +158,8 @@ class RequestRunner:
         try:
             async with asyncio.timeout(KAFKA_TIMEOUT_S):
                 topic_id = await reader.topic_id(self.topic)
-                bounds = await reader.bounds(await reader.partitions(self.topic))
+                partitions = await reader.partitions(self.topic)
+                bounds = await reader.bounds(partitions)
                 landing_id = await bus.topic_id(landing_topic)
                 landing_end = await bus.end(landing_topic, partition)
                 id_after = await reader.topic_id(self.topic)
@@ -149,7 +168,8 @@ class RequestRunner:
         if id_after != topic_id:
             return Unclear(f"topic {self.topic} is being recreated")
         by_number = {p.partition: bound for p, bound in bounds.items()}
-        return TopicState(topic_id, by_number, landing_id, landing_end)
+        leaderless = frozenset(p.partition for p in partitions if p not in bounds)
+        return TopicState(topic_id, by_number, landing_id, landing_end, leaderless)
 
     async def _landed_offsets(self, topic_id: str | None) -> Outcome:
         """Query the table's rows and the group's offsets for what has landed.
@@ -169,10 +189,6 @@ class RequestRunner:
             },
             group={p.partition: o.offset for p, o in offsets.items() if o.topic_id == topic_id},
         )
-
-
-def _verdict(version: int | None) -> Outcome:
-    return Skipped() if version is None else Committed()
 
 
 TRIES, RETRY_S = 4, 5.0
@@ -272,6 +288,7 @@ class OffsetCommitter:
     def __init__(self, reader: DataReader) -> None:
         self._reader = reader
         self._known: dict[TopicPartition, GroupOffset] = {}
+        self._compared: set[TopicPartition] = set()
         self._due: dict[TopicPartition, GroupOffset] = {}
         self._changed = asyncio.Event()
         self._failing = False
@@ -298,6 +315,7 @@ class OffsetCommitter:
     async def _commit(self) -> None:
         due, self._due = self._due, {}
         try:
+            await self._tell_set_back(due)
             await self._reader.commit(due)
         except (BrokerUnavailable, TopicMissing) as exc:
             self._due = {**due, **self._due}
@@ -306,3 +324,16 @@ class OffsetCommitter:
             self._failing = True
         else:
             self._failing = False
+
+    async def _tell_set_back(self, due: Mapping[TopicPartition, GroupOffset]) -> None:
+        """Log each partition whose first commit here is below what Kafka has for this topic."""
+        if not (new := due.keys() - self._compared):
+            return
+        before = await self._reader.committed(new)
+        self._compared |= new
+        for partition in sorted(new & before.keys()):
+            was, now = before[partition], due[partition]
+            if same_topic(was.topic_id, now.topic_id) and was.offset > now.offset:
+                log.warning(
+                    "offset.set_back", partition=str(partition), was=was.offset, now=now.offset
+                )

@@ -1,22 +1,25 @@
-"""Reads the announcements of one table's staged files from the landing topic."""
+"""Reads the landing topic once for all tables of a process, and hands out announcements."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from zlib import crc32
 
 import structlog
 
-from binwright.consumer.writer.context import WriterContext
-from binwright.kafka.control_records import LANDING_PARTITIONS, Decoder, read_or_log
+from binwright.consumer.decide.writer.chain import contradiction
+from binwright.kafka.control_records import LANDING_PARTITIONS, READ_S, Decoder
 from binwright.protocol import wire
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.messages import Staged
-from binwright.protocol.ports.kafka import Reader
+from binwright.protocol.ports.kafka import ControlTopics, Reader, Record
 from binwright.protocol.wire import message_key
 
 log = structlog.get_logger()
 
 RETRY_S = 1.0
+TURN_RECORDS = 5_000
+"""A table far behind the others is read for so long before they have their turn."""
 
 Announced = Sequence[tuple[int, Staged]]
 """Announcements of one table: offset in the landing topic and message, in offset order."""
@@ -27,72 +30,160 @@ def landing_partition(topic: str) -> int:
     return crc32(topic.encode()) % LANDING_PARTITIONS
 
 
-class Announcements:
-    """The records of one table in the landing topic, read from a given offset."""
+@dataclass(eq=False, slots=True)
+class Subscription:
+    """One table's part of the landing topic."""
 
-    def __init__(
-        self,
-        topic: str,
-        context: WriterContext,
-        *,
-        on_announced: Callable[[Announced], Awaitable[None]],
-        on_lost: Callable[[str], None],
-    ) -> None:
-        """Prepare; `begin` starts reading.
+    topic: str
+    next: int
+    """Offset of the first record that the table has not got."""
+    apply: Callable[[Announced, int], Awaitable[None]]
+    """Called with announcements, and the offset before which there are no others."""
+    has_room: Callable[[], bool]
+    """Whether the table takes more; `LandingTopic.resume` says that this may have changed."""
+    lost: Callable[[str], None]
+    """Called with the reason when the landing topic was deleted, truncated or recreated; the
+    subscription has ended."""
+    turn: int = 0  # of its last records
+    decoder: Decoder[Staged] = field(default_factory=lambda: Decoder(wire.decode_staged))
 
-        Args:
-            topic: The data topic of the table.
-            context: The connection to the landing topic.
-            on_announced: Called with each batch of announcements; reading waits until it returns.
-            on_lost: Called with the reason when the landing topic was deleted, truncated or
-                recreated; reading has ended.
-        """
-        self._topic, self._context = topic, context
-        self._on_announced, self._on_lost = on_announced, on_lost
-        self._reading: asyncio.Task[None] | None = None
+    async def take(self, records: Sequence[Record], position: int) -> None:
+        """Hand out what is this table's of consecutive records, which end before `position`."""
+        key = self.topic.encode()
+        # Announcements of other tables, and those read before, are not decoded.
+        own = [r for r in records if r.offset >= self.next and message_key(r.key) == key]
+        announced = []
+        for record, staged in self.decoder.decode(own):
+            if reason := contradiction(staged):
+                fields = {"table": self.topic, "offset": record.offset, "file": staged.file}
+                log.error("announcement.refused", **fields, reason=reason)
+            else:
+                announced.append((record.offset, staged))
+        self.next = position
+        # The parts of an announcement are needed again until all of them are read.
+        await self.apply(announced, 0 if self.decoder.has_parts else position)
 
-    async def begin(self, offset: int) -> None:
-        """Stop a reading under way, and read from this offset on."""
-        await self.stop()
-        self._reading = asyncio.create_task(self._read(offset))
 
-    async def stop(self) -> None:
-        """Stop reading."""
-        if self._reading is not None:
-            self._reading.cancel()
-            await asyncio.wait({self._reading})
-            self._reading = None
+class LandingTopic:
+    """The landing topic of a group, with one reader for each of its partitions.
 
-    async def _read(self, offset: int) -> None:
+    Tables that are behind, or take no more for now, have a position of their own: the reader goes
+    back for them in turns.
+    """
+
+    def __init__(self, bus: ControlTopics, topic: str) -> None:
+        """Use the topic; `subscribe` begins to read a partition."""
+        self._bus, self._topic = bus, topic
+        self._partitions: dict[int, _PartitionReader] = {}
+
+    def subscribe(self, subscription: Subscription) -> None:
+        """Begin to read for a table; a subscription that it has is replaced."""
+        partition = landing_partition(subscription.topic)
+        if partition not in self._partitions:
+            self._partitions[partition] = _PartitionReader(self._bus, self._topic, partition)
+        self._partitions[partition].add(subscription)
+
+    async def unsubscribe(self, topic: str) -> None:
+        """End reading for a table."""
+        partition = landing_partition(topic)
+        reader = self._partitions.get(partition)
+        if reader is not None and not await reader.remove(topic):
+            del self._partitions[partition]
+
+    def resume(self, topic: str) -> None:
+        """Ask again whether the table has room."""
+        if (reader := self._partitions.get(landing_partition(topic))) is not None:
+            reader.changed.set()
+
+
+class _PartitionReader:
+    """Reads one partition while a table subscribes to it."""
+
+    def __init__(self, bus: ControlTopics, topic: str, partition: int) -> None:
+        self.changed = asyncio.Event()  # subscriptions, or the room of one
+        self._bus, self._topic, self._partition = bus, topic, partition
+        self._subscriptions: dict[str, Subscription] = {}
+        self._reader: Reader | None = None
+        self._turn = 0
+        self._task: asyncio.Task[None] | None = None
+
+    def add(self, subscription: Subscription) -> None:
+        self._subscriptions[subscription.topic] = subscription
+        self.changed.set()
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run())
+
+    async def remove(self, topic: str) -> bool:
+        """Remove a table; return whether others are left. Without any, the reading has ended."""
+        self._subscriptions.pop(topic, None)
+        if not self._subscriptions and self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+        return bool(self._subscriptions)
+
+    async def _run(self) -> None:
         try:
-            reader = await self._open(offset)
-            try:
-                await self._dispatch(reader)
-            finally:
-                await reader.close()
+            while self._subscriptions:
+                await self._serve_next()
         except TopicMissing as exc:
-            self._on_lost(str(exc))
-        except Exception as exc:  # a bug: the table is claimed again
-            log.exception("landing.failed", table=self._topic)
-            self._on_lost(repr(exc))
+            self._lose(str(exc))
+        except Exception as exc:  # a bug: the tables are claimed again
+            log.exception("landing.failed", partition=self._partition)
+            self._lose(repr(exc))
+        finally:
+            await self._close()
 
-    async def _open(self, offset: int) -> Reader:
-        context, partition = self._context, landing_partition(self._topic)
-        while True:
-            try:
-                return await context.bus.reader(context.landing_topic, partition, offset)
-            except BrokerUnavailable as exc:
-                log.warning("landing_topic.unreachable", table=self._topic, reason=str(exc))
-                await asyncio.sleep(RETRY_S)
+    async def _serve_next(self) -> None:
+        """Read for the table whose turn it is, and for all that are at its position."""
+        self.changed.clear()
+        ready = [s for s in self._subscriptions.values() if s.has_room()]
+        if not ready:
+            await self.changed.wait()
+            return
+        first = min(ready, key=lambda s: (s.turn, s.next, s.topic))
+        alone = all(s.next == first.next for s in ready)
+        self._turn += 1
+        first.turn = self._turn
+        end = first.next + TURN_RECORDS
+        while first.has_room() and first.next < end:
+            if not await self._read_on(first, READ_S if alone else 0.0):
+                return  # nothing more is there
+            if alone and self.changed.is_set():
+                return
 
-    async def _dispatch(self, reader: Reader) -> None:
-        key, decoder = self._topic.encode(), Decoder(wire.decode_staged)
-        while True:
-            records = (
-                await read_or_log(reader, "landing_topic.unreachable", table=self._topic) or ()
-            )
-            # Announcements of other tables are not decoded.
-            own = (record for record in records if message_key(record.key) == key)
-            read = decoder.decode(own)
-            if announced := [(record.offset, staged) for record, staged in read]:
-                await self._on_announced(announced)
+    async def _read_on(self, first: Subscription, timeout_s: float) -> bool:
+        """Read once from the position of `first`; return whether there was something."""
+        try:
+            reader = await self._at(first.next)
+            records = await reader.read(timeout_s)
+        except BrokerUnavailable as exc:
+            log.warning("landing_topic.unreachable", partition=self._partition, reason=str(exc))
+            await asyncio.sleep(RETRY_S)
+            return False
+        start, position = first.next, reader.position
+        if self._subscriptions.get(first.topic) is not first:
+            return False  # removed meanwhile
+        for each in list(self._subscriptions.values()):
+            if start <= each.next < position and each.has_room():
+                each.turn = self._turn
+                await each.take(records, position)
+        return bool(records)
+
+    async def _at(self, offset: int) -> Reader:
+        """Return the reader at this offset, or at the oldest record if that is later."""
+        reader = self._reader
+        if reader is None or reader.position != offset:
+            await self._close()
+            reader = await self._bus.reader(self._topic, self._partition, offset)
+            self._reader = reader
+        return reader
+
+    async def _close(self) -> None:
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            await reader.close()
+
+    def _lose(self, reason: str) -> None:
+        subscriptions, self._subscriptions = self._subscriptions, {}
+        for each in subscriptions.values():
+            each.lost(reason)

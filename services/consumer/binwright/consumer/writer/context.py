@@ -4,16 +4,22 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from binwright.consumer.decide.writer.chain import MOST_FILES
 from binwright.consumer.decide.writer.states import WriterConfig
+from binwright.consumer.writer.announcements import LandingTopic
 from binwright.consumer.writer.maintenance import TableMaintenance
 from binwright.protocol.ports.kafka import ControlTopics, DataReader
 from binwright.protocol.ports.lake import Lake, Staging
 
 COMMITS_AT_ONCE = 2
-"""Concurrent appends of one process: more would make each of them slower, and smaller."""
+"""Concurrent appends of one process on one Spark server: more would make each of them slower, and
+smaller."""
 STARTS_AT_ONCE = 3
-"""Tables of one process that are opened, claimed and resolved concurrently: with no limit, fifty
-tables that started together landed no row before the last one was resolved."""
+"""Tables of one process and server that are opened, claimed and resolved concurrently: with no
+limit, fifty tables that started together landed no row before the last one was resolved."""
+MOST_PENDING = 2 * MOST_FILES
+"""Announcements of one table in memory, as long as some of them join: what two commits take. Each
+is 350 bytes and 240 for each of its partitions."""
 
 
 class SharedLake:
@@ -32,20 +38,31 @@ class SharedLake:
             return self._lake
 
 
+class Permits:
+    """Permits of one kind for each Spark server: a server that hangs keeps none of another's."""
+
+    def __init__(self, at_once: int) -> None:
+        self._at_once = at_once
+        self._semaphores: dict[str, asyncio.Semaphore] = {}
+
+    def of(self, server: str) -> asyncio.Semaphore:
+        """Return the permits of a server."""
+        return self._semaphores.setdefault(server, asyncio.Semaphore(self._at_once))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriterContext:
     """The ports, settings and limits of the table writers of a process."""
 
     lake: SharedLake
+    server: Callable[[str], str]  # of a data topic: the Spark server that writes its table
+    append_limit_s: float  # after which an append gives its permit back
     bus: ControlTopics
     landing_topic: str  # with the announcements of staged files
+    announcements: LandingTopic
     reader: DataReader  # for queries about data topics and the group's offsets
     staging: Staging
     config: Callable[[str], WriterConfig]  # of a data topic, with a new writer id in each call
     maintenance: TableMaintenance
-    append_permits: asyncio.Semaphore = field(
-        default_factory=lambda: asyncio.Semaphore(COMMITS_AT_ONCE)
-    )
-    start_permits: asyncio.Semaphore = field(
-        default_factory=lambda: asyncio.Semaphore(STARTS_AT_ONCE)
-    )
+    append_permits: Permits = field(default_factory=lambda: Permits(COMMITS_AT_ONCE))
+    start_permits: Permits = field(default_factory=lambda: Permits(STARTS_AT_ONCE))

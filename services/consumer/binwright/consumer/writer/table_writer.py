@@ -1,15 +1,17 @@
 """One table's writer: runs the requests of `decide.writer.machine`, one at a time."""
 
 import asyncio
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import structlog
 
 from binwright.consumer.decide.writer.chain import same_topic
 from binwright.consumer.decide.writer.machine import (
     Step,
-    apply_announcement,
+    apply_announcements,
     apply_outcome,
+    apply_read_up_to,
     due_at,
     next_request,
 )
@@ -17,6 +19,7 @@ from binwright.consumer.decide.writer.states import (
     Append,
     ClaimTable,
     Conflict,
+    Contradicted,
     HistoryRead,
     Landing,
     Lost,
@@ -33,14 +36,15 @@ from binwright.consumer.decide.writer.states import (
 )
 from binwright.consumer.events import Emit
 from binwright.consumer.writer.actions import Effects, RequestRunner
-from binwright.consumer.writer.announcements import Announced, Announcements
-from binwright.consumer.writer.context import WriterContext
+from binwright.consumer.writer.announcements import Announced, Subscription
+from binwright.consumer.writer.context import MOST_PENDING, WriterContext
 from binwright.protocol.errors import LakeUnavailable, TableRefused
 from binwright.protocol.messages import TableReport
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.lake import Lake
 from binwright.runtime.backoff import Backoff, until_set
 from binwright.runtime.clock import loop_s
+from binwright.runtime.spark_url import redacted_url
 
 log = structlog.get_logger()
 
@@ -48,6 +52,7 @@ REFUSED_S = 10.0  # between attempts, where a person must repair something
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 10.0  # after a request without a verdict
 LONGEST_OPEN_PAUSE_S = 30.0  # between attempts to open the lake
 SHORTEST_WAIT_S = 0.01
+PERMIT_S = 10.0  # a longer wait for a permit is reported
 MANY_COMMITS = 512
 """A longer history is parsed in a thread: ten thousand stamps take seconds."""
 
@@ -91,17 +96,13 @@ class TableWriter:
         self._refused = False  # whether a person must repair that
         self._pause = Backoff(LONGEST_PAUSE_S, first_s=FIRST_PAUSE_S)
         # Acquired until the table lands rows or reports a fault.
-        self._start_permit = Permit(context.start_permits)
+        self._start_permit = Permit(context.start_permits.of(context.server(topic)))
+        self._server = redacted_url(context.server(topic))
+        self._append_permits = context.append_permits.of(context.server(topic))
         self._landing_fault = ""  # why the landing topic cannot be read further
         self._changed = asyncio.Event()  # announcements arrived, or the landing topic is lost
         self._parsing = asyncio.Lock()  # another thread works on the machine state
         self._effects = Effects(topic, context, emit)
-        self._announcements = Announcements(
-            topic,
-            context,
-            on_announced=self._apply_announcements,
-            on_lost=self._landing_topic_lost,
-        )
 
     def report(self) -> TableReport:
         """Return the table's report for the controller."""
@@ -144,7 +145,7 @@ class TableWriter:
                 await self._step(runner)
         finally:
             self._context.maintenance.released(self._topic)
-            await self._announcements.stop()
+            await self._context.announcements.unsubscribe(self._topic)
             await lake.release(self._topic)
 
     async def _open(self) -> Lake:
@@ -179,22 +180,46 @@ class TableWriter:
             raise RestartNeeded(f"the landing topic cannot be read further: {self._landing_fault}")
         writer, request = next_request(self._writer, loop_s())
         if request is None:
-            self._writer = writer
+            self._advance(writer)
             await self._wait()
             return
         async with self._permit(request):
             # Ask again: the batch takes in what was announced while waiting for the permit.
-            self._writer, current = next_request(self._writer, loop_s())
+            current = self._next_request()
             if isinstance(request, Append) and isinstance(current, QueryKafka):
                 # A query of Kafka is short: the permit is kept for the append behind it.
                 await self._run_request(runner, current)
-                self._writer, current = next_request(self._writer, loop_s())
+                current = self._next_request()
             outcome = await self._run_request(runner, current) if current else None
         if current and outcome and not self.stopping:
             await self._react(runner, current, outcome)
 
-    def _permit(self, request: Request) -> AbstractAsyncContextManager[object]:
-        return self._context.append_permits if isinstance(request, Append) else nullcontext()
+    def _next_request(self) -> Request | None:
+        writer, request = next_request(self._writer, loop_s())
+        self._advance(writer)
+        return request
+
+    @asynccontextmanager
+    async def _permit(self, request: Request) -> AsyncIterator[None]:
+        """Hold a permit for an append; one that takes too long gives it back while it goes on."""
+        if not isinstance(request, Append):
+            yield
+            return
+        call_later = asyncio.get_running_loop().call_later
+        waits = f"waits for other tables' appends on {self._server}"
+        permit, late = Permit(self._append_permits), call_later(PERMIT_S, self._set_fault, waits)
+        try:
+            await permit.acquire()
+        finally:
+            late.cancel()
+        if self._fault == waits:
+            self._set_fault("")
+        back = call_later(self._context.append_limit_s, permit.release)
+        try:
+            yield
+        finally:
+            back.cancel()
+            permit.release()
 
     async def _wait(self) -> None:
         now = loop_s()
@@ -225,15 +250,23 @@ class TableWriter:
         else:
             begin = self._apply_step(apply_outcome(self._writer, outcome, loop_s()))
         if begin is not None:
-            await self._announcements.begin(begin)
+            self._subscribe(begin)
         self._notify_maintenance(runner, before)
         if isinstance(self._writer.phase, Landing):
             self._start_permit.release()
 
     def _apply_step(self, step: Step) -> int | None:
-        self._writer, effects = step
+        writer, effects = step
+        self._advance(writer)
         chain = self._writer.chain
         return self._effects.carry_out(effects, chain.topic_id if chain else None)
+
+    def _advance(self, writer: Writer) -> None:
+        """Set the machine's state; read on if it has room for announcements again."""
+        had_room = self._has_room()
+        self._writer = writer
+        if not had_room and self._has_room():
+            self._context.announcements.resume(self._topic)
 
     def _notify_maintenance(self, runner: RequestRunner, before: Phase) -> None:
         """Report a resolved claim, and a commit with rows, to the table maintenance."""
@@ -249,6 +282,9 @@ class TableWriter:
         """Pause after a failure that the machine does not pace; check what a refusal means."""
         landing = isinstance(self._writer.phase, Landing)
         paced = isinstance(request, Append) or (landing and isinstance(request, QueryKafka))
+        if isinstance(self._writer.phase, Contradicted):
+            self._set_fault(self._writer.phase.reason, refused=True)
+            raise RestartNeeded("what has landed contradicts Kafka", REFUSED_S)
         match outcome:
             case Unclear(reason=reason) | Conflict(reason=reason):
                 self._set_fault(reason)
@@ -266,11 +302,32 @@ class TableWriter:
 
     # --- announcements ---------------------------------------------------------------------------
 
-    async def _apply_announcements(self, announced: Announced) -> None:
+    def _subscribe(self, offset: int) -> None:
+        """Read announcements from this offset on."""
+        self._context.announcements.subscribe(
+            Subscription(
+                self._topic,
+                offset,
+                apply=self._apply_announcements,
+                has_room=self._has_room,
+                lost=self._landing_topic_lost,
+            )
+        )
+
+    def _has_room(self) -> bool:
+        """Whether more announcements are read: what does not join may wait for a later one (†)."""
+        phase = self._writer.phase
+        if not isinstance(phase, Landing):
+            return True
+        return len(phase.chain.pending) < MOST_PENDING or not phase.joins
+
+    async def _apply_announcements(self, announced: Announced, read_up_to: int) -> None:
         async with self._parsing:
-            for offset, staged in announced:
-                self._apply_step(apply_announcement(self._writer, offset, staged, loop_s()))
-        self._changed.set()
+            if announced:
+                self._apply_step(apply_announcements(self._writer, announced, loop_s()))
+            self._advance(apply_read_up_to(self._writer, read_up_to))
+        if announced:
+            self._changed.set()
 
     def _landing_topic_lost(self, reason: str) -> None:
         self._landing_fault = reason
@@ -286,18 +343,18 @@ def _report(writer: Writer, fault: str, now: float, *, refused: bool) -> TableRe
         now: Seconds, monotonic.
         refused: Whether a person must repair that fault.
     """
-    phase = writer.phase
-    if not isinstance(phase, Landing):
+    landing = writer.phase if isinstance(writer.phase, Landing) else writer.last
+    if landing is None:
         state = "refused" if refused else "claiming"
         return TableReport(state=state, committed={}, fault=fault)  # type: ignore[arg-type]
-    chain, topic = phase.chain, writer.config.table.topic
+    chain, topic = landing.chain, writer.config.table.topic
     oldest = chain.oldest_at
     return TableReport(
-        state="refused" if phase.fault else "landing",
+        state="refused" if landing.fault or refused else "landing",
         committed={TopicPartition(topic, p): o for p, o in sorted(chain.committed.items())},
         age_s=0.0 if oldest is None else max(now - oldest, 0.0),
         pending_bytes=chain.pending_bytes,
-        rows=phase.rows,
-        commits=phase.commits,
-        fault=phase.fault or fault,
+        rows=landing.rows,
+        commits=landing.commits,
+        fault=landing.fault or fault,
     )

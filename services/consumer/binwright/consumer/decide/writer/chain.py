@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from binwright.protocol.messages import Staged
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.names import is_staged_file
 from binwright.protocol.ports.lake import Batch, FileSlice, Ranges
 
 MOST_FILES = 1_000
@@ -59,22 +60,45 @@ class Chain:
         return sum(a.staged.bytes for a in self.pending)
 
 
+def contradiction(staged: Staged) -> str:
+    """Return why an announcement cannot be a consumer's; empty if it can (†).
+
+    Whoever may write to the landing topic can announce any file and any range.
+    """
+    if not is_staged_file(staged.file):
+        return "its file has no name of a staged file"
+    if not staged.file.startswith(f"{staged.slot}-{staged.epoch}-"):
+        return "its file is of another consumer"
+    if any(p.topic != staged.topic for p in (*staged.ranges, *staged.cut)):
+        return "it has partitions of another topic"
+    if any(r.first > r.next for r in staged.ranges.values()):
+        return "a range ends before it begins"
+    return ""
+
+
 def same_topic(one: str | None, other: str | None) -> bool:
     """Whether two ids may be of the same topic; None, from brokers before 2.8, matches any."""
     return one is None or other is None or one == other
 
 
-def add_announcement(chain: Chain, announced: Announcement) -> tuple[Chain, tuple[str, ...]]:
-    """Add an announcement; return also the files to delete, because they have landed already.
+def add_announcements(chain: Chain, read: Iterable[Announcement]) -> tuple[Chain, tuple[str, ...]]:
+    """Add announcements in order; return also the files to delete, because they have landed.
 
     An announcement that was read before is ignored.
     """
-    if announced.offset < chain.next_announcement:
+    new = [a for a in read if a.offset >= chain.next_announcement]
+    if not new:
         return chain, ()
-    chain = replace(chain, next_announcement=announced.offset + 1)
-    if _has_landed(chain, announced):
-        return chain, (announced.staged.file,)
-    return replace(chain, pending=(*chain.pending, announced)), ()
+    finished = [a for a in new if _has_landed(chain, a)]
+    gone = {a.offset for a in finished}
+    pending = (*chain.pending, *(a for a in new if a.offset not in gone))
+    chain = replace(chain, pending=pending, next_announcement=new[-1].offset + 1)
+    return chain, tuple(a.staged.file for a in finished)
+
+
+def read_up_to(chain: Chain, offset: int) -> Chain:
+    """Advance past records of the landing topic that are other tables'."""
+    return replace(chain, next_announcement=max(offset, chain.next_announcement))
 
 
 def _has_landed(chain: Chain, announced: Announcement) -> bool:
@@ -213,10 +237,11 @@ def landed(chain: Chain, after: Chain) -> tuple[Chain, tuple[str, ...]]:
     """
     chain = replace(chain, committed={**chain.committed, **after.committed}, cuts=after.cuts)
     finished = [a for a in chain.pending if _has_landed(chain, a)]
-    return _without(chain, finished), tuple(a.staged.file for a in finished)
+    return without(chain, finished), tuple(a.staged.file for a in finished)
 
 
-def _without(chain: Chain, announced: Iterable[Announcement]) -> Chain:
+def without(chain: Chain, announced: Iterable[Announcement]) -> Chain:
+    """Remove announcements."""
     gone = {a.offset for a in announced}
     return replace(chain, pending=tuple(a for a in chain.pending if a.offset not in gone))
 
@@ -231,7 +256,23 @@ def without_files(chain: Chain, files: Collection[str]) -> tuple[Chain, Mapping[
     again = {
         p: chain.committed[p] for a in lost for p in _open_ranges(chain, a) if p in chain.committed
     }
-    return _without(chain, lost), again
+    return without(chain, lost), again
+
+
+def beyond_ends(chain: Chain, ends: Mapping[int, int]) -> tuple[Announcement, ...]:
+    """Return the files with a range that has fewer rows than offsets and exceeds its log.
+
+    Args:
+        chain: What is announced.
+        ends: Partition -> end of its log, as known; other partitions are not compared.
+    """
+    return tuple(
+        a
+        for a in chain.pending
+        if same_topic(a.staged.topic_id, chain.topic_id)
+        and any(end > ends.get(p, end) for p, (_, end) in a.ranges.items())
+        and sum(end - first for first, end in a.ranges.values()) > a.staged.rows
+    )
 
 
 def gaps(chain: Chain, now: float, patience_s: float) -> Mapping[int, int]:
@@ -285,7 +326,7 @@ def without_old_topic(chain: Chain, before: int) -> tuple[Chain, tuple[str, ...]
         for a in chain.pending
         if a.offset < before and not same_topic(a.staged.topic_id, chain.topic_id)
     ]
-    return _without(chain, old), tuple(a.staged.file for a in old)
+    return without(chain, old), tuple(a.staged.file for a in old)
 
 
 def begin_new_topic(

@@ -1,18 +1,17 @@
-"""What a writer reads from the stamps of a table's commits: what has landed, and its own commit."""
+"""What a writer reads from the stamps of a table's commits: what has landed."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from binwright.consumer.decide.writer.chain import same_topic
 from binwright.protocol.ports.lake import Commit, Table
-from binwright.protocol.stamp import Stamp, read_stamp
+from binwright.protocol.stamp import read_stamp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolved:
     """A table's state, by the stamps of its history."""
 
-    epoch: int  # the highest claimed; 0: none found
     topic_id: str | None  # of the topic that `committed` is of; None: unknown
     committed: Mapping[int, int]
     cuts: Mapping[int, int]
@@ -32,17 +31,14 @@ def resolve(commits: Iterable[Commit], table: Table, topic_id: str | None) -> Re
         table: The table, whose stamps count.
         topic_id: The current topic's id; stamps of another topic end the search.
     """
-    epoch, landing_id, needed_from, newest = 0, None, 0, True
+    landing_id, needed_from, newest = None, 0, True
     committed: dict[int, int] = {}
     cuts: dict[int, int] = {}
     whole = before = False
     for commit in commits:
         stamp = read_stamp(commit.metadata, table)
-        if stamp is None:
-            continue
-        epoch = max(epoch, stamp.epoch)
-        if not stamp.sequence:
-            continue  # a claim
+        if stamp is None or not stamp.sequence:
+            continue  # not of this group, or a claim
         before = True
         if newest:
             landing_id, needed_from, newest = stamp.landing_id, stamp.needed_from, False
@@ -55,7 +51,6 @@ def resolve(commits: Iterable[Commit], table: Table, topic_id: str | None) -> Re
             whole = True
             break
     return Resolved(
-        epoch=epoch,
         topic_id=topic_id,
         committed=committed,
         cuts=cuts,
@@ -64,20 +59,3 @@ def resolve(commits: Iterable[Commit], table: Table, topic_id: str | None) -> Re
         whole=whole,
         written_before=before,
     )
-
-
-def find_own(commits: Iterable[Commit], table: Table, own: Stamp) -> int | None:
-    """Return the table version that has exactly this stamp; None: there is none.
-
-    A commit that was sent again and skipped was either committed before, or a later writer's commit
-    precedes it: only its own stamp tells which (†).
-    """
-    for commit in commits:
-        stamp = read_stamp(commit.metadata, table)
-        if stamp is not None and (stamp.writer, stamp.epoch, stamp.sequence) == (
-            own.writer,
-            own.epoch,
-            own.sequence,
-        ):
-            return commit.version
-    return None

@@ -1,6 +1,6 @@
 """The landing phase of a writer: decides when each commit is due and what follows its outcome."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from binwright.consumer.decide.writer import chain as chains
@@ -15,7 +15,6 @@ from binwright.consumer.decide.writer.states import (
     Log,
     QueryKafka,
     ReadAnnouncements,
-    ReadHistory,
     Request,
     RereadPartitions,
     TopicState,
@@ -23,9 +22,9 @@ from binwright.consumer.decide.writer.states import (
 )
 from binwright.protocol.messages import Staged
 from binwright.protocol.ports.lake import Batch
-from binwright.protocol.stamp import Stamp, app_id, txn_version
+from binwright.protocol.stamp import Stamp
 
-RETRY_S = 1.0  # until a commit with an unknown result is sent again
+RETRY_S = 1.0  # until rows are sent again whose commit met a conflict
 BATCH_RETRY_S = 1.0  # until a batch is tried again after no range joined
 NEWEST_WEIGHT = 0.3  # of the newest commit's duration in their mean
 
@@ -33,9 +32,11 @@ NEWEST_WEIGHT = 0.3  # of the newest commit's duration in their mean
 Step = tuple[Landing, tuple[Effect, ...]]
 
 
-def apply_announcement(state: Landing, offset: int, staged: Staged, now: float) -> Step:
-    """Add an announcement, of the record at `offset`, to the chain."""
-    chain, finished = chains.add_announcement(state.chain, Announcement(offset, staged, now))
+def apply_announcements(state: Landing, read: Sequence[tuple[int, Staged]], now: float) -> Step:
+    """Add announcements to the chain: (offset of the record, what it announces), in order."""
+    chain, finished = chains.add_announcements(
+        state.chain, [Announcement(offset, staged, now) for offset, staged in read]
+    )
     # Until a stamp fixes where partitions begin, another writer may decide differently (†).
     return replace(state, chain=chain), () if state.stamp_due else _delete(finished)
 
@@ -46,9 +47,7 @@ def _delete(files: Collection[str]) -> tuple[Effect, ...]:
 
 def due_at(state: Landing, config: WriterConfig, now: float) -> float:
     """Return when there is something to do, unless an announcement comes first."""
-    if state.flight is not None:
-        return max(now, state.retry_at)
-    times = [state.checked_at + config.check_s, state.stamped_at + config.idle_stamp_s]
+    times = [state.checked_at + config.check_s, state.full_at + config.idle_stamp_s]
     if state.stamp_due:
         times.append(now)
     if (at := _commit_at(state.chain, state.commit_s, config, now)) is not None:
@@ -78,13 +77,10 @@ def next_request(
 ) -> tuple[Landing, Request | None]:
     """Return the request that is due now; None: there is none."""
     if state.flight is not None:
-        if state.verdict_limit:
-            return state, ReadHistory(state.verdict_limit)
-        # The same batch is sent under the same version (†), until its result is known.
-        return state, _append(config, state.flight) if now >= state.retry_at else None
+        raise ValueError("a commit is in flight")
     if now < state.retry_at:
         return state, None
-    if state.stamp_due or now >= state.stamped_at + config.idle_stamp_s:
+    if state.stamp_due or now >= state.full_at + config.idle_stamp_s:
         return _send(state, config, Batch(), state.chain, now)
     if now >= state.checked_at + (
         BATCH_RETRY_S if _needs_topic_state(state, config, now) else config.check_s
@@ -92,10 +88,18 @@ def next_request(
         return replace(state, asked_from=state.chain.next_announcement), QueryKafka()
     at = _commit_at(state.chain, state.commit_s, config, now)
     if at is not None and now >= at:
+        if _must_ask_for_ends(state):
+            return replace(state, asked_from=state.chain.next_announcement), QueryKafka()
         if (batch := chains.next_batch(state.chain, config.batch_bytes)) is not None:
             return _send(state, config, *batch, now)
-        state = replace(state, looked_at=now)
+        state = replace(state, looked_at=now, joins=False)
     return state, None
+
+
+def _must_ask_for_ends(state: Landing) -> bool:
+    """Whether a range may exceed its log, by ends that were asked before it was announced (†)."""
+    beyond = chains.beyond_ends(state.chain, state.ends)
+    return any(a.offset >= state.asked_from for a in beyond)
 
 
 def _needs_topic_state(state: Landing, config: WriterConfig, now: float) -> bool:
@@ -118,8 +122,7 @@ def _send(
     stamp = Stamp(
         group=config.table.group,
         cluster=config.table.cluster,
-        writer=config.writer,
-        epoch=state.epoch,
+        writer=state.writer,
         sequence=sequence,
         topic_id=after.topic_id,
         landing_id=state.landing_id,
@@ -129,14 +132,9 @@ def _send(
         full=full,
     )
     flight = InFlightCommit(batch, after, stamp, now)
-    return replace(state, flight=flight, sequence=sequence, verdict_limit=0), _append(
-        config, flight
-    )
-
-
-def _append(config: WriterConfig, flight: InFlightCommit) -> Append:
-    version = txn_version(flight.stamp.epoch, flight.stamp.sequence)
-    return Append(flight.batch, app_id(config.table), version, flight.stamp.encode())
+    request = Append(batch, state.lease, sequence, stamp.encode())
+    state = replace(state, flight=flight, sequence=sequence)
+    return replace(state, joins=True) if batch.slices else state, request
 
 
 def committed(state: Landing, config: WriterConfig, now: float) -> Step:
@@ -159,12 +157,11 @@ def committed(state: Landing, config: WriterConfig, now: float) -> Step:
         state,
         chain=chain,
         flight=None,
-        verdict_limit=0,
         stamp_due=False,
         since_full=1 if flight.stamp.full else state.since_full + 1,
         commit_s=commit_s if flight.batch.slices else state.commit_s,
         late=late if flight.batch.slices else state.late,
-        stamped_at=now,
+        full_at=now if flight.stamp.full else state.full_at,
         fault="",
         rows=state.rows + flight.batch.rows,
         commits=state.commits + 1,
@@ -177,27 +174,23 @@ def _mean_commit_s(mean_s: float, took_s: float) -> float:
     return mean_s + NEWEST_WEIGHT * (took_s - mean_s)
 
 
-def unclear(state: Landing, reason: str, now: float) -> Step:
-    """Apply that the result of the commit in flight is unknown: it is sent again unchanged."""
-    if state.flight is None:
-        raise ValueError("nothing is in flight")
-    flight = replace(state.flight, unclear=True)
-    again = replace(state, flight=flight, retry_at=now + RETRY_S)
-    return again, (Log("commit.unclear", {"reason": reason}),)
+def conflict(state: Landing, reason: str, now: float) -> Step:
+    """Apply that the commit is not in the table: its rows go again, under the same lease."""
+    log = Log("commit.conflicted", {"reason": reason})
+    return replace(state, flight=None, retry_at=now + RETRY_S), (log,)
 
 
 def unreadable(state: Landing, files: Collection[str], reason: str) -> Step:
-    """Apply that staged files are missing: nothing was committed, their ranges are read again.
+    """Apply that staged files are lost: nothing was committed, their ranges are read again.
 
-    A stamp comes next: if this writer has lost the table without knowing it, the files are missing
-    because the new writer landed them, and the stamp's commit fails.
+    The lease is still there, so no other writer has landed and deleted them.
     """
     chain, again = chains.without_files(state.chain, files)
     log = Log("staging.lost", {"files": sorted(files), "reason": reason}, fault=True)
-    effects: list[Effect] = [log, *_delete(files)]
+    effects: list[Effect] = [log]
     if again:
         effects.append(RereadPartitions(again))
-    return replace(state, chain=chain, flight=None, stamp_due=True), tuple(effects)
+    return replace(state, chain=chain, flight=None), tuple(effects)
 
 
 def refused(state: Landing, config: WriterConfig, reason: str, now: float) -> Step:
@@ -209,7 +202,7 @@ def refused(state: Landing, config: WriterConfig, reason: str, now: float) -> St
 
 def apply_topic_state(state: Landing, config: WriterConfig, facts: TopicState, now: float) -> Step:
     """Apply the topic's state: new partitions, a recreated topic, rows that were not announced."""
-    state = replace(state, checked_at=now)
+    state = replace(state, checked_at=now, ends={p: end for p, (_, end) in facts.bounds.items()})
     effects: list[Effect] = []
     if not chains.same_topic(facts.landing_id, state.landing_id):
         # The new topic's offsets begin at 0; its announcements are read from the beginning.
@@ -232,12 +225,28 @@ def apply_topic_state(state: Landing, config: WriterConfig, facts: TopicState, n
         effects += _delete(finished)
     if not chains.same_topic(facts.topic_id, state.chain.topic_id):
         return state, tuple(effects)  # the bounds are of another topic than the chain
+    state, refusals = _refuse_ranges_beyond_ends(state)
     known = state.chain.committed
-    if new := {p: begin for p, (begin, _) in facts.bounds.items() if p not in known}:
+    if new := {
+        p: end if p in state.begin_at_end else begin
+        for p, (begin, end) in facts.bounds.items()
+        if p not in known
+    }:
         # Decided once, here; a stamp records it before any of their rows lands.
         state = replace(state, chain=chains.open_partitions(state.chain, new), stamp_due=True)
     state, again = _request_rereads(state, config, facts, now)
-    return state, (*effects, *again)
+    return state, (*effects, *refusals, *again)
+
+
+def _refuse_ranges_beyond_ends(state: Landing) -> Step:
+    """Drop announcements that are false: no record is at or above the end of its log (†)."""
+    beyond = chains.beyond_ends(state.chain, state.ends)
+    false = [a for a in beyond if a.offset < state.asked_from]
+    if not false:
+        return state, ()
+    facts = {"files": sorted(a.staged.file for a in false), "ends": dict(state.ends)}
+    log = Log("announcement.refused", facts, fault=True)
+    return replace(state, chain=chains.without(state.chain, false)), (log,)
 
 
 def _request_rereads(state: Landing, config: WriterConfig, facts: TopicState, now: float) -> Step:

@@ -1,50 +1,51 @@
 """One table's writer: it claims the table, resolves what is committed, then commits batches.
 
 Pure. The service calls `next_request`, performs that request, and passes the outcome to
-`apply_outcome`; announcements go to `apply_announcement`. One request is in flight at a time.
+`apply_outcome`; announcements go to `apply_announcements`. One request is in flight at a time.
 Without the rules marked † rows are lost or doubled (docs/design/protocol.md).
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from binwright.consumer.decide.writer import chain as chains
 from binwright.consumer.decide.writer import landing
 from binwright.consumer.decide.writer.chain import Chain
-from binwright.consumer.decide.writer.commits import Resolved, find_own, resolve
+from binwright.consumer.decide.writer.commits import Resolved, resolve
 from binwright.consumer.decide.writer.states import (
-    FIRST_LOOK,
     LONGER,
     Claiming,
+    ClaimStep,
     ClaimTable,
     CommitOffsets,
     Committed,
     Conflict,
+    Contradicted,
+    DeleteOtherLeases,
+    Done,
     Effect,
     HistoryRead,
-    InFlightCommit,
     LandedOffsets,
     Landing,
+    LeaseGone,
     Log,
     Lost,
     Outcome,
     QueryKafka,
     ReadAnnouncements,
     ReadHistory,
-    ReadingHistory,
     ReadLandedOffsets,
     Refused,
     Request,
     Resolving,
-    Skipped,
     TopicState,
     Unclear,
     Unreadable,
+    WriteLease,
     Writer,
 )
 from binwright.protocol.messages import Staged
-from binwright.protocol.ports.lake import Commit
-from binwright.protocol.stamp import Stamp, app_id, txn_version
+from binwright.protocol.stamp import Stamp
 
 Step = tuple[Writer, tuple[Effect, ...]]
 
@@ -52,31 +53,15 @@ Step = tuple[Writer, tuple[Effect, ...]]
 def next_request(writer: Writer, now: float) -> tuple[Writer, Request | None]:
     """Return the request that is due; None: wait for an announcement, or until `due_at`."""
     match writer.phase:
-        case Landing(spent=True):
-            return replace(writer, phase=ReadingHistory()), ReadHistory(FIRST_LOOK)
+        case Claiming(step=step):
+            return writer, _claim_request(writer, step)
+        case Resolving() as phase:
+            return writer, _resolve_request(phase)
         case Landing() as phase:
             phase, wanted = landing.next_request(phase, writer.config, now)
             return replace(writer, phase=phase), wanted
-        case Lost():
-            return writer, None
-        case phase:
-            return writer, _first_request(writer, phase)
-
-
-def _first_request(writer: Writer, phase: ReadingHistory | Claiming | Resolving) -> Request:
-    """Return the next request on the way to the landing phase."""
-    table = writer.config.table
-    match phase:
-        case ReadingHistory(limit=limit):
-            return ReadHistory(limit)
-        case Claiming(epoch=epoch):
-            return ClaimTable(app_id(table), txn_version(epoch), _stamp(writer, epoch).encode())
-        case Resolving(topic_state=None):
-            return QueryKafka()
-        case Resolving(resolved=None, limit=limit):
-            return ReadHistory(limit)
         case _:
-            return ReadLandedOffsets()
+            return writer, None
 
 
 def due_at(writer: Writer, now: float) -> float:
@@ -86,12 +71,24 @@ def due_at(writer: Writer, now: float) -> float:
     return now
 
 
-def apply_announcement(writer: Writer, offset: int, staged: Staged, now: float) -> Step:
-    """Apply a record of the landing topic; one of another table is ignored."""
-    if not isinstance(writer.phase, Landing) or staged.topic != writer.config.table.topic:
+def apply_announcements(writer: Writer, read: Sequence[tuple[int, Staged]], now: float) -> Step:
+    """Apply records of the landing topic, in order of their offsets.
+
+    One of another table is ignored, and all outside the landing phase.
+    """
+    if not isinstance(writer.phase, Landing):
         return writer, ()
-    phase, effects = landing.apply_announcement(writer.phase, offset, staged, now)
+    own = [(offset, staged) for offset, staged in read if staged.topic == writer.config.table.topic]
+    phase, effects = landing.apply_announcements(writer.phase, own, now)
     return replace(writer, phase=phase), effects
+
+
+def apply_read_up_to(writer: Writer, offset: int) -> Writer:
+    """Apply that the table has no further announcement before `offset` of the landing topic."""
+    if not isinstance(writer.phase, Landing):
+        return writer
+    chain = chains.read_up_to(writer.phase.chain, offset)
+    return replace(writer, phase=replace(writer.phase, chain=chain))
 
 
 def apply_outcome(writer: Writer, outcome: Outcome, now: float) -> Step:
@@ -101,63 +98,67 @@ def apply_outcome(writer: Writer, outcome: Outcome, now: float) -> Step:
         ValueError: The outcome does not belong to the request.
     """
     match writer.phase, outcome:
-        case ReadingHistory() as phase, HistoryRead(commits=commits, complete=complete):
-            return _apply_history(writer, phase, commits, complete=complete)
-        case Claiming(epoch=epoch), Committed():
-            log = Log("table.claimed", {"epoch": epoch})
-            return replace(writer, phase=Resolving(epoch)), (log,)
-        case Claiming(epoch=epoch), Skipped():
-            return replace(writer, phase=ReadingHistory(skipped=epoch)), ()
-        case Claiming(), Conflict() | Unclear():
-            return writer, ()  # proves nothing (†): the same claim is sent again
+        case Claiming(step=step), _:
+            return _apply_while_claiming(writer, step, outcome)
         case Resolving() as phase, _:
             return _apply_while_resolving(writer, phase, outcome, now)
         case Landing() as phase, _:
             return _apply_while_landing(writer, phase, outcome, now)
-        case _, Refused() | Unclear():
-            return writer, ()  # the request is repeated
     raise ValueError(f"{outcome} is not an outcome of a request in {writer.phase}")
 
 
 # --- claim -------------------------------------------------------------------------------------
 
 
-def _apply_history(
-    writer: Writer, phase: ReadingHistory, commits: Collection[Commit], *, complete: bool
-) -> Step:
-    """Claim above the highest known epoch, or find the result of a claim that was skipped."""
+def _claim_request(writer: Writer, step: ClaimStep) -> Request:
+    match step:
+        case ClaimStep.WRITE_LEASE:
+            return WriteLease(writer.lease)
+        case ClaimStep.DELETE_OTHERS:
+            return DeleteOtherLeases(writer.lease)
+        case _:
+            return ClaimTable(writer.name, _claim_stamp(writer).encode())
+
+
+def _claim_stamp(writer: Writer) -> Stamp:
     table = writer.config.table
-    resolved = resolve(commits, table, None)
-    if phase.skipped:
-        own = _stamp(writer, phase.skipped)
-        if find_own(commits, table, own) is not None and resolved.epoch == phase.skipped:
-            log = Log("table.claimed", {"epoch": phase.skipped, "reply": "lost"})
-            return replace(writer, phase=Resolving(phase.skipped)), (log,)
-        if resolved.epoch >= phase.skipped:
-            return _lose(writer, f"another writer claimed epoch {resolved.epoch}")
-    if not resolved.epoch and not complete:
-        return replace(writer, phase=replace(phase, limit=phase.limit * LONGER)), ()
-    # The history, and with it the epochs, may have been cleaned up: then try higher ones.
-    epoch = max(resolved.epoch + 1, 2 * phase.skipped)
-    return replace(writer, phase=Claiming(epoch)), ()
+    return Stamp(group=table.group, cluster=table.cluster, writer=writer.name, sequence=0)
 
 
-def _lose(writer: Writer, reason: str) -> Step:
-    return replace(writer, phase=Lost(reason)), (Log("table.lost", {"reason": reason}),)
+def _apply_while_claiming(writer: Writer, step: ClaimStep, outcome: Outcome) -> Step:
+    """Go on to the next step of the claim (†: in this order), or repeat this one.
+
+    An append that takes its snapshot before the metadata commit is refused by Delta when it comes
+    to commit after it. One that takes it later finds its lease gone: the leases go first.
+    """
+    match step, outcome:
+        case _, Conflict() | Unclear() | Refused():
+            return writer, ()  # proves nothing (†): the same step is repeated
+        case ClaimStep.WRITE_LEASE, Done():
+            return replace(writer, phase=Claiming(ClaimStep.DELETE_OTHERS)), ()
+        case ClaimStep.DELETE_OTHERS, Done():
+            return replace(writer, phase=Claiming(ClaimStep.COMMIT)), ()
+        case ClaimStep.COMMIT, Committed():
+            return replace(writer, phase=Resolving()), (
+                Log("table.claimed", {"writer": writer.name}),
+            )
+    raise ValueError(f"{outcome} is not an outcome of a claim")
 
 
-def _stamp(writer: Writer, epoch: int) -> Stamp:
-    config = writer.config
-    return Stamp(
-        group=config.table.group,
-        cluster=config.table.cluster,
-        writer=config.writer,
-        epoch=epoch,
-        sequence=0,
-    )
+def _claim_anew(writer: Writer, reason: str) -> Step:
+    """Claim under another lease: what is in flight has landed before, or never lands (†)."""
+    last = writer.phase if isinstance(writer.phase, Landing) else writer.last
+    again = replace(writer, claim=writer.claim + 1, phase=Claiming(), last=last)
+    return again, (Log("table.reclaimed", {"reason": reason}),)
 
 
 # --- resolve -----------------------------------------------------------------------------------
+
+
+def _resolve_request(phase: Resolving) -> Request:
+    if phase.topic_state is None:
+        return QueryKafka()
+    return ReadLandedOffsets() if phase.resolved else ReadHistory(phase.limit)
 
 
 def _apply_while_resolving(writer: Writer, phase: Resolving, outcome: Outcome, now: float) -> Step:
@@ -166,32 +167,51 @@ def _apply_while_resolving(writer: Writer, phase: Resolving, outcome: Outcome, n
             return replace(writer, phase=replace(phase, topic_state=outcome)), ()
         case HistoryRead(commits=commits, complete=complete) if phase.topic_state is not None:
             resolved = resolve(commits, writer.config.table, phase.topic_state.topic_id)
-            if not (resolved.whole or complete):
-                longer = replace(phase, limit=phase.limit * LONGER)
-                if longer.limit <= writer.config.max_history:
-                    return replace(writer, phase=longer), ()
-            if resolved.whole or _reaches_creation(commits):
-                return _begin(writer, phase.epoch, phase.topic_state, resolved, now)
+            if resolved.whole:
+                return _begin(writer, phase.topic_state, resolved, now)
+            longer = replace(phase, limit=phase.limit * LONGER)
+            if not complete and longer.limit <= writer.config.max_history:
+                return replace(writer, phase=longer), ()
+            # Rows may be older than all stamps: of a clone, of another group, after a clean-up (†).
             return replace(writer, phase=replace(phase, resolved=resolved)), ()
-        case LandedOffsets(highest_offsets=newest, group=group) if (
-            phase.resolved and phase.topic_state
-        ):
-            # The history was cleaned up: continue after the rows and the group's offsets.
-            known = dict(phase.resolved.committed)
-            for p, offset in (*((p, last + 1) for p, last in newest.items()), *group.items()):
-                known[p] = max(offset, known.get(p, 0))
-            before = phase.resolved.written_before or bool(known)
-            resolved = replace(phase.resolved, committed=known, written_before=before)
-            return _begin(writer, phase.epoch, phase.topic_state, resolved, now)
+        case LandedOffsets() if phase.resolved and phase.topic_state:
+            resolved = _with_landed_offsets(phase.resolved, outcome)
+            if reason := _contradiction(phase.resolved, resolved, phase.topic_state):
+                log = Log("table.contradicted", {"reason": reason}, fault=True)
+                return replace(writer, phase=Contradicted(reason)), (log,)
+            return _begin(writer, phase.topic_state, resolved, now)
         case _:
             return writer, ()  # no conclusive outcome: the request is repeated
 
 
-def _reaches_creation(commits: Collection[Commit]) -> bool:
-    return any(commit.version == 0 for commit in commits)
+def _with_landed_offsets(stamped: Resolved, landed: LandedOffsets) -> Resolved:
+    """Continue after the rows and the group's offsets, where no full stamp is left."""
+    known = dict(stamped.committed)
+    after_rows = ((p, last + 1) for p, last in landed.highest_offsets.items())
+    for p, offset in (*after_rows, *landed.group.items()):
+        known[p] = max(offset, known.get(p, 0))
+    before = stamped.written_before or bool(landed.highest_offsets)
+    return replace(stamped, committed=known, written_before=before)
 
 
-def _begin(writer: Writer, epoch: int, facts: TopicState, resolved: Resolved, now: float) -> Step:
+def _contradiction(stamped: Resolved, resolved: Resolved, facts: TopicState) -> str:
+    """Return why rows or group offsets cannot be of this topic; empty if they can (†).
+
+    Rows above the end of the log are of another cluster's or an earlier topic's, or their log was
+    truncated: what is written next would count as landed. A stamp of this topic outweighs that.
+    """
+    for p, (_, end) in sorted(facts.bounds.items()):
+        offset = resolved.committed.get(p, 0)
+        if offset > max(end, stamped.committed.get(p, 0)):
+            return (
+                f"rows or the group's offset of partition {p} reach up to offset {offset}, but the "
+                f"topic ends at {end}: they are of another topic of this name. Set another "
+                "lake.path, or move the table away and reset the group's offsets of this topic"
+            )
+    return ""
+
+
+def _begin(writer: Writer, facts: TopicState, resolved: Resolved, now: float) -> Step:
     """Enter the landing phase; decide, once, where partitions begin that no stamp has."""
     config = writer.config
     first = not resolved.written_before and config.from_latest
@@ -207,17 +227,17 @@ def _begin(writer: Writer, epoch: int, facts: TopicState, resolved: Resolved, no
         begins,
     )
     phase = Landing(
-        epoch=epoch,
         chain=chain,
+        writer=writer.name,
+        lease=writer.lease,
         landing_id=facts.landing_id,
         stamp_due=not begins.keys() <= resolved.committed.keys() or not resolved.whole,
+        begin_at_end=facts.leaderless if first else frozenset(),
+        ends={p: end for p, (_, end) in facts.bounds.items()},
         checked_at=now,
-        stamped_at=now,
+        full_at=now,
     )
-    log = Log(
-        "table.resolved",
-        {"epoch": epoch, "committed": dict(sorted(chain.committed.items()))},
-    )
+    log = Log("table.resolved", {"committed": dict(sorted(chain.committed.items()))})
     return replace(writer, phase=phase), (
         log,
         CommitOffsets(resolved.committed),  # new decisions are published once a stamp has them (†)
@@ -244,8 +264,8 @@ def _landing_position(resolved: Resolved, facts: TopicState) -> tuple[int, Mappi
 
 
 def _apply_while_landing(writer: Writer, phase: Landing, outcome: Outcome, now: float) -> Step:
-    config, flight = writer.config, phase.flight
-    if flight is None:
+    config = writer.config
+    if phase.flight is None:
         if isinstance(outcome, TopicState):
             return _with_phase(writer, landing.apply_topic_state(phase, config, outcome, now))
         # Kafka did not reply: it is asked again at the next check, announced files land meanwhile.
@@ -253,17 +273,17 @@ def _apply_while_landing(writer: Writer, phase: Landing, outcome: Outcome, now: 
     match outcome:
         case Committed():
             return _with_phase(writer, landing.committed(phase, config, now))
-        case Conflict() | Unclear():
-            return _with_phase(writer, landing.unclear(phase, outcome.reason, now))
-        case Skipped() if not flight.unclear:
-            return _lose(writer, "a later writer's claim precedes this commit")
-        case Skipped():
-            # An earlier attempt was committed, or a later writer claimed: read the history (†).
-            return replace(writer, phase=replace(phase, verdict_limit=FIRST_LOOK)), ()
-        case HistoryRead():
-            return _apply_verdict(writer, phase, flight, outcome, now)
-        case Unreadable() | Refused():
-            return _nothing_committed(writer, phase, flight, outcome, now)
+        case Conflict(reason=reason):
+            return _with_phase(writer, landing.conflict(phase, reason, now))
+        case Unclear(reason=reason):
+            return _claim_anew(writer, reason)
+        case LeaseGone():
+            reason = "another writer claimed the table"
+            return replace(writer, phase=Lost(reason)), (Log("table.lost", {"reason": reason}),)
+        case Unreadable(files=files, reason=reason) if files:
+            return _with_phase(writer, landing.unreadable(phase, files, reason))
+        case Unreadable(reason=reason) | Refused(reason=reason):
+            return _with_phase(writer, landing.refused(phase, config, reason, now))
         case _:
             raise ValueError(f"{outcome} is not an outcome of a commit")
 
@@ -271,34 +291,3 @@ def _apply_while_landing(writer: Writer, phase: Landing, outcome: Outcome, now: 
 def _with_phase(writer: Writer, step: landing.Step) -> Step:
     phase, effects = step
     return replace(writer, phase=phase), effects
-
-
-def _nothing_committed(
-    writer: Writer,
-    phase: Landing,
-    flight: InFlightCommit,
-    outcome: Unreadable | Refused,
-    now: float,
-) -> Step:
-    """Apply that this call committed nothing; the result of earlier calls may be unknown."""
-    if flight.unclear:
-        # An earlier call may still be committed: only a new claim prevents that (†).
-        log = Log("table.reclaimed", {"reason": outcome.reason})
-        return replace(writer, phase=ReadingHistory()), (log,)
-    if isinstance(outcome, Unreadable) and outcome.files:
-        return _with_phase(writer, landing.unreadable(phase, outcome.files, outcome.reason))
-    return _with_phase(writer, landing.refused(phase, writer.config, outcome.reason, now))
-
-
-def _apply_verdict(
-    writer: Writer, phase: Landing, flight: InFlightCommit, history: HistoryRead, now: float
-) -> Step:
-    """Find the result of a commit that was sent more than once and skipped."""
-    table, own = writer.config.table, flight.stamp
-    if find_own(history.commits, table, own) is not None:
-        return _with_phase(writer, landing.committed(phase, writer.config, now))
-    resolved = resolve(history.commits, table, None)
-    enough = history.complete or phase.verdict_limit >= writer.config.max_history
-    if resolved.epoch > own.epoch or enough:
-        return _lose(writer, f"a later writer claimed epoch {resolved.epoch}")
-    return replace(writer, phase=replace(phase, verdict_limit=phase.verdict_limit * LONGER)), ()

@@ -2,11 +2,13 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
 from binwright.consumer.decide.writer.chain import Chain
 from binwright.consumer.decide.writer.commits import Resolved
+from binwright.protocol.names import lease_name
 from binwright.protocol.ports.lake import Batch, Commit, Table
-from binwright.protocol.stamp import COMMITS_PER_EPOCH, Stamp
+from binwright.protocol.stamp import Stamp
 
 FIRST_LOOK, LONGER = 128, 16
 """How many commits of the history are read at first; by how much that is multiplied each time."""
@@ -18,7 +20,7 @@ class WriterConfig:
     """A writer's identity and settings; times in seconds."""
 
     table: Table
-    writer: str  # unique to this grant of the role
+    writer: str  # unique to this grant of the role: 32 hex digits
     from_latest: bool = False  # partitions begin at their end, if the group is new to the table
     freshness_s: float = 5.0  # how old rows may be when they land
     batch_bytes: int = 256_000_000  # of staged files in one commit
@@ -34,22 +36,32 @@ class WriterConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadHistory:
-    """Read the newest commits. Outcome: `HistoryRead`."""
+class WriteLease:
+    """Write the claim's lease beside the staged files. Outcomes: `Done`, `Unclear`."""
 
-    limit: int
+    lease: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOtherLeases:
+    """Delete all leases of the table but this one. Outcomes: `Done`, `Unclear`."""
+
+    lease: str
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimTable:
-    """Commit no rows under this version.
+    """Commit the writer's id to the table's metadata. Outcomes: as of `Append`."""
 
-    Outcomes: `Committed`, `Skipped`, `Conflict` or `Unclear`.
-    """
-
-    app: str
-    version: int
+    writer: str
     stamp: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadHistory:
+    """Read the newest commits. Outcome: `HistoryRead`."""
+
+    limit: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +79,34 @@ class ReadLandedOffsets:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Commit a batch. Outcomes: as of `ClaimTable`, and `Unreadable` or `Refused`."""
+    """Commit a batch; one without files commits its stamp alone.
+
+    Outcomes: `Committed`, `Conflict`, `Refused`, `Unclear`, `Unreadable` or `LeaseGone`.
+    """
 
     batch: Batch
-    app: str
-    version: int
+    lease: str
+    number: int  # of the commit under this lease
     stamp: str
 
 
-Request = ReadHistory | ClaimTable | QueryKafka | ReadLandedOffsets | Append
+Request = (
+    WriteLease
+    | DeleteOtherLeases
+    | ClaimTable
+    | ReadHistory
+    | QueryKafka
+    | ReadLandedOffsets
+    | Append
+)
 
 
 # --- outcomes ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The lease is written, or the others are deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +125,7 @@ class TopicState:
     bounds: Mapping[int, tuple[int, int]]  # partition -> (first retained offset, end offset)
     landing_id: str | None
     landing_end: int | None = None  # of the table's partition of it; None: unknown
+    leaderless: frozenset[int] = frozenset()  # partitions whose bounds are unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +142,8 @@ class Committed:
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
-    """The table already had this or a higher version of the app id; proves nothing by itself."""
-
-
-@dataclass(frozen=True, slots=True)
 class Conflict:
-    """Another commit of this app id came first; proves nothing."""
+    """The commit is not in the table, because another one came first; it may be sent again."""
 
     reason: str = ""
 
@@ -140,6 +164,11 @@ class Unreadable:
 
 
 @dataclass(frozen=True, slots=True)
+class LeaseGone:
+    """Another writer deleted the lease; this call committed nothing."""
+
+
+@dataclass(frozen=True, slots=True)
 class Refused:
     """The table rejects the batch; this call committed nothing."""
 
@@ -147,14 +176,15 @@ class Refused:
 
 
 Outcome = (
-    HistoryRead
+    Done
+    | HistoryRead
     | TopicState
     | LandedOffsets
     | Committed
-    | Skipped
     | Conflict
     | Unclear
     | Unreadable
+    | LeaseGone
     | Refused
 )
 
@@ -205,26 +235,25 @@ Effect = ReadAnnouncements | DeleteFiles | CommitOffsets | RereadPartitions | Lo
 # --- states ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ReadingHistory:
-    """Reads the history, for the last epoch that was claimed."""
+class ClaimStep(Enum):
+    """The steps of a claim, in their order (†)."""
 
-    limit: int = FIRST_LOOK
-    skipped: int = 0  # the epoch whose claim was skipped; 0: none was sent
+    WRITE_LEASE = "write the lease"
+    DELETE_OTHERS = "delete the other leases"
+    COMMIT = "commit the metadata"
 
 
 @dataclass(frozen=True, slots=True)
 class Claiming:
-    """Sends a claim, repeatedly until it is committed or skipped."""
+    """Claims the table: each step is repeated until it is done."""
 
-    epoch: int
+    step: ClaimStep = ClaimStep.WRITE_LEASE
 
 
 @dataclass(frozen=True, slots=True)
 class Resolving:
     """The claim is committed. What is in the table is read only now (†)."""
 
-    epoch: int
     topic_state: TopicState | None = None
     limit: int = FIRST_LOOK
     resolved: Resolved | None = None  # from the history, if it does not reach back far enough
@@ -232,27 +261,28 @@ class Resolving:
 
 @dataclass(frozen=True, slots=True)
 class InFlightCommit:
-    """A commit that was sent and whose result is unknown."""
+    """A commit that was sent and whose result is not known yet."""
 
     batch: Batch
     after: Chain
     stamp: Stamp
     sent_at: float  # s, monotonic
-    unclear: bool = False  # it was sent before, without a conclusive result
 
 
 @dataclass(frozen=True, slots=True)
 class Landing:
     """A writer's state while it lands batches; times in seconds, monotonic."""
 
-    epoch: int
     chain: Chain
+    writer: str  # in its stamps
+    lease: str  # of the claim
     landing_id: str | None = None
     sequence: int = 0
     flight: InFlightCommit | None = None
-    verdict_limit: int = 0  # commits to read for the result of a skipped commit; 0: none is needed
     stamp_due: bool = False  # the chain has a decision that no stamp holds yet
     since_full: int = 0  # commits since the last full stamp; 0: none under this claim
+    begin_at_end: frozenset[int] = frozenset()  # partitions without bounds, where `latest` counts
+    ends: Mapping[int, int] = field(default_factory=dict)  # partition -> log end, when last asked
     reread_requests: Mapping[int, tuple[int, float]] = field(default_factory=dict)
     """Partition -> (offset, when it was requested)."""
     behind: Mapping[int, int] = field(default_factory=dict)
@@ -260,18 +290,21 @@ class Landing:
     commit_s: float = FIRST_GUESS_S  # mean duration of a commit
     checked_at: float = 0.0  # when Kafka was last asked
     asked_from: int = 0  # the chain's `next_announcement` when Kafka was last asked
-    stamped_at: float = 0.0
+    full_at: float = 0.0  # when the last full stamp was committed, or the claim resolved
     looked_at: float = float("-inf")  # when no range joined
+    joins: bool = True  # a pending range joined, when last looked
     retry_at: float = 0.0
     fault: str = ""  # why the table refuses batches; empty: it does not
     late: bool = False  # commits take longer than `freshness_s`
     rows: int = 0  # landed under this claim
     commits: int = 0  # under this claim
 
-    @property
-    def spent(self) -> bool:
-        """Whether the epoch's numbers are used up, so that a new claim is needed."""
-        return self.flight is None and self.sequence >= COMMITS_PER_EPOCH - 1
+
+@dataclass(frozen=True, slots=True)
+class Contradicted:
+    """What has landed cannot be of this topic: a person must decide."""
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +314,7 @@ class Lost:
     reason: str
 
 
-Phase = ReadingHistory | Claiming | Resolving | Landing | Lost
+Phase = Claiming | Resolving | Landing | Contradicted | Lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +322,19 @@ class Writer:
     """A table's writer, from the grant of the role until it loses it or stops."""
 
     config: WriterConfig
-    phase: Phase = ReadingHistory()
+    phase: Phase = Claiming()
+    claim: int = 1  # the number of its claim: each has a lease of its own
+    last: Landing | None = None  # before it claimed anew, for reports
+
+    @property
+    def lease(self) -> str:
+        """Return the name of the claim's lease."""
+        return lease_name(self.config.writer, self.claim)
+
+    @property
+    def name(self) -> str:
+        """Return the writer's id in stamps and metadata, unique to the claim."""
+        return f"{self.config.writer}-{self.claim}"
 
     @property
     def chain(self) -> Chain | None:
