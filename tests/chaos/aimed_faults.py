@@ -97,6 +97,8 @@ async def _provoke(system: System, fault: Fault, asleep: list[int]) -> None:
             await _kill_a_writer(system, fault)
         case "lake.open" | "lake.claim" | "lake.history":
             await _kill_a_writer(system, fault)
+        case "staging.write_lease" | "staging.delete_other_leases":
+            await _kill_a_writer(system, fault)
         case _:
             pass  # comes about by itself
 

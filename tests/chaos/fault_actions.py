@@ -30,6 +30,7 @@ from tests.chaos.staged_file_faults import (
     halve,
     lose_announcements,
     lose_landing_topic,
+    lose_lease,
     spoil_staged_file,
 )
 from tests.chaos.system import LAKE_SIZE, System
@@ -247,6 +248,7 @@ FAULT_ACTIONS: Mapping[Kind, FaultAction] = {
     Kind.STAGED_LOST: spoil_staged_file(lambda file: file.unlink()),
     Kind.STAGED_TORN: spoil_staged_file(halve),
     Kind.STAGED_EMPTY: spoil_staged_file(empty),
+    Kind.LEASE_LOST: lose_lease,
     Kind.ANNOUNCED_LOST: lose_announcements,
     Kind.LANDING_TOPIC_DELETED: lose_landing_topic,
     Kind.DISK_FULL: _disk_full,

@@ -38,6 +38,7 @@ class Kind(StrEnum):
     STAGED_LOST = "a staged file deleted before it landed"
     STAGED_TORN = "a staged file cut in half before it landed"
     STAGED_EMPTY = "a staged file emptied before it landed"
+    LEASE_LOST = "the lease of a table's writer deleted"
     ANNOUNCED_LOST = "announcements deleted, and the tables' writers killed"
     LANDING_TOPIC_DELETED = "the landing topic deleted"
     DISK_FULL = "the lake's disk full"
@@ -70,6 +71,7 @@ ORDERS = (
 )
 CALLS = (
     *("staging.write", "staging.delete", "offsets.commit"),
+    *("staging.write_lease", "staging.delete_other_leases"),
     *("lake.open", "lake.claim", "lake.history", "lake.append", "lake.compact"),
 )
 MARKS = ("table.claimed", "table.resolved")

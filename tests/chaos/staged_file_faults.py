@@ -67,6 +67,17 @@ def empty(file: Path) -> None:
     os.truncate(file, 0)
 
 
+async def lose_lease(system: System, fault: Fault) -> FaultResult:
+    """Delete the lease: its writer lands nothing more, and the table is claimed again."""
+    topic = pick_topic(fault)
+    await until(lambda: bool(system.leases(topic)), VICTIM_TIMEOUT_S, f"{topic} is claimed")
+    for lease in system.leases(topic):
+        lease.unlink(missing_ok=True)
+    return FaultResult(
+        conditions=(("the table is claimed again", lambda: bool(system.leases(topic))),)
+    )
+
+
 async def lose_announcements(system: System, _: Fault) -> FaultResult:
     """Delete what is announced and has not landed; who knew of it is killed."""
     async with nothing_lands(system):

@@ -4,7 +4,7 @@ import contextlib
 import json
 import os
 import subprocess
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from binwright.local.server import HOST, reserve_port
 from binwright.local.spark import SparkServer, run_spark
 from binwright.local.stack import Service
 from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.names import is_lease, is_staged_file
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import Settings, load_settings, settings_environment
 from binwright.views.follower import watch_group
@@ -38,7 +39,6 @@ LAKE_SIZE = "3g"
 END_S = 15.0
 FRESHNESS_S = 2.0
 COMPACT_FILES = 8  # the tables are compacted all the time
-UNFINISHED = "."  # what names of files that are being written begin with
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +101,14 @@ class System:
 
     def staged_files(self, topic: str) -> set[Path]:
         """Return the whole files that are staged for a table."""
-        found = (Path(self.settings.staging_path) / topic).glob("*")
-        return {file for file in found if not file.name.startswith(UNFINISHED)}
+        return {file for file in self._staging(topic) if is_staged_file(file.name)}
+
+    def leases(self, topic: str) -> set[Path]:
+        """Return the leases of a table."""
+        return {file for file in self._staging(topic) if is_lease(file.name)}
+
+    def _staging(self, topic: str) -> Iterable[Path]:
+        return (Path(self.settings.staging_path) / topic).glob("*")
 
     async def delete_announcements(self) -> None:
         """Delete every record of the landing topic, as its retention does."""

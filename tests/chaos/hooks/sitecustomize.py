@@ -103,7 +103,7 @@ def _bus(service: str) -> ModulePatch:
 CONSUMER: dict[str, ModulePatch] = {
     "binwright.consumer.reading.data_reader": _calls("KafkaDataReader", ("commit",), "offsets"),
     "binwright.consumer.staging.file_staging": _calls(
-        "FileStaging", ("write", "delete"), "staging"
+        "FileStaging", ("write", "delete", "write_lease", "delete_other_leases"), "staging"
     ),
     "binwright.consumer.lake.spark_lake": _calls(
         "SparkLake", ("open", "claim", "history", "append", "compact"), "lake"
