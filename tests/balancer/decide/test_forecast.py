@@ -14,7 +14,7 @@ from binwright.balancer.decide.forecast import (
     trend,
 )
 from binwright.balancer.decide.loads import balance_limits
-from binwright.balancer.decide.model import Topic
+from binwright.balancer.decide.model import BrokerId, Topic
 from binwright.protocol.errors import BalanceError
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 
@@ -97,6 +97,11 @@ def test_what_is_exceeded_today_comes_first() -> None:
 def test_nothing_is_full_within_too_short_a_time() -> None:
     found = cluster([broker(1, disk=100 + 5 * DAY_S)], [partition("orders-0", [1])])
     assert forecast(found, {}, 4.0) == ()
+
+
+def test_a_broker_above_its_limit_at_a_steady_load_is_full_now() -> None:
+    found = cluster([broker(1, disk=50)], [partition("orders-0", [1])], [Topic("orders", 1, 60.0)])
+    assert forecast(found, {}, 7.0) == (Shortage(BrokerId(1), "disk", 0.0),)
 
 
 def test_a_forecast_can_be_about_balance() -> None:

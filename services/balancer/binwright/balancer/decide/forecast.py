@@ -141,8 +141,10 @@ def forecast(
     for end in _ends(within_days):
         after = _loads(cluster, lines, end)
         for place in _exceeded(after, within):
+            if place in found:
+                continue
             low, high, limit = (table[place[0]][place[1]] for table in (before, after, within))
-            found.setdefault(place, begin + (end - begin) * (limit - low) / (high - low))
+            found[place] = begin + (end - begin) * (limit - low) / (high - low)
         begin, before = end, after
     order = sorted(found, key=lambda place: (found[place], place))
     return tuple(Shortage(b, RESOURCES[place], found[b, place]) for b, place in order)
