@@ -8,7 +8,11 @@ import pytest
 
 from binwright.balancer import plan_file
 from binwright.balancer.admin_client import AdminClient
+from binwright.balancer.cluster_model import cluster_model
+from binwright.balancer.decide.forecast import forecast
+from binwright.balancer.description import Description
 from binwright.balancer.ports import ConfigResource
+from binwright.balancer.snapshot import take_snapshot
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import KafkaSettings
 
@@ -85,6 +89,21 @@ async def test_a_longer_retention_counts_before_the_disk_has_filled(
             brokers = json.loads(out)["brokers"].values()
             disks.append(sum(each["disk"] for each in brokers))
     assert disks[1] > disks[0]
+
+
+async def test_a_compacted_topic_under_load_is_not_forecast_to_fill_a_disk(
+    kafka: KafkaSettings, admin: AdminClient
+) -> None:
+    unlimited = {"retention.ms": "-1"}
+    shortages = {}
+    for topic, policy in (("accounts", "compact"), ("archive", "delete")):
+        config = {**unlimited, "cleanup.policy": policy}
+        await make_topic(kafka, topic, {0: (1, 2)}, config)
+        async with Load(kafka, [TopicPartition(topic, 0)]).running(0.02):
+            seen = await take_snapshot(admin, {}, 3.0)
+        found = forecast(cluster_model(seen, Description()), {}, 1e9)
+        shortages[topic] = {each.broker for each in found if each.resource == "disk"}
+    assert shortages == {"accounts": set(), "archive": {1, 2}}
 
 
 async def test_a_drained_broker_holds_nothing_of_the_cluster(

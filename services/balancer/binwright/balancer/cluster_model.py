@@ -142,7 +142,8 @@ def _topics(
     topics = {}
     for name, sizes in sorted(counts.items()):
         described = wanted.topic(name)
-        by_time, by_size = _retention(seen.configs.get(ConfigResource("topic", name), {}))
+        config = seen.configs.get(ConfigResource("topic", name), {})
+        by_time, by_size = _retention(config)
         topics[name] = Topic(
             name=name,
             # What most of its partitions have; of two as frequent the larger.
@@ -153,6 +154,7 @@ def _topics(
             group=described.group,
             excluded=described.excluded,
             excluded_brokers=frozenset(map(BrokerId, described.excluded_brokers)),
+            compacted="compact" in config.get(POLICY, ""),
         )
     return topics
 
