@@ -6,6 +6,7 @@ from math import inf
 import pytest
 
 from binwright.balancer.cluster_model import Snapshot, WhatIf, cluster_model, known_limits
+from binwright.balancer.decide.forecast import forecast
 from binwright.balancer.decide.model import BrokerId, Cluster
 from binwright.balancer.description import BrokerCapacity, DescribedTopic, Description
 from binwright.balancer.ports import (
@@ -83,6 +84,14 @@ def test_retention_is_that_of_the_topic(
 ) -> None:
     topic = model(None, config).topics["orders"]
     assert (topic.retention_s, topic.retention_bytes) == kept
+
+
+@pytest.mark.parametrize("policy", ["compact", "compact,delete", "delete"])
+def test_a_compacted_topic_at_a_steady_load_fills_no_disk(policy: str) -> None:
+    """Of topics without a limit only one that is not compacted keeps all that is written to it."""
+    found = model(None, {"cleanup_policy": policy, "retention_ms": "-1"})
+    full = [each for each in forecast(found, {}, 30.0) if each.broker != 4]  # that is down
+    assert bool(full) == (policy == "delete")
 
 
 def test_a_capacity_that_is_described_counts_before_what_kafka_reports() -> None:

@@ -35,6 +35,7 @@ class World:
     )
     fault: str = ""
     rates: Mapping[int, float] = field(default_factory=lambda: RATES)
+    lag: int = 10  # of each partition
     requests: list[tuple[str, str, str]] = field(default_factory=list)
     bus: FakeControlTopics = field(default_factory=lambda: FakeControlTopics({TOPIC: 8}))
 
@@ -45,7 +46,9 @@ class World:
     async def committed(self, groups: Collection[str]) -> CommittedOffsets:
         if self.fault:
             return CommittedOffsets(faults=dict.fromkeys(groups, self.fault))
-        return CommittedOffsets({group: dict.fromkeys(PARTITIONS, 90) for group in groups})
+        return CommittedOffsets(
+            {group: dict.fromkeys(PARTITIONS, 100 - self.lag) for group in groups}
+        )
 
     async def look_up(self, topics: Collection[str]) -> Mapping[str, LogEnds]:
         ends = {partition.partition: 100 for partition in PARTITIONS}

@@ -12,7 +12,9 @@ from binwright.runtime.metrics import METRICS
 from binwright.scaler.decide.members import GroupMember
 from binwright.scaler.plans_topic import last_plans, plan_partition
 from binwright.scaler.ports import GroupDescription
+from binwright.scaler.settings import SteeredGroupSettings
 from binwright.scaler.steered_group import SteeredGroup
+from binwright.scaler.steering import publisher, steering_policy
 
 
 async def test_a_plan_that_is_worth_it_is_published_and_the_group_rebalances() -> None:
@@ -24,6 +26,42 @@ async def test_a_plan_that_is_worth_it_is_published_and_the_group_rebalances() -
         [0],
     ]
     assert world.requests == [("shop", "binwright", "orders")]
+
+
+def by_least_loaded(world: World, commit_interval_s: float) -> SteeredGroup:
+    """Return a group of 200 records/s and 0.5 s: a member serves 90 in time, of 180/s."""
+    settings = SteeredGroupSettings(
+        records_per_s=200,
+        sla_s=0.5,
+        pause_s=0.5,
+        policy="least-loaded",
+        commit_interval_s=commit_interval_s,
+    )
+    return replace(
+        world.steered(),
+        policy=steering_policy(settings),
+        publisher=publisher(settings, 600.0, None),
+        commit_interval_s=settings.commit_interval_s,
+    )
+
+
+def lagging() -> World:
+    """Return a group whose first member has 105 records to catch up with, the other one 35."""
+    return World(rates=dict.fromkeys(range(4), 20.0), lag=35)
+
+
+async def test_a_member_with_too_much_lag_gives_partitions_to_one_with_room() -> None:
+    world = lagging()
+    await by_least_loaded(world, 0.0).run_pass(10)
+    assert world.requests == [("shop", "binwright", "orders")]
+    plans = await last_plans(world.bus, TOPIC, {"shop"})
+    assert [len(inside) for inside in plans["shop"].bins] == [2, 2]
+
+
+async def test_records_that_wait_for_the_next_commit_are_no_lag_to_steer_by() -> None:
+    world = lagging()
+    await by_least_loaded(world, 5.0).run_pass(10)
+    assert world.requests == []
 
 
 async def test_a_second_look_at_a_group_that_has_not_moved_yet_asks_for_nothing() -> None:

@@ -6,7 +6,11 @@ from binwright.protocol.errors import SettingsError
 from binwright.runtime.settings import load
 from binwright.scaler.decide.bin_pack import Algorithm1, Algorithm2
 from binwright.scaler.decide.steering_policies import LeastLoaded, StickyEven
-from binwright.scaler.settings import ScalerProgramSettings, SteeredGroupSettings
+from binwright.scaler.settings import (
+    ScaledGroupSettings,
+    ScalerProgramSettings,
+    SteeredGroupSettings,
+)
 from binwright.scaler.steering import publisher, steer, steering_policy
 
 GROUP = SteeredGroupSettings(records_per_s=200, sla_s=0.5, pause_s=2.0)
@@ -34,6 +38,11 @@ def test_a_rebalance_costs_what_the_settings_name() -> None:
     found = publisher(GROUP, 600.0, None)
     assert (found.rebalance.pause_s, found.rebalance.cooldown_s) == (2.0, 30.0)
     assert (found.capacity.sla_s, found.valid_s) == (0.5, 600.0)
+
+
+def test_a_group_commits_every_five_seconds_unless_its_settings_say_otherwise() -> None:
+    """As aiokafka and Kafka's Java consumer do with auto-commit, and as the scaler assumes."""
+    assert GROUP.commit_interval_s == ScaledGroupSettings(group="shop").commit_interval_s == 5.0
 
 
 async def test_steering_without_groups_is_refused() -> None:

@@ -55,6 +55,9 @@ class DisconnectableReader:
     def position(self) -> int:
         return int(self.reader.position)
 
+    def seek(self, offset: int) -> None:
+        self.reader.seek(offset)
+
     async def read(self, timeout_s: float) -> Any:
         await self.connection.up.wait()
         return await self.reader.read(timeout_s)

@@ -149,13 +149,7 @@ class KafkaControlTopics:
         return await self._offsets.look_up(topic, partition, LATEST)
 
     async def offset_at(self, topic: str, partition: int, at_ms: int) -> int:
-        """Return the offset of the first record of this time or later, or the end.
-
-        Args:
-            topic: Its name.
-            partition: Its number.
-            at_ms: Time of a record, ms since 1970.
-        """
+        """Return the offset of the first record of this time or later, or the end; see the port."""
         offset = await self._offsets.look_up(topic, partition, max(0, at_ms))
         return await self.end(topic, partition) if offset < 0 else offset
 

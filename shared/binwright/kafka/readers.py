@@ -125,7 +125,8 @@ class SharedConsumer:
         buffer.next = offset
         buffer.records.clear()
         self._resume(partition)
-        with contextlib.suppress(IllegalStateError, AttributeError):  # not assigned yet: it will be
+        # Not assigned yet, or nothing is: it will be, at this offset.
+        with contextlib.suppress(IllegalStateError, AssertionError, AttributeError):
             self._client.seek(partition, offset)
 
     def drop(self, partition: KafkaPartition, buffer: PartitionBuffer) -> None:
@@ -271,6 +272,11 @@ class KafkaReader:
         """The offset of the record to be read next; of one that is not there any more, or later."""
         return self._next
 
+    def seek(self, offset: int) -> None:
+        """Continue at another offset."""
+        self._next = offset
+        self._shared.seek(self._partition, offset)
+
     async def read(self, timeout_s: float) -> Sequence[Record]:
         """Return the next records, or none after `timeout_s`.
 
@@ -313,8 +319,7 @@ class KafkaReader:
         check_within(self._partition, self._next, end)
         if self._next < first:
             log.warning("records.skipped", partition=str(self), wanted=self._next, first=first)
-        self._next = max(first, self._next)
-        self._shared.seek(self._partition, self._next)
+        self.seek(max(first, self._next))
 
     async def _raise_if_silent(self) -> None:
         if self._silent_s < self._patience_s:

@@ -82,6 +82,13 @@ class FakeControlTopics:
         await self._until_up()
         return self._log(topic, partition).end
 
+    async def offset_at(self, topic: str, partition: int, at_ms: int) -> int:
+        """Return the offset of the first record of this time or later; see the port."""
+        await self._until_up()
+        log = self._log(topic, partition)
+        later = (record.offset for record in log.records if record.timestamp_ms >= at_ms)
+        return next(later, log.end)
+
     async def reader(self, topic: str, partition: int, offset: int) -> "FakeReader":
         """Return a reader from `offset` on, or from the oldest record; see the port."""
         await self._until_up()
@@ -256,6 +263,10 @@ class FakeReader:
             self._silent_s = 0.0
             raise BrokerUnavailable(f"injected outage, for {self._bus.patience_s:g} s now")
         return found
+
+    def seek(self, offset: int) -> None:
+        """Continue at another offset."""
+        self._next = offset
 
     async def close(self) -> None:
         """Close the reader."""

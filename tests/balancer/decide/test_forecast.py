@@ -14,9 +14,9 @@ from binwright.balancer.decide.forecast import (
     trend,
 )
 from binwright.balancer.decide.loads import balance_limits
-from binwright.balancer.decide.model import Topic
+from binwright.balancer.decide.model import BrokerId, Topic
 from binwright.protocol.errors import BalanceError
-from binwright.protocol.model import BytesPerSecond, TopicPartition
+from binwright.protocol.model import BytesPerSecond
 
 
 def samples(*rates: float) -> list[RateSample]:
@@ -99,6 +99,11 @@ def test_nothing_is_full_within_too_short_a_time() -> None:
     assert forecast(found, {}, 4.0) == ()
 
 
+def test_a_broker_above_its_limit_at_a_steady_load_is_full_now() -> None:
+    found = cluster([broker(1, disk=50)], [partition("orders-0", [1])], [Topic("orders", 1, 60.0)])
+    assert forecast(found, {}, 7.0) == (Shortage(BrokerId(1), "disk", 0.0),)
+
+
 def test_a_forecast_can_be_about_balance() -> None:
     topics = [Topic("orders", 1, compacted=True), Topic("bills", 1, compacted=True)]
     partitions = [
@@ -113,13 +118,9 @@ def test_a_forecast_can_be_about_balance() -> None:
     assert found_shortages[0].in_days == pytest.approx(0.5, abs=0.01)
 
 
-def rows(*orders: float) -> list[dict[TopicPartition, BytesPerSecond]]:
-    """Return two rows a day: the rate of two partitions of orders, by day and by night."""
-    return [
-        {TopicPartition("orders", n): BytesPerSecond(rate * share / 2) for n in range(2)}
-        for rate in orders
-        for share in (1.5, 0.5)
-    ]
+def rows(*orders: float) -> list[dict[str, float]]:
+    """Return two rows a day: the rate of orders, by day and by night."""
+    return [{"orders": rate * share} for rate in orders for share in (1.5, 0.5)]
 
 
 def test_a_topic_grows_as_the_means_of_its_days_do() -> None:

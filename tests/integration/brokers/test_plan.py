@@ -5,12 +5,23 @@ import json
 from pathlib import Path
 
 import pytest
+from aiokafka import AIOKafkaProducer
 
 from binwright.balancer import plan_file
 from binwright.balancer.admin_client import AdminClient
+from binwright.balancer.cluster_model import cluster_model
+from binwright.balancer.decide.forecast import forecast
+from binwright.balancer.description import Description
 from binwright.balancer.ports import ConfigResource
-from binwright.protocol.model import TopicPartition
-from binwright.runtime.settings import KafkaSettings
+from binwright.balancer.settings import BalancerProgramSettings
+from binwright.balancer.snapshot import ClusterReader, take_snapshot
+from binwright.kafka.client import client_options
+from binwright.kafka.control_records import METRICS_CONFIG
+from binwright.protocol import wire
+from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.model import BytesPerSecond, TopicPartition
+from binwright.runtime.clock import loop_s, wall_ms
+from binwright.runtime.settings import KafkaSettings, MonitorSettings
 
 from .helpers import Load, fill, make_topic, placement, run, throttles
 from .kafka_tool import verify
@@ -18,6 +29,7 @@ from .kafka_tool import verify
 pytestmark = pytest.mark.integration
 
 MB = 1_000_000
+LONGEST_READ_S = 30.0
 
 
 async def uneven(kafka: KafkaSettings, topic: str, sizes: list[int]) -> None:
@@ -85,6 +97,71 @@ async def test_a_longer_retention_counts_before_the_disk_has_filled(
             brokers = json.loads(out)["brokers"].values()
             disks.append(sum(each["disk"] for each in brokers))
     assert disks[1] > disks[0]
+
+
+async def test_a_plan_in_a_peak_hour_counts_with_the_hours_of_the_metrics_topic(
+    kafka: KafkaSettings,
+) -> None:
+    """Three days of 1 MB/s but for two hours of 3 MB/s each noon; it is noon now."""
+    day = {"retention.ms": "86400000"}
+    await make_topic(kafka, "peaks", {0: (1, 2)}, day)
+    await make_topic(kafka, "peaks.metrics", {0: (1,)}, METRICS_CONFIG)
+    now_ms = wall_ms()
+    async with AIOKafkaProducer(**client_options(kafka), acks="all") as producer:
+        for hour in range(72, -1, -1):
+            rate = 3.0 * MB if hour % 24 in {0, 1} else 1.0 * MB
+            for second in range(5):
+                begin_ms = now_ms - 3_600_000 * hour + 300_000 if hour else now_ms - 10_000
+                at_ms = begin_ms + 1_000 * second
+                await producer.send(
+                    "peaks.metrics",
+                    wire.encode(_measured("peaks", at_ms, second, rate)),
+                    b"peaks",
+                    partition=0,
+                    timestamp_ms=at_ms,
+                )
+    monitor = MonitorSettings(topic="peaks.metrics")
+    began = loop_s()
+    seen = await ClusterReader(
+        BalancerProgramSettings(kafka=kafka, monitor=monitor), measure_s=0
+    ).read()
+    assert loop_s() - began < LONGEST_READ_S
+    partition = TopicPartition("peaks", 0)
+    assert len(seen.history.of(partition)) == 73
+    assert seen.rates[partition] == 3.0 * MB
+    cluster = cluster_model(seen, Description())
+    (planned,) = (each for each in cluster.partitions if each.id == partition)
+    assert planned.rate == 3.0 * MB
+    of_a_day = planned.disk_bytes(cluster.topics["peaks"])
+    assert of_a_day == pytest.approx(86_400 * MB * (2 * 3 + 22) / 24)
+
+
+def _measured(topic: str, at_ms: int, number: int, rate: float) -> Measurement:
+    partition = PartitionRate(0, BytesPerSecond(rate), 30.0, 0, 0, None)
+    return Measurement(
+        topic=topic,
+        at_ms=at_ms,
+        monitor="m",
+        number=at_ms // 1000 + number,
+        interval_s=1.0,
+        count=1,
+        partitions=(partition,),
+    )
+
+
+async def test_a_compacted_topic_under_load_is_not_forecast_to_fill_a_disk(
+    kafka: KafkaSettings, admin: AdminClient
+) -> None:
+    unlimited = {"retention.ms": "-1"}
+    shortages = {}
+    for topic, policy in (("accounts", "compact"), ("archive", "delete")):
+        config = {**unlimited, "cleanup.policy": policy}
+        await make_topic(kafka, topic, {0: (1, 2)}, config)
+        async with Load(kafka, [TopicPartition(topic, 0)]).running(0.02):
+            seen = await take_snapshot(admin, {}, 3.0)
+        found = forecast(cluster_model(seen, Description()), {}, 1e9)
+        shortages[topic] = {each.broker for each in found if each.resource == "disk"}
+    assert shortages == {"accounts": set(), "archive": {1, 2}}
 
 
 async def test_a_drained_broker_holds_nothing_of_the_cluster(

@@ -119,6 +119,35 @@ def test_an_overload_that_stays_is_not_worth_a_rebalance() -> None:
     assert not done.rebalances
 
 
+def lagging(owned: Sequence[Sequence[int]], rate: float, lag: float) -> GroupState:
+    """Return a group of four partitions, each with this rate and lag."""
+    loads = dict.fromkeys(PARTITIONS, PartitionLoad(rate, lag))
+    return replace(state(owned), loads=loads)
+
+
+def test_a_lag_that_others_work_off_in_time_is_worth_a_rebalance() -> None:
+    """The first member has 120 records and serves 90 in time: 30 are late, and what follows."""
+    quick = replace(PUBLISHER, rebalance=Rebalance(pause_s=0.5))
+    behind = lagging([[0, 1, 2], [3]], 10, 40)
+    assert quick.decide(behind, proposal([0, 1], [2, 3]))[0].rebalances
+    in_time = lagging([[0, 1, 2], [3]], 10, 30)
+    assert not quick.decide(in_time, proposal([0, 1], [2, 3]))[0].rebalances
+
+
+def test_a_lag_that_two_work_off_sooner_is_worth_a_rebalance() -> None:
+    """Nobody is in time at first, but what arrives is late for half as long."""
+    behind = lagging([[0, 1, 2], [3]], 10, 1_000)
+    assert PUBLISHER.decide(behind, proposal([0, 1], [2, 3]))[0].rebalances
+
+
+def test_while_a_member_falls_behind_all_that_arrives_is_late() -> None:
+    slow = replace(PUBLISHER, rebalance=Rebalance(pause_s=20, payback_s=10))
+    proposed = proposal([0, 1], [2, 3])
+    # The move delays 800. 30 of 120 wait too long, and 120/s arrive for 10 s; else 30/s are late.
+    assert slow.decide(lagging([[0, 1, 2], [3]], 40, 40), proposed)[0].rebalances
+    assert not slow.decide(lagging([[0, 1, 2], [3]], 40, 0), proposed)[0].rebalances
+
+
 def test_an_eager_rebalance_costs_what_all_partitions_lose() -> None:
     """Half a record a second too many for ten seconds does not pay for 3 s of all 103."""
     rates = [80.0, 11, 6, 6]

@@ -12,7 +12,7 @@ from binwright.balancer.plan_topic import PlanTopic
 from binwright.balancer.planning import plan
 from binwright.balancer.probe import producer_probe
 from binwright.balancer.settings import BalancerProgramSettings
-from binwright.balancer.snapshot import MEASURE_S, read_cluster
+from binwright.balancer.snapshot import ClusterReader
 from binwright.balancer.watch import BrokerWatch, Observing, Reaction
 from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
@@ -30,7 +30,7 @@ def broker_watch(settings: BalancerProgramSettings, bus: ControlTopics) -> Broke
     """
     wanted = settings.brokers
     return BrokerWatch(
-        read=lambda: read_cluster(settings, None, MEASURE_S),
+        read=ClusterReader(settings).read,
         plan=plan,
         wanted=description.read(wanted.describe),
         thresholds=Thresholds(

@@ -21,6 +21,7 @@ from binwright.balancer.decide.model import (
     Partition,
     Topic,
 )
+from binwright.balancer.decide.rate_history import RateHistory, busy_rate, kept_rate
 from binwright.balancer.description import Description
 from binwright.balancer.ports import ClusterState, ConfigResource, Configs, Disk
 from binwright.protocol.errors import PlacementError
@@ -40,8 +41,9 @@ class Snapshot:
     state: ClusterState
     disks: Mapping[int, Disk]
     configs: Configs  # of topics: `TOPIC_CONFIGS`
-    rates: Rates
+    rates: Rates  # now
     unmeasured: int = 0  # partitions whose rate is not known: they count as idle
+    history: RateHistory = field(default_factory=RateHistory)  # hour by hour, until now
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +72,8 @@ def cluster_model(seen: Snapshot, wanted: Description, changes: WhatIf | None = 
     """
     what_if = changes or WhatIf()
     _check_names(seen, wanted, what_if)
-    partitions = _partitions(seen, wanted)
-    topics = _topics(seen, wanted, what_if, partitions)
+    topics = _topics(seen, wanted, what_if)
+    partitions = _partitions(seen, wanted, topics)
     nominal = _nominal(topics, partitions, wanted)
     share = wanted.headroom
     cluster = Cluster(
@@ -110,12 +112,16 @@ def _named_brokers(seen: Snapshot) -> set[int]:
     return {broker for state in seen.state.partitions.values() for broker in state.replicas}
 
 
-def _partitions(seen: Snapshot, wanted: Description) -> list[Partition]:
+def _partitions(
+    seen: Snapshot, wanted: Description, topics: Mapping[str, Topic]
+) -> list[Partition]:
     partitions = []
     for partition, state in sorted(seen.state.partitions.items()):
         if partition.topic == PROBE_TOPIC:
             continue
-        rate = seen.rates.get(partition, BytesPerSecond(0.0))
+        now = seen.rates.get(partition, BytesPerSecond(0.0))
+        rates = seen.history.of(partition) or [now]
+        rate = busy_rate(rates)
         replicas = seen.state.placed(partition)
         leader = state.leader if state.leader in seen.disks else None
         holders = replicas if leader is None else (leader,)
@@ -128,21 +134,23 @@ def _partitions(seen: Snapshot, wanted: Description) -> list[Partition]:
                 replicas=tuple(map(BrokerId, replicas)),
                 read=BytesPerSecond(rate * wanted.topic(partition.topic).readers),
                 pinned=frozenset(map(BrokerId, wanted.pinned.get(str(partition), ()))),
+                kept_rate=kept_rate(rates, topics[partition.topic].retention_s),
             )
         )
     return partitions
 
 
-def _topics(
-    seen: Snapshot, wanted: Description, changes: WhatIf, partitions: list[Partition]
-) -> dict[str, Topic]:
+def _topics(seen: Snapshot, wanted: Description, changes: WhatIf) -> dict[str, Topic]:
     counts: dict[str, Counter[int]] = {}
-    for partition in partitions:
-        counts.setdefault(partition.id.topic, Counter())[len(partition.replicas)] += 1
+    for partition in seen.state.partitions:
+        if partition.topic != PROBE_TOPIC:
+            replicas = seen.state.placed(partition)
+            counts.setdefault(partition.topic, Counter())[len(replicas)] += 1
     topics = {}
     for name, sizes in sorted(counts.items()):
         described = wanted.topic(name)
-        by_time, by_size = _retention(seen.configs.get(ConfigResource("topic", name), {}))
+        config = seen.configs.get(ConfigResource("topic", name), {})
+        by_time, by_size = _retention(config)
         topics[name] = Topic(
             name=name,
             # What most of its partitions have; of two as frequent the larger.
@@ -153,6 +161,7 @@ def _topics(
             group=described.group,
             excluded=described.excluded,
             excluded_brokers=frozenset(map(BrokerId, described.excluded_brokers)),
+            compacted="compact" in config.get(POLICY, ""),
         )
     return topics
 

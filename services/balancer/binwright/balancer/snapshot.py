@@ -1,32 +1,23 @@
 """Reads a running cluster: replicas, sizes, retention, and how fast partitions are written."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 from binwright.balancer.admin_client import AdminClient
 from binwright.balancer.cluster_model import TOPIC_CONFIGS, Snapshot
-from binwright.balancer.decide.forecast import RateLine, topic_trends
+from binwright.balancer.decide.rate_history import HOUR_S, RateHistory
 from binwright.balancer.ports import Brokers, ClusterState, ConfigResource, Disk, PartitionState
-from binwright.kafka.control_records import Decoder
+from binwright.balancer.rates import published_history, published_rates, recorded_history
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.protocol import wire
-from binwright.protocol.errors import StreamError
-from binwright.protocol.measurements import Measurement
 from binwright.protocol.model import BytesPerSecond, Rates, TopicPartition
-from binwright.protocol.monitors import Monitors, accept_measurement
-from binwright.protocol.ports.kafka import ControlTopics
-from binwright.recordings.recording import RecordingReader, rows
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.settings import ProgramSettings
-from binwright.views.follower import read_recent_measurements
 
 MEASURE_S = 10.0
 """How long sizes are compared where no monitor measures."""
-FRESH_S = 600
-"""Age of a measurement that still counts."""
-READ_S, HOUR_S = 0.5, 3_600.0
-RECENT = 2_000
 
 
 async def take_snapshot(brokers: Brokers, rates: Rates, measure_s: float) -> Snapshot:
@@ -72,77 +63,51 @@ def _size(
     return None if disk is None else disk.sizes.get(partition)
 
 
-async def published_rates(bus: ControlTopics, topic: str) -> dict[TopicPartition, BytesPerSecond]:
-    """Return the last rates on the metrics topic, of the last `FRESH_S`; none without a monitor.
+class ClusterReader:
+    """Reads a cluster again and again; the hours before the first time are read once.
 
-    Raises:
-        BrokerUnavailable: Kafka does not answer.
+    After a pause, as of a process that led before, they are read again.
     """
-    if not await bus.partitions(topic):
-        return {}
-    reader, end = await read_recent_measurements(bus, topic, RECENT)
-    decoder = Decoder(wire.decode_measurement)
-    measurements: list[Measurement] = []
-    try:
-        while reader.position < end:
-            measurements += [each for _, each in decoder.decode(await reader.read(READ_S))]
-    finally:
-        await reader.close()
-    oldest_ms = wall_ms() - 1000 * FRESH_S
-    return latest_rates(each for each in measurements if each.at_ms >= oldest_ms)
 
+    def __init__(self, settings: ProgramSettings, measure_s: float = MEASURE_S) -> None:
+        """Prepare.
 
-def recorded_rates(path: Path) -> dict[TopicPartition, BytesPerSecond]:
-    """Return the last rates of a recording; raise `StreamError` if there are none."""
-    try:
-        with path.open("rb") as file:
-            rates = latest_rates(RecordingReader(file))
-    except (OSError, StreamError) as exc:
-        raise StreamError(f"{path}: {exc}") from exc
-    if not rates:
-        raise StreamError(f"{path}: no rate in it")
-    return rates
+        Args:
+            settings: Name the cluster and the metrics topic.
+            measure_s: How long what is not measured is measured, s; 0: it counts as idle.
+        """
+        self._settings, self._measure_s = settings, measure_s
+        self._history, self._next_hour = RateHistory(), -inf
 
-
-def latest_rates(found: Iterable[Measurement]) -> dict[TopicPartition, BytesPerSecond]:
-    """Return the last known rate of each partition; of two monitors one is followed."""
-    rates: dict[TopicPartition, BytesPerSecond] = {}
-    monitors = Monitors()
-    for measurement in found:
-        monitors, counts, _ = accept_measurement(monitors, measurement.at_ms / 1000, measurement)
-        if counts:
-            rates |= measurement.rates()
-    return rates
-
-
-def recorded_trends(path: Path) -> dict[str, RateLine]:
-    """Return how the topics of a recording grow; see `trend.topic_trends`.
-
-    Raises:
-        StreamError: The recording cannot be read.
-    """
-    try:
-        with path.open("rb") as file:
-            return topic_trends(rows(RecordingReader(file), HOUR_S), HOUR_S)
-    except (OSError, StreamError) as exc:
-        raise StreamError(f"{path}: {exc}") from exc
+    async def read(self) -> Snapshot:
+        """Read the cluster now, with what monitors published; raise `BrokerUnavailable`."""
+        kafka, topic = self._settings.kafka, self._settings.monitor.topic
+        async with AdminClient(kafka) as brokers:
+            async with KafkaControlTopics(kafka, read_only=True) as bus:
+                rates = await published_rates(bus, topic, wall_ms())
+                if loop_s() >= self._next_hour + HOUR_S:
+                    self._history = await published_history(bus, topic, wall_ms())
+            seen = await take_snapshot(brokers, rates, self._measure_s)
+        if loop_s() >= self._next_hour:
+            self._history.append(seen.rates)
+            self._next_hour = loop_s() + HOUR_S
+        return replace(seen, history=self._history)
 
 
 async def read_cluster(settings: ProgramSettings, rates: Path | None, measure_s: float) -> Snapshot:
-    """Read the cluster of the settings.
+    """Read the cluster of the settings once.
 
     Args:
         settings: Name the cluster and the metrics topic.
-        rates: A recording; None: what monitors published lately.
+        rates: A recording; None: what monitors published.
         measure_s: how long what is not measured is measured, s; 0: it counts as idle.
 
     Raises:
         StreamError: The recording cannot be read.
         BrokerUnavailable: Kafka does not answer.
     """
-    known = {} if rates is None else recorded_rates(rates)
+    if rates is None:
+        return await ClusterReader(settings, measure_s).read()
+    history = await asyncio.to_thread(recorded_history, rates)
     async with AdminClient(settings.kafka) as brokers:
-        if rates is None:
-            async with KafkaControlTopics(settings.kafka, read_only=True) as bus:
-                known = await published_rates(bus, settings.monitor.topic)
-        return await take_snapshot(brokers, known, measure_s)
+        return replace(await take_snapshot(brokers, history.last(), measure_s), history=history)

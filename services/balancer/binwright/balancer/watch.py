@@ -1,8 +1,7 @@
 """Looks at brokers again and again, and has a reaction when a threshold is crossed."""
 
 import asyncio
-from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,6 +12,7 @@ from binwright.balancer.decide.forecast import topic_trends
 from binwright.balancer.decide.loads import Imbalance
 from binwright.balancer.decide.model import Cluster
 from binwright.balancer.decide.plans import Balance, Goal, Infeasible, PlacementPlan, PlanOutcome
+from binwright.balancer.decide.rate_history import HOUR_S
 from binwright.balancer.decide.thresholds import (
     Crossing,
     CrossingKey,
@@ -28,16 +28,10 @@ from binwright.protocol.errors import (
     PlacementError,
     ReassignmentRefused,
 )
-from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.runtime.clock import loop_s
 from binwright.runtime.metrics import Sample
 
 log = structlog.get_logger()
-
-HOUR_S = 3_600.0
-HOURS = 14 * 24
-"""Hours of rates that are remembered for the trend of topics."""
-
 
 REST_S = 3_600.0
 """Until the next look when Kafka refuses one: rights change rarely."""
@@ -101,8 +95,6 @@ class BrokerWatch:
         """
         self._read, self._plan, self._wanted = read, plan, wanted
         self._thresholds, self._interval_s, self._reaction = thresholds, interval_s, reaction
-        self._hours: deque[Mapping[TopicPartition, BytesPerSecond]] = deque(maxlen=HOURS)
-        self._next_hour = 0.0
         self._imbalance: tuple[Imbalance, ...] = ()
         self._fault = ""  # logged
 
@@ -132,9 +124,8 @@ class BrokerWatch:
 
     async def _look(self) -> Look:
         seen = await self._read()
-        self._remember(seen)
         # Seconds of CPU for 100,000 replicas, in which the loop must answer Kafka and the probes.
-        cluster, crossed = await asyncio.to_thread(self._evaluated, seen, tuple(self._hours))
+        cluster, crossed = await asyncio.to_thread(self._evaluated, seen)
 
         async def find_plan() -> PlacementPlan:
             found = await asyncio.to_thread(self._plan, cluster, Balance())
@@ -144,26 +135,13 @@ class BrokerWatch:
 
         return Look(seen.state, cluster, crossed, find_plan)
 
-    def _evaluated(
-        self, seen: Snapshot, hours: Sequence[Mapping[TopicPartition, BytesPerSecond]]
-    ) -> tuple[Cluster, tuple[Crossing, ...]]:
+    def _evaluated(self, seen: Snapshot) -> tuple[Cluster, tuple[Crossing, ...]]:
         """Return the model of a cluster, and the thresholds that it crosses."""
         cluster = cluster_model(seen, self._wanted)
         self._imbalance = imbalances(cluster, self._thresholds)
         limits = known_limits(cluster, seen, self._wanted)
-        crossed = crossings(cluster, topic_trends(hours, HOUR_S), self._thresholds, limits)
-        return cluster, tuple(crossed)
-
-    def _remember(self, seen: Snapshot) -> None:
-        """Keep the rates of each topic once an hour."""
-        if loop_s() < self._next_hour:
-            return
-        self._next_hour = loop_s() + HOUR_S
-        sums: dict[TopicPartition, BytesPerSecond] = {}
-        for partition, rate in seen.rates.items():
-            topic = TopicPartition(partition.topic, 0)
-            sums[topic] = BytesPerSecond(sums.get(topic, 0.0) + rate)
-        self._hours.append(sums)
+        trends = topic_trends(seen.history.topics(), HOUR_S)
+        return cluster, tuple(crossings(cluster, trends, self._thresholds, limits))
 
     def samples(self) -> Iterator[Sample]:
         """Yield the metrics of the last look."""

@@ -203,6 +203,8 @@ class SteeredGroupSettings(Section):
     """Time within which a record is to be served."""
     policy: Literal["sticky", "least-loaded", "least-loaded-lag"] = "sticky"
     """Even loads by few moves, or Algorithm 1 or 2 of the paper (docs/design/assignor.md)."""
+    commit_interval_s: NotNegative = 5.0
+    """The group's commit interval; records younger than this do not count as lag."""
     pause_s: Seconds = 3.0
     """How long a partition that moves is not read: about the members' `heartbeat.interval.ms`."""
     payback_s: Seconds = 60.0

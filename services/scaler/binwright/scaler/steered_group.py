@@ -12,7 +12,7 @@ from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.metrics import Sample
 from binwright.scaler.assignor import PROTOCOL as EAGER
-from binwright.scaler.decide.lags import Baseline, work_of
+from binwright.scaler.decide.lags import Baseline, to_be_sized, work_of
 from binwright.scaler.decide.members import Members, in_order, owners
 from binwright.scaler.decide.policy import Loads, Observation
 from binwright.scaler.decide.publication import GroupState, PlanPublication, PlanPublisher
@@ -89,6 +89,7 @@ class SteeredGroup:
         topic: Of plans.
         groups, ends: Look up members, committed offsets and ends of logs.
         request_rebalance: Makes the group rebalance.
+        commit_interval_s: Of the group: records younger than this are not lag.
         metrics: What Prometheus sees of the group.
     """
 
@@ -100,6 +101,7 @@ class SteeredGroup:
     groups: GroupLookup
     ends: EndLookup
     request_rebalance: RequestRebalance
+    commit_interval_s: float = 0.0
     metrics: GroupMetrics = field(init=False)
     _baseline: Baseline = field(default_factory=Baseline)
     _unsteered: str = ""  # why, as it was logged last
@@ -217,4 +219,4 @@ class SteeredGroup:
             # No log: the first look at a group never knows rates, and what is late logs itself.
             self.metrics.fail(f"the loads of {work.missing} partitions are not known")
             return None
-        return work.loads
+        return to_be_sized(work.loads, self.commit_interval_s)

@@ -73,6 +73,7 @@ async def _lead(
             groups=ConsumerGroups(cluster),  # each group its own: a late one delays no other
             ends=TopicEnds(cluster, None),
             request_rebalance=rebalance,
+            commit_interval_s=group.commit_interval_s,
         )
         for name, group in steering.groups.items()
     ]

@@ -30,6 +30,9 @@ class Reader(Protocol):
     async def read(self, timeout_s: float) -> Sequence[Record]:
         """Return the next records, none after `timeout_s` seconds; raise `BrokerUnavailable`."""
 
+    def seek(self, offset: int) -> None:
+        """Continue at another offset of the partition."""
+
     async def close(self) -> None:
         """Release the connections."""
 
@@ -57,6 +60,18 @@ class ControlTopics(Protocol):
 
     async def end(self, topic: str, partition: int) -> int:
         """Return the offset of the next record; raise like `publish`."""
+
+    async def offset_at(self, topic: str, partition: int, at_ms: int) -> int:
+        """Return the offset of the first record of this time or later, or the end.
+
+        Args:
+            topic: Its name.
+            partition: Its number.
+            at_ms: Time of a record, ms since 1970.
+
+        Raises:
+            ExternalError: As `publish` does.
+        """
 
     async def reader(self, topic: str, partition: int, offset: int) -> Reader:
         """Return a reader from `offset` on, or from the oldest record if that is later."""

@@ -15,12 +15,12 @@ from binwright.balancer.cluster_model import Snapshot, WhatIf, cluster_model
 from binwright.balancer.commands.pages import GB
 from binwright.balancer.commands.plan import numbers
 from binwright.balancer.commands.planning import Planning, unmeasured_text, with_planning
-from binwright.balancer.decide.forecast import MONTH_DAYS, RateLine, future
+from binwright.balancer.decide.forecast import MONTH_DAYS, RateLine, future, topic_trends
 from binwright.balancer.decide.loads import use
 from binwright.balancer.decide.model import RESOURCES, Cluster
 from binwright.balancer.decide.plans import Balance, FewestBrokers, Infeasible, PlacementPlan
+from binwright.balancer.decide.rate_history import HOUR_S
 from binwright.balancer.description import Description
-from binwright.balancer.snapshot import recorded_trends
 from binwright.protocol.errors import PlacementError
 
 
@@ -60,11 +60,12 @@ def command(
 ) -> None:
     """Say how many brokers the load needs: now, with changes, and in a month by its trend.
 
-    The trend is that of a recording (--rates) of three days or more. Nothing moves.
+    The trend is that of three days or more: of the metrics topic, or of a recording (--rates).
+    Nothing moves.
     """
     kept = dict(_retention(retention or []))
     seen, wanted = planning.read()
-    lines = {} if planning.rates is None else recorded_trends(planning.rates)
+    lines = topic_trends(seen.history.topics(), HOUR_S)
     changes = WhatIf(
         drained=numbers(remove), added=_racks(seen, add), growth=growth or 1.0, retention_s=kept
     )
@@ -77,8 +78,8 @@ def command(
     for each in answers:
         if each.why:
             console.print(f"{each.case}: {each.why}", markup=False, highlight=False)
-    if planning.rates is not None and not lines:
-        console.print("no trend: the recording has fewer than three whole days")
+    if not lines:
+        console.print("no trend: rates of fewer than three whole days are known")
     if warning := unmeasured_text(seen, cluster_model(seen, wanted)):
         console.print(warning)
 

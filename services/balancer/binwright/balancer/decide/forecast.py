@@ -18,7 +18,7 @@ from binwright.balancer.decide.model import (
     current,
 )
 from binwright.protocol.errors import BalanceError
-from binwright.protocol.model import BytesPerSecond, TopicPartition
+from binwright.protocol.model import BytesPerSecond
 
 DAY_S = 86_400.0
 
@@ -107,14 +107,9 @@ def future(cluster: Cluster, lines: Mapping[str, RateLine], days: float) -> Clus
 def _later(partition: Partition, topic: Topic, line: RateLine | None, days: float) -> Partition:
     """Return a partition after so many days."""
     begin, end = (1.0, 1.0) if line is None else (line.growth(0.0), line.growth(days))
-    written = partition.rate * (begin + end) / 2 * days * DAY_S
+    written = partition.disk_rate * (begin + end) / 2 * days * DAY_S
     kept = partition.size_bytes + (int(written) if topic.keeps_all else 0)
-    return replace(
-        partition,
-        rate=BytesPerSecond(end * partition.rate),
-        read=BytesPerSecond(end * partition.read),
-        size_bytes=kept,
-    )
+    return partition.grown(end, kept)
 
 
 def forecast(
@@ -141,8 +136,10 @@ def forecast(
     for end in _ends(within_days):
         after = _loads(cluster, lines, end)
         for place in _exceeded(after, within):
+            if place in found:
+                continue
             low, high, limit = (table[place[0]][place[1]] for table in (before, after, within))
-            found.setdefault(place, begin + (end - begin) * (limit - low) / (high - low))
+            found[place] = begin + (end - begin) * (limit - low) / (high - low)
         begin, before = end, after
     order = sorted(found, key=lambda place: (found[place], place))
     return tuple(Shortage(b, RESOURCES[place], found[b, place]) for b, place in order)
@@ -172,19 +169,17 @@ def _exceeded(
                 yield broker, place
 
 
-def topic_trends(
-    rows: Iterable[Mapping[TopicPartition, BytesPerSecond]], every_s: float
-) -> dict[str, RateLine]:
+def topic_trends(rows: Iterable[Mapping[str, float]], every_s: float) -> dict[str, RateLine]:
     """Return the line of each topic; none for a recording of fewer than `LEAST_DAYS` whole days.
 
     Args:
-        rows: All rates, at equal intervals.
+        rows: The rate of each topic, bytes/s, at equal intervals.
         every_s: The interval, s.
     """
     days: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     count = 0
     for count, row in enumerate(rows, 1):
-        for topic, rate in _by_topic(row).items():
+        for topic, rate in row.items():
             days[topic][int((count - 1) * every_s // DAY_S)].append(rate)
     whole = int(count * every_s // DAY_S)
     if whole < LEAST_DAYS:
@@ -200,10 +195,3 @@ def topic_trends(
         for topic, by_day in sorted(days.items())
     }
     return {topic: line for topic, line in lines.items() if line is not None}
-
-
-def _by_topic(row: Mapping[TopicPartition, BytesPerSecond]) -> dict[str, float]:
-    sums: dict[str, float] = defaultdict(float)
-    for partition, rate in row.items():
-        sums[partition.topic] += rate
-    return sums

@@ -125,6 +125,7 @@ class Partition:
         replicas: Brokers, the preferred leader first.
         read: Bytes/s that consumers fetch from its leader.
         pinned: Brokers that must hold one of its replicas.
+        kept_rate: Largest mean over the retention, bytes/s; None: `rate`.
     """
 
     id: TopicPartition
@@ -133,13 +134,30 @@ class Partition:
     replicas: tuple[BrokerId, ...]
     read: BytesPerSecond = IDLE
     pinned: frozenset[BrokerId] = frozenset()
+    kept_rate: BytesPerSecond | None = None
+
+    @property
+    def disk_rate(self) -> BytesPerSecond:
+        """Bytes/s that its disk fills with."""
+        return self.rate if self.kept_rate is None else self.kept_rate
+
+    def grown(self, factor: float, size_bytes: int | None = None) -> Self:
+        """Return it with each rate times a factor, and with another size, if one is given."""
+        kept = self.kept_rate
+        return replace(
+            self,
+            rate=BytesPerSecond(factor * self.rate),
+            read=BytesPerSecond(factor * self.read),
+            kept_rate=None if kept is None else BytesPerSecond(factor * kept),
+            size_bytes=self.size_bytes if size_bytes is None else size_bytes,
+        )
 
     def expected_bytes(self, topic: Topic) -> float:
-        """Return what one replica will hold: the rate for as long as retention keeps it.
+        """Return what one replica will hold: its mean rate for as long as retention keeps it.
 
         Without any retention that is what it holds today; see `forecast` for what is to come.
         """
-        by_time = inf if topic.retention_s is None else self.rate * topic.retention_s
+        by_time = inf if topic.retention_s is None else self.disk_rate * topic.retention_s
         by_size = inf if topic.retention_bytes is None else float(topic.retention_bytes)
         expected = min(by_time, by_size)
         return float(self.size_bytes) if expected == inf else expected
@@ -185,15 +203,7 @@ class Cluster:
 
     def grown(self, factor: float) -> Self:
         """Return the cluster with each rate times a factor; sizes of today stay."""
-        grown = tuple(
-            replace(
-                each,
-                rate=BytesPerSecond(factor * each.rate),
-                read=BytesPerSecond(factor * each.read),
-            )
-            for each in self.partitions
-        )
-        return replace(self, partitions=grown)
+        return replace(self, partitions=tuple(each.grown(factor) for each in self.partitions))
 
     def planned_replicas(self, partition: Partition) -> int:
         """Return how many replicas a partition is to have; in an excluded topic, as many as now."""
@@ -238,7 +248,7 @@ def _partition_faults(
         yield f"{partition.id}: its topic is not described"
     elif topic.replication < 1:
         yield f"{partition.id}: replication must be >= 1, got {topic.replication}"
-    numbers = (partition.rate, partition.read, partition.size_bytes)
+    numbers = (partition.rate, partition.disk_rate, partition.read, partition.size_bytes)
     if not all(0 <= number < inf for number in numbers):
         yield f"{partition.id}: rates and size must be finite and >= 0, got {numbers}"
     if not partition.replicas or len(set(partition.replicas)) < len(partition.replicas):

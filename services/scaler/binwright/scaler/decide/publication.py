@@ -6,7 +6,7 @@ from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.model import TopicPartition
 from binwright.scaler.decide.mapping import target
 from binwright.scaler.decide.members import Members, Owners, in_order, owners
-from binwright.scaler.decide.policy import Loads, ReplicaCapacity
+from binwright.scaler.decide.policy import Loads, PartitionLoad, ReplicaCapacity, total
 from binwright.scaler.decide.steering_policies import BinsProposal
 
 REPEATS = 3
@@ -135,19 +135,30 @@ class PlanPublisher:
 
         What arrives while nobody reads a partition is late when the pause is longer than the SLA.
         """
-        spared = (self._excess(state, before) - self._excess(state, after)) * (
-            self.rebalance.payback_s
-        )
+        spared = self._late(state, before) - self._late(state, after)
         paused = after if self.rebalance.stops_all else moved
         is_late = self.rebalance.pause_s > self.capacity.sla_s
         rate = sum(state.loads[p].rate for p in paused)
         return spared, rate * self.rebalance.pause_s * is_late
 
-    def _excess(self, state: GroupState, reads: Owners) -> float:
-        """Return what arrives per second beyond what the members serve in time, records."""
-        most = self.capacity.sustained() * self.rebalance.busy
-        loads = dict.fromkeys(state.members, 0.0)
+    def _late(self, state: GroupState, reads: Owners) -> float:
+        """Return the records that these readers serve too late within the payback."""
+        of_members: dict[str, list[PartitionLoad]] = {name: [] for name in state.members}
         for partition, name in reads.items():
             if partition in state.loads:
-                loads[name] += state.loads[partition].rate
-        return sum(max(0.0, load - most) for load in loads.values())
+                of_members[name].append(state.loads[partition])
+        return sum(self._late_of(total(loads)) for loads in of_members.values())
+
+    def _late_of(self, load: PartitionLoad) -> float:
+        """Return the late records of one member.
+
+        What waits beyond what it serves within the SLA is late, and what arrives until that is
+        worked off; without such a lag, what arrives beyond what it serves.
+        """
+        served, in_time = self.capacity.bin(self.rebalance.busy)
+        behind, spare = max(0.0, load.lag - in_time), served - load.rate
+        payback_s = self.rebalance.payback_s
+        if not behind:
+            return payback_s * max(0.0, -spare)
+        late_s = min(payback_s, behind / spare) if spare > 0 else payback_s
+        return behind + load.rate * late_s
