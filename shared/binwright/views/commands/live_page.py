@@ -67,8 +67,7 @@ def draw(
     landed, moves = count(view.landed_rows, "row"), count(len(view.moves), "move")
     parts: tuple[RenderableType, ...] = (
         *faults(current),
-        Text(f"{rates(current)}, landed {landed}, {moves}"),
-        Text(lag(current)),
+        Text(f"{rates(current)}, landed {landed}, {moves}\n{lag(current)}"),
         _consumers(current, view, inside),
         _tables(current, inside),
     )

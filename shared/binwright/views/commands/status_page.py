@@ -144,7 +144,7 @@ def _group(status: Status, width: int) -> list[RenderableType]:
     head.append(
         f"  {count(len(status.consumers), 'consumer')}, {count(status.partitions, 'partition')}"
     )
-    sums = Text(f"{rates(status)}, {lag(status)}")
+    sums = Text(f"{rates(status)}\n{lag(status)}")
     parts: list[RenderableType] = [head, *faults(status), sums]
     if status.consumers:
         parts.append(_consumers(status, width))
