@@ -52,8 +52,8 @@ async def pictures(settings: Settings) -> None:
     found = status(settings.group, view, wall_ms(), settings.landed_topics)
     save(terminal(), status_page.draw([found], WIDTH), "status", "binwright status")
     console = terminal()
-    title = "binwright up · http://127.0.0.1:8088 · Ctrl-C ends it"
-    panel = live_page.draw(console, found, view, title)
+    below = "http://127.0.0.1:8088 · Ctrl-C ends it"
+    panel = live_page.draw(console, found, view, "binwright up", below)
     save(console, panel, "panel", "binwright up --topics orders --lake ./lake")
 
     options = top.TopOptions("rate", None, topics=False, limit=None)

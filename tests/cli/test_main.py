@@ -126,6 +126,15 @@ def test_a_small_command_imports_no_library_that_it_does_not_use(command: list[s
     assert imported.isdisjoint(HEAVY)
 
 
+def test_the_help_and_the_version_import_no_command() -> None:
+    """They are what a person types first: importing all commands takes a second and a half."""
+    for option in ("--help", "--version"):
+        imported = imported_by(option)
+        modules = {where.partition(":")[0] for where in COMMANDS.values()}
+        apps = {"binwright.balancer.commands", "binwright.lab.commands.app"}
+        assert imported.isdisjoint(HEAVY | modules - apps)
+
+
 def test_status_imports_messages_and_views_only_once_kafka_answers() -> None:
     """These take a quarter of the CPU that `status` needs to say that Kafka is away."""
     imported = imported_by("status", *AWAY)

@@ -1,10 +1,12 @@
 """What a person is told of a system that runs."""
 
 import asyncio
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
+from binwright.cli.runner import ProgressConsole, own_command
 from binwright.local.attach import addresses, error_in, say_errors
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import load_settings
@@ -55,6 +57,24 @@ async def test_new_errors_of_services_are_said_once_a_minute(tmp_path: Path) -> 
             file.write(f"{ERROR}\n")
         await asyncio.sleep(1)
         assert len(said) == 2
+
+
+def test_what_is_to_be_copied_has_no_newline_in_a_narrow_terminal() -> None:
+    console = ProgressConsole(width=20, file=StringIO(), force_terminal=True)
+    console.copyable("binwright status --bootstrap-servers here:9092")
+    assert isinstance(console.file, StringIO)
+    assert console.file.getvalue() == "binwright status --bootstrap-servers here:9092\n"
+
+
+def test_the_command_is_named_as_it_was_called_where_the_shell_does_not_find_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("sys.argv", [".venv/bin/binwright", "demo"])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert own_command() == ".venv/bin/binwright"
+    program = tmp_path / "binwright"
+    program.touch(mode=0o755)
+    assert own_command() == "binwright"
 
 
 def test_the_command_to_look_closer_names_a_group_of_another_name() -> None:

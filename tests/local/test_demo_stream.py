@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
+from binwright.cli.runner import ProgressConsole
 from binwright.local.demo import Demo, DemoOptions
 from binwright.protocol import wire
 from binwright.protocol.errors import StreamError
@@ -19,7 +19,7 @@ STREAM = [{TopicPartition("a", 0): PerCent(n)} for n in range(4)]
 
 
 def demo(tmp_path: Path, stream: str | None, row_s: float = 30.0) -> Demo:
-    return Demo(DemoOptions(stream=stream, row_s=row_s), Console(quiet=True), tmp_path)
+    return Demo(DemoOptions(stream=stream, row_s=row_s), ProgressConsole(quiet=True), tmp_path)
 
 
 async def test_it_is_that_of_the_package_unless_one_is_named(tmp_path: Path) -> None:

@@ -1,10 +1,13 @@
 """The summary of a demo."""
 
+from dataclasses import replace
+from pathlib import Path
+
 from rich.console import Console
 
-from binwright.audit.audit import AuditResult
+from binwright.audit.audit import AuditResult, TableAudit
 from binwright.audit.row_ages import Freshness
-from binwright.local.summary import DemoResult, show
+from binwright.local.summary import DemoResult, explain, next_steps, show
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.recordings.load import LoadResult
 from binwright.views.group_view import GroupView, Move
@@ -35,6 +38,23 @@ def test_the_summary_shows_ages_commits_moves_and_the_audit() -> None:
     assert "12.0 a minute" in page
     assert "p50 0.25 s, p99 0.25 s" in page
     assert "every record landed exactly once" in page
+
+
+def test_three_lines_say_in_plain_words_what_the_figures_mean() -> None:
+    landed, sized, moved = explain(result()).splitlines()
+    assert landed == "Every record that was written to Kafka is in the Delta tables, once."
+    assert sized == "1 to 2 consumers ran, as many as the load needed at the time."
+    assert moved.startswith("A partition that changed its consumer paused for 0.25 s (median);")
+    unchecked = TableAudit(topic="a", path="a", exists=True, partitions=(), unchecked="why")
+    lost = replace(result(), audit=AuditResult(tables=(unchecked,)))
+    assert explain(lost).startswith("Not every record is in the Delta tables once")
+
+
+def test_the_end_says_what_to_type_next() -> None:
+    assert "binwright demo --keep run" in next_steps(None, result())
+    kept = next_steps(Path("run"), result())
+    assert kept.startswith("The tables are in run/lake. Query one:")
+    assert "DeltaTable('run/lake/orders')" in kept
 
 
 def test_the_json_has_the_same_figures_with_units() -> None:

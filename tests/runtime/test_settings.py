@@ -151,7 +151,7 @@ def test_a_list_in_a_variable_that_is_not_json_is_explained(
 
 def test_a_file_that_does_not_exist_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BINWRIGHT_SETTINGS", "/no/such.toml")
-    with pytest.raises(SettingsError, match=r"no such file: /no/such\.toml"):
+    with pytest.raises(SettingsError, match=r"no such file: /no/such\.toml \(--settings, or"):
         load_settings()
 
 

@@ -66,13 +66,13 @@ def test_the_terminal_shows_losses_as_a_page_and_as_a_line() -> None:
     view = lossy(20)
     found = status("g", view, 0)
     wanted = "lost to retention before they were read: 20 offsets"
-    assert wanted in drawn(live_page.draw(CONSOLE, found, view, "title"))
+    assert wanted in drawn(live_page.draw(CONSOLE, found, view, "title", "below"))
     assert wanted in live_page.line(found)
 
 
 def test_without_a_loss_nothing_is_shown() -> None:
     view = lossy(0)
     found = status("g", view, 0)
-    pages = live_page.draw(CONSOLE, found, view, "title"), status_page.draw([found], WIDTH)
+    pages = live_page.draw(CONSOLE, found, view, "title", "below"), status_page.draw([found], WIDTH)
     assert all("lost" not in drawn(page) for page in pages)
     assert "lost" not in live_page.line(found)

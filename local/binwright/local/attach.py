@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from rich.console import Console
 from rich.text import Text
 
+from binwright.cli.runner import ProgressConsole, own_command
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.server import HOST
 from binwright.protocol.errors import SettingsError
@@ -44,7 +44,7 @@ def addresses(settings: Settings, logs: Path) -> Mapping[str, str]:
         "Spark": ", ".join(map(redacted_url, settings.lake.servers)),
         "tables": f"{settings.lake.path}/<topic>",
         "logs": str(logs),
-        "look closer": f"binwright status{group} --bootstrap-servers {kafka}",
+        "look closer": f"{own_command()} status{group} --bootstrap-servers {kafka}",
     }
 
 
@@ -75,7 +75,7 @@ class Panel:
         words: For the panel's title.
     """
 
-    console: Console
+    console: ProgressConsole
     settings: Settings
     directory: Path
     view: GroupView
@@ -91,14 +91,10 @@ class Panel:
             serve_page(self.settings, page.set_result),
         ):
             found = {**addresses(self.settings, self.directory), "page": await page}
-            for name, value in found.items():
-                self.console.log(f"{name}: {value}")
-            await live_page.show(
-                self.console,
-                self.settings,
-                self.view,
-                lambda: f"{self.words()} · {found['page']} · Ctrl-C ends it",
-            )
+            self.console.log("the services start")
+            self.console.copyable("\n".join(f"{name}: {value}" for name, value in found.items()))
+            below = f"{found['page']} · Ctrl-C ends it"
+            await live_page.show(self.console, self.settings, self.view, self.words, below)
 
     def _say_error(self, text: str) -> None:
         self.console.log(Text(text, style="red"))

@@ -14,17 +14,21 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from binwright.audit.audit import audit
 from binwright.audit.row_ages import freshness
 from binwright.cli.options import Json
-from binwright.cli.runner import progress_console, run_for_result, working_directory
+from binwright.cli.runner import (
+    ProgressConsole,
+    progress_console,
+    run_for_result,
+    working_directory,
+)
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.attach import Panel
 from binwright.local.stack import Servers, Stack, servers, services
-from binwright.local.summary import DemoResult, explain, show
+from binwright.local.summary import DemoResult, explain, next_steps, show
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
 from binwright.recordings import streams
@@ -66,7 +70,7 @@ class Demo:
     """A demo that runs."""
 
     options: DemoOptions
-    console: Console
+    console: ProgressConsole
     directory: Path
     began: float = field(default_factory=time.monotonic)
     view: GroupView = field(default_factory=GroupView)
@@ -237,18 +241,6 @@ class Demo:
         self.console.log(f"[red]kill -9 of {what} (pid {pid})")
 
 
-def _next(kept: Path | None, result: DemoResult) -> str:
-    """Return what to do next: query the tables, or keep them the next time."""
-    if kept is None:
-        return (
-            "The tables were deleted. Keep them next time: --keep DIRECTORY "
-            "(make demo KEEP=DIRECTORY). Then: a topic of your own, docs/tutorial.md"
-        )
-    table = kept.absolute() / "lake" / result.ages[0].topic
-    python = f"from deltalake import DeltaTable as T; print(T('{table}').to_pandas().tail())"
-    return f'Query a table:\n  pip install deltalake\n  python -c "{python}"'
-
-
 def command(  # noqa: PLR0913 - one parameter for each option
     *,
     minutes: Annotated[float, typer.Option(min=0.1, help="How long the load lasts.")] = 3.0,
@@ -291,5 +283,6 @@ def command(  # noqa: PLR0913 - one parameter for each option
     if json_:
         sys.stdout.write(json.dumps(result.to_json(), indent=2) + "\n")
     else:
-        console.print(show(result), "", explain(result), "", _next(keep, result), sep="\n")
+        console.print(show(result), "", explain(result), "", sep="\n")
+        console.copyable(next_steps(keep, result))
     raise typer.Exit(EXIT_OK if result.clean else EXIT_FAILED)

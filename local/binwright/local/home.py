@@ -33,7 +33,7 @@ async def alone_in(directory: Path) -> AsyncIterator[None]:
     """Keep other systems out of a directory, which is made if it is not there.
 
     Raises:
-        SettingsError: One runs in it; says how to look at that, and what to name instead.
+        SettingsError: One runs in it, or it cannot be made; says what to name instead.
     """
     async with AsyncExitStack() as stack:
         try:
@@ -44,6 +44,10 @@ async def alone_in(directory: Path) -> AsyncIterator[None]:
             raise SettingsError(
                 f"another system runs in {directory}: {who}. End it, name another --lake or "
                 "--directory, or land more topics from its Kafka: --bootstrap-servers and a --group"
+            ) from exc
+        except OSError as exc:
+            raise SettingsError(
+                f"{directory} cannot be written: {exc.strerror}; name another --lake or --directory"
             ) from exc
         (directory / RUNNING).unlink(missing_ok=True)
         yield

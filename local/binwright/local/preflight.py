@@ -79,15 +79,22 @@ async def _since(bus: KafkaControlTopics, settings: Settings) -> str:
     return f" since {at:%H:%M on %d %B}"
 
 
-async def check_lake(settings: Settings) -> None:
-    """Check that staged files can be written, and that Spark can look at the lake.
+async def check_staging(settings: Settings) -> None:
+    """Check that staged files can be written.
 
     Raises:
         StagingUnavailable: They cannot.
-        LakeUnavailable: A Spark server does not answer, or does not know the lake's storage.
     """
     async with FileStaging(settings.staging_path) as staging:
         await staging.prepare()
+
+
+async def check_lake(settings: Settings) -> None:
+    """Check that Spark can look at the lake.
+
+    Raises:
+        LakeUnavailable: A Spark server does not answer, or does not know the lake's storage.
+    """
     for server in settings.lake.servers:
         async with lake_reader(with_token(server, settings.lake.token_file)) as reader:
             path = settings.lake.path.rstrip("/")

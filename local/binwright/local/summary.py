@@ -1,7 +1,9 @@
 """The result of a demo, as a table and as JSON."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from rich.console import RenderableType
@@ -10,9 +12,9 @@ from rich.table import Table
 
 from binwright.audit.audit import AuditResult
 from binwright.audit.row_ages import Freshness
-from binwright.cli.terminal import data_size, peaks
+from binwright.cli.runner import own_command
+from binwright.cli.terminal import count, data_size, peaks
 from binwright.recordings.load import LoadResult
-from binwright.views.commands.status_page import count
 from binwright.views.group_view import GroupView, percentile
 
 
@@ -144,12 +146,32 @@ def explain(result: DemoResult) -> str:
     few, many = consumers["min"], consumers["max"]
     sized = f"{few} to {many} consumers" if few < many else count(many, "consumer")
     moved = (
-        f"A partition that changed its consumer paused for {_seconds(pause['p50'])} in the middle; "
+        f"A partition that changed its consumer paused for {_seconds(pause['p50'])} (median); "
         "all others were read on."
         if figures["moves"]
         else "No partition had to change its consumer."
     )
     return f"{landed}\n{sized} ran, as many as the load needed at the time.\n{moved}"
+
+
+def next_steps(kept: Path | None, result: DemoResult) -> str:
+    """Return what to type next: keep the tables the next time, or query one."""
+    topic = result.ages[0].topic
+    if kept is None:
+        return (
+            "The tables were deleted. To keep and query them (make demo KEEP=run):\n"
+            f"  {own_command()} demo --keep run\n"
+            "A topic of your own, in ten minutes: docs/tutorial.md"
+        )
+    query = (
+        "from deltalake import DeltaTable; "
+        f"print(DeltaTable('{kept / 'lake' / topic}').to_pandas().tail())"
+    )
+    return (
+        f"The tables are in {kept / 'lake'}. Query one:\n"
+        f"  {sys.executable} -m pip install deltalake\n"
+        f'  {sys.executable} -c "{query}"'
+    )
 
 
 def _verdict(result: DemoResult) -> str:

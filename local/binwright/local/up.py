@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from binwright.audit.lake_reader import count_rows
 from binwright.cli.options import (
@@ -20,19 +19,26 @@ from binwright.cli.options import (
     named_spark,
     settings_at,
 )
-from binwright.cli.runner import progress_console, run, split, working_directory
+from binwright.cli.runner import (
+    ProgressConsole,
+    own_command,
+    progress_console,
+    run,
+    split,
+    working_directory,
+)
+from binwright.cli.terminal import count
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.attach import Panel
 from binwright.local.home import alone_in, check_tables, home_of, note_running
-from binwright.local.preflight import check_group, check_lake, check_topics
+from binwright.local.preflight import check_group, check_lake, check_staging, check_topics
 from binwright.local.spark_size import SparkSize
 from binwright.local.stack import Servers, servers, services
 from binwright.protocol.errors import LakeUnavailable, SettingsError
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import Settings
 from binwright.runtime.spark_url import redacted_url, with_token
-from binwright.views.commands.status_page import count
 from binwright.views.group_view import GroupView
 
 WORKERS = 2  # of `up --cluster`
@@ -45,7 +51,7 @@ class Up:
     Kafka and Spark are embedded where neither the options nor the settings name an address.
     """
 
-    console: Console
+    console: ProgressConsole
     directory: Path | None = None  # of the embedded servers' data, and of all logs
     group: str | None = None
     topics: tuple[str, ...] = ()
@@ -88,6 +94,7 @@ class Up:
             await self._run_in(directory, wanted)
 
     async def _run_in(self, directory: Path, wanted: Settings) -> None:
+        await check_staging(wanted)
         async with servers(
             directory,
             self.console.log,
@@ -153,9 +160,9 @@ class Up:
             except LakeUnavailable as exc:
                 self.console.log(f"the rows are not counted: {exc}")
             else:
-                self.console.log(f"{count(rows, 'row')} in {table}")
+                self.console.copyable(f"{count(rows, 'row')} in {table}")
         if self.view.tables.by_topic:
-            self.console.log(f"again: {shlex.join(['binwright', *sys.argv[1:]])}")
+            self.console.copyable(f"again: {shlex.join([own_command(), *sys.argv[1:]])}")
 
 
 def _redacted(settings: Settings) -> str:

@@ -1,7 +1,9 @@
 """A group of commands, each imported when it is used."""
 
+import ast
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, ClassVar
 
 import typer
@@ -30,16 +32,28 @@ class LazyGroup(_PlainFlags, TyperGroup):
     """Module and function of each, `module:function`, in the order of the help."""
     PANELS: ClassVar[Mapping[str, str]] = {}
     """The heading in the help under which a command stands, where there are several."""
+    _only_listed = False  # by the help, which needs one sentence of each
 
     def list_commands(self, _: Any) -> list[str]:
         """Return the names, in the order in which a new user needs them."""
         return list(self.COMMANDS)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, without importing the commands that it lists."""
+        self._only_listed = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._only_listed = False
 
     def get_command(self, _: Any, cmd_name: str) -> Any:
         """Return the command of this name; None: there is none."""
         if cmd_name not in self.COMMANDS:
             return None
         module, _, name = self.COMMANDS[cmd_name].partition(":")
+        panel = self.PANELS.get(cmd_name)
+        if self._only_listed and (about := _docstring(module, name)) is not None:
+            return TyperCommand(cmd_name, help=about, rich_help_panel=panel)
         found = getattr(import_module(module), name)
         if not isinstance(found, typer.Typer):
             single = typer.Typer(add_completion=False)
@@ -47,8 +61,21 @@ class LazyGroup(_PlainFlags, TyperGroup):
             found = single
         command: Any = typer.main.get_command(found)
         command.name = cmd_name
-        command.rich_help_panel = self.PANELS.get(cmd_name)
+        command.rich_help_panel = panel
         return command
+
+
+def _docstring(module: str, name: str) -> str | None:
+    """Return a function's docstring from the source, as importing what it needs takes a second.
+
+    None: the module has no such function; it holds a group of commands, which imports nothing.
+    """
+    spec = find_spec(module)
+    source = getattr(spec.loader, "get_source", lambda _: "")(module) if spec else ""
+    for part in ast.parse(source or "").body:
+        if isinstance(part, ast.FunctionDef) and part.name == name:
+            return ast.get_docstring(part)
+    return None
 
 
 def no_options() -> None:

@@ -18,6 +18,7 @@ from binwright.runtime.run import EXIT_FAILED, EXIT_INTERRUPTED, print_error
 from binwright.runtime.run import run as run_logged
 
 T = TypeVar("T")
+NAME = "binwright"
 
 
 def run(work: Callable[[], Awaitable[None]]) -> int:
@@ -67,6 +68,10 @@ def working_directory(named: Path | None) -> Iterator[Path]:
 class ProgressConsole(Console):
     """A console whose log is plain lines in a file or a pipe: neither folded nor padded."""
 
+    def copyable(self, text: str) -> None:
+        """Print a line, or several, that no newline divides in a narrow terminal."""
+        self.print(text, soft_wrap=True, highlight=False, markup=False)
+
     def log(self, *objects: Any, **options: Any) -> None:
         """Print objects with the time."""
         if self.is_terminal:
@@ -76,9 +81,16 @@ class ProgressConsole(Console):
             self.print(Text(now), *objects, soft_wrap=True, highlight=False)
 
 
-def progress_console(*, json_: bool = False) -> Console:
+def progress_console(*, json_: bool = False) -> ProgressConsole:
     """Return the console for progress; with `json_` on standard error, apart from the JSON."""
     return ProgressConsole(stderr=json_, log_path=False)
+
+
+def own_command() -> str:
+    """Return what a person types to run the command line again from where this one was run."""
+    called = Path(sys.argv[0])
+    named = called.name == NAME and shutil.which(NAME) is None
+    return sys.argv[0] if named else NAME
 
 
 def split(topics: str) -> tuple[str, ...]:

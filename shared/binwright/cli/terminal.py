@@ -22,6 +22,11 @@ def data_size(size: float) -> str:
     return f"{size:.{1 if unit and size < 9.95 else 0}f} {UNITS[unit]}"  # noqa: PLR2004 - likewise
 
 
+def count(number: int, what: str) -> str:
+    """Return `1 record`, `2 records`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column of `fitting_table`.

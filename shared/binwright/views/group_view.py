@@ -131,7 +131,7 @@ class GroupView:
                 self.terms += 1
                 limits = PerSlot(message.limit, dict(message.slot_limits))
                 self.leadership = LastClaim(offset, message.controller, at_ms, limits)
-                self._log_event(at_ms, f"a controller claims (term {offset})")
+                self._log_event(at_ms, "a controller took the lead")
 
     def _apply_consumer(
         self, offset: int, at_ms: int, message: Hello | Report | Dead | Goodbye
@@ -140,7 +140,7 @@ class GroupView:
         if isinstance(message, Hello):
             self._remove_consumer(slot)
             self._epochs[slot], self.seen_ms[slot] = offset, at_ms
-            self._log_event(at_ms, f"consumer {slot} is there (epoch {offset})")
+            self._log_event(at_ms, f"consumer {slot} started")
             return
         if message.epoch != self._epochs.get(slot):
             return  # from a superseded process
@@ -157,7 +157,7 @@ class GroupView:
                         partition, None
                     )  # handed back: not rescued from a dead consumer
                 self._remove_consumer(slot)
-                self._log_event(at_ms, f"consumer {slot} said goodbye")
+                self._log_event(at_ms, f"consumer {slot} ended")
 
     def _apply_plan(
         self,

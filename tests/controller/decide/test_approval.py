@@ -134,7 +134,7 @@ def test_a_plan_that_would_overload_a_consumer_by_now_is_outdated() -> None:
     number = propose(driver, {P: A, Q: B, R: B})
     driver.measure({P: 70.0, Q: 60.0, R: 80.0})
     (withdrawn,) = published_of(approve(driver, number), Withdrawn)
-    assert withdrawn.reason == "consumer 1 would carry 140 B/s by now"
+    assert withdrawn.reason == "consumer 1 would carry 116.7% of its limit by now"
 
 
 def test_at_max_slots_an_overloading_plan_is_still_carried_out() -> None:

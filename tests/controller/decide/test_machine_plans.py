@@ -38,7 +38,7 @@ def test_a_load_above_the_limit_triggers_a_plan() -> None:
     driver.measure({P: 90.0, Q: 40.0})
     assert any(isinstance(a, Pack) for a in driver.tick())
     assert isinstance(driver.state, Reassign)
-    assert driver.state.triggered_by == ("consumer 0 carries 130 B/s, limit 120",)
+    assert driver.state.triggered_by == ("consumer 0 carries 108.3% of its limit",)
 
 
 def test_a_slot_has_its_own_limit_and_is_packed_to_the_same_share_of_it() -> None:
@@ -53,7 +53,7 @@ def test_a_slot_has_its_own_limit_and_is_packed_to_the_same_share_of_it() -> Non
     driver.measure({P: 300.0, Q: 40.0})
     [request] = [a for a in driver.tick() if isinstance(a, Pack)]
     assert isinstance(driver.state, Reassign)
-    assert driver.state.triggered_by == ("consumer 0 carries 340 B/s, limit 240",)
+    assert driver.state.triggered_by == ("consumer 0 carries 141.7% of its limit",)
     assert request.capacity == SlotCapacities(BytesPerSecond(100.0), {A: BytesPerSecond(200.0)})
     assert request.rates == {P: 240.0, Q: 40.0}  # no more than any consumer sustains
 

@@ -48,14 +48,14 @@ def test_a_target_that_changes_nothing_is_rejected(triggers: tuple[str, ...]) ->
 
 
 def test_a_triggered_plan_is_accepted_whatever_it_costs() -> None:
-    plan = evaluated((60, 60), (0, 0), (0, 1), "consumer 0 carries 120 bytes/s, its limit is 110")
+    plan = evaluated((60, 60), (0, 0), (0, 1), "consumer 0 carries 109.1% of its limit")
 
     assert isinstance(plan, Plan)
     assert plan.changes.moves == {p(1): (0, 1)}
     assert plan.target == owners_of(0, 1)
     assert plan.rscore == pytest.approx(0.6)
     assert plan.reasons == (
-        "consumer 0 carries 120 bytes/s, its limit is 110",
+        "consumer 0 carries 109.1% of its limit",
         "1 consumer -> 2; moves 1 of 2 partitions, 50.0% of the bytes",
     )
 

@@ -63,26 +63,30 @@ def test_a_topic_that_the_stream_lacks_is_refused() -> None:
         selected(STREAM, ("a", "c"), "")
 
 
-async def test_missing_topics_are_made() -> None:
-    bus = FakeControlTopics({"a": 2})
-    await to({"a": 1, "b": 4}).prepare(bus)
+async def test_missing_topics_are_made_and_named() -> None:
+    """Else a name that is mistyped is only seen where its records are missing."""
+    bus, said = FakeControlTopics({"a": 2}), list[str]()
+    await to({"a": 1, "b": 4}).prepare(bus, said.append)
     assert (await bus.partitions("a"), await bus.partitions("b")) == (2, 4)
+    assert said == ["creating 4 partitions in a new topic, b"]
 
 
 async def test_a_topic_that_holds_records_is_refused_unless_it_is_named() -> None:
     bus = FakeControlTopics({"a": 2})
     await bus.publish("a", 1, b"", b"")
     with pytest.raises(SettingsError, match=r"topic a holds records.*--topics a"):
-        await to({"a": 1, "b": 1}).prepare(bus)
+        await to({"a": 1, "b": 1}).prepare(bus, print)
     assert await bus.partitions("b") == 0  # nothing is made when something is refused
-    await to({"a": 1}, "a").prepare(bus)
+    await to({"a": 1}, "a").prepare(bus, print)
 
 
 async def test_partitions_of_topics_that_exist_are_not_added() -> None:
     """Keys would go to other partitions from then on."""
     bus = FakeControlTopics({"a": 2})
     with pytest.raises(SettingsError, match="topic a has 2 partitions, the stream has 3"):
-        await to({"a": 3}, "a").prepare(bus)
+        await to({"a": 3}, "a").prepare(bus, print)
     assert await bus.partitions("a") == 2
-    await to({"a": 3}, "a", grow=True).prepare(bus)
+    said: list[str] = []
+    await to({"a": 3}, "a", grow=True).prepare(bus, said.append)
     assert await bus.partitions("a") == 3
+    assert said == ["creating 1 partition more in topic a"]

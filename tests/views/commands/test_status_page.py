@@ -51,9 +51,9 @@ def moving() -> Status:
 
 def test_the_page_shows_state_consumers_moves_and_the_plan() -> None:
     page = drawn(moving())
-    assert "eu  moving  1 consumer, 14 partitions, written 2.0 MB/s" in page
+    assert "eu  moving  1 consumer, 14 partitions\n" in page
+    assert "\nwritten 2.0 MB/s, staging 0 B/s\nlag 1,200 records, oldest row 7.5 s\n" in page
     assert "silent 12 s" in page
-    assert "lag 1,200 records (0 B), oldest 7.5 s" in page
     assert "orders-11 and 2 more" in page
     assert "no consumer reads: orders-0" in page
     assert "orders-3: none → 1 (waiting)" in page
@@ -103,6 +103,14 @@ def test_lines_in_a_pipe_end_where_their_text_does(capsys: pytest.CaptureFixture
     assert all(line == line.rstrip() for line in lines)
     (consumer,) = (line for line in lines if "orders-11 and 2 more" in line)
     assert consumer.startswith("       0  silent 12 s")
+
+
+def test_an_empty_line_stands_between_groups() -> None:
+    other = replace(moving(), group="us", lag_bytes=1_200_000)
+    lines = drawn(moving(), other).splitlines()
+    at = lines.index("us  moving  1 consumer, 14 partitions")
+    assert lines[at - 1] == ""
+    assert "lag 1,200 records (1.2 MB)" in lines[at + 5]
 
 
 def test_a_page_without_groups_is_an_error() -> None:

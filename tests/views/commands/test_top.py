@@ -35,7 +35,7 @@ ALL = TopOptions("rate", None, topics=False, limit=None)
 
 def test_the_fastest_partition_comes_first_with_quality_and_leader() -> None:
     page = drawn(filled(), ALL, 1).splitlines()
-    assert "3.0 MB/s in all; 3 of 3" in page[0]
+    assert "3.0 MB/s in all; 3 of 3 partitions, by rate" in page[0]
     assert re.match(r" ?orders-2 .*2\.0 MB/s .* 2 +measured +█", page[2])
 
 

@@ -1,12 +1,12 @@
 """A load on a cluster: its topics, the records, and what was written."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from rich.console import Console
 
-from binwright.cli.terminal import data_size
+from binwright.cli.terminal import count, data_size
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol.errors import SettingsError, StreamError
 from binwright.protocol.model import BytesPerSecond, TopicPartition
@@ -32,21 +32,24 @@ class LoadTopics:
     named: Collection[str]
     grow: bool
 
-    async def prepare(self, bus: ControlTopics) -> None:
-        """Create the topics that are missing, before a record is written.
+    async def prepare(self, bus: ControlTopics, say: Callable[[str], None]) -> None:
+        """Create the topics that are missing, before a record is written; say which.
 
         Raises:
             SettingsError: A topic lacks partitions, or holds records and is not named.
             BrokerUnavailable: Kafka does not answer or refuses.
         """
-        missing = []
+        missing = {}
         for topic, wanted in self.partitions.items():
             there = await bus.partitions(topic)
             if there and not self.grow:
                 await self._check(bus, topic, there)
             if there < wanted:
-                missing.append(topic)
-        for topic in missing:
+                missing[topic] = there
+        for topic, there in missing.items():
+            new = self.partitions[topic] - there
+            what = "more in topic" if there else "in a new topic,"
+            say(f"creating {count(new, 'partition')} {what} {topic}")
             await bus.ensure(topic, self.partitions[topic], {})
 
     async def _check(self, bus: ControlTopics, topic: str, there: int) -> None:
@@ -102,7 +105,7 @@ class Loader:
             UserError: A topic or a number does not fit.
         """
         async with KafkaControlTopics(self.settings.kafka) as bus:
-            await self.topics.prepare(bus)
+            await self.topics.prepare(bus, self.console.log)
         where = self.settings.kafka.bootstrap_servers
         self.console.log(f"writing to {', '.join(self.topics.partitions)} at {where}")
         stop = asyncio.Event()

@@ -46,7 +46,7 @@ def load(program: type[Program], **given: Any) -> Program:
     path = os.environ.get(FILE_VARIABLE)
     file = Path(path) if path else None
     if file and not file.is_file():
-        raise SettingsError(f"{FILE_VARIABLE}: no such file: {path}")
+        raise SettingsError(f"no such file: {path} (--settings, or {FILE_VARIABLE})")
     known = {f"{PREFIX}{name}".upper() for name in EVERY_NAME} | _OTHER_VARIABLES
     unknown = [
         name

@@ -11,10 +11,10 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from binwright.cli.terminal import MEDIUM, Column, data_size, fitting_table
+from binwright.cli.terminal import MEDIUM, Column, count, data_size, fitting_table
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import Settings
-from binwright.views.commands.status_page import TABLE_COLOURS, count, faults, totals
+from binwright.views.commands.status_page import TABLE_COLOURS, faults, lag, rates
 from binwright.views.group_view import GroupView
 from binwright.views.status import Status, status
 
@@ -26,7 +26,11 @@ LINE_S = 5.0  # between lines, without a terminal
 
 
 async def show(
-    console: Console, settings: Settings, view: GroupView, title: Callable[[], str]
+    console: Console,
+    settings: Settings,
+    view: GroupView,
+    title: Callable[[], str],
+    subtitle: str,
 ) -> None:
     """Keep the page up to date until cancelled; without a terminal log a line every `LINE_S`."""
     while not console.is_terminal:
@@ -35,8 +39,9 @@ async def show(
     with Live(console=console, auto_refresh=False, transient=True) as live:
         try:
             while True:
-                page = draw(console, _status(settings, view), view, title())
-                live.update(page, refresh=True)
+                page = draw(console, _status(settings, view), view, title(), subtitle)
+                # The terminal echoes Ctrl-C on a line of its own: behind the frame it would scroll.
+                live.update(Group(page, Text()), refresh=True)
                 await asyncio.sleep(REFRESH_S)
         finally:
             live.update(Text())  # a page as high as the terminal could not be taken away
@@ -46,7 +51,9 @@ def _status(settings: Settings, view: GroupView) -> Status:
     return status(settings.group, view, wall_ms(), settings.landed_topics)
 
 
-def draw(console: Console, current: Status, view: GroupView, title: str) -> RenderableType:
+def draw(
+    console: Console, current: Status, view: GroupView, title: str, subtitle: str
+) -> RenderableType:
     """Return the page, no higher than the terminal as long as events can be left out.
 
     Args:
@@ -54,13 +61,13 @@ def draw(console: Console, current: Status, view: GroupView, title: str) -> Rend
         current: The group's status: its own partitions, whatever else is measured.
         view: Of the group.
         title: Above the page, with markup.
+        subtitle: Below it, likewise.
     """
     inside = console.width - BORDER
-    sums = Text(f"{totals(current)}, landed {count(view.landed_rows, 'row')}")
-    sums.append(f", {count(len(view.moves), 'move')}")
+    landed, moves = count(view.landed_rows, "row"), count(len(view.moves), "move")
     parts: tuple[RenderableType, ...] = (
         *faults(current),
-        sums,
+        Text(f"{rates(current)}, landed {landed}, {moves}\n{lag(current)}"),
         _consumers(current, view, inside),
         _tables(current, inside),
     )
@@ -69,14 +76,15 @@ def draw(console: Console, current: Status, view: GroupView, title: str) -> Rend
     for number in range(EVENTS_SHOWN, 0, -1):
         events = _events(view, number)
         if len(console.render_lines(events, options)) <= room:
-            return Panel(Group(*parts, events), title=title)
-    return Panel(Group(*parts), title=title)
+            parts = (*parts, events)
+            break
+    return Panel(Group(*parts), title=title, subtitle=subtitle)
 
 
 def line(current: Status) -> str:
     """Return the status in one line, for logs and pipes."""
     consumers = ", ".join(
-        f"consumer {each.slot} {data_size(each.load)}/s"
+        f"consumer {each.slot}: {data_size(each.load)}/s"
         f" ({count(len(each.partitions), 'partition')})"
         for each in current.consumers
     )
@@ -84,7 +92,8 @@ def line(current: Status) -> str:
         f"table {each.topic} {each.state}, oldest row {each.age_s:.1f} s" for each in current.tables
     )
     wrong = "".join(f"; {fault.plain}" for fault in faults(current))
-    return f"{current.state}: {totals(current)}; {consumers or 'no consumer'}; {tables}{wrong}"
+    sums = f"{rates(current)}, {lag(current)}"
+    return f"{current.state}: {sums}; {consumers or 'no consumer'}; {tables}{wrong}"
 
 
 def _consumers(current: Status, view: GroupView, width: int) -> Table:
@@ -152,8 +161,8 @@ def _bar(load: float, limit: float | None, width: int) -> Text:
 
 
 def _events(view: GroupView, number: int) -> RenderableType:
-    lines = [
-        f"[dim]{datetime.fromtimestamp(at_ms / 1000, UTC).astimezone():%H:%M:%S}[/] {escape(text)}"
-        for at_ms, text in list(view.recent_events)[-number:]
-    ]
-    return Text.from_markup("\n".join(lines))
+    events = Table.grid(padding=(0, 1, 0, 0))
+    for at_ms, text in list(view.recent_events)[-number:]:
+        at = datetime.fromtimestamp(at_ms / 1000, UTC).astimezone()
+        events.add_row(Text(f"{at:%H:%M:%S}", style="dim"), Text(text))
+    return events

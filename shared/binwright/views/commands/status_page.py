@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from binwright.cli.terminal import LARGE, MEDIUM, Column, data_size, fitting_table
+from binwright.cli.terminal import LARGE, MEDIUM, Column, count, data_size, fitting_table
 from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol.errors import ExternalError, TopicMissing
@@ -109,7 +109,8 @@ def draw(statuses: Sequence[Status], width: int) -> RenderableType:
     """
     if not statuses:
         return Text("no group has reported yet", style="yellow")
-    return Group(*(part for each in statuses for part in _group(each, width)))
+    parts = [part for each in statuses for part in (Text(), *_group(each, width))]
+    return Group(*parts[1:])  # an empty line between groups
 
 
 def faults(status: Status) -> list[Text]:
@@ -126,23 +127,25 @@ def faults(status: Status) -> list[Text]:
     return [Text(line, style="red") for line in lines]
 
 
-def totals(status: Status) -> str:
-    """Return what is written, staged and behind, as text."""
-    return (
-        f"written {data_size(status.load)}/s, staging {data_size(status.staging)}/s, "
-        f"lag {count(status.lag, 'record')} ({data_size(status.lag_bytes)}), "
-        f"oldest {status.age_s:.1f} s"
-    )
+def rates(status: Status) -> str:
+    """Return what is written and staged, as text."""
+    return f"written {data_size(status.load)}/s, staging {data_size(status.staging)}/s"
+
+
+def lag(status: Status) -> str:
+    """Return what has not landed, as text; its size where the monitor has measured that."""
+    size = f" ({data_size(status.lag_bytes)})" if status.lag_bytes else ""
+    return f"lag {count(status.lag, 'record')}{size}, oldest row {status.age_s:.1f} s"
 
 
 def _group(status: Status, width: int) -> list[RenderableType]:
     head = Text(status.group, style="bold")
     head.append(f"  {status.state}", style=COLOURS[status.state])
     head.append(
-        f"  {count(len(status.consumers), 'consumer')}, {count(status.partitions, 'partition')}, "
-        f"{totals(status)}"
+        f"  {count(len(status.consumers), 'consumer')}, {count(status.partitions, 'partition')}"
     )
-    parts: list[RenderableType] = [head, *faults(status)]
+    sums = Text(f"{rates(status)}\n{lag(status)}")
+    parts: list[RenderableType] = [head, *faults(status), sums]
     if status.consumers:
         parts.append(_consumers(status, width))
     if status.tables:
@@ -231,11 +234,6 @@ def _tables(status: Status, width: int) -> Table:
         for each in sorted(status.tables, key=lambda each: each.state not in FAULTY)
     )
     return fitting_table(columns, rows, width)
-
-
-def count(number: int, what: str) -> str:
-    """Return `1 record`, `2 records`."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _slot(slot: int | None) -> str:

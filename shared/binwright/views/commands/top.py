@@ -77,7 +77,9 @@ def draw(
     )
     table = fitting_table(columns, map(_cells, rows[:height]), width)
     shown = min(height, len(rows))
-    head = Text(f"{data_size(view.total())}/s in all; {shown} of {len(rows)}, by {options.sort}")
+    what = "topics" if options.topics else "partitions"
+    head = Text(f"{data_size(view.total())}/s in all; {shown} of {len(rows)} {what}")
+    head.append(f", by {options.sort}")
     if view.seen_at is None:
         head.append("  no measurement yet", style="yellow")
     elif now - view.seen_at > SILENT_S:

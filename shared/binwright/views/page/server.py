@@ -117,7 +117,7 @@ class Page:
             "/metrics": self.metrics,
         }
         async with (
-            serve_http(paths, address, port, "page") as found,
+            serve_http(paths, address, port, "--port") as found,
             background_tasks(
                 must_not_end(self.live.run(connect)), must_not_end(self.sample_history())
             ),

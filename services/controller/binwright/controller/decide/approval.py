@@ -113,8 +113,9 @@ def reevaluate(group: Group, plan: Proposed, triggered_by: tuple[str, ...]) -> P
         loads.setdefault(slot, []).append(rates[partition])
     full = len(loads) >= group.config.max_slots  # then no better plan exists
     for slot, own_rates in sorted(loads.items()):
-        if not full and len(own_rates) > 1 and sum(own_rates) > group.config.limits.for_slot(slot):
-            return Rejected(f"consumer {slot} would carry {sum(own_rates):,.0f} B/s by now")
+        share = sum(own_rates) / group.config.limits.for_slot(slot)
+        if not full and len(own_rates) > 1 and share > 1:
+            return Rejected(f"consumer {slot} would carry {share:.1%} of its limit by now")
     return evaluate(group, plan.targets, triggered_by)
 
 
