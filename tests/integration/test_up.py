@@ -21,6 +21,10 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
 from tests.integration.topics import create_topic
 
+from binwright.cli.options import settings_at
+from binwright.kafka.client import ClusterClient
+from binwright.kafka.election import election_members
+from binwright.local.stack import services
 from binwright.runtime.settings import KafkaSettings
 
 pytestmark = pytest.mark.integration
@@ -162,8 +166,12 @@ async def test_the_same_command_goes_on_with_the_table(
         both = await audited(at, lambda report: report["rows"] >= 2 * RECORDS)
         assert both["clean"]
         await check_a_second_is_refused_and_ends_nothing(tmp_path, at)
+        await check_a_standby_ends_only_what_it_started(tmp_path, at)
+        await produce(at.kafka, RECORDS)
+        thrice = await audited(at, lambda report: report["rows"] >= 3 * RECORDS)
+        assert thrice["clean"]
     end = (tmp_path / "up.log").read_text()
-    assert f"{2 * RECORDS:,} rows in {at.lake}/mine" in end
+    assert f"{3 * RECORDS:,} rows in {at.lake}/mine" in end
     assert f"again: binwright up --topics mine --lake {at.lake}" in end
 
     shutil.rmtree(at.lake / "_up")
@@ -179,6 +187,21 @@ async def check_a_second_is_refused_and_ends_nothing(home: Path, at: Running) ->
     assert f"group binwright, Kafka {at.kafka}" in why
     why = refused(home, "--lake", "./other", "--bootstrap-servers", at.kafka)
     assert "group binwright is led already, by a controller on 127.0.0.1 since" in why
+    assert consumers(home) == before
+
+
+async def check_a_standby_ends_only_what_it_started(home: Path, at: Running) -> None:
+    """Two that start at once both pass the check: one of them stands by, and is ended here."""
+    before, logs = consumers(home), home / "standby"
+    logs.mkdir()
+    settings = settings_at(at.kafka, topics=("mine",), lake=str(at.lake), spark=at.spark)
+    controller = settings.controller.model_copy(update={"process_logs": logs})
+    standby = settings.model_copy(update={"controller": controller})
+    async with services(standby, logs), ClusterClient(settings.kafka) as cluster:
+        async with asyncio.timeout(60):
+            while len(await election_members(cluster, "binwright.controllers")) < 2:  # noqa: ASYNC110
+                await asyncio.sleep(0.2)
+    assert "controller.leading" not in (logs / "controller.log").read_text()
     assert consumers(home) == before
 
 
