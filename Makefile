@@ -25,7 +25,7 @@ $(VENV)/.quick: pyproject.toml requirements/lock.txt
 
 $(VENV)/.run: pyproject.toml requirements/lock.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "installing binwright and Spark into $(VENV): 540 MB to download, 1 GB on disk, once"
+	@echo "installing binwright and Spark into $(VENV): 570 MB to download, 1 GB on disk, once"
 	@$(PIP) -e '.[demo$(JAVA)]'
 	@touch $@
 
@@ -34,7 +34,7 @@ $(VENV)/.dev: $(VENV)/.run
 	@$(PIP) -e '.[dev]'
 	@touch $@ $(VENV)/.quick
 
-setup: $(VENV)/.dev ## Install everything for development into .venv (Spark too, 1.6 GB), and the hook before commits
+setup: $(VENV)/.dev ## Install everything for development into .venv (Spark too, 2 GB), and the hook before commits
 	@if git rev-parse --git-dir > /dev/null 2>&1; then $(BIN)/pre-commit install > /dev/null; fi
 
 demo: MINUTES ?= 3

@@ -8,6 +8,7 @@ Start one and a load on it, then run this:
 """
 
 import asyncio
+import io
 import re
 from pathlib import Path
 
@@ -33,7 +34,7 @@ FORMAT = re.sub(r"@font-face \{\{.*?\}\}", "", CONSOLE_SVG_FORMAT, flags=re.DOTA
 
 def terminal() -> Console:
     """Return a terminal that keeps what it shows."""
-    return Console(record=True, width=WIDTH, height=HEIGHT, force_terminal=True, quiet=False)
+    return Console(record=True, width=WIDTH, height=HEIGHT, force_terminal=True, file=io.StringIO())
 
 
 def save(console: Console, page: RenderableType, name: str, command: str) -> None:

@@ -161,8 +161,7 @@ class Up:
                 self.console.log(f"the rows are not counted: {exc}")
             else:
                 self.console.copyable(f"{count(rows, 'row')} in {table}")
-        if self.view.tables.by_topic:
-            self.console.copyable(f"again: {shlex.join([own_command(), *sys.argv[1:]])}")
+        self.console.copyable(f"again: {shlex.join([own_command(), *sys.argv[1:]])}")
 
 
 def _redacted(settings: Settings) -> str:
