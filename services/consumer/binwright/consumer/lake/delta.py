@@ -119,7 +119,7 @@ def check_owner(spark: SparkSession, path: str, table: Table) -> None:
         raise TableRefused(
             f"the table at {path} belongs to group {owner[0]} of Kafka cluster {owner[1]}; this is "
             f"group {table.group} of cluster {table.cluster}. Two groups would land every row "
-            f"twice: set another lake.path{_renamed(owner[1], table)}"
+            f"twice: name another lake (--lake, or lake.path){_renamed(owner[1], table)}"
         )
 
 
