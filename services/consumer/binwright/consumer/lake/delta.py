@@ -102,7 +102,7 @@ def check_columns(spark: SparkSession, path: str) -> None:
     if faults:
         raise TableRefused(
             f"the table at {path} has other columns than ours: {'; '.join(faults)}. Move it away, "
-            "or set another lake.path"
+            "or name another lake (--lake, or lake.path)"
         )
 
 

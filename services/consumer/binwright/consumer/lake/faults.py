@@ -111,7 +111,7 @@ class LakeErrors:
         if isinstance(exc, _PERMANENT) and reported_by_server(exc):
             return TableRefused(
                 f"{self.path} is not a table of ours: {_line(exc)}. Move what is there away, or "
-                "set another lake.path"
+                "name another lake (--lake, or lake.path)"
             )
         return LakeUnavailable(f"{self.path}: {self._reason(exc)}")
 
