@@ -1,20 +1,34 @@
-"""A leadership refuses a metadata topic that would lose records."""
+"""A leadership refuses a metadata topic that would lose records, and says when it hangs."""
 
 import asyncio
+import contextlib
+import threading
+from collections.abc import AsyncIterator, Iterator, Sequence
 
 import pytest
 from structlog.testing import capture_logs
 
+from binwright.controller.decide.events import Pack
 from binwright.controller.decide.group import ControllerConfig
 from binwright.controller.fleets.fixed import FixedFleet
 from binwright.controller.group_context import GroupContext
 from binwright.controller.leadership import Leadership, check_metadata_topic
 from binwright.kafka.control_records import LANDING_PARTITIONS, METADATA_CONFIG
 from binwright.kafka.metrics_topic import Measurements
-from binwright.packing.catalogue import algorithm
+from binwright.packing.catalogue import Packing, algorithm
+from binwright.packing.inputs import Capacity
 from binwright.protocol.errors import UserError
-from binwright.protocol.model import BytesPerSecond, PerSlot
-from binwright.testing.control_topics import FakeControlTopics
+from binwright.protocol.model import (
+    Assignment,
+    BytesPerSecond,
+    PerSlot,
+    Rates,
+    Slot,
+    TopicPartition,
+)
+from binwright.protocol.ports.kafka import Record
+from binwright.runtime.health import Health
+from binwright.testing.control_topics import FakeControlTopics, FakeReader
 
 pytestmark = pytest.mark.looptime
 
@@ -63,20 +77,134 @@ async def test_fewer_replicas_than_possible_are_warned_about(
 async def test_a_leadership_with_a_topic_that_deletes_by_age_ends_at_once() -> None:
     kafka = FakeControlTopics({TOPIC: 1, "metrics": 1})
     kafka.configs[TOPIC] = {"cleanup.policy": "delete"}
+    with pytest.raises(UserError):
+        await leadership(kafka).lead()
+    assert kafka.records(TOPIC) == ()
+    kafka.configs[TOPIC] = METADATA_CONFIG
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(1):
+            await leadership(kafka).lead()
+    assert await kafka.partitions("g.landing") == LANDING_PARTITIONS
+
+
+def leadership(
+    kafka: FakeControlTopics, health: Health | None = None, packing: Packing | None = None
+) -> Leadership:
     config = ControllerConfig(limits=PerSlot(BytesPerSecond(2.0)), capacity=BytesPerSecond(1.0))
     context = GroupContext(
         metadata_topic=TOPIC,
         landing_topic="g.landing",
         needs_topic="metrics.needs",
         config=config,
-        packing=algorithm("sticky"),
+        packing=packing or algorithm("sticky"),
     )
-    measurements = Measurements(kafka, "metrics")
-    with pytest.raises(UserError):
-        await Leadership(kafka, FixedFleet(4), context, measurements).lead()
-    assert kafka.records(TOPIC) == ()
-    kafka.configs[TOPIC] = METADATA_CONFIG
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(1):
-            await Leadership(kafka, FixedFleet(4), context, measurements).lead()
-    assert await kafka.partitions("g.landing") == LANDING_PARTITIONS
+    return Leadership(kafka, FixedFleet(4), context, Measurements(kafka, "metrics"), health=health)
+
+
+class HangingReader(FakeReader):
+    """Reads until it is told to hang: then a read never returns, as after a defect of a client."""
+
+    hangs = False
+
+    async def read(self, timeout_s: float) -> Sequence[Record]:
+        if HangingReader.hangs:
+            await asyncio.Event().wait()
+        return await super().read(timeout_s)
+
+
+class HangingControlTopics(FakeControlTopics):
+    """Gives readers that can be told to hang."""
+
+    async def reader(self, topic: str, partition: int, offset: int) -> FakeReader:
+        return HangingReader(self, topic, partition, offset)
+
+
+@contextlib.asynccontextmanager
+async def leading(leader: Leadership) -> AsyncIterator[None]:
+    running = asyncio.create_task(leader.lead())
+    try:
+        yield
+    finally:
+        running.cancel()
+        await asyncio.wait({running})
+
+
+@pytest.fixture
+def health() -> Health:
+    return Health(patience_s=120.0)
+
+
+@pytest.fixture
+def kafka() -> Iterator[FakeControlTopics]:
+    made = HangingControlTopics({TOPIC: 1, "metrics": 1})
+    made.configs[TOPIC] = dict(METADATA_CONFIG)
+    yield made
+    HangingReader.hangs = False
+
+
+async def test_a_leader_that_reads_no_records_any_more_fails_the_liveness_probe(
+    kafka: FakeControlTopics, health: Health
+) -> None:
+    """It stays a member of the controllers' group meanwhile, so nobody takes over."""
+    async with leading(leadership(kafka, health)):
+        await asyncio.sleep(300)
+        assert health.stuck() == ""
+        HangingReader.hangs = True
+        await asyncio.sleep(130)
+        assert health.stuck().startswith("records of g: ")
+
+
+class HangingPacking:
+    """Returns once it may."""
+
+    def __init__(self) -> None:
+        self.may_return = threading.Event()
+
+    def __call__(
+        self,
+        rates: Rates,
+        capacity: Capacity,
+        current: Assignment,
+        *,
+        rate_variance: float | None = None,
+    ) -> dict[TopicPartition, Slot]:
+        del rates, capacity, rate_variance
+        self.may_return.wait(timeout=30)
+        return dict(current)
+
+
+@pytest.mark.looptime(False)  # noqa: FBT003 - it is in a thread
+async def test_a_packing_that_hangs_fails_the_liveness_probe(kafka: FakeControlTopics) -> None:
+    packing, health = HangingPacking(), Health(patience_s=0.05)
+    leader = leadership(kafka, health, packing)
+    rates = {TopicPartition("orders", n): BytesPerSecond(1.0) for n in range(2_001)}
+    limit = BytesPerSecond(10.0)
+    request = Pack(rates=rates, capacity=limit, current={})
+    hanging = asyncio.create_task(leader._pack(request))
+    async with asyncio.timeout(10):
+        while not health.stuck().startswith("packing of g: "):  # noqa: ASYNC110 - time passes
+            await asyncio.sleep(0.01)
+    packing.may_return.set()
+    await hanging
+    assert health.stuck() == ""
+
+
+async def test_an_outage_of_kafka_does_not_fail_the_liveness_probe(
+    kafka: FakeControlTopics, health: Health
+) -> None:
+    """A restart would not help."""
+    async with leading(leadership(kafka, health)):
+        await asyncio.sleep(10)
+        await kafka.go_down()
+        await asyncio.sleep(600)
+        assert health.stuck() == ""
+        await kafka.come_up()
+
+
+async def test_no_progress_is_expected_of_a_leader_that_has_stepped_down(
+    kafka: FakeControlTopics, health: Health
+) -> None:
+    async with leading(leadership(kafka, health)):
+        await asyncio.sleep(10)
+    await asyncio.sleep(600)
+    assert health.stuck() == ""

@@ -157,15 +157,23 @@ async def read_or_log(reader: Reader, event: str, **fields: str) -> Sequence[Rec
         return None
 
 
-async def _decoded(reader: Reader, decoder: Decoder[T]) -> AsyncIterator[tuple[Record, T]]:
+async def _decoded(
+    reader: Reader, decoder: Decoder[T], beat: Callable[[], None] = lambda: None
+) -> AsyncIterator[tuple[Record, T]]:
     while True:
         for message in decoder.decode(await read_or_log(reader, "control_topic.unreachable") or ()):
             yield message
+        beat()
 
 
-def inbound(reader: Reader, history_end: int = 0) -> AsyncIterator[tuple[Record, Inbound]]:
-    """Yield the messages of metadata partition 0, in order, without end; see `Decoder`."""
-    return _decoded(reader, Decoder(wire.decode_inbound, history_end=history_end))
+def inbound(
+    reader: Reader, history_end: int = 0, beat: Callable[[], None] = lambda: None
+) -> AsyncIterator[tuple[Record, Inbound]]:
+    """Yield the messages of metadata partition 0, in order, without end; see `Decoder`.
+
+    `beat` is called after each read, whether or not it has brought records.
+    """
+    return _decoded(reader, Decoder(wire.decode_inbound, history_end=history_end), beat)
 
 
 def commands(reader: Reader) -> AsyncIterator[tuple[Record, Command]]:

@@ -42,6 +42,15 @@ class Health:
         """Expect no more progress of a loop: it has ended in good order."""
         self._beats.pop(loop, None)
 
+    @contextlib.contextmanager
+    def progress(self, loop: str) -> Iterator[Callable[[], None]]:
+        """Expect rounds of a loop while the body runs; give what is called after each."""
+        self.beat(loop)
+        try:
+            yield lambda: self.beat(loop)
+        finally:
+            self.end(loop)
+
     def has_run(self, loop: str) -> bool:
         """Return whether a loop has completed a round."""
         return loop in self._beats

@@ -33,13 +33,14 @@ def test_a_workload_of_ones_own_is_simulated_with_every_policy(load: Path) -> No
     rows = {row["policy"]: row for row in found["slo-workload"]["rows"]}
 
     assert list(rows) == [
-        *("Algorithm 1", "Algorithm 2", "Optimal", "Linear", "Overprovision"),
+        *("Algorithm 1", "Algorithm 1, 10 s apart", "Algorithm 2", "Algorithm 2, 10 s apart"),
+        *("Optimal", "Linear", "Overprovision"),
         *("KEDA, lag", "HPA, CPU"),
         *("binwright", "binwright, default", "binwright, incremental"),
     ]
     assert rows["binwright"]["SLA, %"] > 98
     assert rows["binwright"]["within tolerance"] is None
-    assert len(found["slo-ours"]["rows"]) == 3
+    assert len(found["slo-ours"]["rows"]) == 6
 
 
 def test_the_group_of_a_workload_of_ones_own_can_be_described(load: Path) -> None:

@@ -74,7 +74,7 @@ def test_outcomes_return_to_their_tables_in_order() -> None:
     policies = len(tables[0].setups)
     assert [one.sla for one in found[0].results[1].outcomes] == [2, 3]
     assert found[1].results[0].outcomes[0].sla == 2 * policies
-    assert found[0].by_name["Algorithm 2"] is found[0].results[1]
+    assert found[0].by_name["Algorithm 2"] is found[0].results[2]
 
 
 def test_the_first_run_alone_is_traced() -> None:

@@ -8,13 +8,16 @@ from matplotlib.ticker import FuncFormatter, MultipleLocator, PercentFormatter
 
 from binwright.lab.report.contents import Chart
 from binwright.lab.simulation.records.consumers import Floats
+from binwright.lab.slo.policies import APART
 from binwright.lab.slo.published import LATENCIES, PUBLISHED
 from binwright.lab.slo.results import GRID_S, RIVAL, PolicyResult, TableResult
 
 OURS = "binwright"
 COLOURS = {
     RIVAL: "tab:blue",
+    f"{RIVAL}{APART}": "lightsteelblue",
     "Algorithm 1": "tab:purple",
+    f"Algorithm 1{APART}": "plum",
     "Linear": "tab:red",
     "Overprovision": "tab:gray",
     "KEDA, lag": "tab:brown",

@@ -31,6 +31,10 @@ from binwright.scaler.decide.sla_packing import SlaPacking
 
 UP, DOWN = 0.9, 0.4
 """The paper's f_up and f_down."""
+APART_S = 10.0
+APART = f", {APART_S:g} s apart"
+"""The variant of an algorithm that leaves this time between changes, as its authors' code does, and
+has no third branch: a group of the right size keeps its assignment."""
 TUNED_UP, TUNED_DOWN = 0.97, 0.90
 """Ours, chosen on seeds from 100 on; the tables use seeds from 0 on."""
 CATCH_UP_S = 5.0
@@ -61,20 +65,20 @@ class PolicySetups:
     rebalance_s: float = 0.05  # what policies assume of a rebalance
 
     def algorithm_1(self) -> PolicySetup:
-        """Return Algorithm 1."""
-        policy = Algorithm1(capacity=self._capacity, up=UP, down=DOWN, reassigns=False)
-        return self._setup("Algorithm 1", policy)
+        """Return Algorithm 1 as printed."""
+        return self._setup("Algorithm 1", self._algorithm_1)
+
+    def algorithm_1_apart(self) -> PolicySetup:
+        """Return Algorithm 1 as a variant: see `APART`."""
+        return self._setup(f"Algorithm 1{APART}", _apart(self._algorithm_1))
 
     def algorithm_2(self) -> PolicySetup:
-        """Return Algorithm 2."""
-        policy = Algorithm2(
-            capacity=self._capacity,
-            up=UP,
-            down=DOWN,
-            reassigns=False,
-            rebalance_s=self.rebalance_s,
-        )
-        return self._setup("Algorithm 2", policy)
+        """Return Algorithm 2 as printed."""
+        return self._setup("Algorithm 2", self._algorithm_2)
+
+    def algorithm_2_apart(self) -> PolicySetup:
+        """Return Algorithm 2 as a variant: see `APART`."""
+        return self._setup(f"Algorithm 2{APART}", _apart(self._algorithm_2))
 
     def linear(self) -> PolicySetup:
         """Return Linear as it was run: mu * w * f_up events a replica; Kafka assigns by range."""
@@ -170,12 +174,30 @@ class PolicySetups:
         return PolicySetup(name=name, policy=policy, settings=self.settings)
 
     @property
+    def _algorithm_1(self) -> Algorithm1:
+        return Algorithm1(capacity=self._capacity, up=UP, down=DOWN, cooldown_s=0.0)
+
+    @property
+    def _algorithm_2(self) -> Algorithm2:
+        return Algorithm2(
+            capacity=self._capacity,
+            up=UP,
+            down=DOWN,
+            cooldown_s=0.0,
+            rebalance_s=self.rebalance_s,
+        )
+
+    @property
     def _capacity(self) -> ReplicaCapacity:
         return ReplicaCapacity(rate=self.rate, sla_s=self.settings.sla_s)
 
     @property
     def _bursts(self) -> ReplicaCapacity:
         return replace(self._capacity, burst_s=self.settings.burst_s)
+
+
+def _apart(algorithm: Algorithm1) -> Algorithm1:
+    return replace(algorithm, cooldown_s=APART_S, reassigns=False)
 
 
 def settings_for(

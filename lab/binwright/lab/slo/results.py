@@ -12,7 +12,7 @@ from binwright.lab.simulation.records.arrivals import RecordLoad
 from binwright.lab.simulation.records.consumers import Floats
 from binwright.lab.simulation.records.run import simulate
 from binwright.lab.slo.cases import TableCase
-from binwright.lab.slo.policies import PolicySetup
+from binwright.lab.slo.policies import APART, PolicySetup
 from binwright.scaler.decide.policy import Fixed
 
 GRID_S: Floats = np.concatenate([np.arange(0.005, 1, 0.005), np.geomspace(1, 60, 180)])
@@ -103,6 +103,8 @@ def _duration_s(one: SloRun) -> int:
 
 
 RIVAL = "Algorithm 2"
+RIVALS = (RIVAL, f"{RIVAL}{APART}")
+"""As printed, and the variant: ours is compared with both."""
 BETTER = "better in both"
 
 

@@ -60,7 +60,7 @@ async def _leader(
     if settings.kubernetes.groups:
         from binwright.controller.group_objects.groups import kubernetes_groups  # noqa: PLC0415 - as above
 
-        async with kubernetes_groups(settings, bus, measurements) as groups:
+        async with kubernetes_groups(settings, bus, measurements, health) as groups:
             health.collectors.append(groups.samples)
             yield groups.lead
         return
@@ -68,7 +68,7 @@ async def _leader(
 
         async def lead() -> None:
             try:
-                await Leadership(bus, fleet, context, measurements).lead()
+                await Leadership(bus, fleet, context, measurements, health=health).lead()
             finally:
                 fleet.detach()  # or it would go on restarting what the next leader retires
 

@@ -8,6 +8,7 @@ pod nor messages to other slots delay a command, and a fleet action that fails d
 import asyncio
 from collections.abc import Callable, Collection
 from functools import partial
+from math import inf
 from uuid import uuid4
 
 import structlog
@@ -52,6 +53,7 @@ from binwright.protocol.ports.fleet import Fleet, Process
 from binwright.protocol.ports.kafka import ControlTopics, Reader
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s
+from binwright.runtime.health import Health
 from binwright.runtime.run import must_not_end
 
 log = structlog.get_logger()
@@ -65,16 +67,21 @@ INLINE_PARTITIONS = 2_000  # more are packed in a thread, so that the event loop
 class Leadership:
     """One leadership, from its Claim to the Claim of another controller."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - what surrounds a leadership
         self,
         bus: ControlTopics,
         fleet: Fleet,
         context: GroupContext,
         measurements: Measurements,
         observe: Callable[[Action], None] = lambda _: None,
+        health: Health | None = None,
     ) -> None:
-        """Lead the group of `context`; `observe` is called with each action of the machine."""
+        """Lead the group of `context`; `observe` is called with each action of the machine.
+
+        `/live` of `health` fails when this leadership's loops do not go round.
+        """
         self._observe, self._measurements = observe, measurements
+        self._health = health or Health(inf)
         self._bus, self._fleet, self._context = bus, fleet, context
         self._publisher = QueuedPublisher(bus, context.metadata_topic)
         self._actions: asyncio.Queue[Pack | StepDown] = asyncio.Queue()
@@ -169,8 +176,9 @@ class Leadership:
                     self._actions.put_nowait(action)
 
     async def _read_records(self, reader: Reader, history_end: int) -> None:
-        async for record, message in inbound(reader, history_end):
-            self._feed(RecordRead(loop_s(), record.offset, message))
+        with self._health.progress(f"records of {self._context.group}") as beat:
+            async for record, message in inbound(reader, history_end, beat):
+                self._feed(RecordRead(loop_s(), record.offset, message))
 
     async def _read_measurements(self) -> None:
         with self._measurements.subscribe(self._context.config.topics) as measurements:
@@ -179,13 +187,15 @@ class Leadership:
                 self._feed(Measured(loop_s(), measurement))
 
     async def _tick(self, connection: ConnectionCheck) -> None:
-        while True:
-            await asyncio.sleep(TICK_S)
-            self._check_ends.set()
-            # Without a connection a consumer's silence proves nothing.
-            if connection.is_connected():
-                self._feed(Tick(loop_s()))
-                self._report_ready()
+        with self._health.progress(f"ticks of {self._context.group}") as beat:
+            while True:
+                await asyncio.sleep(TICK_S)
+                self._check_ends.set()
+                # Without a connection a consumer's silence proves nothing.
+                if connection.is_connected():
+                    self._feed(Tick(loop_s()))
+                    self._report_ready()
+                beat()
 
     def _report_ready(self) -> None:
         """Report to the fleet which slots are ready, and since when."""
@@ -237,7 +247,8 @@ class Leadership:
         )
         if len(request.rates) <= INLINE_PARTITIONS:
             return pack()
-        return await asyncio.to_thread(pack)
+        with self._health.progress(f"packing of {self._context.group}"):
+            return await asyncio.to_thread(pack)
 
     # --- fleet actions ---------------------------------------------------------------------------
 

@@ -111,14 +111,14 @@ class SteeredGroup:
         plan = self.publisher.plan
         self.metrics = GroupMetrics(self.name, generation=plan.generation if plan else None)
 
-    async def run(self, interval_s: float, beat: Callable[[str], None] = lambda _: None) -> None:
+    async def run(self, interval_s: float, beat: Callable[[], None] = lambda: None) -> None:
         """Look at the group again and again; after a failure the next look goes on."""
         while True:
-            beat("steering")
             try:
                 await self.run_pass(interval_s)
             except ExternalError as exc:
                 self._fail(str(exc))
+            beat()
             await asyncio.sleep(interval_s)
 
     async def run_pass(self, interval_s: float) -> None:

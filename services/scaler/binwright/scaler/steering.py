@@ -77,10 +77,15 @@ async def _lead(
         )
         for name, group in steering.groups.items()
     ]
+
+    async def steer_one(group: SteeredGroup) -> None:
+        with health.progress(f"steering {group.name}") as beat:
+            await group.run(steering.interval_s, beat)
+
     with health.collecting(lambda: [s for each in steered for s in each.metrics.samples()]):
         async with asyncio.TaskGroup() as tasks:
             for each in steered:
-                tasks.create_task(each.run(steering.interval_s, health.beat))
+                tasks.create_task(steer_one(each))
 
 
 async def steer(settings: ScalerProgramSettings) -> None:

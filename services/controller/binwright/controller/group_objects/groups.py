@@ -41,6 +41,7 @@ from binwright.kubernetes.status import Condition, StatusWriter
 from binwright.protocol.errors import ClusterUnavailable, ExternalError, SettingsError, UserError
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.backoff import Backoff
+from binwright.runtime.health import Health
 from binwright.runtime.metrics import Sample
 from binwright.runtime.run import background_tasks, must_not_end, root_cause
 
@@ -80,6 +81,7 @@ class Groups:
     bus: ControlTopics
     measurements: Measurements
     base: ControllerProgramSettings
+    health: Health | None = None
     _active: dict[Key, _Active] = field(default_factory=dict)
     _fleets: list[KubernetesFleet] = field(default_factory=list)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -219,7 +221,7 @@ class Groups:
             async with background_tasks(must_not_end(fleet.run())):
                 while True:
                     controller = Leadership(
-                        self.bus, fleet, context, self.measurements, events.observe
+                        self.bus, fleet, context, self.measurements, events.observe, self.health
                     )
                     try:
                         await self._lead_once(controller, fleet, events, writer)
@@ -295,7 +297,10 @@ def _age(entry: tuple[NamespaceObjects, Obj]) -> tuple[str, Key]:
 
 @contextlib.asynccontextmanager
 async def kubernetes_groups(
-    settings: ControllerProgramSettings, bus: ControlTopics, measurements: Measurements
+    settings: ControllerProgramSettings,
+    bus: ControlTopics,
+    measurements: Measurements,
+    health: Health | None = None,
 ) -> AsyncIterator[Groups]:
     """Give the groups that objects describe, in our namespace or those of the settings.
 
@@ -311,6 +316,6 @@ async def kubernetes_groups(
         raise SettingsError(f"kubernetes.groups: {'; '.join(secrets)}")
     namespaces = watched_namespaces(settings.kubernetes)
     async with open_clusters(settings.kubernetes, namespaces) as clusters:
-        groups = Groups(clusters, bus, measurements, settings)
+        groups = Groups(clusters, bus, measurements, settings, health)
         async with background_tasks(must_not_end(groups.follow())):
             yield groups
