@@ -27,7 +27,7 @@ from binwright.cli.runner import (
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.attach import Panel
-from binwright.local.stack import Servers, Stack, servers, services
+from binwright.local.stack import Servers, Stack, servers, services, warm_up
 from binwright.local.summary import DemoResult, explain, next_steps, show
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
@@ -76,6 +76,7 @@ class Demo:
     view: GroupView = field(default_factory=GroupView)
     counts: list[int] = field(default_factory=list)  # ready consumers, sampled
     faults: list[str] = field(default_factory=list)
+    warm: asyncio.Event = field(default_factory=asyncio.Event)
     phase: str = "setting up"
     ready_s: float = 0.0
     landing_s: float = 0.0
@@ -103,8 +104,12 @@ class Demo:
                         lambda: f"binwright demo · {self.phase}",
                     )
                     async with background_tasks(
-                        panel.run(bus), self._sample(), stack.wait_for_failure()
+                        panel.run(bus),
+                        self._sample(),
+                        self._warm_up(settings),
+                        stack.wait_for_failure(),
                     ):
+                        await self._get_ready(partitions)
                         result = await self._run_load(stream, settings, stack, bus, partitions)
                     self._log_phase("ending the services")
             self._log_phase("auditing the tables")
@@ -171,10 +176,6 @@ class Demo:
         bus: KafkaControlTopics,
         partitions: list[TopicPartition],
     ) -> LoadResult:
-        self._log_phase("waiting for the first consumer to read every partition")
-        ready = partial(self._ready, partitions)
-        await self._until(ready, READY_S, "all partitions are read and all tables are claimed")
-        self.ready_s = time.monotonic() - self.began
         minutes = self.options.minutes
         self._log_phase(f"ready after {self.ready_s:.1f} s; the load lasts {minutes:g} minutes")
         load = Load(
@@ -194,6 +195,20 @@ class Demo:
         await self._until(lambda: self._landed(ends), LAND_S, "everything has landed")
         self.landing_s = time.monotonic() - began
         return result
+
+    async def _warm_up(self, settings: Settings) -> None:
+        await warm_up(settings, self.directory)
+        self.warm.set()
+
+    async def _get_ready(self, partitions: list[TopicPartition]) -> None:
+        """Wait until all is read and claimed, and Spark has learnt to commit."""
+        self._log_phase("waiting for the first consumer to read every partition")
+        ready = partial(self._ready, partitions)
+        await self._until(ready, READY_S, "all partitions are read and all tables are claimed")
+        if not self.warm.is_set():
+            self._log_phase("waiting until Spark has warmed up on a throw-away table")
+        await self.warm.wait()  # it has a deadline of its own
+        self.ready_s = time.monotonic() - self.began
 
     def _ready(self, partitions: list[TopicPartition]) -> bool:
         reports = self.view.reports.values()

@@ -31,6 +31,7 @@ log = structlog.get_logger()
 RESTART_S = 1.0
 RESTARTS = 20  # of one service; after that the stack fails
 FLEET_END_S = 30.0
+WARM_UP_S = 120.0
 LOGS_VARIABLE = "BINWRIGHT_CONTROLLER__PROCESS_LOGS"
 
 
@@ -129,6 +130,27 @@ async def _embedded_spark(
         ) as server,
     ):
         yield server
+
+
+async def warm_up(settings: Settings, directory: Path) -> None:
+    """Let Spark learn on a throw-away table, `WARM_UP_S` at most; a failure is logged."""
+    child = Child(
+        Command(
+            title="the warm-up of Spark",
+            argv=(sys.executable, "-m", "binwright.consumer.warm_up"),
+            directory=directory,
+            log=directory / "warm-up.log",
+            environment=_environment(settings),
+        )
+    )
+    try:
+        async with asyncio.timeout(WARM_UP_S):
+            if code := await child.wait():
+                log.warning("spark.not_warmed_up", code=code, log_ends=child.tail())
+    except TimeoutError:
+        log.warning("spark.not_warmed_up", waited_s=WARM_UP_S)
+    finally:
+        await asyncio.shield(child.stop(grace_s=5.0))
 
 
 class Service:

@@ -34,7 +34,7 @@ from binwright.local.attach import Panel
 from binwright.local.home import alone_in, check_tables, home_of, note_running
 from binwright.local.preflight import check_group, check_lake, check_staging, check_topics
 from binwright.local.spark_size import SparkSize
-from binwright.local.stack import Servers, servers, services
+from binwright.local.stack import Servers, servers, services, warm_up
 from binwright.protocol.errors import LakeUnavailable, SettingsError
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import Settings
@@ -119,7 +119,9 @@ class Up:
         panel = Panel(self.console, settings, directory, self.view, lambda: "binwright up")
         async with services(settings, directory) as stack:
             try:
-                async with background_tasks(panel.run(bus), stack.wait_for_failure()):
+                async with background_tasks(
+                    panel.run(bus), stack.wait_for_failure(), warm_up(settings, directory)
+                ):
                     await asyncio.Event().wait()
             finally:
                 self.console.log("ending: what was read lands first, which takes a few seconds")

@@ -79,6 +79,10 @@ class FileStaging:
         """Return which of these files exist; see `Staging.existing`."""
         return await self._run(f"list {topic}", lambda files: files.existing(topic, names))
 
+    async def delete_all(self) -> None:
+        """Delete the whole location: of a throw-away table. Raise `StagingUnavailable`."""
+        await self._run("be deleted", lambda files: files.delete_all())
+
     async def collect(self, topic: str, older_than_s: float) -> int:
         """Delete the topic's old files; see `Staging.collect`."""
         return await self._run(f"clean {topic}", lambda files: files.collect(topic, older_than_s))

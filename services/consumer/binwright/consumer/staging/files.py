@@ -191,6 +191,10 @@ class Files:
             raise
         return True
 
+    def delete_all(self) -> None:
+        """Delete the whole location: of a throw-away table."""
+        self._fs.delete_dir(self._root)
+
     def collect(self, topic: str, older_than_s: float) -> int:
         """Delete staged files older than `older_than_s`, and abandoned ones; return how many."""
         now, deleted = time.time(), 0

@@ -1,0 +1,100 @@
+"""Lets Spark servers learn to write tables: `python -m binwright.consumer.warm_up`.
+
+A server compiles its code while it works: the first fifty commits cost three times as much as later
+ones. So it takes commits of a throw-away table, which is in the staging place, before it takes
+those that people wait for.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from uuid import uuid4
+
+import structlog
+
+from binwright.consumer.lake.spark_lake import SparkLake
+from binwright.consumer.staging.file_staging import FileStaging
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.names import lease_name
+from binwright.protocol.ports.kafka import Record
+from binwright.protocol.ports.lake import Batch, FileSlice, Table
+from binwright.protocol.stamp import Stamp
+from binwright.runtime.clock import wall_ms
+from binwright.runtime.serve import serve
+from binwright.runtime.settings import LakeSettings, Settings
+
+log = structlog.get_logger()
+
+COMMITS = 30
+TOPIC = "warm-up"
+FILES, ROWS = 2, 100  # of a commit, and of each file
+
+
+async def warm_up(settings: Settings, commits: int) -> None:
+    """Let each server of `lake.spark` commit `commits` times, one server after the other.
+
+    Raises:
+        ExternalError: The staging place cannot be written, or a server does not answer.
+    """
+    for server in settings.lake.servers:
+        place = f"{settings.staging_path}/{TOPIC}-{uuid4().hex[:8]}"
+        lake = settings.lake.model_copy(update={"path": place, "spark": server})
+        async with FileStaging(place) as staging:
+            await staging.prepare()
+            try:
+                await _commit(lake, staging, place, commits, settings.consumer.write_timeout_s)
+            finally:
+                await staging.delete_all()
+        log.info("spark.warmed_up", commits=commits)
+
+
+async def _commit(
+    lake: LakeSettings, staging: FileStaging, place: str, commits: int, timeout_s: float
+) -> None:
+    table, lease = Table(TOPIC, TOPIC, TOPIC), lease_name(uuid4().hex, 1)
+    async with SparkLake(lake, place, timeout_s) as tables:
+        await tables.open(table)
+        await staging.write_lease(TOPIC, lease)
+        await tables.claim(TOPIC, lease, _stamp(lease, 0))
+        await tables.history(TOPIC, 1)
+        await tables.highest_offsets(TOPIC)
+        await tables.commit_stamp(TOPIC, lease, 1, _stamp(lease, 1))
+        for number in range(commits):
+            batch = await _staged(staging, number)
+            await tables.append(TOPIC, batch, lease, _stamp(lease, 2 + number))
+            await staging.delete(TOPIC, batch.files)
+        await tables.compact(TOPIC)
+
+
+def _stamp(writer: str, sequence: int) -> str:
+    stamp = Stamp(group=TOPIC, cluster=TOPIC, writer=writer, sequence=sequence)
+    return stamp.encode()
+
+
+async def _staged(staging: FileStaging, commit: int) -> Batch:
+    """Stage files as consumers do; every other one lands without its first row."""
+    slices = []
+    for number in range(FILES):
+        first = (commit * FILES + number) * ROWS
+        records = [Record(first + n, wall_ms(), b"key", b"value" * 20) for n in range(ROWS)]
+        name = f"0-{commit}-{number}-{uuid4().hex[:8]}.parquet"
+        size = await staging.write(TOPIC, name, {TopicPartition(TOPIC, 0): records})
+        whole = bool(commit % 2)
+        ranges = {0: (first if whole else first + 1, first + ROWS)}
+        slices.append(FileSlice(name, ranges, whole, size))
+    return Batch(tuple(slices), rows=FILES * ROWS, bytes=sum(part.bytes for part in slices))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Warm up the servers of the settings."""
+    parser = argparse.ArgumentParser(
+        prog="python -m binwright.consumer.warm_up",
+        description="Let the Spark servers of the settings learn on a throw-away table.",
+    )
+    parser.add_argument("--commits", type=int, default=COMMITS, help="for each server")
+    commits: int = parser.parse_args(arguments).commits
+    return serve(lambda settings: warm_up(settings, commits), Settings)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
