@@ -1,7 +1,9 @@
 """A range holds every readable record between its ends, once."""
 
+from dataclasses import replace
+
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -127,14 +129,41 @@ def test_a_buffer_above_its_cap_has_no_room() -> None:
     assert filled(*range(11)).free_bytes == 0
 
 
-def test_a_topic_is_due_by_the_age_of_its_oldest_row() -> None:
+def test_a_topics_rows_are_staged_when_the_oldest_has_waited_an_interval_at_the_most() -> None:
     buffer = filled(0)
     buffer.add(P, records(1), 5.9)
-    assert buffer.due(5.9) is None
-    assert buffer.due_in(5.9) == pytest.approx(0.1)
-    assert buffer.due(6.0) == "t"
+    due_in = buffer.due_in(5.0)
+    assert due_in is not None
+    assert 0.0 < due_in <= CONFIG.wait_s
+    assert buffer.due(5.0 + due_in - 0.01) is None
+    assert buffer.due(5.0 + due_in + 1e-9) == "t"
     assert buffer.due_in(7.0) == 0.0
     assert buffer.oldest_at("t") == 5.0
+
+
+def staged_at(wall_s: float, oldest: float, topic: str = "t") -> float:
+    """Return when a row is staged, on the wall clock, by a consumer with a clock of its own."""
+    buffer, partition = Buffer(replace(CONFIG, wall_s=wall_s)), TopicPartition(topic, 0)
+    buffer.begin(partition, 0)
+    buffer.add(partition, records(0), oldest)
+    due_in = buffer.due_in(oldest)
+    assert due_in is not None
+    return wall_s + oldest + due_in
+
+
+@given(st.floats(0, 1e9), st.floats(0, 1e6), st.floats(0, 1))
+def test_consumers_stage_a_topic_at_the_same_times(
+    started: float, oldest: float, other: float
+) -> None:
+    """Whenever they started, and whenever they fetched their oldest row."""
+    one = staged_at(started, oldest)
+    two = staged_at(started + oldest - 7.0, 7.0 + other)
+    intervals = (two - one) / CONFIG.wait_s
+    assert intervals == pytest.approx(round(intervals), abs=1e-4)
+
+
+def test_topics_are_staged_at_times_of_their_own() -> None:
+    assert len({round(staged_at(0.0, 5.0, f"t{n}"), 3) for n in range(20)}) > 15
 
 
 def test_a_topic_is_due_by_its_size() -> None:
@@ -147,7 +176,7 @@ def test_the_topic_with_the_oldest_row_is_staged_first_unless_it_is_busy() -> No
     buffer.add(OTHER, records(0), 4.0)
     assert buffer.due(9.0) == "u"
     assert buffer.due(9.0, busy={"u"}) == "t"
-    assert buffer.due_in(5.0, busy={"u"}) == 1.0
+    assert buffer.due_in(5.0, busy={"u"}) == filled(0).due_in(5.0)
 
 
 def test_an_empty_buffer_is_never_due() -> None:

@@ -5,6 +5,7 @@ import asyncio
 import os
 import socket
 import sys
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
@@ -121,7 +122,12 @@ def lake_opener(
 def _ingest_config(settings: Settings) -> IngestConfig:
     config = settings.consumer
     return IngestConfig(
-        batch=BatchConfig(config.batch_bytes, settings.staging_interval_s, config.batch_cap_bytes),
+        batch=BatchConfig(
+            config.batch_bytes,
+            settings.staging_interval_s,
+            config.batch_cap_bytes,
+            time.time() - time.monotonic(),
+        ),
         from_latest=config.start == "latest",
         report_s=config.report_s,
         drain_s=config.drain_timeout_s / 2,
@@ -137,6 +143,7 @@ def _writer_config(settings: Settings, cluster: str) -> Callable[[str], WriterCo
             writer=uuid4().hex,
             from_latest=settings.consumer.start == "latest",
             freshness_s=settings.lake.freshness_s,
+            staging_s=settings.staging_interval_s,
             batch_bytes=settings.lake.batch_bytes,
         )
 

@@ -26,7 +26,7 @@ class ConsumerSettings(Section):
     batch_bytes: Bytes = 16_000_000
     """Size of a batch: rows of this size become one staged file of their topic."""
     batch_wait_s: Seconds | None = None
-    """Age at which a smaller batch is staged; unset: 0.3 of lake.freshness_s, between 0.5 and 3."""
+    """From one staging of a topic to the next; unset: 0.25 of lake.freshness_s, from 0.5 to 3."""
     batch_cap_bytes: Bytes = 64_000_000
     """Memory for rows that are not staged yet; fetching pauses when it is full."""
     start: Literal["earliest", "latest"] = "earliest"

@@ -36,7 +36,7 @@ PREFIX = "BINWRIGHT_"
 STAGING = "_staging"  # in lake.path
 FILE_VARIABLE = f"{PREFIX}SETTINGS"
 NEEDS_SUFFIX = ".needs"  # behind the name of the metrics topic
-STAGING_INTERVALS_S, FRESHNESS_SHARE = (0.5, 3.0), 0.3
+STAGING_INTERVALS_S, FRESHNESS_SHARE = (0.5, 3.0), 0.25
 
 EVERY_NAME = frozenset(
     [
@@ -198,7 +198,7 @@ class Settings(TopicSettings):
 
     @property
     def staging_interval_s(self) -> float:
-        """Return the age at which rows are staged, s."""
+        """Return the time from one staging of a topic's rows to the next, s."""
         lowest, highest = STAGING_INTERVALS_S
         wanted = FRESHNESS_SHARE * self.lake.freshness_s
         return self.consumer.batch_wait_s or min(max(wanted, lowest), highest)

@@ -6,7 +6,7 @@ import pytest
 
 from binwright.consumer.decide.writer import landing as landings
 from binwright.consumer.decide.writer import machine
-from binwright.consumer.decide.writer.landing import BATCH_RETRY_S, RETRY_S
+from binwright.consumer.decide.writer.landing import BATCH_RETRY_S, GATHER_S, RETRY_S
 from binwright.consumer.decide.writer.states import (
     Append,
     CommitOffsets,
@@ -138,6 +138,22 @@ def test_a_commit_begins_as_late_as_the_freshness_of_its_oldest_row_allows() -> 
     assert isinstance(scene.next_request(0.1), Append)
 
 
+STAGING = replace(CONFIG, staging_s=2.0)
+
+
+def test_a_commit_begins_once_all_is_announced_that_lands_in_time() -> None:
+    """Consumers stage each 2 s: what they stage next would be late."""
+    scene = landing(config=STAGING)
+    scene.announce(staged("a", {0: (0, 3)}, age_s=2.0))
+    assert machine.due_at(scene.writer, scene.now) == 2.0  # the next files come in time
+    scene.now = 1.5
+    scene.announce(staged("b", {0: (3, 5)}))
+    assert machine.due_at(scene.writer, scene.now) == 1.5 + GATHER_S
+    scene.now = 1.9
+    scene.announce(staged("c", {0: (5, 6)}))
+    assert machine.due_at(scene.writer, scene.now) == 2.0  # never later than in time
+
+
 def test_a_batch_that_is_large_enough_is_sent_at_once() -> None:
     scene = landing(config=replace(CONFIG, batch_bytes=10))
     scene.announce(staged("a", {0: (0, 3)}, size=10))
@@ -149,6 +165,20 @@ def test_slower_commits_begin_earlier() -> None:
     scene.now += 3.0
     scene.complete(Committed())
     assert scene.landing.commit_s == pytest.approx(1.6)
+
+
+def test_commits_whose_duration_varies_begin_earlier() -> None:
+    scene = landing()
+    for n, took_s in enumerate([3.0, 0.2, 3.0, 0.2]):
+        scene.announce(staged(f"f{n}", {0: (n, n + 1)}))
+        scene.appends()
+        scene.now += took_s
+        scene.complete(Committed())
+    assert scene.landing.commit_spread_s > 0.5
+    scene.announce(staged("a", {0: (4, 5)}))
+    reserve = scene.landing.commit_s + scene.landing.commit_spread_s
+    expected = scene.now + CONFIG.freshness_s - reserve
+    assert machine.due_at(scene.writer, scene.now) == pytest.approx(expected)
 
 
 def test_kafka_is_asked_at_intervals_when_nothing_is_pending() -> None:

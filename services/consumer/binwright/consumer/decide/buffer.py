@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from zlib import crc32
 
 from binwright.protocol.messages import OffsetRange
 from binwright.protocol.model import TopicPartition
@@ -23,8 +24,9 @@ class BatchConfig:
     """A consumer's settings for batching."""
 
     bytes: int = 16_000_000  # of a topic's rows: so many are staged at once
-    wait_s: float = 1.0  # age of the oldest row at which a topic's rows are staged
+    wait_s: float = 1.0  # from one time at which a topic's rows are staged to the next
     cap_bytes: int = 64_000_000  # of all buffered rows
+    wall_s: float = 0.0  # the wall clock's time when the monotonic one was 0
 
 
 def size_of(records: Sequence[Record]) -> int:
@@ -121,14 +123,24 @@ class Buffer:
             (oldest, topic)
             for topic, oldest in self._oldest.items()
             if topic not in busy
-            and (self._sizes[topic] >= config.bytes or now - oldest >= config.wait_s)
+            and (self._sizes[topic] >= config.bytes or now >= self._staged_at(topic, oldest))
         ]
         return min(ready)[1] if ready else None
 
+    def _staged_at(self, topic: str, oldest: float) -> float:
+        """Return when a row fetched at `oldest` is staged: `wait_s` later at the most.
+
+        The times of a topic are those of the wall clock, so that what its consumers stage arrives
+        together and lands in one commit. Topics have times of their own.
+        """
+        interval_s = self.config.wait_s
+        own_s = crc32(topic.encode()) / 2**32 * interval_s
+        return oldest + ((own_s - self.config.wall_s - oldest) % interval_s or interval_s)
+
     def due_in(self, now: float, busy: Collection[str] = ()) -> float | None:
         """Return the seconds until the age of rows makes a file due; None: there are no rows."""
-        waiting = [oldest for topic, oldest in self._oldest.items() if topic not in busy]
-        return max(0.0, min(waiting) + self.config.wait_s - now) if waiting else None
+        due = [self._staged_at(t, oldest) for t, oldest in self._oldest.items() if t not in busy]
+        return max(0.0, min(due) - now) if due else None
 
     def oldest_at(self, topic: str) -> float | None:
         """Return when the oldest row of the topic was fetched; seconds, monotonic."""

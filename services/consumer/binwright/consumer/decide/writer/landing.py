@@ -27,6 +27,8 @@ from binwright.protocol.stamp import Stamp
 RETRY_S = 1.0  # until rows are sent again whose commit met a conflict
 BATCH_RETRY_S = 1.0  # until a batch is tried again after no range joined
 NEWEST_WEIGHT = 0.3  # of the newest commit's duration in their mean
+SPREADS = 1.0  # mean differences that a commit may take longer than the mean
+GATHER_S = 0.2  # between the announcements of consumers that stage together
 
 
 Step = tuple[Landing, tuple[Effect, ...]]
@@ -50,26 +52,28 @@ def due_at(state: Landing, config: WriterConfig, now: float) -> float:
     times = [state.checked_at + config.check_s, state.full_at + config.idle_stamp_s]
     if state.stamp_due:
         times.append(now)
-    if (at := _commit_at(state.chain, state.commit_s, config, now)) is not None:
+    if (at := _commit_at(state, config, now)) is not None:
         times.append(max(at, state.looked_at + BATCH_RETRY_S))
     return max(min(times), state.retry_at, now)
 
 
-def _commit_at(chain: Chain, commit_s: float, config: WriterConfig, now: float) -> float | None:
-    """Return when the next commit must begin to land its oldest row in time; None: no rows.
+def _commit_at(state: Landing, config: WriterConfig, now: float) -> float | None:
+    """Return when the next commit begins; None: no rows.
 
-    Args:
-        chain: What is announced and not committed.
-        commit_s: How long a commit takes, s; see `_mean_commit_s`.
-        config: Freshness, s, and the size at which a batch is committed at once, bytes.
-        now: Seconds on the clock of the announcements.
+    That is so late that its oldest row lands in time, however slow the commit. If consumers stage
+    nothing more until then, it is as soon as what they staged together has arrived.
     """
+    chain = state.chain
     oldest = chain.oldest_at
     if oldest is None:
         return None
     if chain.pending_bytes >= config.batch_bytes:
         return now
-    return oldest + config.freshness_s - commit_s
+    latest = oldest + config.freshness_s - state.commit_s - SPREADS * state.commit_spread_s
+    newest = chain.pending[-1].seen_at
+    if config.staging_s and newest + config.staging_s > latest:
+        return min(newest + GATHER_S, latest)
+    return latest
 
 
 def next_request(
@@ -86,7 +90,7 @@ def next_request(
         BATCH_RETRY_S if _needs_topic_state(state, config, now) else config.check_s
     ):
         return replace(state, asked_from=state.chain.next_announcement), QueryKafka()
-    at = _commit_at(state.chain, state.commit_s, config, now)
+    at = _commit_at(state, config, now)
     if at is not None and now >= at:
         if _must_ask_for_ends(state):
             return replace(state, asked_from=state.chain.next_announcement), QueryKafka()
@@ -144,7 +148,8 @@ def committed(state: Landing, config: WriterConfig, now: float) -> Step:
         raise ValueError("nothing is in flight")
     chain, finished = chains.landed(state.chain, flight.after)
     took_s = now - flight.sent_at
-    commit_s = _mean_commit_s(state.commit_s, took_s)
+    commit_s = _mean(state.commit_s, took_s)
+    spread_s = _mean(state.commit_spread_s, abs(took_s - state.commit_s))
     late = commit_s >= config.freshness_s
     effects: list[Effect] = [CommitOffsets(flight.batch.ends or flight.stamp.committed)]
     if flight.batch.slices:
@@ -160,6 +165,7 @@ def committed(state: Landing, config: WriterConfig, now: float) -> Step:
         stamp_due=False,
         since_full=1 if flight.stamp.full else state.since_full + 1,
         commit_s=commit_s if flight.batch.slices else state.commit_s,
+        commit_spread_s=spread_s if flight.batch.slices else state.commit_spread_s,
         late=late if flight.batch.slices else state.late,
         full_at=now if flight.stamp.full else state.full_at,
         fault="",
@@ -169,9 +175,9 @@ def committed(state: Landing, config: WriterConfig, now: float) -> Step:
     return done, (*effects, *_delete(finished))
 
 
-def _mean_commit_s(mean_s: float, took_s: float) -> float:
-    """Return the mean duration of commits, s, after one more that took `took_s`."""
-    return mean_s + NEWEST_WEIGHT * (took_s - mean_s)
+def _mean(mean: float, newest: float) -> float:
+    """Return a moving mean after one more value."""
+    return mean + NEWEST_WEIGHT * (newest - mean)
 
 
 def conflict(state: Landing, reason: str, now: float) -> Step:

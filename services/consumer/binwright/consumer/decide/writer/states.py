@@ -23,6 +23,7 @@ class WriterConfig:
     writer: str  # unique to this grant of the role: 32 hex digits
     from_latest: bool = False  # partitions begin at their end, if the group is new to the table
     freshness_s: float = 5.0  # how old rows may be when they land
+    staging_s: float = 0.0  # from one time at which consumers stage to the next; 0: unknown
     batch_bytes: int = 256_000_000  # of staged files in one commit
     gap_s: float = 5.0  # that a range waits for the offsets before it
     check_s: float = 15.0  # from one comparison with Kafka's end offsets to the next
@@ -288,6 +289,7 @@ class Landing:
     behind: Mapping[int, int] = field(default_factory=dict)
     """Partition -> committed offset, where that is below Kafka's end offset."""
     commit_s: float = FIRST_GUESS_S  # mean duration of a commit
+    commit_spread_s: float = 0.0  # mean difference from it
     checked_at: float = 0.0  # when Kafka was last asked
     asked_from: int = 0  # the chain's `next_announcement` when Kafka was last asked
     full_at: float = 0.0  # when the last full stamp was committed, or the claim resolved
