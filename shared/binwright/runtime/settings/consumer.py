@@ -56,7 +56,7 @@ class StagingSettings(Section):
     path: Annotated[str | None, Field(repr=False)] = None
     """A directory or prefix that consumers and Spark reach; unset: _staging/GROUP in lake.path."""
     max_bytes: Bytes = 2_000_000_000
-    """Staged bytes of one consumer that have not landed; it stops fetching above that."""
+    """Staged bytes of one consumer that have not landed; a topic may take what is left free."""
     retention_s: Seconds = 345_600.0
     """Age at which staged files are deleted, landed or not: their records are still in Kafka."""
 

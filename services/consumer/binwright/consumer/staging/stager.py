@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import structlog
 
-from binwright.consumer.backlog import Backlog, StagedFile
+from binwright.consumer.backlog import Backlog
 from binwright.consumer.events import Emit, FileAnnounced, FileDropped, StagingStarted
 from binwright.consumer.meters import Meter
 from binwright.consumer.partitions import AssignedPartitions, TakenRows
@@ -82,7 +82,7 @@ class Stager:
             name = self._file_name()
             size = await self._write(name, taken)
             await self._announce(name, taken, size)
-            self._backlog.add(StagedFile(taken.topic, name, size))
+            self._backlog.add(taken.topic, name, size)
             self.rows += taken.count
             self.rate.add(loop_s(), taken.bytes)
             self._emit(FileAnnounced(taken.ranges.keys()))
