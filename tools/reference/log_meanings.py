@@ -293,6 +293,10 @@ MEANINGS = {
         "Files of a topic that have not landed take its share of `staging.max_bytes`; the consumer "
         "stops fetching the topic."
     ),
+    "staging.kept": (
+        "Old staged files are not deleted: they have rows that have not landed, and that Kafka no "
+        "longer has."
+    ),
     "staging.list_failed": "The consumer cannot see which of its staged files have landed.",
     "staging.lost": "Staged files are missing or damaged; their offsets are read again.",
     "staging.recovered": "Files can be staged again.",

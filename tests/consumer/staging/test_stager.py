@@ -8,6 +8,7 @@ import pytest
 from tests.consumer.harness import CONFIG, C, ConsumerHarness, P, Q, harness, numbered, until
 
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.lake import Footer
 from binwright.runtime.run import background_tasks
 from binwright.testing.staging import ROW_OVERHEAD
 
@@ -145,12 +146,28 @@ async def test_the_counted_bytes_follow_many_topics() -> None:
             assert b.report().staged_bytes < landed_s * 50 * (100 + ROW_OVERHEAD)
 
 
-async def test_files_that_were_not_deleted_are_collected_by_age() -> None:
-    async with harness({"orders": 1}, replace(CONFIG, staged_retention_s=40.0)) as b:
+async def test_a_file_is_announced_only_after_it_is_written() -> None:
+    async with harness({"orders": 1}) as b:
+        b.staging.write_error = "disk full"
         b.topics.produce(P, *numbered(5))
         await b.read({P: 0})
-        await until(lambda: b.staging.files.get("orders"))
-        await asyncio.sleep(30)
-        b.topics.produce(P, *numbered(5))
-        await asyncio.sleep(35)
-        assert [f.rows[P][0].offset for f in b.staging.files["orders"].values()] == [5]
+        await asyncio.sleep(60)
+        assert not b.staged()
+        b.staging.write_error, b.staging.latency_s = "", 30.0
+        await until(b.staged)
+        assert b.staging.rows("orders", b.staged()[0].file) is not None
+        assert b.values(P) == numbered(5)
+
+
+async def test_a_file_says_what_its_announcement_says() -> None:
+    async with harness({"orders": 2}) as b:
+        b.topics.produce(P, *numbered(3))
+        b.topics.skip(P, 4)
+        b.topics.produce(P, *numbered(1))
+        await b.read({P: 1, Q: 0})
+        await until(b.staged)
+        (staged,) = b.staged()
+        footers = await b.staging.footers("orders", [staged.file])
+        ranges = {p.partition: (found.first, found.next) for p, found in staged.ranges.items()}
+        assert footers == {staged.file: Footer(staged.topic_id, staged.rows, ranges)}
+        assert ranges == {0: (1, 8)}

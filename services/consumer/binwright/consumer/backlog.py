@@ -1,7 +1,7 @@
-"""Limits the bytes of a consumer's own staged files that have not landed; collects old files."""
+"""Limits the bytes of a consumer's own staged files that have not landed."""
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 import structlog
 
@@ -16,7 +16,6 @@ SHORT_INTERVAL_S, LONG_INTERVAL_S = 3.0, 30.0
 """Between checks for deleted files; the short one applies above a quarter of the limit."""
 REST = 10.0
 """A topic whose check took a second rests for so many: a refused table may have many files."""
-FIRST_COLLECTION_S, COLLECTION_S = 60.0, 3600.0
 
 
 class Backlog:
@@ -92,20 +91,3 @@ class Backlog:
                 self._count(topic, -files.pop(name))
         if not files:
             del self._files[topic], self._sizes[topic], self._rests_until[topic]
-
-
-async def collect(
-    staging: Staging, topics: Callable[[], Collection[str]], older_than_s: float
-) -> None:
-    """Delete files older than `older_than_s` every hour: their writer failed to delete them."""
-    await asyncio.sleep(FIRST_COLLECTION_S)
-    while True:
-        for topic in sorted(topics()):
-            try:
-                deleted = await staging.collect(topic, older_than_s)
-            except StagingUnavailable as exc:
-                log.warning("staging.collect_failed", topic=topic, reason=str(exc))
-                continue
-            if deleted:
-                log.warning("staging.collected", topic=topic, files=deleted)
-        await asyncio.sleep(COLLECTION_S)
