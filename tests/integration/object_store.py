@@ -21,6 +21,12 @@ def missing_packages() -> list[str]:
     return [name for name in NEEDED if find_spec(name) is None]
 
 
+def staging_url(port: int, prefix: str) -> str:
+    """Return a prefix of the store at this port, as Arrow takes it."""
+    where = f"s3://{KEY}:{KEY}@{BUCKET}/{prefix}"
+    return f"{where}?scheme=http&endpoint_override={HOST}:{port}&region={REGION}"
+
+
 @dataclass(frozen=True, slots=True)
 class ObjectStore:
     """Where a bucket is, for everybody who speaks to it."""
@@ -34,8 +40,7 @@ class ObjectStore:
 
     def staging(self, prefix: str) -> str:
         """Return a prefix as Arrow takes it."""
-        where = f"s3://{KEY}:{KEY}@{BUCKET}/{prefix}"
-        return f"{where}?scheme=http&endpoint_override={HOST}:{self.port}&region={REGION}"
+        return staging_url(self.port, prefix)
 
     def spark_settings(self) -> Mapping[str, str]:
         """Return how Spark reaches it."""
@@ -56,6 +61,15 @@ class ObjectStore:
         """Return the objects there, without what stands for directories."""
         found = self._client().list_objects_v2(Bucket=BUCKET, Prefix=prefix)
         return {each["Key"] for each in found.get("Contents", ()) if not each["Key"].endswith("/")}
+
+    def read(self, key: str) -> bytes:
+        """Return an object's content."""
+        content: bytes = self._client().get_object(Bucket=BUCKET, Key=key)["Body"].read()
+        return content
+
+    def put(self, key: str, content: bytes) -> None:
+        """Write an object."""
+        self._client().put_object(Bucket=BUCKET, Key=key, Body=content)
 
     def _client(self) -> Any:
         import boto3  # noqa: PLC0415 - it may be missing

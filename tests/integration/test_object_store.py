@@ -30,8 +30,7 @@ from binwright.local.spark import SparkServer, run_spark, s3_jars
 from binwright.protocol.errors import StagedUnreadable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import is_lease
-from binwright.protocol.ports.kafka import Record
-from binwright.protocol.ports.lake import Batch, FileSlice, Lake, Staging, Table
+from binwright.protocol.ports.lake import Batch, FileSlice, Lake, Table
 from binwright.runtime.settings import LakeSettings
 from binwright.testing.data_topics import FakeDataReader
 
@@ -242,25 +241,3 @@ async def test_a_lost_object_is_a_gap(bucket: Bucket) -> None:
             await asyncio.sleep(0.2)
 
     assert bucket.gaps[0] == {P: 0}
-
-
-FILE, OTHER = "0-1-1-0a1b2c3d.parquet", "0-1-2-0a1b2c3d.parquet"
-
-
-async def test_an_object_that_is_gone_is_not_present(bucket: Bucket) -> None:
-    staging: Staging = bucket.staging
-    await staging.write("orders", FILE, {P: [Record(0, 0, None, b"x")]})
-
-    assert set(await staging.readable("orders", [FILE, OTHER])) == {FILE}
-    assert set(await staging.existing("orders", [FILE, OTHER])) == {FILE}
-    await staging.delete("orders", [FILE, OTHER])
-    assert not await asyncio.to_thread(bucket.staged)
-
-
-async def test_objects_are_collected_by_age(bucket: Bucket) -> None:
-    staging: Staging = bucket.staging
-    await staging.write("orders", FILE, {P: [Record(0, 0, None, b"x")]})
-
-    assert await staging.collect("orders", older_than_s=3_600) == 0
-    assert await staging.collect("orders", older_than_s=-3_600) == 1
-    assert not await asyncio.to_thread(bucket.staged)

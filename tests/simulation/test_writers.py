@@ -1,9 +1,10 @@
 """Tables change writers and staged files get lost: each row still lands once."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
-from tests.simulation.world import LANDING, P, World, until, world
+from tests.simulation.world import INGEST, LANDING, P, World, until, world
 
 from binwright.protocol.messages import Gap
 from binwright.protocol.model import Slot, TopicPartition
@@ -132,6 +133,24 @@ async def test_one_table_that_refuses_every_row_stops_no_other() -> None:
         assert len(w.values(clicks[0])) > before[1] + 110 * 15
         assert w.report(w.writer("orders")).writing["orders"].state == "refused"
         assert w.fleet.starts == {Slot(0): 1}
+        w.refusing.clear()
+        await w.all_landed_once(300.0)
+
+
+async def test_a_refused_table_stops_no_other_for_as_long_as_it_is_refused() -> None:
+    """Its files fill its share of the staging, and are the oldest there; then it lands as well."""
+    clicks, pages = TopicPartition("clicks", 0), TopicPartition("pages", 0)
+    async with world({"orders": 1, "clicks": 1, "pages": 1}) as w:
+        w.ingest_config = replace(INGEST, staged_bytes=3_000_000)
+        w.refusing.add("orders")
+        w.load({P[0]: 3_000.0, clicks: 3_000.0, pages: 300.0})
+        await until(w.steady)
+        await asyncio.sleep(31 * 60)
+
+        assert w.staging.bytes < 2_000_000, "half of the limit, and what lands"
+        assert len(w.values(P[0])) == 0
+        for healthy in (clicks, pages):
+            assert w.topics.bounds(healthy)[1] - len(w.values(healthy)) < 30
         w.refusing.clear()
         await w.all_landed_once(300.0)
 

@@ -26,7 +26,7 @@ from binwright.protocol.ports.lake import (
     TableFiles,
 )
 from binwright.testing.lake import Failure, FakeLake, FakeStorage
-from binwright.testing.staging import FakeStaging
+from binwright.testing.staging import FakeStaging, footer_of
 
 P = TopicPartition("orders", 0)
 ROWS = {P: (Record(7, 0, None, b"a"), Record(8, 0, None, b"b"))}
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.looptime
 async def opened(storage: FakeStorage, *, latency_s: float = 0.0) -> FakeLake:
     """A lake whose table is open, with ROWS staged in file `a`."""
     staging = FakeStaging()
-    await staging.write("orders", "a", ROWS)
+    await staging.write("orders", "a", ROWS, footer_of(ROWS))
     await staging.write_lease("orders", LEASE)
     lake = FakeLake(storage, staging, write_timeout_s=10)
     await lake.open(TABLE)

@@ -294,12 +294,17 @@ MEANINGS = {
     "staging.collected": "Old staged files that nobody deleted were deleted by age.",
     "staging.delayed": "A file cannot be staged; its rows wait in memory, and it is tried again.",
     "staging.full": (
-        "This consumer has `staging.max_bytes` of files that have not landed; it stops fetching."
+        "Files of a topic that have not landed take its share of `staging.max_bytes`; the consumer "
+        "stops fetching the topic."
+    ),
+    "staging.kept": (
+        "Old staged files are not deleted: they have rows that have not landed, and that Kafka no "
+        "longer has."
     ),
     "staging.list_failed": "The consumer cannot see which of its staged files have landed.",
     "staging.lost": "Staged files are missing or damaged; their offsets are read again.",
     "staging.recovered": "Files can be staged again.",
-    "staging.resumed": "Files have landed; the consumer fetches again.",
+    "staging.resumed": "Files of the topic have landed; it is fetched again.",
     "staging.slow": "Staging one file takes long.",
     "staging.unavailable": "The staging directory cannot be written; the consumer is not ready.",
     "state.changed": "The controller's state machine changed its state.",

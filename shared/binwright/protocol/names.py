@@ -32,6 +32,11 @@ def file_name(text: str) -> str:
     return _checked(text, FILE_LENGTH, "a file's name")
 
 
+def is_topic_name(text: str) -> bool:
+    """Tell whether Kafka can have a topic of this name."""
+    return _is_name(text, TOPIC_LENGTH)
+
+
 def is_staged_file(name: str) -> bool:
     """Tell whether a consumer gives such names to its staged files: SLOT-EPOCH-NUMBER-RANDOM."""
     return _STAGED.fullmatch(name) is not None
@@ -47,8 +52,12 @@ def is_lease(name: str) -> bool:
     return _LEASE.fullmatch(name) is not None
 
 
+def _is_name(text: str, length: int) -> bool:
+    return _NAME.fullmatch(text) is not None and len(text) <= length and text not in {".", ".."}
+
+
 def _checked(text: str, length: int, what: str) -> str:
-    if not _NAME.fullmatch(text) or len(text) > length or text in {".", ".."}:
+    if not _is_name(text, length):
         raise ValueError(
             f"{what} has letters, digits, '.', '_' and '-' only, {length} at most, and is neither "
             f"'.' nor '..', got {text!r}"

@@ -7,9 +7,16 @@ from dataclasses import dataclass
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
+from binwright.protocol.ports.lake import Footer
 
 Rows = Mapping[TopicPartition, Sequence[Record]]
 ROW_OVERHEAD = 16  # bytes of each row in a file besides its key and value
+
+
+def footer_of(rows: Rows, topic_id: str | None = None) -> Footer:
+    """Return the footer of a file whose ranges end with their first and last rows."""
+    ends = {p.partition: (r[0].offset, r[-1].offset + 1) for p, r in rows.items() if r}
+    return Footer(topic_id, sum(map(len, rows.values())), ends)
 
 
 @dataclass(slots=True)
@@ -17,6 +24,7 @@ class FakeStagedFile:
     """One file."""
 
     rows: Rows
+    footer: Footer
     bytes: int
     at: float  # when it was written, on the loop's clock
     torn: bool = False
@@ -49,7 +57,7 @@ class FakeStaging:
         await asyncio.sleep(0)
         self._refuse()
 
-    async def write(self, topic: str, name: str, rows: Rows) -> int:
+    async def write(self, topic: str, name: str, rows: Rows, footer: Footer) -> int:
         """Fit `Staging.write`."""
         await asyncio.sleep(self.latency_s)
         self._refuse()
@@ -62,7 +70,7 @@ class FakeStaging:
             raise StagingUnavailable("injected failure: No space left on device")
         kept = {partition: tuple(records) for partition, records in rows.items()}
         now = asyncio.get_running_loop().time()
-        self.files.setdefault(topic, {})[name] = FakeStagedFile(kept, size, now)
+        self.files.setdefault(topic, {})[name] = FakeStagedFile(kept, footer, size, now)
         self.written += 1
         return size
 
@@ -95,15 +103,22 @@ class FakeStaging:
         there = {*self.files.get(topic, {}), *self.leases.get(topic, ())}
         return there.intersection(names)
 
-    async def collect(self, topic: str, older_than_s: float) -> int:
-        """Fit `Staging.collect`."""
+    async def footers(self, topic: str, names: Collection[str]) -> Mapping[str, Footer]:
+        """Fit `Staging.footers`."""
         await asyncio.sleep(0)
-        before = asyncio.get_running_loop().time() - older_than_s
-        files = self.files.get(topic, {})
-        old = [name for name, file in files.items() if file.at < before]
-        for name in old:
-            del files[name]
-        return len(old)
+        found = self.files.get(topic, {})
+        return {n: found[n].footer for n in names if n in found and not found[n].torn}
+
+    async def topics(self) -> Collection[str]:
+        """Fit `Staging.topics`."""
+        await asyncio.sleep(0)
+        return {*self.files, *self.leases}
+
+    async def older(self, topic: str, age_s: float) -> Collection[str]:
+        """Fit `Staging.older`."""
+        await asyncio.sleep(0)
+        before = asyncio.get_running_loop().time() - age_s
+        return {name for name, file in self.files.get(topic, {}).items() if file.at <= before}
 
     # --- for the fake lake and for tests ---------------------------------------------------------
 

@@ -192,21 +192,25 @@ def test_the_age_is_unchanged_when_one_partition_is_dropped() -> None:
     assert buffer.oldest_at("t") == 5.0
 
 
-# --- shares of the memory ----------------------------------------------------------------------
-
-SHARED = BatchConfig(cap_bytes=400)
+# --- shares of a limit ---------------------------------------------------------------------------
 
 
-def test_a_topic_that_cannot_be_staged_leaves_room_for_the_others() -> None:
-    assert over_share(SHARED, {"a": 150, "b": 60}) == {"a"}
+def test_a_topic_may_take_as_much_as_is_left_free() -> None:
+    assert over_share(400, {"a": 199, "b": 0}) == frozenset()
+    assert over_share(400, {"a": 200, "b": 0}) == {"a"}
 
 
-def test_below_half_of_the_cap_no_topic_is_over_its_share() -> None:
-    assert over_share(SHARED, {"a": 150, "b": 40}) == frozenset()
+def test_topics_that_cannot_go_on_leave_a_share_to_the_others() -> None:
+    assert over_share(400, {"a": 99, "b": 99, "c": 99, "d": 0}) == frozenset()
+    assert over_share(400, {"a": 100, "b": 100, "c": 100, "d": 0}) == {"a", "b", "c"}
 
 
-def test_a_single_topic_may_use_all() -> None:
-    assert over_share(SHARED, {"a": 400}) == frozenset()
+def test_no_topic_may_take_more_when_nothing_is_free() -> None:
+    assert over_share(400, {"a": 500, "b": 0}) == {"a", "b"}
+
+
+def test_a_single_topic_may_take_all() -> None:
+    assert over_share(400, {"a": 400}) == frozenset()
 
 
 # --- properties ----------------------------------------------------------------------------------

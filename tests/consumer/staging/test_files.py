@@ -1,23 +1,24 @@
-"""Records become rows without loss or change, in files that are complete or absent."""
+"""Staged files are complete and durable, or absent; damaged and old ones are known."""
 
 import os
+import stat
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from binwright.consumer.staging.file_staging import FileStaging, redacted
-from binwright.consumer.staging.files import COLUMNS, LATEST_MS, SCHEMA, to_arrow
+from binwright.consumer.staging.files import Files
+from binwright.consumer.staging.parquet import SCHEMA, to_arrow
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
-from binwright.protocol.ports.lake import Staging
+from binwright.protocol.ports.lake import Footer, Staging
+from binwright.testing.staging import footer_of
 
 OLD, NEW = "0-1-1-0a1b2c3d.parquet", "12-345-67-89abcdef.parquet"
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 7)
-R = TopicPartition("orders", 11)
 ROWS = {
     P: [Record(o, 1_000 + o, b"k", b"v" * 100, headers=(("h", b"1"),)) for o in range(5)],
     Q: [Record(9, -1, None, None)],
@@ -41,7 +42,7 @@ def listed(tmp_path: Path) -> list[str]:
 async def test_written_rows_can_be_read_back(staging: FileStaging, tmp_path: Path) -> None:
     fits: Staging = staging
     await fits.prepare()
-    size = await staging.write("orders", "a.parquet", ROWS)
+    size = await staging.write("orders", "a.parquet", ROWS, footer_of(ROWS))
     file = directory(tmp_path) / "a.parquet"
 
     assert size == file.stat().st_size
@@ -53,19 +54,19 @@ async def test_written_rows_can_be_read_back(staging: FileStaging, tmp_path: Pat
 
 async def test_a_file_address_is_a_path(tmp_path: Path) -> None:
     async with FileStaging(f"file://{tmp_path}/x") as staging:
-        await staging.write("orders", "a", ROWS)
+        await staging.write("orders", "a", ROWS, footer_of(ROWS))
     assert (tmp_path / "x" / "orders" / "a").is_file()
 
 
 async def test_a_second_write_gives_the_same_file(staging: FileStaging) -> None:
-    first = await staging.write("orders", "a", ROWS)
-    assert await staging.write("orders", "a", ROWS) == first
+    first = await staging.write("orders", "a", ROWS, footer_of(ROWS))
+    assert await staging.write("orders", "a", ROWS, footer_of(ROWS)) == first
     assert await staging.existing("orders", ["a"]) == {"a"}
 
 
 async def test_deleting_a_missing_file_is_no_error(staging: FileStaging, tmp_path: Path) -> None:
     await staging.delete("orders", [OLD])
-    await staging.write("orders", OLD, ROWS)
+    await staging.write("orders", OLD, ROWS, footer_of(ROWS))
     await staging.delete("orders", [OLD, NEW])
     assert not listed(tmp_path)
 
@@ -74,7 +75,7 @@ async def test_missing_and_damaged_files_are_distinguished_from_intact_ones(
     staging: FileStaging, tmp_path: Path
 ) -> None:
     for name in ("whole", "short", "empty", "bent"):
-        await staging.write("orders", name, ROWS)
+        await staging.write("orders", name, ROWS, footer_of(ROWS))
     content = (directory(tmp_path) / "short").read_bytes()
     (directory(tmp_path) / "short").write_bytes(content[:-20])
     (directory(tmp_path) / "empty").write_bytes(b"")
@@ -85,16 +86,66 @@ async def test_missing_and_damaged_files_are_distinguished_from_intact_ones(
     assert await staging.existing("orders", names) == {"whole", "short", "bent"}
 
 
-async def test_old_and_unfinished_files_are_collected(staging: FileStaging, tmp_path: Path) -> None:
-    assert await staging.collect("orders", 100.0) == 0, "nothing was ever staged"
+async def test_a_file_has_its_name_only_when_its_content_is_on_the_disk(tmp_path: Path) -> None:
+    """A crash at any time leaves the whole file, or none of this name."""
+    synced: list[tuple[bool, list[str], int]] = []
+
+    def record(handle: int) -> None:
+        there = sorted(directory(tmp_path).iterdir()) if directory(tmp_path).is_dir() else []
+        is_file, size = stat.S_ISREG(os.fstat(handle).st_mode), os.fstat(handle).st_size
+        synced.append((is_file, [file.name for file in there], size if is_file else 0))
+
+    files = Files(str(tmp_path / "lake" / "_staging" / "g"), sync=record)
+    size = files.write("orders", NEW, ROWS, footer_of(ROWS))
+
+    assert synced == [
+        (False, [], 0),  # the topic's directory is new
+        (True, [f".unfinished-{NEW}"], size),
+        (False, [NEW], 0),
+    ]
+
+
+async def test_the_topics_of_a_location_are_its_directories(
+    staging: FileStaging, tmp_path: Path
+) -> None:
+    assert await staging.topics() == set(), "nothing was ever staged"
+    for topic in ("orders", "clicks"):
+        await staging.write(topic, NEW, ROWS, footer_of(ROWS))
+    (directory(tmp_path).parent / "a file").write_bytes(b"")
+    (directory(tmp_path).parent / "no topic's").mkdir()
+
+    assert await staging.topics() == {"orders", "clicks"}
+
+
+async def test_footers_are_read_of_files_that_are_there_and_ours(
+    staging: FileStaging, tmp_path: Path
+) -> None:
+    wide = Footer("an id", 6, dict.fromkeys(range(5000), (2**60, 2**60 + 1)))
+    footers = {"a": footer_of(ROWS), "b": Footer(None, 6, {0: (0, 20)}), "wide": wide}
+    for name, footer in footers.items():
+        await staging.write("orders", name, ROWS, footer)
+    content = (directory(tmp_path) / "a").read_bytes()
+    (directory(tmp_path) / "short").write_bytes(content[:-20])
+    (directory(tmp_path) / "empty").write_bytes(b"")
+    pq.write_table(to_arrow(ROWS), directory(tmp_path) / "foreign")
+
+    found = await staging.footers("orders", [*footers, "short", "empty", "foreign", "lost"])
+    assert found == footers
+    assert await staging.footers("orders", []) == {}
+
+
+async def test_old_and_unfinished_files_are_found(staging: FileStaging, tmp_path: Path) -> None:
+    assert await staging.older("orders", 100.0) == set(), "nothing was ever staged"
     for name in (NEW, OLD):
-        await staging.write("orders", name, ROWS)
+        await staging.write("orders", name, ROWS, footer_of(ROWS))
     for name in (OLD, NEW):
         (directory(tmp_path) / f".unfinished-{name}").write_bytes(b"x")
     os.utime(directory(tmp_path) / OLD, (1, 1))
     os.utime(directory(tmp_path) / f".unfinished-{OLD}", (1, 1))
 
-    assert await staging.collect("orders", 100.0) == 2
+    old = await staging.older("orders", 100.0)
+    assert old == {OLD, f".unfinished-{OLD}"}
+    await staging.delete("orders", old)
     assert listed(tmp_path) == [f".unfinished-{NEW}", NEW]
 
 
@@ -117,7 +168,7 @@ async def test_files_of_others_are_never_deleted(
     (directory(tmp_path) / name).write_bytes(b"x")
     os.utime(directory(tmp_path) / name, (1, 1))
 
-    assert await staging.collect("orders", 100.0) == 0
+    assert await staging.older("orders", 100.0) == set()
     await staging.delete("orders", [name])
     assert listed(tmp_path) == [name]
 
@@ -128,7 +179,7 @@ async def test_an_unwritable_location_is_reported_with_what_to_check(tmp_path: P
         with pytest.raises(StagingUnavailable, match=r"lake/staging cannot be written.*Check stag"):
             await staging.prepare()
         with pytest.raises(StagingUnavailable, match="cannot take orders/a"):
-            await staging.write("orders", "a", ROWS)
+            await staging.write("orders", "a", ROWS, footer_of(ROWS))
         (tmp_path / "lake").unlink()
         await staging.prepare()
 
@@ -143,77 +194,3 @@ def test_credentials_in_an_address_are_not_shown() -> None:
     url = "s3://key:secret@bucket/prefix?endpoint_override=http://minio:9000"
     assert redacted(url) == "s3://bucket/prefix"
     assert str(FileStaging(url)) == "s3://bucket/prefix"
-
-
-# --- rows ----------------------------------------------------------------------------------------
-
-
-def test_a_record_becomes_a_row_with_all_its_fields() -> None:
-    headers = (("a", b"1"), ("a", None), ("b", b""))
-    record = Record(7, 1_700_000_000_123, b"k", b"v", 1, headers)
-
-    assert to_arrow({R: [record]}).to_pylist() == [
-        {
-            "topic": "orders",
-            "partition": 11,
-            "offset": 7,
-            "timestamp": datetime(2023, 11, 14, 22, 13, 20, 123_000, tzinfo=UTC),
-            "timestamp_type": 1,
-            "key": b"k",
-            "value": b"v",
-            "headers": [
-                {"key": "a", "value": b"1"},
-                {"key": "a", "value": None},
-                {"key": "b", "value": b""},
-            ],
-        }
-    ]
-
-
-def test_missing_fields_are_null_and_missing_headers_an_empty_list() -> None:
-    row = to_arrow({P: [Record(0, 0, None, None)]}).to_pylist()[0]
-
-    assert (row["key"], row["value"], row["headers"]) == (None, None, [])
-
-
-def test_headers_stay_with_their_record() -> None:
-    given = [(), (("a", b"1"),), (), (("b", b"2"), ("c", b"3")), ()]
-    table = to_arrow({P: [Record(i, 0, None, b"", headers=h) for i, h in enumerate(given)]})
-
-    assert [
-        tuple((header["key"], header["value"]) for header in row["headers"])
-        for row in table.to_pylist()
-    ] == given
-
-
-def test_rows_are_ordered_by_partition_as_given_and_by_offset() -> None:
-    table = to_arrow(
-        {R: [Record(5, 0, None, b"")], P: [Record(1, 0, None, b""), Record(9, 0, None, b"")]}
-    )
-    positions = zip(table["partition"].to_pylist(), table["offset"].to_pylist(), strict=True)
-
-    assert list(positions) == [(11, 5), (0, 1), (0, 9)]
-
-
-@pytest.mark.parametrize("ms", [-1, LATEST_MS + 1, 1_700_000_000_000_000_000, 2**63 - 1])
-def test_a_timestamp_out_of_range_is_null(ms: int) -> None:
-    """One producer that gives nanoseconds for milliseconds must not stop a table."""
-    assert to_arrow({P: [Record(0, ms, None, b"")]})["timestamp"].to_pylist() == [None]
-
-
-def test_the_last_valid_timestamp_is_kept() -> None:
-    assert to_arrow({P: [Record(0, LATEST_MS, None, b"")]})["timestamp"].to_pylist() == [
-        datetime(9999, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)
-    ]
-
-
-@pytest.mark.parametrize("rows", [{}, {P: []}])
-def test_no_records_are_an_empty_table(rows: dict[TopicPartition, list[Record]]) -> None:
-    table = to_arrow(rows)
-
-    assert table.num_rows == 0
-    assert table.schema == SCHEMA
-
-
-def test_the_columns_are_the_same_in_arrow_and_in_spark() -> None:
-    assert list(COLUMNS) == SCHEMA.names

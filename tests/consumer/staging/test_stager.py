@@ -5,7 +5,12 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from tests.consumer.harness import CONFIG, P, Q, harness, numbered, until
+from tests.consumer.harness import CONFIG, C, ConsumerHarness, P, Q, harness, numbered, until
+
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.lake import Footer
+from binwright.runtime.run import background_tasks
+from binwright.testing.staging import ROW_OVERHEAD
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 
@@ -91,12 +96,78 @@ async def test_fetching_pauses_while_too_much_is_staged_and_not_landed() -> None
         await until(lambda: b.staged_end(P) > before, 10)
 
 
-async def test_files_that_were_not_deleted_are_collected_by_age() -> None:
-    async with harness({"orders": 1}, replace(CONFIG, staged_retention_s=40.0)) as b:
+async def land(b: ConsumerHarness, topic: str) -> None:
+    """Delete the topic's files as they come, as its table's writer does."""
+    while True:
+        await b.staging.delete(topic, list(b.staging.files.get(topic, ())))
+        await asyncio.sleep(0.2)
+
+
+async def test_a_table_that_does_not_land_stops_its_own_topic_only() -> None:
+    async with harness({"orders": 1, "clicks": 1}, replace(CONFIG, staged_bytes=50_000)) as b:
+        await b.read({P: 0, C: 0})
+        async with background_tasks(land(b, "clicks")):
+            b.topics.grow(P, 500, 100)
+            b.topics.grow(C, 400, 100)
+            await asyncio.sleep(900)
+
+            assert b.topics.bounds(C)[1] - b.staged_end(C) < 10
+            assert b.topics.bounds(P)[1] - b.staged_end(P) > 1000
+            assert 24_000 <= b.staging.bytes < 30_000, "it takes half of the limit"
+            b.topics.grow(P, 0)
+            async with background_tasks(land(b, "orders")):
+                await until(lambda: b.staged_end(P) == b.topics.bounds(P)[1], 300)
+
+
+async def test_more_files_than_a_table_lands_hide_no_files_that_landed() -> None:
+    """Files of a refused table are the oldest: those of others are looked at all the same."""
+    async with harness({"orders": 1, "clicks": 1}, replace(CONFIG, staged_bytes=300_000)) as b:
+        await b.read({P: 0, C: 0})
+        async with background_tasks(land(b, "clicks")):
+            for _ in range(2000):
+                b.topics.produce(P, b"x")
+                b.topics.produce(C, b"y" * 400)
+                await asyncio.sleep(1)
+            await until(lambda: b.report().staged_bytes < 1.2 * b.staging.bytes)
+            assert b.staged_end(C) > 1990
+            assert b.staged_end(P) > 1990
+
+
+async def test_the_counted_bytes_follow_many_topics() -> None:
+    """50 topics at a record a second: more files than checks of a few hundred can follow."""
+    names = [f"t{n}" for n in range(50)]
+    async with harness(dict.fromkeys(names, 1)) as b:
+        await b.read({TopicPartition(name, 0): 0 for name in names})
+        async with background_tasks(*(land(b, name) for name in names)):
+            for name in names:
+                b.topics.grow(TopicPartition(name, 0), 100, 100)
+            await asyncio.sleep(300)
+            landed_s = 40  # since when: a check comes every 30 s
+            assert b.report().staged_bytes < landed_s * 50 * (100 + ROW_OVERHEAD)
+
+
+async def test_a_file_is_announced_only_after_it_is_written() -> None:
+    async with harness({"orders": 1}) as b:
+        b.staging.write_error = "disk full"
         b.topics.produce(P, *numbered(5))
         await b.read({P: 0})
-        await until(lambda: b.staging.files.get("orders"))
-        await asyncio.sleep(30)
-        b.topics.produce(P, *numbered(5))
-        await asyncio.sleep(35)
-        assert [f.rows[P][0].offset for f in b.staging.files["orders"].values()] == [5]
+        await asyncio.sleep(60)
+        assert not b.staged()
+        b.staging.write_error, b.staging.latency_s = "", 30.0
+        await until(b.staged)
+        assert b.staging.rows("orders", b.staged()[0].file) is not None
+        assert b.values(P) == numbered(5)
+
+
+async def test_a_file_says_what_its_announcement_says() -> None:
+    async with harness({"orders": 2}) as b:
+        b.topics.produce(P, *numbered(3))
+        b.topics.skip(P, 4)
+        b.topics.produce(P, *numbered(1))
+        await b.read({P: 1, Q: 0})
+        await until(b.staged)
+        (staged,) = b.staged()
+        footers = await b.staging.footers("orders", [staged.file])
+        ranges = {p.partition: (found.first, found.next) for p, found in staged.ranges.items()}
+        assert footers == {staged.file: Footer(staged.topic_id, staged.rows, ranges)}
+        assert ranges == {0: (1, 8)}

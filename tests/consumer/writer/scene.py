@@ -18,7 +18,7 @@ from binwright.kafka.control_records import LANDING_PARTITIONS
 from binwright.protocol import wire
 from binwright.protocol.messages import OffsetRange, Staged, TableReport
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.ports.lake import Lake, Table
+from binwright.protocol.ports.lake import Footer, Lake, Table
 from binwright.testing.control_topics import FakeControlTopics
 from binwright.testing.data_topics import FakeDataReader, FakeTopics
 from binwright.testing.lake import FakeLake, FakeStorage
@@ -72,12 +72,17 @@ class Scene:
             p: [r for o, r in self.topics.log(p).read(now, first) if o < end and r is not None]
             for p, (first, end) in ranges.items()
         }
-        size = await self.staging.write(topic, file, rows)
+        footer = Footer(
+            self.topics.topic_id(topic),
+            sum(map(len, rows.values())),
+            {p.partition: found for p, found in ranges.items()},
+        )
+        size = await self.staging.write(topic, file, rows, footer)
         return Staged(
             topic=topic,
-            topic_id=self.topics.topic_id(topic),
+            topic_id=footer.topic_id,
             file=file,
-            rows=sum(map(len, rows.values())),
+            rows=footer.rows,
             bytes=size,
             ranges={p: OffsetRange(*found) for p, found in ranges.items()},
             slot=Slot(0),

@@ -27,6 +27,8 @@ async def test_rows_of_a_missing_or_damaged_file_are_read_again(harm: str) -> No
         await seconds(5)
 
         assert scene.landed() == once(20)
+        left = {unreadable} if harm == "torn" else set()
+        assert scene.files() == left, "it is left to collection by age"
         assert writer.report().state == "landing"
 
 

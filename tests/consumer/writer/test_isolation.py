@@ -8,11 +8,12 @@ import pytest
 
 from binwright.consumer.writer.context import MOST_PENDING
 from binwright.consumer.writer.table_writer import TableWriter
+from binwright.protocol.messages import OffsetRange
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.lake import Batch, Table
 from binwright.testing.lake import FakeTable
 
-from .scene import CLUSTER, GROUP, P, Process, Scene, once, process, seconds, writing
+from .scene import CLUSTER, GROUP, P, Process, Q, Scene, once, process, seconds, writing
 
 pytestmark = pytest.mark.looptime
 
@@ -143,3 +144,32 @@ async def test_a_group_offset_that_is_set_back_is_logged(
 
     assert "offset.set_back" in capsys.readouterr().out
     assert scene.topics.offsets[GROUP][P].offset == 30
+
+
+FORGED = [
+    {P: (0, 20)},  # more offsets than the file holds
+    {P: (5, 15)},  # others
+    {P: (0, 10), Q: (0, 10)},  # another partition, too
+]
+
+
+@pytest.mark.parametrize("ranges", FORGED)
+async def test_an_announcement_of_other_ranges_than_the_file_holds_lands_nothing(
+    ranges: dict[TopicPartition, tuple[int, int]],
+) -> None:
+    """Whoever may write to the landing topic can announce any range of any file."""
+    async with writing() as (scene, writer):
+        scene.produce(P, 20)
+        scene.produce(Q, 20)
+        true = await scene.write({P: (0, 10)})
+        forged = {p: OffsetRange(*found) for p, found in ranges.items()}
+        rows = sum(end - first for first, end in ranges.values())
+        await scene.announce(replace(true, ranges=forged, rows=rows))
+        await seconds(10)
+        assert not scene.landed()
+        assert writer.report().committed.get(P) == 0
+        assert true.file in scene.files(), "a file of another's rows may be needed"
+
+        await scene.stage({P: (0, 20), Q: (0, 20)})
+        await seconds(10)
+    assert scene.landed(P) == scene.landed(Q) == once(20)

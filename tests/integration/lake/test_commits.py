@@ -82,9 +82,9 @@ async def test_many_files_and_parts_of_files_land_as_one_file_each_row_once(
     tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession
 ) -> None:
     for n in range(40):
-        await staging.write("orders", f"w{n}.parquet", {P: records(10, first=10 * n)})
+        await stage_file(staging, {P: records(10, first=10 * n)}, f"w{n}.parquet")
     for n in range(3):  # both begin before what is committed, and hold what others hold
-        await staging.write("orders", f"p{n}.parquet", {Q: records(30), P: records(5)})
+        await stage_file(staging, {Q: records(30), P: records(5)}, f"p{n}.parquet")
     slices = [whole(f"w{n}.parquet", {P: records(10, first=10 * n)}) for n in range(40)]
     slices += [file_part(f"p{n}.parquet", {1: (10 * n, 10 * n + 10)}) for n in range(3)]
 
@@ -97,7 +97,7 @@ async def test_many_files_and_parts_of_files_land_as_one_file_each_row_once(
 async def test_a_part_may_have_ranges_of_several_partitions(
     tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession
 ) -> None:
-    await staging.write("orders", "a.parquet", {P: records(10), Q: records(10)})
+    await stage_file(staging, {P: records(10), Q: records(10)})
     slices = (file_part("a.parquet", {0: (8, 20), 1: (0, 1)}),)
     await tables.append("orders", Batch(slices), LEASE, "stamp")
 

@@ -1,98 +1,93 @@
-"""Limits the bytes of a consumer's own staged files that have not landed; collects old files."""
+"""Limits the bytes of a consumer's own staged files that have not landed."""
 
 import asyncio
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Collection
 
 import structlog
 
+from binwright.consumer.decide.buffer import over_share
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.ports.lake import Staging
+from binwright.runtime.clock import loop_s
 
 log = structlog.get_logger()
 
 SHORT_INTERVAL_S, LONG_INTERVAL_S = 3.0, 30.0
-"""Between checks for deleted files; the short one applies above half of the limit."""
-CHECKED_FILES = 500  # per check
-FIRST_COLLECTION_S, COLLECTION_S = 60.0, 3600.0
-
-
-@dataclass(frozen=True, slots=True)
-class StagedFile:
-    """An announced file; `bytes` is its size."""
-
-    topic: str
-    name: str
-    bytes: int
+"""Between checks for deleted files; the short one applies above a quarter of the limit."""
+REST = 10.0
+"""A topic whose check took a second rests for so many: a refused table may have many files."""
 
 
 class Backlog:
-    """Announced files, oldest first; the table's writer deletes them once they have landed."""
+    """Announced files of each topic; the table's writer deletes them once they have landed.
+
+    Attributes:
+        bytes: The size of those that have not landed, as far as it is known.
+    """
 
     def __init__(self, staging: Staging, max_bytes: int) -> None:
         """Limit the backlog to about `max_bytes`."""
         self.bytes = 0
         self._staging, self._max_bytes = staging, max_bytes
-        self._files: dict[StagedFile, None] = {}
-        self._was_full = False
+        self._files: dict[str, dict[str, int]] = {}  # topic -> name -> bytes
+        self._sizes: dict[str, int] = {}  # topic -> bytes
+        self._rests_until: dict[str, float] = {}
+        self._stopped: frozenset[str] = frozenset()
 
     @property
     def full(self) -> bool:
         """Return whether the limit is reached: fetching pauses."""
         return self.bytes >= self._max_bytes
 
-    def add(self, file: StagedFile) -> None:
-        """Record an announced file."""
-        self._files[file] = None
-        self.bytes += file.bytes
-        if self.full and not self._was_full:
+    def over_share(self, topics: Collection[str]) -> frozenset[str]:
+        """Return those of the topics that are read whose files take too much; log changes."""
+        sizes = dict.fromkeys(topics, 0) | self._sizes
+        over = topics if self.full else over_share(self._max_bytes, sizes)
+        stopped = frozenset(over).intersection(topics)
+        for topic in sorted(stopped - self._stopped):
             log.error(
                 "staging.full",
-                bytes=self.bytes,
-                files=len(self._files),
-                then="fetching pauses until tables' writers have landed some",
+                topic=topic,
+                bytes=self._sizes.get(topic, 0),
+                files=len(self._files.get(topic, ())),
+                then="the topic is fetched again when its table's writer has landed some",
             )
-            self._was_full = True
+        for topic in sorted(self._stopped.intersection(topics) - stopped):
+            log.info("staging.resumed", topic=topic, bytes=self._sizes.get(topic, 0))
+        self._stopped = stopped
+        return stopped
+
+    def add(self, topic: str, name: str, size: int) -> None:
+        """Record an announced file of `size` bytes."""
+        self._files.setdefault(topic, {})[name] = size
+        self._count(topic, size)
+
+    def _count(self, topic: str, size: int) -> None:
+        self._sizes[topic] = self._sizes.get(topic, 0) + size
+        self.bytes += size
 
     async def run(self) -> None:
         """Drop files that were deleted, until cancelled."""
         while True:
             # Even a small backlog is checked, so that reports do not count files deleted long ago.
-            await asyncio.sleep(
-                SHORT_INTERVAL_S if 2 * self.bytes >= self._max_bytes else LONG_INTERVAL_S
-            )
-            try:
-                await self._check()
-            except StagingUnavailable as exc:
-                log.warning("staging.list_failed", reason=str(exc))
+            often = self._stopped or 4 * self.bytes >= self._max_bytes
+            await asyncio.sleep(SHORT_INTERVAL_S if often else LONG_INTERVAL_S)
+            for topic in sorted(self._files):
+                if self._rests_until.get(topic, 0.0) <= loop_s():
+                    await self._check(topic)
 
-    async def _check(self) -> None:
-        oldest = list(islice(self._files, CHECKED_FILES))
-        for topic in sorted({file.topic for file in oldest}):
-            checked = [file for file in oldest if file.topic == topic]
-            existing = set(await self._staging.existing(topic, [file.name for file in checked]))
-            for file in checked:
-                if file.name not in existing:
-                    del self._files[file]
-                    self.bytes -= file.bytes
-        if self._was_full and not self.full:
-            log.info("staging.resumed", bytes=self.bytes)
-            self._was_full = False
-
-
-async def collect(
-    staging: Staging, topics: Callable[[], Collection[str]], older_than_s: float
-) -> None:
-    """Delete files older than `older_than_s` every hour: their writer failed to delete them."""
-    await asyncio.sleep(FIRST_COLLECTION_S)
-    while True:
-        for topic in sorted(topics()):
-            try:
-                deleted = await staging.collect(topic, older_than_s)
-            except StagingUnavailable as exc:
-                log.warning("staging.collect_failed", topic=topic, reason=str(exc))
-                continue
-            if deleted:
-                log.warning("staging.collected", topic=topic, files=deleted)
-        await asyncio.sleep(COLLECTION_S)
+    async def _check(self, topic: str) -> None:
+        """Look at all files of a topic: those that land may lie behind others that never do."""
+        began, files = loop_s(), self._files[topic]
+        names = list(files)
+        try:
+            existing = frozenset(await self._staging.existing(topic, names))
+        except StagingUnavailable as exc:
+            log.warning("staging.list_failed", topic=topic, reason=str(exc))
+            return
+        self._rests_until[topic] = loop_s() + REST * (loop_s() - began)
+        for name in names:
+            if name not in existing:
+                self._count(topic, -files.pop(name))
+        if not files:
+            del self._files[topic], self._sizes[topic], self._rests_until[topic]

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import structlog
 
-from binwright.consumer.backlog import Backlog, collect
+from binwright.consumer.backlog import Backlog
 from binwright.consumer.decide import machine
 from binwright.consumer.decide.buffer import BatchConfig
 from binwright.consumer.decide.machine import (
@@ -39,6 +39,7 @@ from binwright.consumer.events import (
 )
 from binwright.consumer.mailbox import Mailbox, Outbox
 from binwright.consumer.partitions import AssignedPartitions
+from binwright.consumer.staging.collection import collect_regularly
 from binwright.consumer.staging.stager import Origin, Stager
 from binwright.kafka.control_records import commands
 from binwright.protocol.errors import StagingUnavailable, Superseded
@@ -109,7 +110,8 @@ class Ingest:
     ) -> None:
         self.consumer = Consumer(mailbox.slot, mailbox.epoch)
         self.ready = asyncio.Event()
-        self._mailbox, self._staging, self._config = mailbox, staging, config
+        self._mailbox, self._config = mailbox, config
+        self._staging, self._reader = staging, reader
         self._wall_ms, self._beat = wall_ms, beat
         self._outbox = Outbox(mailbox, self.report)
         self._backlog = Backlog(staging, config.staged_bytes)
@@ -133,7 +135,6 @@ class Ingest:
         self._writers = writers(self.apply_event)
         self._leave_requested = asyncio.Event()
         self._command_at = 0.0  # time of the last command of any controller, s
-        self._staged_topics: set[str] = set()  # staged by this process
 
     async def run(self) -> None:
         """Run until a controller ends this consumer, or until it is drained.
@@ -180,7 +181,6 @@ class Ingest:
                 self._apply(machine.position_found(consumer, partition, offset, cut=cut))
             case StagingStarted(ends=ends):
                 self.consumer = machine.staging_started(consumer, ends)
-                self._staged_topics.update(p.topic for p in ends)
             case FileAnnounced(partitions=partitions):
                 self._apply(machine.file_announced(consumer, partitions))
             case FileDropped(partitions=partitions):
@@ -269,7 +269,7 @@ class Ingest:
         return {topic: reports.get(topic, new) for topic in topics}
 
     async def _collect(self) -> None:
-        await collect(self._staging, lambda: self._staged_topics, self._config.staged_retention_s)
+        await collect_regularly(self._staging, self._reader, self._config.staged_retention_s)
 
     async def _drain(self) -> None:
         """Stop everything once a leaving consumer gets no more commands, or takes too long."""

@@ -187,7 +187,7 @@ class AssignedPartitions:
             self._beat("fetch")
             self._pause_over_share()
             room = self._free_bytes()
-            if room <= 0 or not self._begun_at:
+            if room <= 0 or all(p.topic in self._paused_topics for p in self._begun_at):
                 began = loop_s()
                 self._room.clear()
                 await until_set(self._room, FETCH_WAIT_S)
@@ -237,15 +237,15 @@ class AssignedPartitions:
                 self._enqueue(PendingStart(partition, Lookup.OUT_OF_RANGE, wanted, seen=seen))
 
     def _pause_over_share(self) -> None:
-        """Pause fetching of topics that use more than their share of the buffer.
+        """Pause fetching of topics that use more than their share of the buffer or of the staging.
 
-        Else one topic whose files cannot be staged would stop all topics.
+        Else one topic whose files cannot be staged, or do not land, would stop all topics.
         """
         sizes = self._buffer.sizes
         topics = {p.topic for p in self._begun_at}
-        paused = over_share(
-            self._buffer.config, {t: sizes.get(t, 0) + self._taken.get(t, 0) for t in topics}
-        )
+        buffered = {t: sizes.get(t, 0) + self._taken.get(t, 0) for t in topics}
+        paused = over_share(self._buffer.config.cap_bytes, buffered)
+        paused |= self._backlog.over_share(topics)
         if paused - self._paused_topics:
             log.info("fetching.paused", topics=sorted(paused - self._paused_topics))
         for partition in self._partitions_of(paused):

@@ -11,6 +11,15 @@ Ranges = Mapping[int, tuple[int, int]]
 """Partition -> (first, next): all records with offsets in [first, next)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """What a staged file says of itself, beside its announcement."""
+
+    topic_id: str | None  # of the topic that the rows were read from
+    rows: int
+    ranges: Ranges
+
+
 class Staging(Protocol):
     """A directory or object-store prefix, with one directory per topic."""
 
@@ -18,7 +27,11 @@ class Staging(Protocol):
         """Verify that it can be written; raise `StagingUnavailable`."""
 
     async def write(
-        self, topic: str, name: str, rows: Mapping[TopicPartition, Sequence[Record]]
+        self,
+        topic: str,
+        name: str,
+        rows: Mapping[TopicPartition, Sequence[Record]],
+        footer: Footer,
     ) -> int:
         """Write a file atomically and durably; return its bytes. Raise `StagingUnavailable`."""
 
@@ -26,13 +39,31 @@ class Staging(Protocol):
         """Delete files, also if some do not exist. Raise `StagingUnavailable`."""
 
     async def readable(self, topic: str, names: Collection[str]) -> Collection[str]:
-        """Return those of these files that are complete and readable."""
+        """Return those of these files that are complete and readable.
+
+        Raises:
+            StagingUnavailable: The storage does not reply, or refuses: nothing is known of them.
+        """
+
+    async def footers(self, topic: str, names: Collection[str]) -> Mapping[str, Footer]:
+        """Return the footers of these files, without those that are missing or damaged.
+
+        The number of rows is that of the file, not what it says. Only the files' ends are read, two
+        requests each to an object store. Raise `StagingUnavailable`.
+        """
 
     async def existing(self, topic: str, names: Collection[str]) -> Collection[str]:
         """Return those of these files that exist and are not empty; cheap: may be incomplete."""
 
-    async def collect(self, topic: str, older_than_s: float) -> int:
-        """Delete the topic's files of this age or older, and unfinished ones; return how many."""
+    async def topics(self) -> Collection[str]:
+        """Return the topics that have a directory. Raise `StagingUnavailable`."""
+
+    async def older(self, topic: str, age_s: float) -> Collection[str]:
+        """Return the topic's files of this age or older, and those that were never finished.
+
+        Raises:
+            StagingUnavailable: The storage does not reply, or refuses.
+        """
 
     async def write_lease(self, topic: str, lease: str) -> None:
         """Write a file of this name without rows. Raise `StagingUnavailable`."""

@@ -54,11 +54,11 @@ class StagingSettings(Section):
     """Where consumers put rows for the tables' writers."""
 
     path: Annotated[str | None, Field(repr=False)] = None
-    """A directory or prefix that consumers and Spark reach; unset: _staging/GROUP in lake.path."""
+    """A place of this group alone, which Spark reaches too; unset: _staging/GROUP in lake.path."""
     max_bytes: Bytes = 2_000_000_000
-    """Staged bytes of one consumer that have not landed; it stops fetching above that."""
+    """Staged bytes of one consumer that have not landed; a topic may take what is left free."""
     retention_s: Seconds = 345_600.0
-    """Age at which staged files are deleted, landed or not: their records are still in Kafka."""
+    """Age at which staged files are deleted whose rows have landed or are still in Kafka."""
 
     @field_validator("path")
     @classmethod

@@ -160,16 +160,17 @@ class Buffer:
         return taken
 
 
-def over_share(config: BatchConfig, sizes: Mapping[str, int]) -> frozenset[str]:
+def over_share(limit_bytes: int, sizes: Mapping[str, int]) -> frozenset[str]:
     """Return the topics to pause, so that the others have room.
 
-    One topic whose files cannot be staged must not fill the memory that all topics share.
+    A topic may take as much as is left free: one that cannot go on stops at half of the limit, two
+    at a third each, and so on. A single topic may take all.
 
     Args:
-        config: Bounds the memory.
-        sizes: Topic -> bytes that are not staged yet, for each topic that is read.
+        limit_bytes: On what all topics take together.
+        sizes: Topic -> the bytes that it takes, for each topic that may take some.
     """
-    half = config.cap_bytes // 2
-    if len(sizes) < 2 or sum(sizes.values()) < half:  # noqa: PLR2004 - a single topic may use all
+    if len(sizes) < 2:  # noqa: PLR2004 - there is no other that needs room
         return frozenset()
-    return frozenset(topic for topic, size in sizes.items() if size >= half // len(sizes))
+    free = limit_bytes - sum(sizes.values())
+    return frozenset(topic for topic, size in sizes.items() if size >= free)

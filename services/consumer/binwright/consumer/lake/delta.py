@@ -12,7 +12,7 @@ from pyspark.sql.connect.dataframe import DataFrame
 from pyspark.sql.connect.session import SparkSession
 
 from binwright.consumer.lake.faults import CONFLICTS, NOT_EMPTY, mentions, reported_by_server
-from binwright.consumer.staging.files import COLUMNS
+from binwright.consumer.staging.parquet import COLUMNS
 from binwright.protocol.errors import TableRefused
 from binwright.protocol.ports.lake import (
     Batch,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
+from binwright.protocol.ports.lake import Footer
 
 if TYPE_CHECKING:
     from binwright.consumer.staging.files import Files
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 THREADS = 6
+READERS = 3  # of them, which read footers: the others write
 _SECRET = re.compile(r"(?<=//)[^/@]*@|\?.*$")
 
 
@@ -62,10 +64,16 @@ class FileStaging:
         await self._run("be written", lambda files: files.prepare())
 
     async def write(
-        self, topic: str, name: str, rows: Mapping[TopicPartition, Sequence[Record]]
+        self,
+        topic: str,
+        name: str,
+        rows: Mapping[TopicPartition, Sequence[Record]],
+        footer: Footer,
     ) -> int:
         """Write a file whole and durably; see `Staging.write`."""
-        return await self._run(f"take {topic}/{name}", lambda files: files.write(topic, name, rows))
+        return await self._run(
+            f"take {topic}/{name}", lambda files: files.write(topic, name, rows, footer)
+        )
 
     async def delete(self, topic: str, names: Collection[str]) -> None:
         """Delete files; see `Staging.delete`."""
@@ -83,13 +91,30 @@ class FileStaging:
         """Delete the whole location: of a throw-away table. Raise `StagingUnavailable`."""
         await self._run("be deleted", lambda files: files.delete_all())
 
-    async def collect(self, topic: str, older_than_s: float) -> int:
-        """Delete the topic's old files; see `Staging.collect`."""
-        return await self._run(f"clean {topic}", lambda files: files.collect(topic, older_than_s))
+    async def footers(self, topic: str, names: Collection[str]) -> Mapping[str, Footer]:
+        """Return what these files say of themselves; see `Staging.footers`."""
+        ordered = sorted(names)
+
+        async def read(begin: int) -> list[tuple[str, Footer | None]]:
+            mine = ordered[begin::READERS]
+            return await self._run(
+                f"read {topic}", lambda files: [(name, files.footer(topic, name)) for name in mine]
+            )
+
+        parts = await asyncio.gather(*map(read, range(min(READERS, len(ordered)))))
+        return {name: footer for part in parts for name, footer in part if footer is not None}
+
+    async def topics(self) -> Collection[str]:
+        """Return the topics that have a directory; see `Staging.topics`."""
+        return await self._run("be listed", lambda files: files.topics())
+
+    async def older(self, topic: str, age_s: float) -> Collection[str]:
+        """Return the topic's old files; see `Staging.older`."""
+        return await self._run(f"list {topic}", lambda files: files.older(topic, age_s))
 
     async def write_lease(self, topic: str, lease: str) -> None:
         """Write a file without rows; see `Staging.write_lease`."""
-        await self._run(f"take {topic}/{lease}", lambda files: files.write(topic, lease, {}))
+        await self._run(f"take {topic}/{lease}", lambda files: files.write_lease(topic, lease))
 
     async def delete_other_leases(self, topic: str, lease: str) -> None:
         """Delete the topic's other leases; see `Staging.delete_other_leases`."""

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import structlog
 
-from binwright.consumer.backlog import Backlog, StagedFile
+from binwright.consumer.backlog import Backlog
 from binwright.consumer.events import Emit, FileAnnounced, FileDropped, StagingStarted
 from binwright.consumer.meters import Meter
 from binwright.consumer.partitions import AssignedPartitions, TakenRows
@@ -19,7 +19,7 @@ from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.messages import Staged
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.kafka import ControlTopics
-from binwright.protocol.ports.lake import Staging
+from binwright.protocol.ports.lake import Footer, Staging
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s
 
@@ -82,7 +82,7 @@ class Stager:
             name = self._file_name()
             size = await self._write(name, taken)
             await self._announce(name, taken, size)
-            self._backlog.add(StagedFile(taken.topic, name, size))
+            self._backlog.add(taken.topic, name, size)
             self.rows += taken.count
             self.rate.add(loop_s(), taken.bytes)
             self._emit(FileAnnounced(taken.ranges.keys()))
@@ -96,11 +96,14 @@ class Stager:
 
     async def _write(self, name: str, taken: TakenRows) -> int:
         topic, rows = taken.topic, {p: part.records for p, part in taken.ranges.items()}
+        ranges = {p.partition: (r.range.first, r.range.next) for p, r in taken.ranges.items()}
+        footer = Footer(taken.topic_id, taken.count, ranges)
         pause, delayed = Backoff(), False
         while True:
             try:
                 async with self._slots:
-                    size = await self._warn_if_slow(self._staging.write(topic, name, rows), topic)
+                    writing = self._staging.write(topic, name, rows, footer)
+                    size = await self._warn_if_slow(writing, topic)
             except StagingUnavailable as exc:
                 if not delayed:
                     log.error("staging.delayed", topic=topic, reason=str(exc))  # noqa: TRY400 - expected

@@ -54,7 +54,7 @@ from binwright.protocol.errors import (
 )
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import DataReader, GroupOffset
-from binwright.protocol.ports.lake import Batch, Lake, Staging
+from binwright.protocol.ports.lake import Batch, FileSlice, Footer, Lake, Staging
 
 log = structlog.get_logger()
 
@@ -116,11 +116,10 @@ class RequestRunner:
 
     async def _append(self, request: Append) -> Outcome:
         batch, lease = request.batch, request.lease
-        missing = await self._missing(batch, lease)
-        if lease in missing:
+        if not await self._holds(lease):
             return LeaseGone()
-        if missing:
-            return Unreadable(missing, "gone, or empty: Spark would skip them")
+        if lost := await self._not_as_announced(batch):
+            return Unreadable(lost, "gone, damaged, or not what was announced")
         try:
             if batch.slices:
                 await self.lake.append(self.topic, batch, lease, request.stamp)
@@ -128,16 +127,27 @@ class RequestRunner:
                 await self.lake.commit_stamp(self.topic, lease, request.number, request.stamp)
         except StagedUnreadable as exc:
             # Deleted by another writer, which has landed them? Then the lease went before (†).
-            if lease in await self._missing(Batch(), lease):
+            if not await self._holds(lease):
                 return LeaseGone()
             lost = await self._unreadable(batch, exc.files)
             return Unreadable(lost, str(exc)) if lost else Refused(str(exc))
         return Committed()
 
-    async def _missing(self, batch: Batch, lease: str) -> frozenset[str]:
-        """Return the missing and empty files: Spark would read an empty one as no rows (†)."""
-        files = frozenset({*batch.files, lease})
-        return files - frozenset(await self.context.staging.existing(self.topic, files))
+    async def _holds(self, lease: str) -> bool:
+        return lease in await self.context.staging.existing(self.topic, {lease})
+
+    async def _not_as_announced(self, batch: Batch) -> frozenset[str]:
+        """Return the files that do not hold what their announcements say (†).
+
+        Spark would read an empty one as no rows. Whoever may write to the landing topic could
+        announce other offsets than a file has.
+        """
+        footers = await self.context.staging.footers(self.topic, batch.files)
+        return frozenset(
+            part.file
+            for part in batch.slices
+            if (footer := footers.get(part.file)) is None or not _holds_slice(footer, part)
+        )
 
     async def _unreadable(self, batch: Batch, suspected: Collection[str]) -> frozenset[str]:
         """Return the files of the batch that are missing or damaged, looking at suspects first."""
@@ -189,6 +199,15 @@ class RequestRunner:
             },
             group={p.partition: o.offset for p, o in offsets.items() if o.topic_id == topic_id},
         )
+
+
+def _holds_slice(footer: Footer, part: FileSlice) -> bool:
+    if part.whole:
+        return footer.ranges == part.ranges
+    return all(
+        p in footer.ranges and footer.ranges[p][0] <= first and end <= footer.ranges[p][1]
+        for p, (first, end) in part.ranges.items()
+    )
 
 
 TRIES, RETRY_S = 4, 5.0

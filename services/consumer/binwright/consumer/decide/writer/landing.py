@@ -189,7 +189,8 @@ def conflict(state: Landing, reason: str, now: float) -> Step:
 def unreadable(state: Landing, files: Collection[str], reason: str) -> Step:
     """Apply that staged files are lost: nothing was committed, their ranges are read again.
 
-    The lease is still there, so no other writer has landed and deleted them.
+    The lease is still there, so no other writer has landed and deleted them. They are not deleted
+    here: a file that cannot be read now is left to collection by age.
     """
     chain, again = chains.without_files(state.chain, files)
     log = Log("staging.lost", {"files": sorted(files), "reason": reason}, fault=True)

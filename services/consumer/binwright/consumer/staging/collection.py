@@ -1,0 +1,71 @@
+"""Deletes old staged files that no table's writer deleted, of whichever consumer and topic."""
+
+import asyncio
+
+import structlog
+
+from binwright.consumer.decide.collection import TopicLog, may_be_collected
+from binwright.protocol.errors import BrokerUnavailable, StagingUnavailable, TopicMissing
+from binwright.protocol.ports.kafka import DataReader
+from binwright.protocol.ports.lake import Staging
+
+log = structlog.get_logger()
+
+FIRST_COLLECTION_S, COLLECTION_S = 60.0, 3600.0
+
+
+async def collect_regularly(staging: Staging, reader: DataReader, age_s: float) -> None:
+    """Delete files of this age or older every hour, until cancelled."""
+    await asyncio.sleep(FIRST_COLLECTION_S)
+    while True:
+        try:
+            topics = sorted(await staging.topics())
+        except StagingUnavailable as exc:
+            log.warning("staging.collect_failed", topic=None, reason=str(exc))
+            topics = []
+        for topic in topics:
+            try:
+                await _collect(staging, reader, topic, age_s)
+            except (StagingUnavailable, BrokerUnavailable) as exc:
+                log.warning("staging.collect_failed", topic=topic, reason=str(exc))
+        await asyncio.sleep(COLLECTION_S)
+
+
+async def _collect(staging: Staging, reader: DataReader, topic: str, age_s: float) -> None:
+    if not (old := await staging.older(topic, age_s)):
+        return
+    topic_log = await _topic_log(reader, topic)
+    footers = {} if topic_log is None else await staging.footers(topic, old)
+    kept = {
+        name
+        for name, footer in footers.items()
+        if topic_log is not None and not may_be_collected(footer, topic_log)
+    }
+    if kept:
+        log.error(
+            "staging.kept",
+            topic=topic,
+            files=len(kept),
+            reason="they have rows that have not landed, and Kafka no longer has them",
+        )
+    if delete := set(old) - kept:
+        await staging.delete(topic, delete)
+        log.warning("staging.collected", topic=topic, files=len(delete))
+
+
+async def _topic_log(reader: DataReader, topic: str) -> TopicLog | None:
+    """Return what Kafka has of the topic; None: the topic does not exist."""
+    try:
+        topic_id = await reader.topic_id(topic)
+        partitions = await reader.partitions(topic)
+        bounds = await reader.bounds(partitions)
+        committed = await reader.committed(partitions)
+        if await reader.topic_id(topic) != topic_id:
+            raise BrokerUnavailable(f"topic {topic} is being recreated")
+    except TopicMissing:
+        return None
+    return TopicLog(
+        topic_id,
+        {p.partition: begin for p, (begin, _) in bounds.items()},
+        {p.partition: o.offset for p, o in committed.items() if o.topic_id == topic_id},
+    )

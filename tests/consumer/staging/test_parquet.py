@@ -1,0 +1,155 @@
+"""Records become rows without loss or change; a file's footer says what it holds."""
+
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from binwright.consumer.staging.parquet import (
+    COLUMNS,
+    FOOTER,
+    FOOTER_BYTES,
+    LATEST_MS,
+    SCHEMA,
+    decode_footer,
+    encode,
+    footer_bytes,
+    to_arrow,
+)
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Record
+from binwright.protocol.ports.lake import Footer
+
+P, Q = TopicPartition("orders", 0), TopicPartition("orders", 7)
+R = TopicPartition("orders", 11)
+
+
+def test_a_record_becomes_a_row_with_all_its_fields() -> None:
+    headers = (("a", b"1"), ("a", None), ("b", b""))
+    record = Record(7, 1_700_000_000_123, b"k", b"v", 1, headers)
+
+    assert to_arrow({R: [record]}).to_pylist() == [
+        {
+            "topic": "orders",
+            "partition": 11,
+            "offset": 7,
+            "timestamp": datetime(2023, 11, 14, 22, 13, 20, 123_000, tzinfo=UTC),
+            "timestamp_type": 1,
+            "key": b"k",
+            "value": b"v",
+            "headers": [
+                {"key": "a", "value": b"1"},
+                {"key": "a", "value": None},
+                {"key": "b", "value": b""},
+            ],
+        }
+    ]
+
+
+def test_missing_fields_are_null_and_missing_headers_an_empty_list() -> None:
+    row = to_arrow({P: [Record(0, 0, None, None)]}).to_pylist()[0]
+
+    assert (row["key"], row["value"], row["headers"]) == (None, None, [])
+
+
+def test_headers_stay_with_their_record() -> None:
+    given = [(), (("a", b"1"),), (), (("b", b"2"), ("c", b"3")), ()]
+    table = to_arrow({P: [Record(i, 0, None, b"", headers=h) for i, h in enumerate(given)]})
+
+    assert [
+        tuple((header["key"], header["value"]) for header in row["headers"])
+        for row in table.to_pylist()
+    ] == given
+
+
+def test_rows_are_ordered_by_partition_as_given_and_by_offset() -> None:
+    table = to_arrow(
+        {R: [Record(5, 0, None, b"")], P: [Record(1, 0, None, b""), Record(9, 0, None, b"")]}
+    )
+    positions = zip(table["partition"].to_pylist(), table["offset"].to_pylist(), strict=True)
+
+    assert list(positions) == [(11, 5), (0, 1), (0, 9)]
+
+
+@pytest.mark.parametrize("ms", [-1, LATEST_MS + 1, 1_700_000_000_000_000_000, 2**63 - 1])
+def test_a_timestamp_out_of_range_is_null(ms: int) -> None:
+    """One producer that gives nanoseconds for milliseconds must not stop a table."""
+    assert to_arrow({P: [Record(0, ms, None, b"")]})["timestamp"].to_pylist() == [None]
+
+
+def test_the_last_valid_timestamp_is_kept() -> None:
+    assert to_arrow({P: [Record(0, LATEST_MS, None, b"")]})["timestamp"].to_pylist() == [
+        datetime(9999, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)
+    ]
+
+
+@pytest.mark.parametrize("rows", [{}, {P: []}])
+def test_no_records_are_an_empty_table(rows: dict[TopicPartition, list[Record]]) -> None:
+    table = to_arrow(rows)
+
+    assert table.num_rows == 0
+    assert table.schema == SCHEMA
+
+
+def test_the_columns_are_the_same_in_arrow_and_in_spark() -> None:
+    assert list(COLUMNS) == SCHEMA.names
+
+
+# --- footers -------------------------------------------------------------------------------------
+
+RANGES = {0: (3, 9), 7: (2**62, 2**62 + 1)}
+
+
+def test_a_footer_has_the_ranges_and_the_topics_id_and_the_rows_that_are_there() -> None:
+    """The number of rows is counted by Parquet; the writer's word for it is not kept."""
+    rows = {P: [Record(3, 0, None, b""), Record(8, 0, None, b"")], Q: [Record(2**62, 0, None, b"")]}
+    content = encode(rows, Footer("an-id", 99, RANGES)).to_pybytes()
+
+    assert decode_footer(content) == Footer("an-id", 3, RANGES)
+    wanted = footer_bytes(content[-100:])
+    assert wanted is not None
+    assert decode_footer(content[-wanted:]) == Footer("an-id", 3, RANGES)
+    assert decode_footer(content[1 - wanted :]) is None
+
+
+def test_a_topic_without_an_id_has_none_in_the_footer() -> None:
+    assert decode_footer(encode({}, Footer(None, 0, {})).to_pybytes()) == Footer(None, 0, {})
+
+
+def test_a_footer_of_many_partitions_is_small() -> None:
+    """Every file of a topic has it."""
+    small, large = (
+        len(encode({}, Footer("x" * 22, 0, dict.fromkeys(range(count), (2**40, 2**40 + 9)))))
+        for count in (1, 1_001)
+    )
+    assert large - small < 40 * 1_000
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b'{"topic_id": 7, "ranges": []}',
+        b'{"topic_id": null, "ranges": 7}',
+        b'{"topic_id": null, "ranges": [[0, 1]]}',
+        b'{"topic_id": null, "ranges": [[0, 1, "2"]]}',
+        b'{"topic_id": null, "ranges": [[0, -1, 2]]}',
+        b'{"topic_id": null, "ranges": [[0, 0, 9223372036854775808]]}',
+        b'{"topic_id": null, "ranges": [[true, 0, 1]]}',
+    ],
+)
+def test_an_entry_of_another_form_is_no_footer(entry: bytes) -> None:
+    sink = pa.BufferOutputStream()
+    pq.write_table(to_arrow({}).replace_schema_metadata({FOOTER: entry}), sink)
+    assert decode_footer(sink.getvalue().to_pybytes()) is None
+
+
+@pytest.mark.parametrize(
+    "tail", [b"", b"PAR1", b"x" * 100, (FOOTER_BYTES).to_bytes(4, "little") + b"PAR1"]
+)
+def test_the_end_of_another_file_is_no_footer(tail: bytes) -> None:
+    assert footer_bytes(tail) is None
+    assert decode_footer(tail) is None

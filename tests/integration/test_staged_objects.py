@@ -1,0 +1,119 @@
+"""Staged files in an object store: S3 as moto's server has it, and one that only refuses."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from tests.integration.conftest import BackgroundLoop
+from tests.integration.object_store import (
+    ObjectStore,
+    missing_packages,
+    run_object_store,
+    staging_url,
+)
+
+from binwright.consumer.staging.file_staging import FileStaging
+from binwright.local.server import HOST, reserve_port
+from binwright.protocol.errors import StagingUnavailable
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Record
+from binwright.protocol.ports.lake import Footer, Staging
+from binwright.testing.staging import footer_of
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif(
+        bool(missing_packages()),
+        reason=f"not installed: {missing_packages()} (pip install -e '.[dev]')",
+    ),
+]
+
+P = TopicPartition("orders", 0)
+ROWS = {P: [Record(offset, 0, None, b"x" * 100) for offset in range(100)]}
+FILE, OTHER = "0-1-1-0a1b2c3d.parquet", "0-1-2-0a1b2c3d.parquet"
+
+
+@pytest.fixture(scope="module")
+def store(
+    background_loop: BackgroundLoop, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ObjectStore]:
+    """An S3 with a bucket."""
+    with background_loop.entered(run_object_store(tmp_path_factory.mktemp("moto"))) as running:
+        running.make_bucket()
+        yield running
+
+
+@pytest.fixture
+async def staging(store: ObjectStore, request: pytest.FixtureRequest) -> AsyncIterator[FileStaging]:
+    """This test's prefix in the store."""
+    name = request.node.name.replace("_", "-")
+    async with FileStaging(store.staging(name)) as staging:
+        await staging.prepare()
+        yield staging
+
+
+async def test_an_object_that_is_gone_is_not_present(staging: Staging) -> None:
+    await staging.write("orders", FILE, ROWS, footer_of(ROWS))
+
+    assert set(await staging.readable("orders", [FILE, OTHER])) == {FILE}
+    assert set(await staging.existing("orders", [FILE, OTHER])) == {FILE}
+    await staging.delete("orders", [FILE, OTHER])
+    assert set(await staging.existing("orders", [FILE, OTHER])) == set()
+
+
+async def test_old_objects_are_found_in_the_directories_of_all_topics(staging: Staging) -> None:
+    for topic in ("orders", "clicks"):
+        await staging.write(topic, FILE, ROWS, footer_of(ROWS))
+
+    assert await staging.topics() == {"orders", "clicks"}
+    assert await staging.older("orders", 3_600.0) == set()
+    assert await staging.older("orders", -3_600.0) == {FILE}
+
+
+async def test_an_object_says_what_it_holds(staging: Staging) -> None:
+    footers = {
+        FILE: footer_of(ROWS, "an id"),
+        OTHER: Footer("an id", 100, dict.fromkeys(range(5000), (2**60, 2**60 + 1))),
+    }
+    for name, footer in footers.items():
+        await staging.write("orders", name, ROWS, footer)
+
+    assert await staging.footers("orders", [FILE, OTHER, "lost"]) == footers
+
+
+async def test_a_damaged_object_is_distinguished_from_an_intact_one(
+    staging: Staging, store: ObjectStore, request: pytest.FixtureRequest
+) -> None:
+    await staging.write("orders", FILE, ROWS, footer_of(ROWS))
+    place = f"{request.node.name.replace('_', '-')}/orders"
+    content = await asyncio.to_thread(store.read, f"{place}/{FILE}")
+    damaged = {"short": content[:-20], "bent": content[:50] + bytes(200) + content[250:]}
+    for name, instead in damaged.items():
+        await asyncio.to_thread(store.put, f"{place}/{name}", instead)
+
+    assert await staging.readable("orders", [FILE, *damaged]) == {FILE}
+
+
+async def _refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer any request as a store does whose keys have expired."""
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+    await writer.drain()
+    writer.close()
+
+
+async def test_a_store_that_refuses_says_nothing_of_its_files() -> None:
+    """With expired keys each file would count as damaged, and be given up."""
+    server = await asyncio.start_server(_refuse, HOST, 0)
+    async with server, FileStaging(staging_url(server.sockets[0].getsockname()[1], "x")) as staging:
+        for look in (staging.readable, staging.existing, staging.footers):
+            with pytest.raises(StagingUnavailable, match="ACCESS_DENIED"):
+                await look("orders", [FILE])
+
+
+async def test_a_store_that_cannot_be_reached_says_nothing_of_its_files() -> None:
+    with reserve_port() as port:
+        pass  # nothing listens there
+    async with FileStaging(staging_url(port, "x")) as staging:
+        with pytest.raises(StagingUnavailable, match="NETWORK_CONNECTION"):
+            await staging.readable("orders", [FILE])
