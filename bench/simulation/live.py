@@ -9,8 +9,7 @@ from functools import partial
 from math import atan2, cos, fsum, pi, sin
 from pathlib import Path
 
-from rich.console import Console
-
+from binwright.cli.runner import progress_console
 from binwright.kafka.control_records import (
     CONTROLLER_PARTITION,
     METRICS_PARTITION,
@@ -137,7 +136,7 @@ class LiveRun:
 
 async def run_live(stream: Stream, options: DemoOptions, directory: Path) -> LiveRun:
     """Run the demo's system under the stream; return what its control topics say."""
-    console = Console(stderr=True, log_path=False)
+    console = progress_console(json_=True)
     demo = Demo(options, console, directory)
     partitions = sorted({partition for row in stream for partition in row})
     async with servers(directory, console.log) as found:
