@@ -136,7 +136,7 @@ class LiveRun:
 
 async def run_live(stream: Stream, options: DemoOptions, directory: Path) -> LiveRun:
     """Run the demo's system under the stream; return what its control topics say."""
-    console = progress_console()
+    console = progress_console(json_=True)
     demo = Demo(options, console, directory)
     partitions = sorted({partition for row in stream for partition in row})
     async with servers(directory, console.log) as found:
