@@ -27,6 +27,7 @@ from tests.chaos.health import Condition
 from tests.chaos.proxy import Proxy
 from tests.chaos.staged_file_faults import (
     empty,
+    forge_announcement,
     halve,
     lose_announcements,
     lose_landing_topic,
@@ -249,6 +250,7 @@ FAULT_ACTIONS: Mapping[Kind, FaultAction] = {
     Kind.STAGED_TORN: spoil_staged_file(halve),
     Kind.STAGED_EMPTY: spoil_staged_file(empty),
     Kind.LEASE_LOST: lose_lease,
+    Kind.FORGED: forge_announcement,
     Kind.ANNOUNCED_LOST: lose_announcements,
     Kind.LANDING_TOPIC_DELETED: lose_landing_topic,
     Kind.DISK_FULL: _disk_full,

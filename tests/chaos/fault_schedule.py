@@ -40,6 +40,7 @@ class Kind(StrEnum):
     STAGED_EMPTY = "a staged file emptied before it landed"
     LEASE_LOST = "the lease of a table's writer deleted"
     ANNOUNCED_LOST = "announcements deleted, and the tables' writers killed"
+    FORGED = "a forged announcement of offsets that are nowhere"
     LANDING_TOPIC_DELETED = "the landing topic deleted"
     DISK_FULL = "the lake's disk full"
     CLOCK_JUMP = "a service's wall clock an hour off"
@@ -58,6 +59,7 @@ SYSTEM_WIDE_KINDS = frozenset(
         Kind.STAGED_TORN,
         Kind.STAGED_EMPTY,
         Kind.ANNOUNCED_LOST,
+        Kind.FORGED,
         Kind.LANDING_TOPIC_DELETED,
         Kind.DISK_FULL,
     }

@@ -19,6 +19,11 @@ from tests.chaos.fault_schedule import Fault
 from tests.chaos.health import Condition
 from tests.chaos.system import TOPICS, System
 
+from binwright.consumer.writer.announcements import landing_partition
+from binwright.protocol import wire
+from binwright.protocol.messages import OffsetRange, Staged
+from binwright.protocol.model import Slot, TopicPartition
+
 GATHER_S = 1.5  # what is on its way to Spark when it is cut off arrives or does not
 
 
@@ -76,6 +81,33 @@ async def lose_lease(system: System, fault: Fault) -> FaultResult:
     return FaultResult(
         conditions=(("the table is claimed again", lambda: bool(system.leases(topic))),)
     )
+
+
+async def forge_announcement(system: System, fault: Fault) -> FaultResult:
+    """Announce more offsets than a staged file has, and than its log: none of them may count."""
+    topic = pick_topic(fault)
+    async with nothing_lands(system):
+        before = system.staged_files(topic)
+        await until(
+            lambda: bool(system.staged_files(topic) - before),
+            VICTIM_TIMEOUT_S,
+            f"{topic} is staged",
+        )
+        file = min(system.staged_files(topic) - before)
+        slot, epoch, *_ = file.name.split("-")
+        forged = Staged(
+            topic=topic,
+            topic_id=None,
+            file=file.name,
+            rows=1,
+            bytes=1,
+            ranges={TopicPartition(topic, 0): OffsetRange(0, 1 << 40)},
+            slot=Slot(int(slot)),
+            epoch=int(epoch),
+        )
+        where = system.settings.landing_topic, landing_partition(topic)
+        await system.bus.publish(*where, wire.key(forged), wire.encode(forged))
+    return FaultResult()
 
 
 async def lose_announcements(system: System, _: Fault) -> FaultResult:
