@@ -143,7 +143,7 @@ class Process:
             "batch_bytes": batch_bytes,
             "idle_stamp_s": idle_stamp_s,
         }
-        context = WriterContext(
+        self.context = WriterContext(
             lake=SharedLake(self._open_lake),
             server=lambda topic: servers.get(topic, "sc://spark"),
             append_limit_s=append_limit_s,
@@ -155,7 +155,7 @@ class Process:
             config=self._writer_config,
             maintenance=TableMaintenance(maintenance, asyncio.get_running_loop().time),
         )
-        self.writers = Writers(context, self._record_event)
+        self.writers = Writers(self.context, self._record_event)
         self.running: asyncio.Task[None] | None = None
 
     async def _open_lake(self) -> Lake:

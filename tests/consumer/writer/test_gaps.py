@@ -1,9 +1,14 @@
 """Lost staged files are read again; topics are truncated and recreated."""
 
+from collections.abc import Collection, Mapping
+
 import pytest
 
+from binwright.consumer.decide.writer.states import QueryKafka, Unclear
+from binwright.consumer.writer.actions import RequestRunner
 from binwright.consumer.writer.announcements import landing_partition
 from binwright.kafka.control_records import LANDING_PARTITIONS
+from binwright.protocol.model import TopicPartition
 from binwright.testing.lake import Failure
 
 from .scene import LANDING, P, Q, Scene, once, process, seconds, writing
@@ -249,3 +254,22 @@ async def test_without_a_history_rows_of_an_earlier_topic_do_not_count() -> None
     async with process(scene, "orders", name="w2") as next_writer:
         await seconds(10)
         assert next_writer.report().committed == {P: 0}
+
+
+async def test_kafkas_reply_is_about_one_topic() -> None:
+    """The topic is recreated between its id and its offsets: neither belongs to the other."""
+    async with writing() as (scene, writer):
+        bounds = writer.reader.bounds
+
+        async def recreated(
+            partitions: Collection[TopicPartition],
+        ) -> Mapping[TopicPartition, tuple[int, int]]:
+            scene.topics.delete("orders")
+            scene.topics.create("orders", 2)
+            return await bounds(partitions)
+
+        writer.reader.bounds = recreated  # type: ignore[method-assign]
+        runner = RequestRunner("orders", writer.lake, writer.context)
+        outcome = await runner.run(QueryKafka(), None)
+
+    assert outcome == Unclear("topic orders is being recreated")
