@@ -157,7 +157,8 @@ async def test_names_are_text_whatever_they_hold(browser: str) -> None:
         await shown.tab.until("document.querySelector('.block')")
         names = await shown.tab.value(
             "['#controller', '#tables', '#plan-reasons li', '#news']"
-            ".map(found => document.querySelector(found).textContent)"
+            ".map(found => document.querySelector(found))"
+            ".map(found => found.title + found.textContent)"
         )
         assert all(HOSTILE in name for name in names), names
         await shown.tab.value("document.querySelector('.block').focus()")

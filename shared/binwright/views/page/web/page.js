@@ -105,8 +105,9 @@ function drawHead() {
   setText(byId("group"), view.group);
   setText(byId("state"), `${STATES[view.state]} ${view.state}`);
   setAttribute(byId("state"), "data-state", view.state);
-  const term = view.term === null ? "no controller yet" : `controller ${view.controller}, term ${view.term}`;
-  setText(byId("controller"), `${term}, at ${clock(view.at_ms)}`);
+  const led = view.term !== null;
+  setText(byId("controller"), `${led ? "" : "no controller yet, "}at ${clock(view.at_ms)}`);
+  byId("controller").title = led ? `led by controller ${view.controller}, term ${view.term}` : "";
   const live = view.consumers.filter((c) => c.state !== "silent").length;
   const totals = [
     ["written", rate(view.load)], ["staged", rate(view.staging)], ["records behind", count(view.lag)],
