@@ -68,10 +68,12 @@ class FakeTables:
 class ConsumerHarness:
     """One consumer, its ports as fakes, and the messages that it sends."""
 
-    def __init__(self, topics: Mapping[str, int], config: IngestConfig) -> None:
+    def __init__(
+        self, topics: Mapping[str, int], config: IngestConfig, staging: FakeStaging
+    ) -> None:
         self.topics = FakeTopics(topics)
         self.bus = FakeControlTopics({METADATA: 3, LANDING: 8})
-        self.staging = FakeStaging()
+        self.staging = staging
         self.reader = FakeDataReader(self.topics, "g")
         self.tables = FakeTables()
         self.config = config
@@ -150,10 +152,13 @@ class ConsumerHarness:
 
 @asynccontextmanager
 async def harness(
-    topics: Mapping[str, int], config: IngestConfig = CONFIG
+    topics: Mapping[str, int],
+    config: IngestConfig = CONFIG,
+    *,
+    staging: FakeStaging | None = None,
 ) -> AsyncIterator[ConsumerHarness]:
     """Run a consumer; cancel it at the end, and fail if it failed."""
-    consumer = ConsumerHarness(topics, config)
+    consumer = ConsumerHarness(topics, config, staging or FakeStaging())
     await consumer.open()
     try:
         yield consumer

@@ -1,14 +1,17 @@
 """Partitions are read from the right offset, under every fault of their log and topic."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
-from tests.consumer.harness import CONFIG, C, P, Q, harness, numbered, until
+from tests.consumer.harness import CONFIG, C, ConsumerHarness, P, Q, harness, numbered, until
 
 from binwright.protocol.messages import Report, Started
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import GroupOffset
+from binwright.protocol.ports.kafka import GroupOffset, UndecodableBatch
+from binwright.testing.staging import FakeStaging
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 
@@ -57,6 +60,18 @@ async def test_no_command_waits_for_a_topic_that_kafka_does_not_describe() -> No
         assert (await b.stop(P)).next == {P: 5}
         await asyncio.sleep(10)
         assert len(b.sent(Report)) > before + 8
+
+
+async def test_a_partition_without_a_leader_delays_no_first_start_of_another() -> None:
+    async with harness({"orders": 2}) as b:
+        b.topics.produce(Q, *numbered(5))
+        b.topics.log(P).leader = None
+        await b.read({P: None, Q: None})
+        await until(lambda: b.staged_end(Q) == 5, 5)
+        await until(lambda: b.report().reading == {P: None, Q: 5})
+        b.topics.log(P).leader = 1
+        b.topics.produce(P, b"x")
+        await until(lambda: b.staged_end(P) == 1)
 
 
 async def test_a_topic_whose_id_is_unavailable_leaves_room_for_other_topics() -> None:
@@ -168,3 +183,165 @@ async def test_offsets_deleted_by_retention_are_counted_and_lie_inside_the_range
         await until(lambda: b.staged_end(P) == 50)
         assert b.ranges(P) == [(10, 50)]
         await until(lambda: b.report().lost_offsets == 20)
+
+
+async def test_a_partition_that_ends_in_a_marker_is_announced_up_to_its_end() -> None:
+    """Else its table's writer would find it behind for ever."""
+    async with harness({"orders": 1}) as b:
+        b.topics.produce(P, *numbered(5))
+        await b.read({P: 0})
+        await until(lambda: b.staged_end(P) == 5)
+        b.topics.skip(P, 1)
+        await until(lambda: b.staged_end(P) == 6)
+        assert b.ranges(P) == [(0, 5), (5, 6)]
+        assert b.staged()[-1].rows == 0
+        await until(lambda: b.report().reading == {P: 6})
+
+
+async def test_a_marker_that_retention_deletes_after_it_was_read_is_no_lost_record() -> None:
+    async with harness({"orders": 1}) as b:
+        b.topics.produce(P, *numbered(5))
+        b.topics.skip(P, 1)
+        await b.read({P: 0})
+        await until(lambda: b.staged_end(P) == 6)
+        b.topics.delete_records(P, 6)
+        for _ in range(3):
+            stopped = await b.stop(P)
+            await b.read(stopped.next)
+            await asyncio.sleep(10)
+        assert b.report().lost_offsets == 0
+
+
+async def test_lost_records_are_counted_once_also_if_none_follows() -> None:
+    async with harness({"orders": 1}) as b:
+        b.topics.produce(P, *numbered(50))
+        b.topics.delete_records(P, 50)
+        await b.read({P: 10})
+        await until(lambda: b.staged_end(P) == 50)
+        for _ in range(3):
+            stopped = await b.stop(P)
+            await b.read(stopped.next)
+            await asyncio.sleep(10)
+        assert b.report().lost_offsets == 40
+
+
+# --- batches that cannot be decoded --------------------------------------------------------------
+
+BATCH = UndecodableBatch(5, 8, "CorruptRecordException: Invalid CRC", b"stored")
+
+
+async def test_a_batch_that_cannot_be_decoded_is_kept_counted_and_stepped_over() -> None:
+    async with harness({"orders": 1}) as b:
+        b.reader.torn[P] = BATCH
+        b.topics.produce(P, *numbered(15))
+        await b.read({P: 0})
+        await until(lambda: b.staged_end(P) == 15)
+        assert b.values(P) == numbered(5) + numbered(7, 8)
+        assert list(b.staging.kept.values()) == [b"stored"]
+        ((topic, name),) = b.staging.kept
+        assert topic == "orders"
+        assert name.startswith("undecodable-0-5-")
+        await until(lambda: b.report().lost_offsets == 3)
+
+
+async def test_a_batch_at_the_end_is_stepped_over_in_a_range_of_its_own() -> None:
+    async with harness({"orders": 1}) as b:
+        b.reader.torn[P] = BATCH
+        b.topics.produce(P, *numbered(8))
+        await b.read({P: 5})
+        await until(lambda: b.ranges(P) == [(5, 8)])
+        assert b.staged()[0].rows == 0
+
+
+async def test_a_batch_is_stepped_over_only_once_it_is_kept() -> None:
+    async with harness({"orders": 2}) as b:
+        b.reader.torn[P] = BATCH
+        b.staging.write_error = "No space left on device"
+        b.topics.produce(P, *numbered(15))
+        await b.read({P: 5, Q: 0})
+        await asyncio.sleep(100)
+        assert b.reader.positions.keys() == {Q}
+        assert b.report().lost_offsets == 0
+        b.staging.write_error = ""
+        await until(lambda: b.staged_end(P) == 15)
+        assert len(b.staging.kept) == 1
+
+
+async def test_a_partition_that_is_stopped_meanwhile_is_not_read_behind_the_batch() -> None:
+    async with harness({"orders": 1}) as b:
+        b.reader.torn[P] = BATCH
+        b.staging.latency_s = 5.0
+        b.topics.produce(P, *numbered(15))
+        await b.read({P: 5})
+        await asyncio.sleep(2)
+        assert (await b.stop(P)).next == {P: 5}
+        await asyncio.sleep(20)
+        assert P not in b.reader.positions
+        assert b.report().lost_offsets == 0
+
+
+# --- large batches -------------------------------------------------------------------------------
+
+LARGE = UndecodableBatch(5, 8, "it inflates to more than", b"stored", large=True)
+
+
+@asynccontextmanager
+async def large_batch(staging: FakeStaging) -> AsyncIterator[ConsumerHarness]:
+    """Run a consumer until it has met a large batch at offset 5, which is not there as a whole."""
+    async with harness({"orders": 1}, staging=staging) as b:
+        b.reader.torn[P] = LARGE
+        b.topics.produce(P, *numbered(6))
+        before = len(marks(staging))
+        await b.read({P: 0})
+        await until(lambda: len(marks(staging)) > before)
+        yield b
+
+
+def marks(staging: FakeStaging) -> list[str]:
+    return sorted(name[-6:] for _, name in staging.kept if name.endswith(".mark"))
+
+
+async def test_a_large_batch_is_decoded_behind_a_mark_which_goes_when_its_rows_are_staged() -> None:
+    async with large_batch(FakeStaging()) as b:
+        await until(lambda: b.staged_end(P) == 6)
+        await asyncio.sleep(5)
+        assert marks(b.staging) == ["1.mark"], "some of its rows are not staged yet"
+        b.topics.produce(P, *numbered(2, 6))
+        await until(lambda: not b.staging.kept)
+        assert b.values(P) == numbered(8)
+        assert b.report().lost_offsets == 0
+
+
+async def test_a_batch_that_ended_two_consumers_is_kept_and_stepped_over_by_the_third() -> None:
+    """Else it would end every consumer of the group, one after the other."""
+    staging = FakeStaging()
+    for ended in range(2):
+        async with large_batch(staging):
+            assert len(marks(staging)) == ended + 1
+    async with harness({"orders": 1}, staging=staging) as b:
+        b.reader.torn[P] = LARGE
+        b.topics.produce(P, *numbered(10))
+        await b.read({P: 0})
+        await until(lambda: b.staged_end(P) == 10)
+        assert b.values(P) == numbered(5) + numbered(2, 8)
+        await until(lambda: b.report().lost_offsets == 3)
+    assert b"stored" in staging.kept.values()
+
+
+async def test_a_partition_that_is_stopped_takes_its_mark_along() -> None:
+    """A move is no death."""
+    staging = FakeStaging()
+    for _ in range(3):
+        async with large_batch(staging) as b:
+            await b.stop(P)
+            await until(lambda: not staging.kept)
+
+
+async def test_who_ended_for_another_reason_counts_no_more_once_the_batch_is_staged() -> None:
+    staging = FakeStaging()
+    async with large_batch(staging):
+        pass
+    async with large_batch(staging) as b:
+        assert marks(staging) == ["1.mark", "2.mark"]
+        b.topics.produce(P, *numbered(2, 6))
+        await until(lambda: not staging.kept)

@@ -1,28 +1,21 @@
-"""Clients that keep to their own topics; batches that aiokafka cannot decode.
+"""What is changed of aiokafka's clients, and that others stay as they are."""
 
-Of a batch every record that can be decoded is returned.
-"""
-
-import struct
-from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import aiokafka.client
 import pytest
-from aiokafka import AIOKafkaConsumer, ConsumerRecord
+from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as KafkaPartition
-from aiokafka.errors import CorruptRecordException, NodeNotReadyError
+from aiokafka.errors import NodeNotReadyError
+from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.protocol.metadata import MetadataRequest, MetadataResponse_v4
-from tests.kafka.batches import stored, torn
 
 import binwright.consumer.reading.aiokafka_consumer  # noqa: F401 - it once replaced the request for all
 from binwright.kafka.aiokafka_patches import (
-    Batches,
-    PartitionRecords,
+    hasten_first_fetches,
     inner_client,
     keep_to_own_topics,
-    unwatch,
-    watch,
 )
 
 BROKERS = [(0, "a", 9092, None), (1, "b", 9092, None)]
@@ -84,65 +77,29 @@ async def test_other_clients_of_the_process_are_left_as_they_are() -> None:
     assert aiokafka.client.MetadataRequest is MetadataRequest
 
 
-# --- decoding ------------------------------------------------------------------------------------
+class Fetches:
+    """A fetcher that builds a request for the same partitions each time."""
 
-P = KafkaPartition("orders", 0)
+    def __init__(self, *partitions: int) -> None:
+        self.partitions = partitions
 
-
-def read(*parts: bytes, at: int = 0) -> list[ConsumerRecord]:
-    records = PartitionRecords(P, Batches(b"".join(parts)), None, at, None, None, True, 1)  # noqa: FBT003
-    return list(records)
-
-
-@pytest.fixture(autouse=True)
-def _unwatched() -> Iterator[None]:
-    yield
-    unwatch(P)
+    def _get_actions_per_node(self, _: object) -> tuple[list[tuple[int, FetchRequest]], str]:
+        wanted = [("orders", [(number, 0, 1_000) for number in self.partitions])]
+        return [(1, FetchRequest(75, 65_536, 8_000, 1, wanted))], "others"
 
 
-@pytest.mark.parametrize("compression", [0, 1, 2, 3, 4])
-def test_intact_batches_are_decoded_as_by_aiokafka(compression: int) -> None:
-    found = read(stored(5, 3, compression=compression), stored(8, 2, compression=compression), at=6)
+def test_the_first_fetch_of_a_partition_gathers_nothing_and_later_ones_do() -> None:
+    fetcher = Fetches(0, 1)
+    first = hasten_first_fetches(SimpleNamespace(_fetcher=fetcher))
 
-    assert [(r.offset, r.value) for r in found] == [(6, b"v1"), (7, b"v2"), (8, b"v0"), (9, b"v1")]
-    assert found[0].headers == (("key1", b"x"),)
+    def least_bytes() -> int:
+        ((_, request),), others = fetcher._get_actions_per_node(None)
+        assert others == "others"
+        return int(request._min_bytes)
 
-
-def test_a_header_key_that_is_not_utf8_is_escaped_and_nothing_is_lost() -> None:
-    issues = watch(P)
-    found = read(stored(5, 3, header=b"\xff\xfea1"))
-
-    assert [(r.offset, r.timestamp, r.key, r.value) for r in found] == [
-        (5 + i, 1_000 + i, b"k", b"v%d" % i) for i in range(3)
-    ]
-    assert [r.headers for r in found] == [
-        (("key0", b"x"),),
-        (("\\xff\\xfea1", b"x"),),
-        (("key2", b"x"),),
-    ]
-    assert (issues.escaped, issues.fault) == ([6], None)
-
-
-def test_a_corrupt_batch_is_reported_and_records_before_it_are_returned() -> None:
-    issues = watch(P)
-    found = read(stored(5, 3), torn(stored(8, 4)), stored(12, 1))
-
-    assert [r.offset for r in found] == [5, 6, 7]
-    assert issues.fault is not None
-    assert (issues.fault.offset, issues.fault.next) == (8, 12)
-    assert "Invalid CRC" in issues.fault.reason
-
-
-def test_a_batch_with_a_wrong_end_offset_costs_one_offset() -> None:
-    issues = watch(P)
-    wrong_end = bytearray(stored(5, 3))
-    struct.pack_into(">i", wrong_end, 23, 1 << 30)
-    read(bytes(wrong_end), at=5)
-
-    assert issues.fault is not None
-    assert (issues.fault.offset, issues.fault.next) == (5, 6)
-
-
-def test_in_an_unwatched_partition_a_corrupt_batch_is_an_error() -> None:
-    with pytest.raises(CorruptRecordException):
-        read(torn(stored(5, 3)))
+    assert least_bytes() == 65_536
+    first.update({KafkaPartition("orders", 1), KafkaPartition("orders", 2)})
+    assert (least_bytes(), least_bytes()) == (1, 65_536)
+    assert first == {KafkaPartition("orders", 2)}, "it was not fetched yet"
+    fetcher.partitions = (2,)
+    assert (least_bytes(), least_bytes()) == (1, 65_536)

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from tests.simulation.world import P, World, until, world
 
+from binwright.protocol.messages import Gap
 from binwright.protocol.model import Slot, TopicPartition
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
@@ -164,3 +165,19 @@ async def test_a_recreated_topic_on_a_table_whose_history_was_cleaned_up() -> No
         w.topics.produce(P[0], *[b"later"] * 50)
         await until(lambda: w.values(P[0]).count(b"later") == 50)
         assert w.values(P[0]).count(b"anew") == 300
+
+
+async def test_an_idle_topic_that_ends_in_a_marker_asks_for_nothing_again() -> None:
+    async with world({"orders": 4}) as w:
+        for partition in P:
+            w.topics.produce(partition, b"row")
+            w.topics.skip(partition, 1)
+        await until(lambda: w.landed() == 4)
+        await asyncio.sleep(600)
+        assert not w.sent(Gap)
+        for partition in P:
+            w.topics.delete_records(partition, 2)
+        w.fleet.kill(Slot(0))
+        await asyncio.sleep(60)
+        assert w.steady()
+        assert w.report(0).lost_offsets == 0

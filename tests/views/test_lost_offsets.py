@@ -1,16 +1,18 @@
-"""Offsets that retention removed before they were read are visible wherever a group is shown."""
+"""Lost offsets, and topics that stand, are visible wherever a group is shown."""
+
+from dataclasses import replace
 
 from rich.console import Console
 
 from binwright.protocol.messages import Dead, Hello, Report
-from binwright.protocol.model import Slot
+from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.metrics import exposition
 from binwright.views.commands import live_page, status_page
 from binwright.views.group_view import GroupView
 from binwright.views.page.server import group_samples
 from binwright.views.status import Status, status
 
-A = Slot(0)
+A, P = Slot(0), TopicPartition("orders", 0)
 WIDTH = 160
 
 
@@ -24,6 +26,20 @@ def lossy(*lost: int) -> GroupView:
         )
         view.apply(2, 0, report)
     return view
+
+
+def test_a_topic_that_stands_is_a_fault_of_its_table_until_it_goes_on() -> None:
+    view, why = GroupView(), "orders-0 stands at offset 5: Invalid CRC"
+    view.apply(1, 0, Hello(slot=A, process="a", version="1"))
+    report = Report(
+        slot=A, epoch=1, term=0, ready=True, reading={P: 5}, writing={}, faults={"orders": why}
+    )
+    view.apply(2, 0, report)
+    found = status("g", view, 0)
+    assert [table.fault for table in found.tables] == [why]
+    assert f"table orders is unwritten: {why}" in drawn(status_page.draw([found], WIDTH))
+    view.apply(3, 0, replace(report, faults={}))
+    assert [table.fault for table in status("g", view, 0).tables] == [""]
 
 
 def after_its_death(view: GroupView) -> Status:
@@ -44,8 +60,8 @@ def drawn(page: object) -> str:
 def test_each_new_loss_is_an_event() -> None:
     events = [text for _, text in lossy(0, 20, 20, 1_025).recent_events]
     assert [text for text in events if "lost" in text] == [
-        "consumer 0 lost 20 offsets to retention",
-        "consumer 0 lost 1,005 offsets to retention",
+        "consumer 0 lost 20 offsets",
+        "consumer 0 lost 1,005 offsets",
     ]
 
 
@@ -54,7 +70,7 @@ def test_the_status_sums_losses_up_also_those_of_dead_consumers() -> None:
     assert (found.consumers, found.lost_offsets) == ((), 20)
     assert found.to_json()["lost_offsets"] == 20
     page = drawn(status_page.draw([found], WIDTH))
-    assert "lost to retention before they were read: 20 offsets" in page
+    assert "lost (deleted unread, or undecodable): 20 offsets" in page
 
 
 def test_the_metrics_hold_the_sum() -> None:
@@ -65,7 +81,7 @@ def test_the_metrics_hold_the_sum() -> None:
 def test_the_terminal_shows_losses_as_a_page_and_as_a_line() -> None:
     view = lossy(20)
     found = status("g", view, 0)
-    wanted = "lost to retention before they were read: 20 offsets"
+    wanted = "lost (deleted unread, or undecodable): 20 offsets"
     assert wanted in drawn(live_page.draw(CONSOLE, found, view, "title", "below"))
     assert wanted in live_page.line(found)
 

@@ -37,6 +37,12 @@ MEANINGS = {
         "Brokers are uneven, or will be full; a plan would copy so many bytes. With a number it is "
         "carried out when it is approved (`waits`), or at once; without a number nothing is moved."
     ),
+    "batch.large": "A batch that inflates to much memory is decoded, behind a mark for others.",
+    "batch.skipped": (
+        "Reading goes on behind a batch that cannot be decoded; `file` has its bytes."
+    ),
+    "batch.undecodable": "A batch cannot be decoded: its partition stands, it is fetched again.",
+    "batch.unkept": "A batch that cannot be decoded could not be written to a file; tried again.",
     "batches.unavailable": (
         "The monitor may not read a topic, so it cannot estimate bytes per record from its batches."
     ),
@@ -256,9 +262,7 @@ MEANINGS = {
     "reassignment.stopped": (
         "`brokers apply` ends early: it takes back what is being copied, and its throttles."
     ),
-    "record.undecodable": (
-        "A record, or a header key in it, cannot be decoded; `then` is what happens to it."
-    ),
+    "record.undecodable": "A header key of a record is not UTF-8; it is escaped.",
     "records.lost": (
         "Retention deleted records before they were read: they are missing in the table."
     ),
@@ -292,7 +296,7 @@ MEANINGS = {
         "Old staged files could not be listed or deleted; it is tried again in an hour."
     ),
     "staging.collected": "Old staged files that nobody deleted were deleted by age.",
-    "staging.delayed": "A file cannot be staged; its rows wait in memory, and it is tried again.",
+    "staging.delayed": "A file cannot be staged or announced: its rows wait; tried again.",
     "staging.full": (
         "Files of a topic that have not landed take its share of `staging.max_bytes`; the consumer "
         "stops fetching the topic."
@@ -303,6 +307,8 @@ MEANINGS = {
     ),
     "staging.list_failed": "The consumer cannot see which of its staged files have landed.",
     "staging.lost": "Staged files are missing or damaged; their offsets are read again.",
+    "staging.failed": "A defect of binwright: a topic's rows cannot be staged; tried again.",
+    "staging.mark_left": "The mark of a large batch cannot be deleted; tried again.",
     "staging.recovered": "Files can be staged again.",
     "staging.resumed": "Files of the topic have landed; it is fetched again.",
     "staging.slow": "Staging one file takes long.",

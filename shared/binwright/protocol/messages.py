@@ -7,7 +7,7 @@ skip unknown kinds.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
 from binwright.protocol.fields import (
@@ -162,7 +162,8 @@ class Report:
     busy: Amount = 0.0  # share of the time in which fetching waited for staging, 0 to 1
     staged_rows: Number = 0  # rows that this process has staged
     staged_bytes: Number = 0  # in its staged files that have not landed
-    lost_offsets: Number = 0  # offsets that retention deleted before they were read
+    lost_offsets: Number = 0  # that retention deleted unread, or that could not be decoded
+    faults: Mapping[TopicName, str] = field(default_factory=dict)  # topics that stand, and why
     leaving: bool = False  # asked to end: it works until its partitions and tables have moved
     kind: Literal["report/3"] = "report/3"
 

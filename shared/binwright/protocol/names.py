@@ -13,6 +13,7 @@ RESERVED = frozenset({"_delta_log", "_staging", "_up"})
 """Beside or in tables these are directories of Delta and of ours: no topic of that name lands."""
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
+_MARK = re.compile(r"large-\d{1,10}-\d{1,19}-[0-9a-f]{8}-[12]\.mark")
 _STAGED = re.compile(r"\d{1,10}-\d{1,19}-\d{1,19}-[0-9a-f]{8}\.parquet")
 _LEASE = re.compile(r"lease-[0-9a-f]{32}-\d{1,9}\.parquet")
 
@@ -50,6 +51,21 @@ def lease_name(writer: str, claim: int) -> str:
 def is_lease(name: str) -> bool:
     """Tell whether a table's writer gives such names to its leases."""
     return _LEASE.fullmatch(name) is not None
+
+
+def batch_name(partition: int, first: int, checksum: int) -> str:
+    """Return a name for a batch that could not be decoded: the same wherever it is met."""
+    return f"undecodable-{partition}-{first}-{checksum:08x}.batch"
+
+
+def mark_name(partition: int, first: int, checksum: int, number: int) -> str:
+    """Return the name of the first or second mark of a large batch that is being decoded."""
+    return f"large-{partition}-{first}-{checksum:08x}-{number}.mark"
+
+
+def is_mark(name: str) -> bool:
+    """Tell whether a file marks a large batch."""
+    return _MARK.fullmatch(name) is not None
 
 
 def _is_name(text: str, length: int) -> bool:

@@ -85,7 +85,10 @@ METRICS: Mapping[str, Metric] = {
         "Share of the time in which fetching waited for staging.", SLOT, "consumer, group"
     ),
     "binwright_consumer_lost_offsets_total": Metric(
-        "Offsets that retention took before they were read.", SLOT, "consumer, group"
+        "Offsets that retention took unread, or that could not be decoded.", SLOT, "consumer, group"
+    ),
+    "binwright_consumer_stuck_topics": Metric(
+        "Topics of which the consumer cannot read or stage what comes next.", SLOT, "consumer"
     ),
     "binwright_table_age_seconds": Metric(
         "Age of the oldest staged row that has not landed; 0: none.", TABLE, "consumer, group"

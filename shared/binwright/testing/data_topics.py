@@ -7,7 +7,7 @@ from math import inf
 
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import GroupOffset, LogSample, Record
+from binwright.protocol.ports.kafka import GroupOffset, LogSample, Record, UndecodableBatch
 from binwright.protocol.selection import Selection
 from binwright.runtime.clock import loop_s
 from binwright.testing.partition_log import FakePartitionLog, size_of
@@ -114,7 +114,11 @@ class FakeTopics:
 
 
 class FakeDataReader:
-    """An `DataReader`: one consumer's client of `FakeTopics`."""
+    """An `DataReader`: one consumer's client of `FakeTopics`.
+
+    Attributes:
+        torn: Partition -> a batch that cannot be decoded, or that is large.
+    """
 
     def __init__(
         self, topics: FakeTopics, group: str = "binwright", *, linger_s: float = 0.1
@@ -123,6 +127,10 @@ class FakeDataReader:
         self._topics, self._offsets = topics, topics.offsets[group]
         self._positions: dict[TopicPartition, int] = {}
         self._lost: dict[TopicPartition, tuple[int, int]] = {}
+        self._passed: dict[TopicPartition, int] = {}
+        self.torn: dict[TopicPartition, UndecodableBatch] = {}
+        self._given_up: dict[TopicPartition, UndecodableBatch] = {}
+        self._large_before: dict[TopicPartition, int] = {}
         self._failing = 0
 
     @property
@@ -144,6 +152,8 @@ class FakeDataReader:
     def stop(self, partition: TopicPartition) -> None:
         """Fit `DataReader.stop`."""
         self._positions.pop(partition, None)
+        self._passed.pop(partition, None)
+        self._large_before.pop(partition, None)
 
     async def fetch(
         self, max_bytes: int, timeout_s: float
@@ -165,7 +175,8 @@ class FakeDataReader:
     ) -> Mapping[TopicPartition, tuple[int, int]]:
         """Fit `DataReader.bounds`."""
         await self._request(*partitions)
-        return {partition: self._topics.bounds(partition) for partition in partitions}
+        found = {p: self._topics.bounds(p) for p in partitions}
+        return {p: bounds for p, bounds in found.items() if self._topics.log(p).leader is not None}
 
     async def partitions(self, topic: str) -> Collection[TopicPartition]:
         """Fit `DataReader.partitions`."""
@@ -194,6 +205,24 @@ class FakeDataReader:
         """Fit `DataReader.jumps`."""
         lost, self._lost = self._lost, {}
         return lost
+
+    def passed(self) -> Mapping[TopicPartition, int]:
+        """Fit `DataReader.passed`."""
+        passed, self._passed = self._passed, {}
+        return passed
+
+    def undecodable(self) -> Mapping[TopicPartition, UndecodableBatch]:
+        """Fit `DataReader.undecodable`."""
+        given_up, self._given_up = self._given_up, {}
+        return given_up
+
+    def stuck(self) -> Mapping[TopicPartition, str]:
+        """Fit `DataReader.stuck`: no partition is, as batches are given up at once."""
+        return {}
+
+    def allow_large(self, partition: TopicPartition, before: int) -> None:
+        """Fit `DataReader.allow_large`."""
+        self._large_before[partition] = before
 
     async def _request(self, *about: TopicPartition) -> None:
         await asyncio.sleep(0)
@@ -238,12 +267,27 @@ class FakeDataReader:
                 return []
             wanted = log.start
         records: list[Record] = []
+        begin, torn = wanted, self._torn(partition)
+        if torn is not None and torn.first <= wanted < torn.next:
+            self.stop(partition)
+            self._given_up[partition] = torn
+            return []
         for offset, record in log.read(loop_s(), wanted):
+            if torn is not None and offset == torn.first:
+                break
             wanted = offset + 1
             if record is not None:
                 records.append(record)
                 max_bytes -= size_of(record)
             if max_bytes <= 0:
                 break
+        if wanted > (records[-1].offset + 1 if records else begin):
+            self._passed[partition] = wanted
         self._positions[partition] = wanted
         return records
+
+    def _torn(self, partition: TopicPartition) -> UndecodableBatch | None:
+        torn = self.torn.get(partition)
+        if torn is None or (torn.large and torn.next <= self._large_before.get(partition, 0)):
+            return None
+        return torn

@@ -40,6 +40,7 @@ class FakeStaging:
         write_error: Why writes fail; empty: they succeed.
         capacity: The limit on all files, bytes; None: unlimited.
         written: How many files were written.
+        kept: Topic, name -> content of a file that is not of rows.
     """
 
     def __init__(self, *, latency_s: float = 0.0) -> None:
@@ -49,6 +50,7 @@ class FakeStaging:
         self.write_error = ""
         self.capacity: int | None = None
         self.written = 0
+        self.kept: dict[tuple[str, str], bytes] = {}
 
     # --- the port --------------------------------------------------------------------------------
 
@@ -74,11 +76,18 @@ class FakeStaging:
         self.written += 1
         return size
 
+    async def keep(self, topic: str, name: str, content: bytes) -> None:
+        """Fit `Staging.keep`."""
+        await asyncio.sleep(self.latency_s)
+        self._refuse()
+        self.kept[topic, name] = content
+
     async def delete(self, topic: str, names: Collection[str]) -> None:
         """Fit `Staging.delete`."""
         await asyncio.sleep(0)
         for name in names:
             self.files.get(topic, {}).pop(name, None)
+            self.kept.pop((topic, name), None)
 
     async def write_lease(self, topic: str, lease: str) -> None:
         """Fit `Staging.write_lease`."""
@@ -100,7 +109,8 @@ class FakeStaging:
     async def existing(self, topic: str, names: Collection[str]) -> Collection[str]:
         """Fit `Staging.existing`."""
         await asyncio.sleep(0)
-        there = {*self.files.get(topic, {}), *self.leases.get(topic, ())}
+        kept = (file for kept_topic, file in self.kept if kept_topic == topic)
+        there = {*self.files.get(topic, {}), *self.leases.get(topic, ()), *kept}
         return there.intersection(names)
 
     async def footers(self, topic: str, names: Collection[str]) -> Mapping[str, Footer]:

@@ -216,10 +216,10 @@ class GroupView:
             self._log_event(at_ms, text)
 
     def _lost(self, at_ms: int, report: Report) -> None:
-        """Count offsets that retention removed before they were read; log the new ones."""
+        """Count offsets that were lost; log the new ones."""
         process = report.slot, report.epoch
         if (more := report.lost_offsets - self.lost_offsets[process]) > 0:
-            self._log_event(at_ms, f"consumer {report.slot} lost {more:,} offsets to retention")
+            self._log_event(at_ms, f"consumer {report.slot} lost {more:,} offsets")
         self.lost_offsets[process] = report.lost_offsets
 
     def _stopped_reading(self, message: Stopped) -> None:

@@ -37,7 +37,7 @@ class ConsumerStatus:
     tables: tuple[str, ...] = ()  # that it writes, by their topics
     busy: float = 0.0  # share of the time in which fetching waited for staging, 0 to 1
     staged_bytes: int = 0  # in its files that have not landed
-    lost_offsets: int = 0  # that retention removed before it read them
+    lost_offsets: int = 0  # that retention removed unread, or that it could not decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Status:
     plan: PlanStatus | None
     proposal: ProposalStatus | None = None
     tables: tuple[TableStatus, ...] = ()
-    lost_offsets: int = 0  # that retention removed before any consumer read them, ended ones too
+    lost_offsets: int = 0  # of all consumers, ended ones too
     lag_bytes: float = 0.0  # about how many bytes the lag is
     limits: PerSlot | None = None  # bytes/s that consumers sustain; None: no controller ever led
 

@@ -1,7 +1,7 @@
 """The status of tables and their partitions, derived from a `GroupView`."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal
 
@@ -39,7 +39,7 @@ class TableStatus:
     lag: int  # records of the topic that have not landed
     rows: int = 0  # landed since the oldest report in the metadata topic, about
     commits: int = 0
-    fault: str = ""  # why it takes no rows
+    fault: str = ""  # why it takes no rows, or why its topic's rows are not staged
     partitions: tuple[PartitionStatus, ...] = ()
 
 
@@ -58,10 +58,12 @@ def table_statuses(
         now_ms: Wall clock.
     """
     readers = {p: slot for slot, r in sorted(view.reports.items()) for p in r.reading}
-    return tuple(
+    faults = {t: why for _, r in sorted(view.reports.items()) for t, why in r.faults.items()}
+    tables = (
         _table(view, topic, [_partition(view, p, readers.get(p)) for p in group], live, now_ms)
         for topic, group in groupby(sorted(partitions), key=lambda p: p.topic)
     )
+    return tuple(replace(t, fault=t.fault or faults.get(t.topic, "")) for t in tables)
 
 
 def _partition(view: GroupView, partition: TopicPartition, reader: Slot | None) -> PartitionStatus:

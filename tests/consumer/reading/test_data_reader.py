@@ -1,17 +1,19 @@
 """The data reader when aiokafka fails, and when starts and stops overlap."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Mapping
+from types import SimpleNamespace
 
 import pytest
 from aiokafka import ConsumerRecord
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import CorruptRecordException, KafkaError, TopicAuthorizationFailedError
 
-from binwright.consumer.reading.data_reader import TRIES, KafkaDataReader
-from binwright.kafka.aiokafka_patches import DecodeFault, watch
+from binwright.consumer.reading.data_reader import GIVE_UP_S, KafkaDataReader
+from binwright.kafka.decoding import DecodeFault, Watch
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import UndecodableBatch
 from binwright.runtime.settings import KafkaSettings
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -26,15 +28,18 @@ class FakeClient:
     """
 
     def __init__(self) -> None:
+        self._subscription = SimpleNamespace(subscription=SimpleNamespace(assignment=None))
         self.positions: dict[KafkaPartition, int] = {}
         self.paused: set[KafkaPartition] = set()
         self.assigned = 0
         self.error: KafkaError | None = None
-        self.torn: dict[
-            KafkaPartition, int
-        ] = {}  # -> offset at which a batch of two cannot be decoded
+        self.torn: dict[KafkaPartition, int] = {}
+        """Partition -> offset at which a batch of two cannot be decoded."""
+        self.tried = 0  # how often such a batch was fetched
+        self.out_of_memory = self.large = self.silent = False
 
     def assign(self, partitions: list[KafkaPartition]) -> None:
+        self._subscription.subscription.assignment = SimpleNamespace(tps=partitions)
         self.positions, self.paused = dict.fromkeys(partitions, 0), set()
         self.assigned += 1
 
@@ -47,8 +52,11 @@ class FakeClient:
     def resume(self, *partitions: KafkaPartition) -> None:
         self.paused.difference_update(partitions)
 
-    def last_poll_timestamp(self, _: KafkaPartition) -> int | None:
-        return None
+    def last_poll_timestamp(self, partition: KafkaPartition) -> int | None:
+        """Return when the broker answered last: now, for what is fetched from it."""
+        if self.silent or partition in self.paused:
+            return None
+        return round(asyncio.get_running_loop().time() * 1000)
 
     async def getmany(
         self, *, timeout_ms: int, max_records: int
@@ -61,7 +69,16 @@ class FakeClient:
             if partition in self.paused:
                 continue
             if position == self.torn.get(partition):
-                watch(partition).fault = DecodeFault(position, position + 2, "torn")
+                watched = self.watch(partition)
+                watched.fault = DecodeFault(
+                    position,
+                    position + 2,
+                    "torn",
+                    b"batch",
+                    self.out_of_memory,
+                    large=self.large and watched.large_before < position + 2,
+                )
+                self.tried += 1
             elif position < 5:
                 end = end if end > position else 5
                 polled[partition] = [_record(partition, offset) for offset in range(position, end)]
@@ -72,12 +89,17 @@ class FakeClient:
             await asyncio.sleep(timeout_ms / 1000)
         return polled
 
+    def watch(self, partition: KafkaPartition) -> Watch:
+        watched: dict[KafkaPartition, Watch] = self._subscription.subscription.assignment.watched
+        return watched[partition]
+
     async def stop(self) -> None:
         """Do nothing: there are no connections."""
 
 
 def _record(partition: KafkaPartition, offset: int) -> ConsumerRecord:
-    return ConsumerRecord(*partition, offset, 0, 0, None, b"v", None, -1, 1, ())
+    """Return a record of message format 0, which has no timestamp."""
+    return ConsumerRecord(*partition, offset, None, None, None, b"v", None, -1, 1, ())
 
 
 class SlowTopics:
@@ -206,16 +228,111 @@ async def test_a_refused_topic_delays_no_other(reader: KafkaDataReader, client: 
     assert (await offsets(reader)).keys() == {P, Q}, "and it is tried again"
 
 
-async def test_a_batch_that_cannot_be_decoded_is_skipped_after_some_fetches(
+async def test_a_record_without_a_timestamp_is_returned_with_kafkas_sign_for_none(
+    reader: KafkaDataReader,
+) -> None:
+    await reader.start(P, 4)
+    (record,) = (await reader.fetch(1_000, 1.0))[P]
+    assert (record.timestamp_ms, record.timestamp_type) == (-1, -1)
+
+
+async def test_a_batch_that_cannot_be_decoded_is_given_up_after_minutes_and_delays_no_other(
+    reader: KafkaDataReader, client: FakeClient
+) -> None:
+    """Another replica may have it intact: its leader may change meanwhile."""
+    now = asyncio.get_running_loop().time
+    client.torn[KafkaPartition(*P)] = 1
+    await reader.start(P, 0)
+    await reader.start(Q, 0)
+    assert await offsets(reader) == {P: [0], Q: [0, 1, 2, 3, 4]}
+    begun = now()
+    given_up: Mapping[TopicPartition, UndecodableBatch] = {}
+    while not given_up:
+        assert now() < begun + GIVE_UP_S + 40
+        assert not await offsets(reader)
+        assert now() >= begun + GIVE_UP_S or reader.stuck() == {P: "torn"}
+        given_up = reader.undecodable()
+    assert now() >= begun + GIVE_UP_S
+    assert 10 < client.tried < 20, "the waits grow"
+    assert given_up == {P: UndecodableBatch(1, 3, "torn", b"batch")}
+    assert not reader.stuck()
+    assert not reader.undecodable(), "each is told once"
+    assert not await offsets(reader), "the partition is stopped there"
+    await reader.start(P, 3)
+    assert await offsets(reader) == {P: [3, 4]}
+
+
+async def test_a_batch_that_is_decoded_at_last_is_returned(
+    reader: KafkaDataReader, client: FakeClient
+) -> None:
+    client.torn[KafkaPartition(*P)] = 1
+    await reader.start(P, 1)
+    await reader.fetch(1_000, 1.0)
+    assert reader.stuck() == {P: "torn"}
+    del client.torn[KafkaPartition(*P)]
+    await asyncio.sleep(60)
+    assert await offsets(reader) == {P: [1, 2, 3, 4]}
+    assert not reader.stuck()
+
+
+async def test_a_large_batch_is_told_at_once_and_may_be_allowed_until_the_next_stop(
+    reader: KafkaDataReader, client: FakeClient
+) -> None:
+    client.torn[KafkaPartition(*P)] = 1
+    client.large = True
+    await reader.start(P, 1)
+    assert not await offsets(reader)
+    assert reader.undecodable() == {P: UndecodableBatch(1, 3, "torn", b"batch", large=True)}
+    reader.allow_large(P, 3)
+    await reader.start(P, 1)
+    assert not await offsets(reader)
+    assert not reader.undecodable(), "it is tried, and fails like others"
+    assert reader.stuck() == {P: "torn"}
+    reader.stop(P)
+    await reader.start(P, 1)
+    assert not await offsets(reader)
+    assert reader.undecodable()[P].large
+
+
+async def test_a_silent_broker_is_told_of_unless_nothing_is_fetched_from_it(
+    reader: KafkaDataReader, client: FakeClient
+) -> None:
+    client.torn[KafkaPartition(*P)] = 1
+    client.silent = True
+    await reader.start(P, 1)
+    for _ in range(100):
+        await reader.fetch(1_000, 1.0)  # most of the time the partition is left alone
+    await reader.start(Q, 5)
+    for _ in range(29):
+        await reader.fetch(1_000, 1.0)
+    with pytest.raises(BrokerUnavailable, match="no broker has answered a fetch for 30 s"):
+        await reader.fetch(1_000, 1.0)
+
+
+async def test_for_want_of_memory_no_batch_is_given_up(
+    reader: KafkaDataReader, client: FakeClient
+) -> None:
+    client.torn[KafkaPartition(*P)] = 1
+    client.out_of_memory = True
+    await reader.start(P, 1)
+    until = asyncio.get_running_loop().time() + 3 * GIVE_UP_S
+    while asyncio.get_running_loop().time() < until:
+        assert not await offsets(reader)
+        assert not reader.undecodable()
+    assert reader.stuck() == {P: "torn"}
+
+
+async def test_positions_behind_offsets_without_a_record_are_told_once(
     reader: KafkaDataReader, client: FakeClient
 ) -> None:
     await reader.start(P, 0)
-    await reader.start(Q, 0)
-    client.torn[KafkaPartition(*P)] = 1
-    assert await offsets(reader) == {P: [0], Q: [0, 1, 2, 3, 4]}
-    for _ in range(TRIES):
-        assert reader.undecodable == 0
-        await asyncio.sleep(20)
-        assert not await offsets(reader)
-    assert reader.undecodable == 2
-    assert await offsets(reader) == {P: [3, 4]}
+    await reader.start(Q, 5)
+    client.watch(KafkaPartition(*P)).passed = 5
+    client.watch(KafkaPartition(*Q)).passed = 7
+    await reader.fetch(1_000, 1.0)
+    assert reader.passed() == {Q: 7}, "the records of the other one tell its position"
+    assert not reader.passed()
+    client.watch(KafkaPartition(*Q)).passed = 9
+    await reader.fetch(1_000, 1.0)
+    reader.stop(Q)
+    assert not reader.passed()

@@ -13,11 +13,13 @@ from binwright.consumer.staging.files import Files
 from binwright.consumer.staging.parquet import SCHEMA, to_arrow
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.names import batch_name, mark_name
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Footer, Staging
 from binwright.testing.staging import footer_of
 
 OLD, NEW = "0-1-1-0a1b2c3d.parquet", "12-345-67-89abcdef.parquet"
+BATCH = batch_name(0, 5, 0x0A1B2C3D)
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 7)
 ROWS = {
     P: [Record(o, 1_000 + o, b"k", b"v" * 100, headers=(("h", b"1"),)) for o in range(5)],
@@ -147,6 +149,39 @@ async def test_old_and_unfinished_files_are_found(staging: FileStaging, tmp_path
     assert old == {OLD, f".unfinished-{OLD}"}
     await staging.delete("orders", old)
     assert listed(tmp_path) == [f".unfinished-{NEW}", NEW]
+
+
+async def test_a_range_without_records_is_a_file_without_rows(
+    staging: FileStaging, tmp_path: Path
+) -> None:
+    assert await staging.write("orders", NEW, {P: []}, Footer("an id", 0, {0: (4, 5)})) > 0
+    table = pq.read_table(directory(tmp_path) / NEW)
+    assert (table.num_rows, table.schema) == (0, SCHEMA)
+    assert await staging.existing("orders", [NEW]) == {NEW}
+
+
+async def test_a_kept_batch_is_whole_and_never_deleted(
+    staging: FileStaging, tmp_path: Path
+) -> None:
+    await staging.keep("orders", BATCH, b"stored")
+    os.utime(directory(tmp_path) / BATCH, (1, 1))
+
+    assert await staging.older("orders", 100.0) == set()
+    await staging.delete("orders", [BATCH])
+    assert (directory(tmp_path) / BATCH).read_bytes() == b"stored"
+    assert listed(tmp_path) == [BATCH]
+
+
+async def test_a_mark_is_deleted_by_who_names_it_and_by_no_collection(
+    staging: FileStaging, tmp_path: Path
+) -> None:
+    mark = mark_name(0, 5, 0x0A1B2C3D, 1)
+    await staging.keep("orders", mark, b"x")
+    os.utime(directory(tmp_path) / mark, (1, 1))
+    assert await staging.older("orders", 100.0) == set()
+    assert await staging.existing("orders", [mark]) == {mark}
+    await staging.delete("orders", [mark])
+    assert not listed(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,24 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from tests.consumer.harness import CONFIG, C, ConsumerHarness, P, Q, harness, numbered, until
+from tests.consumer.harness import (
+    CONFIG,
+    LANDING,
+    C,
+    ConsumerHarness,
+    P,
+    Q,
+    Report,
+    harness,
+    numbered,
+    until,
+)
 
+from binwright.protocol.errors import RecordTooLarge
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.lake import Footer
 from binwright.runtime.run import background_tasks
-from binwright.testing.staging import ROW_OVERHEAD
+from binwright.testing.staging import ROW_OVERHEAD, Rows
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 
@@ -22,13 +34,13 @@ async def test_fetched_records_are_staged_and_announced_with_their_range() -> No
         await b.read({P: 2, Q: 0})
         await until(b.staged)
         (staged,) = b.staged()
-        assert staged.ranges == {P: (2, 5)}
+        assert staged.ranges == {P: (2, 7)}
         assert (staged.topic_id, staged.rows, staged.cut) == ("orders-1", 3, ())
         assert b.values(P) == numbered(3, 2)
         assert staged.file.startswith(f"0-{b.epoch}-1-")
         b.topics.produce(P, *numbered(1, 7))
         await until(lambda: b.staged_end(P) == 8)
-        assert b.ranges(P) == [(2, 5), (5, 8)], "offsets without a record lie inside"
+        assert b.ranges(P) == [(2, 7), (7, 8)], "offsets without a record lie inside"
         await until(lambda: b.report().staged_rows == 4)
 
 
@@ -171,3 +183,47 @@ async def test_a_file_says_what_its_announcement_says() -> None:
         ranges = {p.partition: (found.first, found.next) for p, found in staged.ranges.items()}
         assert footers == {staged.file: Footer(staged.topic_id, staged.rows, ranges)}
         assert ranges == {0: (1, 8)}
+
+
+async def test_an_unexpected_error_stops_one_topic_which_is_told_and_tried_again() -> None:
+    """Else each consumer that gets the partition would end, one after the other."""
+    async with harness({"orders": 1, "clicks": 1}) as b:
+        write = b.staging.write
+
+        async def refuse_orders(topic: str, name: str, rows: Rows, footer: Footer) -> int:
+            if topic == "orders":
+                raise TypeError("'<=' not supported")
+            return await write(topic, name, rows, footer)
+
+        b.staging.write = refuse_orders  # type: ignore[method-assign]
+        b.topics.produce(P, *numbered(5))
+        b.topics.produce(C, *numbered(5))
+        await b.read({P: 0, C: 0})
+        await until(lambda: b.staged("clicks"))
+        await until(lambda: "'<=' not supported" in b.report().faults.get("orders", ""))
+        await asyncio.sleep(300)
+        assert not b.running.done()
+        b.staging.write = write  # type: ignore[method-assign]
+        await until(lambda: b.staged_end(P) == 5)
+        assert b.values(P) == numbered(5)
+        await until(lambda: not b.report().faults)
+
+
+async def test_an_announcement_that_is_too_large_stops_one_topic_which_is_told() -> None:
+    async with harness({"orders": 1}) as b:
+        publish, limited = b.bus.publish, True
+
+        async def refuse(topic: str, partition: int, key: bytes, value: bytes) -> int:
+            if limited and topic == LANDING:
+                raise RecordTooLarge("it takes records of 100 bytes at most")
+            return await publish(topic, partition, key, value)
+
+        b.bus.publish = refuse  # type: ignore[method-assign]
+        b.topics.produce(P, *numbered(5))
+        await b.read({P: 0})
+        await until(lambda: b.sent(Report))
+        await until(lambda: "100 bytes at most" in b.report().faults.get("orders", ""))
+        await asyncio.sleep(60)
+        limited = False
+        await until(lambda: b.ranges(P) == [(0, 5)])
+        await until(lambda: not b.report().faults)

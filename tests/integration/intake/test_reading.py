@@ -15,9 +15,11 @@ from tests.integration.intake.data_topic import (
     values,
 )
 
+from binwright.consumer.reading.aiokafka_consumer import FETCH_WAIT_MS
 from binwright.protocol.errors import TopicMissing
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
+from binwright.runtime.clock import loop_s
 
 pytestmark = pytest.mark.integration
 
@@ -79,6 +81,24 @@ async def test_the_first_fetch_needs_no_new_connection(data_topic: DataTopic) ->
         await intake.start(data_topic.partition(0), 0)
         assert await values(intake, data_topic.partition(0), 1) == [b"a"]
         assert connected() <= before
+
+
+async def test_the_first_fetch_of_a_started_partition_does_not_wait_for_more_records(
+    data_topic: DataTopic,
+) -> None:
+    """A broker gathers records for later fetches, up to `FETCH_WAIT_MS`."""
+    await data_topic.produce(0, b"a")
+    partition, took_ms = data_topic.partition(0), []
+    async with new_intake(data_topic) as intake:
+        await intake.warm_up([data_topic.topic])
+        for _ in range(10):
+            begun = loop_s()
+            await intake.start(partition, 0)
+            assert await values(intake, partition, 1) == [b"a"]
+            took_ms.append(1_000 * (loop_s() - begun))
+            intake.stop(partition)
+            await asyncio.sleep(2 * FETCH_WAIT_MS / 1_000)  # the next fetch has returned
+    assert min(took_ms) < FETCH_WAIT_MS / 2
 
 
 async def test_nothing_that_was_fetched_ahead_is_returned_after_a_stop(

@@ -257,7 +257,7 @@ _take = Buffer.take_ranges
 
 def _begins_at_first_record(self: Buffer, topic: str) -> Mapping[TopicPartition, BufferedRange]:
     return {
-        p: replace(s, range=OffsetRange(s.records[0].offset, s.range.next))
+        p: replace(s, range=OffsetRange(s.records[0].offset, s.range.next)) if s.records else s
         for p, s in _take(self, topic).items()
     }
 
@@ -274,7 +274,7 @@ def _drops_nothing(_self: Buffer, _partition: TopicPartition) -> None:
 
 
 def _keeps_rows(self: Buffer, partition: TopicPartition, offset: int, *, cut: bool = False) -> None:
-    rows = self._rows.setdefault(partition, buffers._Rows(offset, []))
+    rows = self._rows.setdefault(partition, buffers._Rows(offset, offset, []))
     rows.begin, rows.cut = min(rows.begin, offset), cut
 
 

@@ -12,7 +12,7 @@ from binwright.protocol.messages import Command, Staged, StartReading, StopReadi
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.kafka import Record
 
-from .world import NOTHING, TOPIC, File, ReaderProcess, Row, World, rows_between
+from .world import NOTHING, TOPIC, File, ReaderProcess, Row, World
 
 CONFIG = BatchConfig()
 
@@ -41,7 +41,7 @@ def steps(world: World, index: int) -> Iterator[Step[World]]:
             yield Step(label, lambda p=partition.partition: fetch(world, index, p))  # type: ignore[misc]
     if reader.unannounced is not None:
         yield Step((actor, "announces", reader.unannounced.file), lambda: announce(world, index))
-    elif reader.buffer.sizes:
+    elif reader.buffer.oldest_at(TOPIC) is not None:
         yield Step((actor, "stages what it has"), lambda: stage(world, index))
 
 
@@ -52,21 +52,23 @@ def _position(reader: ReaderProcess, world: World, partition: int) -> int:
 
 
 def _can_fetch(world: World, reader: ReaderProcess, partition: int) -> bool:
-    position, log = _position(reader, world, partition), world.logs[partition]
-    return position > log.end or bool(rows_between(world, partition, position, log.end))
+    return _position(reader, world, partition) != world.logs[partition].end
 
 
 def fetch(world: World, index: int, partition: int) -> World:
-    """Add records to the buffer, or detect that the log ends before the position."""
+    """Add records to the buffer, and what has none; or detect that the log ends before it."""
     reader, log = world.readers[index], world.logs[partition]
     position = _position(reader, world, partition)
     if position > log.end:
         return _out_of_range(world, index, partition)
     records = _records(log.entries, max(position, log.start))
-    if world.bounds.fetch_singly:
+    end = log.end
+    if world.bounds.fetch_singly and records:
         records = records[:1]
+        end = records[0].offset + 1
     buffer = copied(reader.buffer)
     buffer.add(world.partition(partition), records, 0.0)
+    buffer.advance(world.partition(partition), end, 0.0)
     return world.reader(index, replace(reader, buffer=buffer))
 
 

@@ -98,7 +98,7 @@ CORRECT_SCENARIOS: Mapping[str, Scenario] = {
     **{f"one {kind}": scenario(kind) for kind in (*EVERY.split(","), "log cut")},
     "two faults": scenario(EVERY, 30_000, faults=2),
     "three records, singly": scenario(EVERY, 20_000, logs=("rrr",), fetch_singly=True),
-    "control records": scenario(EVERY, logs=(".r.r",), fetch_singly=True),
+    "control records": scenario(EVERY, logs=(".r.r.",), fetch_singly=True),
     "two partitions": scenario(EVERY, 20_000, logs=("rr", "r")),
     "landing, two faults": scenario(
         EVERY, 30_000, after=TWO_FILES, faults=2, fetch_singly=True, batch_bytes=1
@@ -272,7 +272,7 @@ DETECTED_MUTATIONS: Mapping[str, Scenario] = {
         fetch_singly=True,
     ),
     "files are deleted before the stamp": broken("twice", TWO_BEGINS, from_latest=True, produce=2),
-    "a range begins at its first record": broken("", faults=0, logs=(".r.r",), liveness_every=1),
+    "a range begins at its first record": broken("", faults=0, logs=(".r.r.",), liveness_every=1),
     "a range begins too early": replace(small("file lost"), mutated_setup=True),
     "a range ends too late": broken("", faults=0, produce=1),
     "rows survive a reset": broken(

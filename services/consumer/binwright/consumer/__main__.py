@@ -56,7 +56,9 @@ async def consume(settings: Settings, slot: Slot) -> None:
         serve_health(settings.health) as health,
         FileStaging(settings.staging_path) as staging,
         KafkaControlTopics(settings.kafka) as bus,
-        KafkaDataReader(settings.kafka, settings.group, config.isolation) as reader,
+        KafkaDataReader(
+            settings.kafka, settings.group, config.isolation, config.batch_inflated_bytes
+        ) as reader,
     ):
         process = f"{socket.gethostname()}/{os.getpid()}/{uuid4().hex[:8]}"
         cluster = await reader.cluster_id()

@@ -119,6 +119,7 @@ class Ingest:
             reader=reader,
             config=config.batch,
             from_latest=config.from_latest,
+            staging=staging,
             backlog=self._backlog,
             emit=self.apply_event,
             beat=beat,
@@ -258,6 +259,7 @@ class Ingest:
             staged_rows=self._stager.rows,
             staged_bytes=self._backlog.bytes,
             lost_offsets=self._partitions.lost_offsets,
+            faults={**self._partitions.faults, **self._stager.faults},
             leaving=consumer.leaving,
         )
 

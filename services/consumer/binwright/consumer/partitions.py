@@ -23,9 +23,11 @@ from binwright.consumer.reading.start_offsets import (
     StartPosition,
     TopicRecreated,
 )
+from binwright.consumer.undecodable import UndecodableBatches
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import DataReader
+from binwright.protocol.ports.kafka import DataReader, UndecodableBatch
+from binwright.protocol.ports.lake import Staging
 from binwright.runtime.backoff import Backoff, until_set
 from binwright.runtime.clock import loop_s
 from binwright.runtime.run import must_not_end
@@ -59,7 +61,8 @@ class AssignedPartitions:
     """Reads the assigned partitions into a buffer, while it has room and table writers keep up.
 
     Attributes:
-        lost_offsets: How many offsets retention deleted before they were read.
+        lost_offsets: How many offsets retention deleted before they were read, or could not be
+            decoded.
         waiting: Seconds spent waiting for room in the buffer.
     """
 
@@ -69,6 +72,7 @@ class AssignedPartitions:
         reader: DataReader,
         config: BatchConfig,
         from_latest: bool,
+        staging: Staging,
         backlog: Backlog,
         emit: Emit,
         beat: Callable[[str], None] = lambda _: None,
@@ -76,6 +80,9 @@ class AssignedPartitions:
         self.lost_offsets, self.waiting = 0, Meter()
         self._reader, self._backlog, self._emit, self._beat = reader, backlog, emit, beat
         self._buffer = Buffer(config)
+        self._undecodable = UndecodableBatches(
+            staging, step_over=self._step_over, decode=self._decode_large
+        )
         self._starts = StartOffsets(reader, from_latest=from_latest, is_current=self._is_current)
         self._assigned: set[TopicPartition] = set()
         self._pending: dict[TopicPartition, PendingStart] = {}
@@ -115,12 +122,23 @@ class AssignedPartitions:
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(must_not_end(self._fetch_all()))
+                tasks.create_task(must_not_end(self._undecodable.run()))
                 await self._failed
         finally:
             for task in self._lookups.values():
                 task.cancel()
 
+    @property
+    def faults(self) -> Mapping[str, str]:
+        """Return the topics of which a partition does not get on, and why."""
+        stuck = sorted(self._reader.stuck().items())
+        return {
+            p.topic: f"{p} stands at offset {self._buffer.next_offset(p)}: {why}"
+            for p, why in stuck
+        }
+
     def _begin(self, partition: TopicPartition, offset: int, *, cut: bool = False) -> None:
+        self._undecodable.forget(partition)
         self._begun_at[partition] = offset
         self._buffer.begin(partition, offset, cut=cut)
         self._enqueue(PendingStart(partition, Lookup.KNOWN, offset))
@@ -128,6 +146,7 @@ class AssignedPartitions:
 
     def _drop(self, partition: TopicPartition) -> None:
         self._reader.stop(partition)
+        self._undecodable.forget(partition)
         self._buffer.drop(partition)
         self._begun_at.pop(partition, None)
         self._room.set()
@@ -175,8 +194,9 @@ class AssignedPartitions:
         return False
 
     def release(self, topic: str) -> None:
-        """Free the memory of the rows that were taken last of a topic."""
+        """Free the memory of the rows that were taken last of a topic: they are staged."""
         del self._taken[topic]
+        self._undecodable.staged(topic, self._buffer.taken_before)
         self._room.set()
         self._rows.set()
 
@@ -213,7 +233,12 @@ class AssignedPartitions:
         for partition, records in fetched.items():
             self._buffer.add(partition, records, now)
         self._apply_jumps()
-        if fetched:
+        passed = self._reader.passed()
+        for partition, position in passed.items():
+            self._buffer.advance(partition, position, now)
+        for partition, batch in self._reader.undecodable().items():
+            self._undecodable.add(partition, batch)
+        if fetched or passed:
             if self._failing:
                 log.info("fetch.recovered")
             self._failing = False
@@ -225,6 +250,7 @@ class AssignedPartitions:
                 continue
             if first >= wanted:
                 self.lost_offsets += first - wanted
+                self._buffer.advance(partition, first, loop_s())
                 log.error(
                     "records.lost",
                     partition=str(partition),
@@ -235,6 +261,16 @@ class AssignedPartitions:
             else:
                 seen = wanted > self._begun_at[partition]
                 self._enqueue(PendingStart(partition, Lookup.OUT_OF_RANGE, wanted, seen=seen))
+
+    def _step_over(self, partition: TopicPartition, batch: UndecodableBatch) -> None:
+        self.lost_offsets += batch.next - batch.first
+        self._buffer.advance(partition, batch.next, loop_s())
+        self._rows.set()
+        self._enqueue(PendingStart(partition, Lookup.KNOWN, batch.next))
+
+    def _decode_large(self, partition: TopicPartition, batch: UndecodableBatch) -> None:
+        self._reader.allow_large(partition, batch.next)
+        self._enqueue(PendingStart(partition, Lookup.KNOWN, batch.first))
 
     def _pause_over_share(self) -> None:
         """Pause fetching of topics that use more than their share of the buffer or of the staging.

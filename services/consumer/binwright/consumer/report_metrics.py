@@ -19,6 +19,7 @@ def consumer_samples(group: str, report: Report) -> Iterator[Sample]:
     yield Sample("binwright_consumer_staged_bytes", report.staged_bytes, labels)
     yield Sample("binwright_consumer_busy_ratio", report.busy, labels)
     yield Sample("binwright_consumer_lost_offsets_total", report.lost_offsets, labels)
+    yield Sample("binwright_consumer_stuck_topics", len(report.faults), labels)
     for topic, table in sorted(report.writing.items()):
         yield from _table(group, topic, table)
 

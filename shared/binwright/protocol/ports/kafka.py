@@ -7,6 +7,11 @@ from typing import Protocol
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.selection import Selection
 
+Headers = Sequence[tuple[str, bytes | None]]
+NO_TIMESTAMP, NO_TIMESTAMP_TYPE = -1, -1
+"""Of a record in message format 0, which has none; Kafka's own numbers."""
+RECORD_BYTES, HEADER_BYTES = 64, 64  # of memory besides the contents, estimated
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -18,6 +23,18 @@ class Record:
     value: bytes | None
     timestamp_type: int = 0  # 0: set by the producer, 1: by the broker at the append
     headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+def memory_of(key: bytes | None, value: bytes | None, headers: Headers) -> int:
+    """Return an estimate of the bytes that a record takes."""
+    size = RECORD_BYTES
+    if key:
+        size += len(key)
+    if value:
+        size += len(value)
+    for name, content in headers:
+        size += HEADER_BYTES + len(name) + (len(content) if content else 0)
+    return size
 
 
 class Reader(Protocol):
@@ -138,6 +155,17 @@ class GroupOffset:
     topic_id: str | None = None  # of the topic that the offset is of, if known
 
 
+@dataclass(frozen=True, slots=True)
+class UndecodableBatch:
+    """A batch of records that no fetch of some minutes could decode, or a large one."""
+
+    first: int  # the first offset that was not returned
+    next: int  # the offset behind the batch
+    reason: str
+    content: bytes = field(repr=False)  # as Kafka stores it
+    large: bool = False  # it was not tried: decoding it takes much memory
+
+
 class DataReader(Protocol):
     """Fetches a consumer's data partitions, assigned without a Kafka consumer group."""
 
@@ -159,7 +187,14 @@ class DataReader(Protocol):
     async def bounds(
         self, partitions: Collection[TopicPartition]
     ) -> Mapping[TopicPartition, tuple[int, int]]:
-        """Return (first retained offset, end offset); raise `BrokerUnavailable`, `TopicMissing`."""
+        """Return (first retained offset, end offset) of the partitions whose leader answers.
+
+        The others are left out: theirs are not known yet.
+
+        Raises:
+            BrokerUnavailable: No broker answers.
+            TopicMissing: Some of the partitions do not exist.
+        """
 
     async def partitions(self, topic: str) -> Collection[TopicPartition]:
         """Return the topic's partitions; raise `BrokerUnavailable`, `TopicMissing`."""
@@ -188,3 +223,22 @@ class DataReader(Protocol):
         Forward: retention deleted the records between. Back: the log was truncated, or the topic
         recreated.
         """
+
+    def passed(self) -> Mapping[TopicPartition, int]:
+        """Return positions behind offsets without a record, each once: partition -> position.
+
+        All records before the position were returned.
+        """
+
+    def undecodable(self) -> Mapping[TopicPartition, UndecodableBatch]:
+        """Return the batches that were given up, or are large, since the last call.
+
+        Their partitions are stopped: only a new start continues, behind the batch, or at a large
+        one that is allowed.
+        """
+
+    def allow_large(self, partition: TopicPartition, before: int) -> None:
+        """Decode large batches before this offset, until the partition is stopped."""
+
+    def stuck(self) -> Mapping[TopicPartition, str]:
+        """Return the started partitions whose next batch cannot be decoded, and why."""

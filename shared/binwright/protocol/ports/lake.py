@@ -35,6 +35,9 @@ class Staging(Protocol):
     ) -> int:
         """Write a file atomically and durably; return its bytes. Raise `StagingUnavailable`."""
 
+    async def keep(self, topic: str, name: str, content: bytes) -> None:
+        """Write a file that no collection deletes. Raise `StagingUnavailable`."""
+
     async def delete(self, topic: str, names: Collection[str]) -> None:
         """Delete files, also if some do not exist. Raise `StagingUnavailable`."""
 

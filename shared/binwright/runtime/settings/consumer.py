@@ -29,6 +29,8 @@ class ConsumerSettings(Section):
     """From one staging of a topic to the next; unset: 0.25 of lake.freshness_s, from 0.5 to 3."""
     batch_cap_bytes: Bytes = 64_000_000
     """Memory for rows that are not staged yet; fetching pauses when it is full."""
+    batch_inflated_bytes: Bytes = 128_000_000
+    """Inflated size up to which a record batch is decoded; a larger one is kept in a file."""
     start: Literal["earliest", "latest"] = "earliest"
     """Where reading begins in partitions that the group has never landed."""
     isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"

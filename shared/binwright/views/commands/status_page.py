@@ -123,7 +123,7 @@ def faults(status: Status) -> list[Text]:
     if status.unread:
         lines.append(f"no consumer reads: {_some(list(map(str, status.unread)))}")
     if status.lost_offsets:
-        lines.append(f"lost to retention before they were read: {status.lost_offsets:,} offsets")
+        lines.append(f"lost (deleted unread, or undecodable): {status.lost_offsets:,} offsets")
     return [Text(line, style="red") for line in lines]
 
 

@@ -1,9 +1,10 @@
 """Holds fetched records that are not staged yet, and the offset ranges that they form.
 
 Rows are staged by size and age, and fetching pauses when the memory for them is short.
-A range begins where reading was started, or where the previous range ended, and ends after its last
-record: it holds every record in between that a reader can see, once (†). Offsets without a record
-(retention, compaction, transaction markers) are part of the range.
+A range begins where reading was started, or where the previous range ended, and ends at the
+reader's position: it holds every record in between that a reader can see, once (†). Offsets without
+a record (retention, compaction, transaction markers) are part of the range, also behind its last
+record; a range may have no record at all.
 """
 
 from bisect import bisect_left
@@ -14,9 +15,7 @@ from zlib import crc32
 
 from binwright.protocol.messages import OffsetRange
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import Record
-
-RECORD_OVERHEAD = 64  # bytes of memory per row besides its key and value, estimated
+from binwright.protocol.ports.kafka import Record, memory_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ class BatchConfig:
 
 def size_of(records: Sequence[Record]) -> int:
     """Return an estimate of the bytes that these rows take."""
-    return sum(len(r.key or b"") + len(r.value or b"") + RECORD_OVERHEAD for r in records)
+    return sum(memory_of(r.key, r.value, r.headers) for r in records)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,23 +45,19 @@ class BufferedRange:
 @dataclass(slots=True)
 class _Rows:
     begin: int  # of the current range
+    next: int  # its end so far
     records: list[Record]
     bytes: int = 0
     cut: bool = False
 
-    @property
-    def next(self) -> int:
-        """Return the offset after the last row."""
-        return self.records[-1].offset + 1 if self.records else self.begin
-
 
 class Buffer:
-    """Rows in offset order per partition, and the age of each topic's oldest row."""
+    """Rows in offset order per partition, and the age of what each topic has to stage."""
 
     def __init__(self, config: BatchConfig) -> None:
         self.config = config
         self._rows: dict[TopicPartition, _Rows] = {}
-        self._oldest: dict[str, float] = {}  # topic -> when its oldest row was fetched; s
+        self._oldest: dict[str, float] = {}  # topic -> when the first of its rows was fetched; s
         self._size = 0
         self._sizes: dict[str, int] = {}
 
@@ -81,10 +76,15 @@ class Buffer:
         rows = self._rows.get(partition)
         return None if rows is None else rows.next
 
+    def taken_before(self, partition: TopicPartition) -> int | None:
+        """Return the offset before which all was taken; None for a partition that is not read."""
+        rows = self._rows.get(partition)
+        return None if rows is None else rows.begin
+
     def begin(self, partition: TopicPartition, offset: int, *, cut: bool = False) -> None:
         """Begin a range at `offset`; drop the partition's rows."""
         self.drop(partition)
-        self._rows[partition] = _Rows(offset, [], cut=cut)
+        self._rows[partition] = _Rows(offset, offset, [], cut=cut)
 
     def add(self, partition: TopicPartition, records: Sequence[Record], now: float) -> None:
         """Add fetched rows; skip those of a partition that is not read, or before its position.
@@ -97,7 +97,15 @@ class Buffer:
         records = records[bisect_left(records, rows.next, key=attrgetter("offset")) :]
         if records:
             rows.records.extend(records)
+            rows.next = records[-1].offset + 1
             self._grow(partition.topic, rows, size_of(records))
+            self._oldest.setdefault(partition.topic, now)
+
+    def advance(self, partition: TopicPartition, offset: int, now: float) -> None:
+        """Add the offsets before this one: they have no records that are not added yet."""
+        rows = self._rows.get(partition)
+        if rows is not None and rows.next < offset:
+            rows.next = offset
             self._oldest.setdefault(partition.topic, now)
 
     def _grow(self, topic: str, rows: _Rows, size: int) -> None:
@@ -110,8 +118,10 @@ class Buffer:
         rows = self._rows.pop(partition, None)
         if rows is not None:
             self._grow(partition.topic, rows, -rows.bytes)
-            if not self._sizes[partition.topic]:
-                self._oldest.pop(partition.topic, None)
+            if partition.topic in self._oldest and not self._sizes[partition.topic]:
+                others = (r for p, r in self._rows.items() if p.topic == partition.topic)
+                if all(other.next == other.begin for other in others):
+                    del self._oldest[partition.topic]
 
     def due(self, now: float, busy: Collection[str] = ()) -> str | None:
         """Return the topic whose rows are to be staged now, the one with the oldest row first.
@@ -123,7 +133,7 @@ class Buffer:
             (oldest, topic)
             for topic, oldest in self._oldest.items()
             if topic not in busy
-            and (self._sizes[topic] >= config.bytes or now >= self._staged_at(topic, oldest))
+            and (self._sizes.get(topic, 0) >= config.bytes or now >= self._staged_at(topic, oldest))
         ]
         return min(ready)[1] if ready else None
 
@@ -152,11 +162,11 @@ class Buffer:
         taken: dict[TopicPartition, BufferedRange] = {}
         for partition in sorted(p for p in self._rows if p.topic == topic):
             rows = self._rows[partition]
-            if rows.records:
+            if rows.begin < rows.next:
                 offsets = OffsetRange(rows.begin, rows.next)
                 taken[partition] = BufferedRange(offsets, rows.records, rows.cut)
                 self._grow(topic, rows, -rows.bytes)
-                self._rows[partition] = _Rows(rows.next, [])
+                self._rows[partition] = _Rows(rows.next, rows.next, [])
         return taken
 
 

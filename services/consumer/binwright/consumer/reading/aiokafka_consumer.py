@@ -13,15 +13,13 @@ from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import KafkaError
 
 from binwright.kafka.aiokafka_patches import (
-    DecodeIssues,
     fetcher_has_died,
-    install_decoder,
+    hasten_first_fetches,
     keep_to_own_topics,
     known_topics,
-    unwatch,
-    watch,
 )
 from binwright.kafka.client import client_options, stop_client, unreachable_error
+from binwright.kafka.decoding import Limits, Watch, install_decoder, watch
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import KafkaSettings
 
@@ -33,7 +31,8 @@ FETCH_WAIT_MS = 75
 
 With responses of one or two records, sixteen consumers of 110 kB/s cost three times as much CPU.
 Longer waits would save more, but a started partition is fetched only after its broker has responded
-to the pending fetch: this wait is the longest that it adds to a hand-over.
+to the pending fetch: this wait is the longest that it adds to a hand-over. The first fetch of a
+started partition returns at once.
 """
 
 
@@ -46,13 +45,18 @@ class AssignedConsumer:
     Attributes:
         partitions: The assigned partitions.
         positions: Started partitions -> the next offset to return.
+        passed: Started partitions -> their position, where no record stands before it.
     """
 
-    def __init__(self, kafka: KafkaSettings, isolation: str) -> None:
+    def __init__(self, kafka: KafkaSettings, isolation: str, inflated_bytes: int) -> None:
         self._kafka, self._isolation = kafka, isolation
+        self._limits = Limits(inflated_bytes)
+        self._first: set[KafkaPartition] = set()  # started, and not fetched yet
+        self._watched: Mapping[KafkaPartition, Watch] = {}
         self._consumer: Any = None
         self.partitions: frozenset[TopicPartition] = frozenset()
         self.positions: dict[TopicPartition, int] = {}
+        self.passed: dict[TopicPartition, int] = {}
 
     async def open(self) -> None:
         """Connect; raise `BrokerUnavailable` with what to check."""
@@ -71,6 +75,7 @@ class AssignedConsumer:
             await self._consumer.start()
         except (KafkaError, OSError) as exc:
             raise await unreachable_error(self._kafka, exc) from exc
+        self._first = hasten_first_fetches(self._consumer)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -94,14 +99,12 @@ class AssignedConsumer:
 
     def assign(self, partitions: Collection[TopicPartition]) -> None:
         """Assign these partitions, each at its position, at offset 0 if not started."""
-        for removed in self.partitions.difference(partitions):
-            unwatch(KafkaPartition(*removed))
         self.partitions = frozenset(partitions)
         assigned = [KafkaPartition(*p) for p in sorted(partitions)]
         self._consumer.assign(assigned)
+        self._watched = watch(self._consumer, self._limits)
         self._consumer.pause(*[KafkaPartition(*p) for p in partitions if p not in self.positions])
         for partition in assigned:
-            watch(partition)
             self._consumer.seek(partition, self.positions.get(TopicPartition(*partition), 0))
 
     def missing(self) -> frozenset[TopicPartition]:
@@ -113,15 +116,28 @@ class AssignedConsumer:
     def start(self, partition: TopicPartition, offset: int) -> None:
         """Fetch an assigned partition from `offset` on."""
         self.seek(partition, offset)
+        self._first.add(KafkaPartition(*partition))
         self._consumer.resume(KafkaPartition(*partition))
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Continue a started partition at `offset`."""
         self.positions[partition] = offset
+        self.passed.pop(partition, None)
+        self._seek(partition, offset)
+
+    def _seek(self, partition: TopicPartition, offset: int) -> None:
+        self._watched[KafkaPartition(*partition)].passed = None
         self._consumer.seek(KafkaPartition(*partition), offset)
+
+    def allow_large(self, partition: TopicPartition, before: int) -> None:
+        """Decode large batches before this offset, until the partition is stopped."""
+        self._watched[KafkaPartition(*partition)].large_before = before
 
     def stop(self, partition: TopicPartition) -> None:
         """Stop a partition: `poll` returns no more of its records."""
+        self.passed.pop(partition, None)
+        if watched := self._watched.get(KafkaPartition(*partition)):
+            watched.large_before = 0
         if self.positions.pop(partition, None) is not None:
             self._consumer.pause(KafkaPartition(*partition))
 
@@ -136,27 +152,40 @@ class AssignedConsumer:
     def rewind(self) -> None:
         """Seek to the last returned records: aiokafka drops what it fetched along with an error."""
         for partition, offset in self.positions.items():
-            self.seek(partition, offset)
+            self._seek(partition, offset)
 
     async def poll(
-        self, timeout_s: float, most: int
+        self, timeout_s: float, most_bytes: int, most: int
     ) -> Mapping[TopicPartition, Sequence[ConsumerRecord]]:
-        """Return fetched records, at most `most`, after `timeout_s` at the latest.
+        """Return fetched records after `timeout_s` at the latest.
+
+        They are at most `most`, and about `most_bytes` bytes: the last one may exceed that.
 
         Raises aiokafka's errors. The caller must not await before it returns the records: if
         cancelled there, it would lose them.
         """
+        self._limits.poll_bytes = max(most_bytes, 1)
         polled = await self._consumer.getmany(
             timeout_ms=max(round(timeout_s * 1000), 1), max_records=most
         )
         records_of = {TopicPartition(*p): records for p, records in polled.items()}
         for partition, records in records_of.items():
             self.positions[partition] = records[-1].offset + 1
+        for partition, position in self.positions.items():
+            watched = self._watched[KafkaPartition(*partition)]
+            if watched.passed is not None and watched.passed > position:
+                self.positions[partition] = self.passed[partition] = watched.passed
+            watched.passed = None
         return records_of
 
-    def decode_issues(self) -> Mapping[TopicPartition, DecodeIssues]:
-        """Return the decode issues of started partitions that have any."""
-        watched = {p: watch(KafkaPartition(*p)) for p in self.positions}
+    def take_passed(self) -> Mapping[TopicPartition, int]:
+        """Return `passed`, each once."""
+        passed, self.passed = self.passed, {}
+        return passed
+
+    def decode_issues(self) -> Mapping[TopicPartition, Watch]:
+        """Return the started partitions in which something could not be decoded."""
+        watched = {p: self._watched[KafkaPartition(*p)] for p in self.positions}
         return {p: issues for p, issues in watched.items() if issues.fault or issues.escaped}
 
     def last_response_ms(self) -> int:

@@ -13,10 +13,18 @@ from aiokafka.errors import KafkaError, OffsetOutOfRangeError, TopicAuthorizatio
 from binwright.consumer.reading.aiokafka_consumer import AssignedConsumer
 from binwright.consumer.reading.data_topics import DataTopics
 from binwright.consumer.reading.group_offsets import GroupOffsets
+from binwright.consumer.reading.retry_delays import RetryDelays
 from binwright.kafka.client import ClusterClient, translate_errors
+from binwright.kafka.decoding import INFLATED_BYTES, DecodeFault
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import GroupOffset, Record
+from binwright.protocol.ports.kafka import (
+    NO_TIMESTAMP,
+    NO_TIMESTAMP_TYPE,
+    GroupOffset,
+    Record,
+    UndecodableBatch,
+)
 from binwright.runtime.clock import loop_s
 from binwright.runtime.settings import KafkaSettings
 
@@ -26,50 +34,15 @@ WARM_S = 2.0  # to connect to leaders in advance; optional, so it is short
 MOST_RECORDS = 5_000
 """Per `fetch`: decoding them blocks the event loop for about 20 ms."""
 CLEANUP_S = 10.0  # between checks for deleted topics
-SHORTEST_DELAY_S, LONGEST_DELAY_S = 0.5, 30.0  # after a failed fetch of a partition
-TRIES = 5
-"""How often a batch that cannot be decoded is fetched before it is skipped."""
+GIVE_UP_S = 300.0
+"""How long a batch that cannot be decoded is fetched again: another replica may have it intact."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Delay:
-    until: float
-    duration_s: float
-    active: bool = True
-
-
-class RetryDelays:
-    """The delay of each partition; each delay is twice as long as the one before."""
-
-    def __init__(self) -> None:
-        self._delays: dict[TopicPartition, _Delay] = {}
-
-    @property
-    def partitions(self) -> Collection[TopicPartition]:
-        """Return the partitions that are delayed now."""
-        return [p for p, delay in self._delays.items() if delay.active]
-
-    def is_new(self, partition: TopicPartition) -> bool:
-        """Return whether the partition was not delayed before."""
-        return partition not in self._delays
-
-    def add(self, partition: TopicPartition, now: float) -> None:
-        """Delay the partition from `now`, seconds, on."""
-        last = self._delays.get(partition)
-        duration_s = min(2 * last.duration_s, LONGEST_DELAY_S) if last else SHORTEST_DELAY_S
-        self._delays[partition] = _Delay(now + duration_s, duration_s)
-
-    def take_expired(self, now: float) -> Collection[TopicPartition]:
-        """Return the partitions whose delay has ended, each once."""
-        expired = [p for p, delay in self._delays.items() if delay.active and delay.until <= now]
-        for partition in expired:
-            delay = self._delays[partition]
-            self._delays[partition] = _Delay(delay.until, delay.duration_s, active=False)
-        return expired
-
-    def forget(self, partition: TopicPartition) -> None:
-        """Begin with short delays again: a fetch succeeded, or the partition is stopped."""
-        self._delays.pop(partition, None)
+class _Fault:
+    offset: int
+    reason: str
+    since: float
 
 
 class KafkaDataReader:
@@ -77,23 +50,33 @@ class KafkaDataReader:
 
     Broker restarts and leader moves raise nothing. `fetch` raises when no broker has responded for
     the request timeout, and continues when called again.
-
-    Attributes:
-        undecodable: How many offsets were skipped because their batch cannot be decoded.
     """
 
-    def __init__(self, kafka: KafkaSettings, group: str, isolation: str = "read_committed") -> None:
-        self.undecodable = 0
+    def __init__(
+        self,
+        kafka: KafkaSettings,
+        group: str,
+        isolation: str = "read_committed",
+        inflated_bytes: int = INFLATED_BYTES,
+    ) -> None:
+        """Read with the group's name.
+
+        Args:
+            kafka: How to connect.
+            group: Whose offsets are read and committed.
+            isolation: Kafka's `isolation.level`.
+            inflated_bytes: Limit of a compressed batch's inflated size.
+        """
         self._kafka = kafka
         self._cluster = ClusterClient(kafka)
         self._topics = DataTopics(self._cluster)
         self._offsets = GroupOffsets(self._cluster, group, kafka.request_timeout_s)
-        self._assigned = AssignedConsumer(kafka, isolation)
+        self._assigned = AssignedConsumer(kafka, isolation, inflated_bytes)
         self._starts: dict[TopicPartition, object] = {}  # the latest start of each, by identity
         self._delays = RetryDelays()
         self._jumps: dict[TopicPartition, tuple[int, int]] = {}
-        self._attempts: dict[TopicPartition, tuple[int, int]] = {}  # -> offset, number of fetches
-        self._record_bytes = 1_000.0  # moving average
+        self._faults: dict[TopicPartition, _Fault] = {}
+        self._given_up: dict[TopicPartition, UndecodableBatch] = {}
         self._silent_s, self._cleaned_up_at = 0.0, 0.0
 
     async def __aenter__(self) -> Self:
@@ -145,12 +128,14 @@ class KafkaDataReader:
             if partition not in self._assigned.partitions:
                 self._assign(self._assigned.partitions | existing)
         self._delays.forget(partition)
+        self._faults.pop(partition, None)
         self._assigned.start(partition, offset)
 
     def stop(self, partition: TopicPartition) -> None:
         """Stop fetching at once; no more of its records are returned."""
         self._starts.pop(partition, None)
-        self._attempts.pop(partition, None)
+        self._faults.pop(partition, None)
+        self._given_up.pop(partition, None)
         self._delays.forget(partition)
         self._assigned.stop(partition)
 
@@ -163,8 +148,7 @@ class KafkaDataReader:
         polled: Mapping[TopicPartition, Sequence[ConsumerRecord]] = {}
         with translate_errors("fetch"):
             try:
-                most = min(max(round(max_bytes / self._record_bytes), 1), MOST_RECORDS)
-                polled = await self._assigned.poll(timeout_s, most)
+                polled = await self._assigned.poll(timeout_s, max_bytes, MOST_RECORDS)
             except OffsetOutOfRangeError as exc:
                 await self._realign({TopicPartition(*p) for p in exc.args[0]})
             except TopicAuthorizationFailedError as exc:
@@ -174,7 +158,7 @@ class KafkaDataReader:
                 raise
         if (
             polled
-            or not self._assigned.positions
+            or self._assigned.positions.keys() <= set(self._delays.partitions)
             or self._assigned.last_response_ms() != last_response_ms
         ):
             self._silent_s = 0.0
@@ -182,13 +166,14 @@ class KafkaDataReader:
             self._check_silence(loop_s() - begun)
         for partition in polled:
             self._delays.forget(partition)
-        self._skip_undecodable()
+            self._faults.pop(partition, None)
+        self._handle_undecodable()
         return {partition: self._records(records) for partition, records in polled.items()}
 
     async def bounds(
         self, partitions: Collection[TopicPartition]
     ) -> Mapping[TopicPartition, tuple[int, int]]:
-        """Return (first offset kept, end offset); see `DataReader.bounds`.
+        """Return first and end offsets; see `DataReader.bounds`.
 
         Uses connections of its own: behind a fetch, a reply would wait until the fetch has data.
         """
@@ -223,6 +208,26 @@ class KafkaDataReader:
         """
         jumps, self._jumps = self._jumps, {}
         return jumps
+
+    def passed(self) -> Mapping[TopicPartition, int]:
+        """Return positions behind offsets without a record; see `DataReader.passed`."""
+        return self._assigned.take_passed()
+
+    def undecodable(self) -> Mapping[TopicPartition, UndecodableBatch]:
+        """Return batches that were given up; see `DataReader.undecodable`."""
+        given_up, self._given_up = self._given_up, {}
+        return given_up
+
+    def allow_large(self, partition: TopicPartition, before: int) -> None:
+        """Decode large batches before this offset; see `DataReader.allow_large`."""
+        self._assigned.allow_large(partition, before)
+
+    def stuck(self) -> Mapping[TopicPartition, str]:
+        """Return partitions that do not get on; see `DataReader.stuck`."""
+        positions = self._assigned.positions
+        return {
+            p: fault.reason for p, fault in self._faults.items() if positions.get(p) == fault.offset
+        }
 
     # --- failures --------------------------------------------------------------------------------
 
@@ -259,34 +264,41 @@ class KafkaDataReader:
             )
         self._delay(partitions)
 
-    def _skip_undecodable(self) -> None:
-        """Log what could not be decoded; after `TRIES` fetches of a batch, skip its offsets."""
-        for partition, watch in self._assigned.decode_issues().items():
+    def _handle_undecodable(self) -> None:
+        """Fetch what could not be decoded again, later and later; in the end give it up."""
+        for partition, watched in self._assigned.decode_issues().items():
             bound = log.bind(partition=str(partition))
-            for offset in watch.escaped:
+            for offset in watched.escaped:
                 bound.warning(
                     "record.undecodable", offset=offset, what="header key", then="escaped"
                 )
-            watch.escaped.clear()
-            fault, watch.fault = watch.fault, None
-            if fault is None or fault.offset != self._assigned.positions[partition]:
+            watched.escaped.clear()
+            found, watched.fault = watched.fault, None
+            if found is None or found.offset != self._assigned.positions[partition]:
                 continue  # stopped, or started elsewhere since
-            at, attempts = self._attempts.get(partition, (fault.offset, 0))
-            attempts = attempts + 1 if at == fault.offset else 1
-            self._attempts[partition] = (fault.offset, attempts)
-            if attempts < TRIES:
-                self._delay([partition])
+            if found.large:
+                self._give_up(partition, found)
                 continue
-            self.undecodable += fault.next - fault.offset
-            bound.error(
-                "record.undecodable",
-                offset=fault.offset,
-                offsets=fault.next - fault.offset,
-                reason=fault.reason,
-                then="skipped",
-            )
-            self._delays.forget(partition)
-            self._assigned.start(partition, fault.next)
+            before = self._faults.get(partition)
+            if before is None or before.offset != found.offset:
+                bound.error(
+                    "batch.undecodable",
+                    offset=found.offset,
+                    next=found.next,
+                    reason=found.reason,
+                    then=f"fetched again for {GIVE_UP_S:.0f} s; other partitions are read",
+                )
+                self._faults[partition] = _Fault(found.offset, found.reason, loop_s())
+            elif loop_s() - before.since >= GIVE_UP_S and not found.out_of_memory:
+                self._give_up(partition, found)
+                continue
+            self._delay([partition])
+
+    def _give_up(self, partition: TopicPartition, found: DecodeFault) -> None:
+        self.stop(partition)
+        self._given_up[partition] = UndecodableBatch(
+            found.offset, found.next, found.reason, found.stored, found.large
+        )
 
     async def _realign(self, partitions: Collection[TopicPartition]) -> None:
         """Move partitions whose position is outside the log to an offset that exists."""
@@ -306,11 +318,17 @@ class KafkaDataReader:
 
     # --- inside ----------------------------------------------------------------------------------
 
-    def _records(self, polled: Sequence[ConsumerRecord]) -> list[Record]:
-        size = sum(len(r.key or b"") + len(r.value or b"") for r in polled) / len(polled)
-        self._record_bytes += (max(size, 1.0) - self._record_bytes) / 4
+    @staticmethod
+    def _records(polled: Sequence[ConsumerRecord]) -> list[Record]:
         return [
-            Record(r.offset, r.timestamp, r.key, r.value, r.timestamp_type, r.headers)
+            Record(
+                r.offset,
+                NO_TIMESTAMP if r.timestamp is None else r.timestamp,
+                r.key,
+                r.value,
+                NO_TIMESTAMP_TYPE if r.timestamp_type is None else r.timestamp_type,
+                r.headers,
+            )
             for r in polled
         ]
 

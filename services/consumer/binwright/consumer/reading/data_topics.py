@@ -8,9 +8,6 @@ from binwright.kafka.leaders import Leaders, by_leader
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
 
-ByLeader = Mapping[int, Mapping[str, Collection[int]]]
-"""Broker -> topic -> numbers of the partitions that it leads."""
-
 
 class DataTopics:
     """Queries about topics. All raise `BrokerUnavailable`, and `TopicMissing` with the names."""
@@ -54,29 +51,37 @@ class DataTopics:
     async def bounds(
         self, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, tuple[int, int]]:
-        """Return (first offset kept, end offset) of each partition."""
-        led = await self._by_leader(partitions)
-        begins, ends = await asyncio.gather(
-            self._offsets(led, EARLIEST), self._offsets(led, LATEST)
-        )
-        if moved := [p for p in partitions if p not in begins or p not in ends]:
-            raise BrokerUnavailable(f"another broker leads now: {_joined(moved)}")
-        return {p: (begins[p], ends[p]) for p in partitions}
-
-    async def _offsets(self, led: ByLeader, when: int) -> dict[TopicPartition, int]:
-        requests = [self._cluster.offsets(broker, topics, when) for broker, topics in led.items()]
-        replies = await asyncio.gather(*requests)
-        return {
-            TopicPartition(*where): offset for reply in replies for where, offset in reply.items()
-        }
-
-    async def _by_leader(self, partitions: Collection[TopicPartition]) -> ByLeader:
+        """Return (first offset kept, end offset) of the partitions whose leader answers."""
         leaders = await self._leaders({p.topic for p in partitions})
         if missing := [p for p in partitions if p.partition not in leaders[p.topic]]:
             raise TopicMissing(f"no such partitions: {_joined(missing)}")
-        if leaderless := [p for p in partitions if leaders[p.topic][p.partition] == NO_LEADER]:
-            raise BrokerUnavailable(f"no broker leads {_joined(leaderless)}")
-        return by_leader(leaders, set(partitions))
+        led = by_leader(leaders, set(partitions))
+        found = await asyncio.gather(
+            *(self._bounds(broker, topics) for broker, topics in led.items()),
+            return_exceptions=True,
+        )
+        known: dict[TopicPartition, tuple[int, int]] = {}
+        unavailable: BrokerUnavailable | None = None
+        for reply in found:
+            if isinstance(reply, BrokerUnavailable):
+                unavailable = reply
+            elif isinstance(reply, BaseException):
+                raise reply
+            else:
+                known |= reply
+        if unavailable and not known:
+            raise unavailable
+        return known
+
+    async def _bounds(
+        self, broker: int, topics: Mapping[str, Collection[int]]
+    ) -> dict[TopicPartition, tuple[int, int]]:
+        """Return the bounds of those of these partitions that this broker leads."""
+        begins, ends = await asyncio.gather(
+            self._cluster.offsets(broker, topics, EARLIEST),
+            self._cluster.offsets(broker, topics, LATEST),
+        )
+        return {TopicPartition(*p): (begins[p], ends[p]) for p in begins.keys() & ends.keys()}
 
     async def _leaders(self, topics: Collection[str]) -> Leaders:
         metadata = await self._cluster.topics(topics)

@@ -1,7 +1,7 @@
 """Finds the offset at which a partition begins, and why a log ends before the wanted offset."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -13,6 +13,9 @@ from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import DataReader
 
 log = structlog.get_logger()
+
+Bounds = Mapping[TopicPartition, tuple[int, int]]
+"""(First offset kept, end offset) of each partition whose leader answers."""
 
 RECHECK_S = 1.0  # a log counts as truncated if its end is the same after this time
 
@@ -83,6 +86,7 @@ class StartOffsets:
 
         Raises:
             TopicMissing: Some partitions do not exist; results of the others were yielded.
+            BrokerUnavailable: The leaders of some are not known or do not answer; likewise.
         """
         existing = set(await self._reader.partitions(topic))
         begin = [
@@ -90,24 +94,31 @@ class StartOffsets:
             for entry in batch
             if entry.need is not Lookup.OUT_OF_RANGE and entry.partition in existing
         ]
-        async for result in self._starts(topic_id, begin):
+        known = await self._reader.bounds([entry.partition for entry in begin]) if begin else {}
+        located = [entry for entry in begin if entry.partition in known]
+        async for result in self._starts(topic_id, located, known):
             yield result
+        unled = [entry.partition for entry in begin if entry.partition not in known]
         for pending in batch:
             if pending.need is Lookup.OUT_OF_RANGE and self._is_current(pending):
-                yield await self._out_of_range(topic, topic_id, pending)
+                if (found := await self._out_of_range(topic, topic_id, pending)) is not None:
+                    yield found
+                else:
+                    unled.append(pending.partition)
         if missing := [
             entry.partition
             for entry in batch
             if entry.partition not in existing and self._is_current(entry)
         ]:
             raise TopicMissing(f"no such partitions: {', '.join(map(str, missing))}")
+        if unled:
+            raise BrokerUnavailable(f"no leader answers for {', '.join(map(str, unled))}")
 
     async def _starts(
-        self, topic_id: str | None, batch: Collection[PendingStart]
+        self, topic_id: str | None, batch: Collection[PendingStart], bounds: Bounds
     ) -> AsyncIterator[StartPosition | PendingStart]:
         by_group = [entry.partition for entry in batch if entry.need is Lookup.BEGIN]
         committed = await self._reader.committed(by_group) if by_group else {}
-        bounds = await self._reader.bounds([entry.partition for entry in batch]) if batch else {}
         for pending in batch:
             begin, end = bounds[pending.partition]
             last = committed.get(pending.partition)
@@ -122,12 +133,18 @@ class StartOffsets:
 
     async def _out_of_range(
         self, topic: str, topic_id: str | None, pending: PendingStart
-    ) -> StartPosition | TopicRecreated:
-        """Distinguish a recreated topic from a truncated log and from a lagging broker."""
+    ) -> StartPosition | TopicRecreated | None:
+        """Distinguish a recreated topic from a truncated log and from a lagging broker.
+
+        Returns:
+            None if no leader answers.
+        """
         current_id = await self._reader.topic_id(topic)
         if not same_topic(current_id, topic_id):
             return TopicRecreated(current_id)
-        begin, end = await self._confirmed_bounds(pending)
+        if (bounds := await self._confirmed_bounds(pending)) is None:
+            return None
+        begin, end = bounds
         bound = log.bind(partition=str(pending.partition), wanted=pending.offset, end=end)
         if end >= pending.offset:
             return StartPosition(pending, pending.offset)
@@ -138,13 +155,17 @@ class StartOffsets:
         bound.error("offset.unknown", then="reading begins at the first offset kept")
         return StartPosition(pending, begin)
 
-    async def _confirmed_bounds(self, pending: PendingStart) -> tuple[int, int]:
+    async def _confirmed_bounds(self, pending: PendingStart) -> tuple[int, int] | None:
         """Return first and end offset; check an end before the wanted offset twice."""
         partition = pending.partition
-        begin, end = (await self._reader.bounds([partition]))[partition]
+        if (first := (await self._reader.bounds([partition])).get(partition)) is None:
+            return None
+        begin, end = first
         if end < pending.offset:
             await asyncio.sleep(RECHECK_S)
-            _, later = (await self._reader.bounds([partition]))[partition]
+            if (second := (await self._reader.bounds([partition])).get(partition)) is None:
+                return None
+            _, later = second
             if later < end:
                 raise BrokerUnavailable(f"the end of {partition} decreases, from {end} to {later}")
             end = later if later >= pending.offset else end  # records after the first look are read

@@ -75,6 +75,10 @@ class FileStaging:
             f"take {topic}/{name}", lambda files: files.write(topic, name, rows, footer)
         )
 
+    async def keep(self, topic: str, name: str, content: bytes) -> None:
+        """Write a file that stays; see `Staging.keep`."""
+        await self._run(f"take {topic}/{name}", lambda files: files.keep(topic, name, content))
+
     async def delete(self, topic: str, names: Collection[str]) -> None:
         """Delete files; see `Staging.delete`."""
         await self._run(f"delete files of {topic}", lambda files: files.delete(topic, names))

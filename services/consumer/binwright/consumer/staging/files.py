@@ -14,7 +14,7 @@ import pyarrow.fs as pafs
 
 from binwright.consumer.staging import parquet
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.names import is_lease, is_staged_file, is_topic_name
+from binwright.protocol.names import is_lease, is_mark, is_staged_file, is_topic_name
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Footer
 
@@ -58,12 +58,19 @@ class Files:
     ) -> int:
         """Write a file whole and durably; return its bytes."""
         content = parquet.encode(rows, footer)
+        self._put(topic, name, content)
+        return content.size
+
+    def keep(self, topic: str, name: str, content: bytes) -> None:
+        """Write a file durably, under a name that is not one of a staged file."""
+        self._put(topic, name, pa.py_buffer(content))
+
+    def _put(self, topic: str, name: str, content: pa.Buffer) -> None:
         if self._local:
             self._write_locally(Path(self._root) / topic, name, content)
         else:
             with self._fs.open_output_stream(self._path(topic, name)) as stream:
                 stream.write(content)
-        return content.size
 
     def _write_locally(self, directory: Path, name: str, content: pa.Buffer) -> None:
         if not directory.is_dir():
@@ -89,12 +96,13 @@ class Files:
             os.close(handle)
 
     def delete(self, topic: str, names: Collection[str]) -> None:
-        """Delete files; a missing one is no error."""
-        for name in filter(_is_ours, self._sizes(topic, names)):
-            try:
-                self._fs.delete_file(self._path(topic, name))
-            except FileNotFoundError:
-                continue
+        """Delete staged files and marks; a missing one is no error."""
+        for name in self._sizes(topic, names):
+            if _is_ours(name) or is_mark(name):
+                try:
+                    self._fs.delete_file(self._path(topic, name))
+                except FileNotFoundError:
+                    continue
 
     def existing(self, topic: str, names: Collection[str]) -> frozenset[str]:
         """Return which of these files exist and are not empty: Spark skips an empty one."""

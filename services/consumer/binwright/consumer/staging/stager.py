@@ -15,7 +15,7 @@ from binwright.consumer.partitions import AssignedPartitions, TakenRows
 from binwright.consumer.writer.announcements import landing_partition
 from binwright.kafka.control_records import LANDING_CONFIG, LANDING_PARTITIONS
 from binwright.kafka.publishing import Publisher
-from binwright.protocol.errors import StagingUnavailable
+from binwright.protocol.errors import ExternalError
 from binwright.protocol.messages import Staged
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.kafka import ControlTopics
@@ -44,6 +44,7 @@ class Stager:
     Attributes:
         rows: How many rows were staged.
         rate: Bytes of rows staged per second.
+        faults: Topics whose taken rows cannot be staged, and why.
     """
 
     def __init__(  # noqa: PLR0913 - its ports and collaborators
@@ -58,6 +59,7 @@ class Stager:
         beat: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.rows, self.rate = 0, Meter()
+        self.faults: dict[str, str] = {}
         self._origin, self._partitions, self._staging, self._bus = origin, partitions, staging, bus
         self._backlog, self._emit, self._beat = backlog, emit, beat
         self._slots = asyncio.Semaphore(CONCURRENT_WRITES)
@@ -75,44 +77,47 @@ class Stager:
                 files.create_task(self._stage(taken))
 
     async def _stage(self, taken: TakenRows) -> None:
+        """Stage the rows; whatever fails is tried again, and stops no other topic."""
+        topic, name, pause = taken.topic, self._file_name(), Backoff()
         try:
-            if not await self._partitions.check_topic(taken):
-                self._emit(FileDropped(taken.ranges.keys()))
-                return
-            name = self._file_name()
-            size = await self._write(name, taken)
-            await self._announce(name, taken, size)
-            self._backlog.add(taken.topic, name, size)
-            self.rows += taken.count
-            self.rate.add(loop_s(), taken.bytes)
-            self._emit(FileAnnounced(taken.ranges.keys()))
+            while True:
+                try:
+                    await self._attempt(name, taken)
+                except ExternalError as exc:
+                    if topic not in self.faults:
+                        log.error("staging.delayed", topic=topic, reason=str(exc))  # noqa: TRY400 - expected
+                    self.faults[topic] = str(exc)
+                except Exception as exc:  # a bug: other topics must go on
+                    log.exception("staging.failed", topic=topic)
+                    self.faults[topic] = repr(exc)
+                else:
+                    break
+                await asyncio.sleep(pause.next())
+            if self.faults.pop(topic, None):
+                log.info("staging.recovered", topic=topic)
         finally:
-            self._partitions.release(taken.topic)
+            self._partitions.release(topic)
+
+    async def _attempt(self, name: str, taken: TakenRows) -> None:
+        if not await self._partitions.check_topic(taken):
+            self._emit(FileDropped(taken.ranges.keys()))
+            return
+        rows = {p: part.records for p, part in taken.ranges.items()}
+        ranges = {p.partition: (r.range.first, r.range.next) for p, r in taken.ranges.items()}
+        footer = Footer(taken.topic_id, taken.count, ranges)
+        async with self._slots:
+            writing = self._staging.write(taken.topic, name, rows, footer)
+            size = await self._warn_if_slow(writing, taken.topic)
+        await self._announce(name, taken, size)
+        self._backlog.add(taken.topic, name, size)
+        self.rows += taken.count
+        self.rate.add(loop_s(), taken.bytes)
+        self._emit(FileAnnounced(taken.ranges.keys()))
 
     def _file_name(self) -> str:
         self._count += 1
         origin = self._origin
         return f"{origin.slot}-{origin.epoch}-{self._count}-{uuid4().hex[:8]}.parquet"
-
-    async def _write(self, name: str, taken: TakenRows) -> int:
-        topic, rows = taken.topic, {p: part.records for p, part in taken.ranges.items()}
-        ranges = {p.partition: (r.range.first, r.range.next) for p, r in taken.ranges.items()}
-        footer = Footer(taken.topic_id, taken.count, ranges)
-        pause, delayed = Backoff(), False
-        while True:
-            try:
-                async with self._slots:
-                    writing = self._staging.write(topic, name, rows, footer)
-                    size = await self._warn_if_slow(writing, topic)
-            except StagingUnavailable as exc:
-                if not delayed:
-                    log.error("staging.delayed", topic=topic, reason=str(exc))  # noqa: TRY400 - expected
-                delayed = True
-                await asyncio.sleep(pause.next())
-            else:
-                if delayed:
-                    log.info("staging.recovered", topic=topic)
-                return size
 
     @staticmethod
     async def _warn_if_slow(writing: Coroutine[Any, Any, int], topic: str) -> int:

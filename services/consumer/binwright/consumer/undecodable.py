@@ -1,0 +1,137 @@
+"""What becomes of batches that cannot be decoded, and of large ones.
+
+A batch that cannot be decoded is kept in a file for a person, and reading goes on behind it.
+
+A large one may take more memory than the process has: it is killed then, and so is each process
+that gets the partition after it. So it is decoded only behind a mark, a file that all consumers of
+the group see, which is deleted once the batch's rows are staged. Two marks remain where two
+consumers have ended: the third keeps the batch and steps over it.
+"""
+
+import asyncio
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+
+from binwright.protocol.errors import StagingUnavailable
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.names import batch_name, mark_name
+from binwright.protocol.ports.kafka import UndecodableBatch
+from binwright.protocol.ports.lake import Staging
+from binwright.runtime.backoff import Backoff
+
+log = structlog.get_logger()
+
+Continue = Callable[[TopicPartition, UndecodableBatch], None]
+DEATHS = "it is large, and two consumers ended while they decoded it"
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    next: int  # the offset behind the batch
+    name: str
+    all_names: tuple[str, ...]  # of this batch, whichever consumer wrote them
+
+
+class UndecodableBatches:
+    """Batches at which partitions are stopped, and marks of those whose rows are not staged yet."""
+
+    def __init__(self, staging: Staging, *, step_over: Continue, decode: Continue) -> None:
+        """Have reading go on in one of two ways.
+
+        Args:
+            staging: Where batches and marks are kept.
+            step_over: Goes on behind a batch that is kept.
+            decode: Goes on at a large batch that is marked.
+        """
+        self._staging, self._step_over, self._decode = staging, step_over, decode
+        self._arrived: asyncio.Queue[tuple[TopicPartition, UndecodableBatch]] = asyncio.Queue()
+        self._stopped: dict[TopicPartition, UndecodableBatch] = {}
+        self._marks: dict[TopicPartition, _Mark] = {}
+        self._needless: asyncio.Queue[tuple[str, tuple[str, ...]]] = asyncio.Queue()
+
+    def add(self, partition: TopicPartition, batch: UndecodableBatch) -> None:
+        """Have reading go on from a batch at which the partition is stopped."""
+        self._stopped[partition] = batch
+        self._arrived.put_nowait((partition, batch))
+
+    def forget(self, partition: TopicPartition) -> None:
+        """Leave the partition's batch alone: it is no longer read, or from elsewhere."""
+        self._stopped.pop(partition, None)
+        if mark := self._marks.pop(partition, None):
+            self._needless.put_nowait((partition.topic, (mark.name,)))
+
+    def staged(self, topic: str, end: Callable[[TopicPartition], int | None]) -> None:
+        """Delete the marks of batches before the `end` of what is staged of a partition."""
+        for partition, mark in list(self._marks.items()):
+            if partition.topic == topic and (end(partition) or 0) >= mark.next:
+                del self._marks[partition]
+                # Those who left the other mark ended for another reason.
+                self._needless.put_nowait((topic, mark.all_names))
+
+    async def run(self) -> None:
+        """Do all this until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._delete_marks())
+            while True:
+                tasks.create_task(self._go_on(*await self._arrived.get()))
+
+    async def _go_on(self, partition: TopicPartition, batch: UndecodableBatch) -> None:
+        bound = log.bind(partition=str(partition), offset=batch.first)
+        pause = Backoff()
+        while self._stopped.get(partition) is batch:
+            try:
+                mark = await self._mark(partition, batch) if batch.large else None
+                file = "" if mark else await self._keep(partition, batch)
+            except StagingUnavailable as exc:
+                bound.error("batch.unkept", reason=str(exc), then="tried again")
+                await asyncio.sleep(pause.next())
+                continue
+            if self._stopped.get(partition) is not batch:
+                if mark:
+                    self._needless.put_nowait((partition.topic, (mark.name,)))
+                return
+            del self._stopped[partition]
+            if mark:
+                self._marks[partition] = mark
+                bound.warning("batch.large", stored_bytes=len(batch.content), mark=mark.name)
+                self._decode(partition, batch)
+            else:
+                offsets, reason = batch.next - batch.first, DEATHS if batch.large else batch.reason
+                bound.error("batch.skipped", offsets=offsets, reason=reason, file=file)
+                self._step_over(partition, batch)
+
+    async def _mark(self, partition: TopicPartition, batch: UndecodableBatch) -> _Mark | None:
+        """Mark a large batch; return None if two consumers did so and ended."""
+        checksum = zlib.crc32(batch.content)
+        names = tuple(mark_name(partition.partition, batch.first, checksum, n) for n in (1, 2))
+        if (own := self._marks.get(partition)) and own.all_names == names:
+            return own
+        existing = set(await self._staging.existing(partition.topic, names))
+        free = [name for name in names if name not in existing]
+        if not free:
+            return None
+        await self._staging.keep(partition.topic, free[0], b"a consumer decodes this batch")
+        return _Mark(batch.next, free[0], names)
+
+    async def _keep(self, partition: TopicPartition, batch: UndecodableBatch) -> str:
+        """Write the batch to a file; return where it is."""
+        name = batch_name(partition.partition, batch.first, zlib.crc32(batch.content))
+        await self._staging.keep(partition.topic, name, batch.content)
+        return f"{self._staging}/{partition.topic}/{name}"
+
+    async def _delete_marks(self) -> None:
+        pause = Backoff()
+        while True:
+            topic, names = await self._needless.get()
+            while True:
+                try:
+                    await self._staging.delete(topic, names)
+                except StagingUnavailable as exc:
+                    log.warning("staging.mark_left", topic=topic, reason=str(exc))
+                    await asyncio.sleep(pause.next())
+                else:
+                    pause.reset()
+                    break
