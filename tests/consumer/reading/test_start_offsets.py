@@ -13,6 +13,7 @@ from binwright.consumer.reading.start_offsets import (
 )
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import GroupOffset
 from binwright.runtime.clock import loop_s
 from binwright.testing.data_topics import FakeDataReader, FakeTopics
 
@@ -44,8 +45,10 @@ def topics_with(records: int) -> FakeTopics:
     return topics
 
 
-async def find(reader: FakeDataReader, *batch: PendingStart) -> list[object]:
-    starts = StartOffsets(reader, from_latest=False, is_current=lambda _: True)
+async def find(
+    reader: FakeDataReader, *batch: PendingStart, from_latest: bool = False
+) -> list[object]:
+    starts = StartOffsets(reader, from_latest=from_latest, is_current=lambda _: True)
     found: list[object] = []
     try:
         async for result in starts.find("orders", "orders-1", batch):
@@ -90,3 +93,29 @@ async def test_a_first_start_waits_for_no_leader_of_another_partition(need: Look
         StartPosition(out_of_range, 3),
         "no leader answers for orders-0",
     ]
+
+
+async def test_with_latest_the_groups_first_start_is_committed() -> None:
+    """The table's writer may claim hours later: what was staged until then must land."""
+    topics = topics_with(5)
+    reader, pending = FakeDataReader(topics, "g"), PendingStart(P, Lookup.BEGIN)
+    assert await find(reader, pending, from_latest=True) == [StartPosition(pending, 5)]
+    topics.produce(P, b"later")
+    assert await find(reader, pending, from_latest=True) == [StartPosition(pending, 5)]
+    assert topics.offsets["g"] == {P: GroupOffset(5, "orders-1")}
+
+
+async def test_with_earliest_nothing_is_committed_at_a_start() -> None:
+    topics = topics_with(5)
+    await find(FakeDataReader(topics, "g"), PendingStart(P, Lookup.BEGIN))
+    assert not topics.offsets["g"]
+
+
+async def test_reading_begins_at_the_end_where_offsets_cannot_be_committed() -> None:
+    class NoRight(FakeDataReader):
+        async def commit(self, offsets: Mapping[TopicPartition, GroupOffset]) -> None:
+            raise BrokerUnavailable(f"no right to commit {len(offsets)} offsets")
+
+    pending = PendingStart(P, Lookup.BEGIN)
+    found = await find(NoRight(topics_with(5), "g"), pending, from_latest=True)
+    assert found == [StartPosition(pending, 5)]

@@ -10,7 +10,7 @@ import structlog
 from binwright.consumer.decide.writer.chain import same_topic
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import DataReader
+from binwright.protocol.ports.kafka import DataReader, GroupOffset
 
 log = structlog.get_logger()
 
@@ -119,6 +119,7 @@ class StartOffsets:
     ) -> AsyncIterator[StartPosition | PendingStart]:
         by_group = [entry.partition for entry in batch if entry.need is Lookup.BEGIN]
         committed = await self._reader.committed(by_group) if by_group else {}
+        await self._commit_first_ends(topic_id, set(by_group) - committed.keys(), bounds)
         for pending in batch:
             begin, end = bounds[pending.partition]
             last = committed.get(pending.partition)
@@ -130,6 +131,20 @@ class StartOffsets:
             elif self._is_current(pending):
                 seen = last.topic_id is not None
                 yield PendingStart(pending.partition, Lookup.OUT_OF_RANGE, last.offset, seen=seen)
+
+    async def _commit_first_ends(
+        self, topic_id: str | None, new: Collection[TopicPartition], bounds: Bounds
+    ) -> None:
+        """With `latest`, commit the ends where the group begins to read.
+
+        The table's writer may claim hours later: what was staged until then must land.
+        """
+        if not (self._from_latest and new):
+            return
+        try:
+            await self._reader.commit({p: GroupOffset(bounds[p][1], topic_id) for p in new})
+        except BrokerUnavailable as exc:  # reading goes on: also where it may not commit
+            log.warning("offsets.not_committed", partitions=len(new), reason=str(exc))
 
     async def _out_of_range(
         self, topic: str, topic_id: str | None, pending: PendingStart
