@@ -7,7 +7,15 @@ from binwright.protocol import wire
 from binwright.protocol.errors import MalformedMessage
 from binwright.protocol.messages import OffsetRange, Staged, StartWriting
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.names import group_name, is_lease, is_staged_file, lease_name
+from binwright.protocol.names import (
+    batch_name,
+    group_name,
+    is_lease,
+    is_mark,
+    is_staged_file,
+    lease_name,
+    mark_name,
+)
 
 BAD = ["", ".", "..", "../../finance/pay", "a/b", "x' LOCATION 's3a://other' --", "a" * 256, "ä"]
 STAGED = Staged(
@@ -68,3 +76,11 @@ def test_a_lease_is_neither_a_staged_file_nor_a_name_of_others() -> None:
     assert not is_staged_file(lease)
     for other in (f"x{lease}", lease.upper(), "lease-1.parquet", "0-1-1-0a1b2c3d.parquet"):
         assert not is_lease(other)
+
+
+def test_marks_of_large_batches_are_told_from_staged_files_and_kept_batches() -> None:
+    mark, kept = mark_name(3, 5, 0xABC, 2), batch_name(3, 5, 0xABC)
+    assert (mark, kept) == ("large-3-5-00000abc-2.mark", "undecodable-3-5-00000abc.batch")
+    assert [is_mark(mark), is_mark(kept), is_mark(f"x{mark}")] == [True, False, False]
+    assert not is_staged_file(mark)
+    assert not is_staged_file(kept)

@@ -121,6 +121,13 @@ def test_offsets_without_a_record_are_a_range_of_their_own_which_is_due() -> Non
     assert buffer.due(99.0) is None
 
 
+def test_what_was_taken_ends_where_the_present_range_begins() -> None:
+    buffer = filled(4, begin=2)
+    assert (buffer.taken_before(P), buffer.taken_before(Q)) == (2, None)
+    buffer.take_ranges("t")
+    assert buffer.taken_before(P) == 5
+
+
 def test_a_range_without_records_is_due_also_when_another_partition_is_dropped() -> None:
     buffer = filled()
     buffer.begin(Q, 0)

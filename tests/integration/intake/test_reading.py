@@ -220,24 +220,44 @@ async def test_an_offset_behind_the_end_stops_that_partition_alone(data_topic: D
     assert set(found) == {data_topic.partition(1)}
 
 
+async def transactions(data_topic: DataTopic, *, gone: bytes, kept: bytes) -> None:
+    """Write a record in a transaction that is aborted, and one in a transaction that is not."""
+    sender = AIOKafkaProducer(
+        bootstrap_servers=data_topic.address, transactional_id=data_topic.topic
+    )
+    await sender.start()
+    await sender.begin_transaction()
+    await sender.send_and_wait(data_topic.topic, gone, partition=0)
+    await sender.abort_transaction()
+    await sender.begin_transaction()
+    await sender.send_and_wait(data_topic.topic, kept, partition=0)
+    await sender.commit_transaction()
+    await sender.stop()
+
+
 @pytest.mark.parametrize(
     ("isolation", "seen"), [("read_committed", [b"kept"]), ("read_uncommitted", [b"gone", b"kept"])]
 )
 async def test_aborted_records_are_passed_over(
     data_topic: DataTopic, isolation: str, seen: list[bytes]
 ) -> None:
-    sender = AIOKafkaProducer(
-        bootstrap_servers=data_topic.address, transactional_id=data_topic.topic
-    )
-    await sender.start()
-    await sender.begin_transaction()
-    await sender.send_and_wait(data_topic.topic, b"gone", partition=0)
-    await sender.abort_transaction()
-    await sender.begin_transaction()
-    await sender.send_and_wait(data_topic.topic, b"kept", partition=0)
-    await sender.commit_transaction()
-    await sender.stop()
+    await transactions(data_topic, gone=b"gone", kept=b"kept")
     async with new_intake(data_topic, isolation=isolation) as intake:
         await intake.start(data_topic.partition(0), 0)
 
         assert await values(intake, data_topic.partition(0), len(seen)) == seen
+
+
+async def test_a_partition_that_ends_in_a_marker_is_passed_to_its_end(
+    data_topic: DataTopic,
+) -> None:
+    await transactions(data_topic, gone=b"gone", kept=b"kept")
+    partition, passed = data_topic.partition(0), dict[TopicPartition, int]()
+    async with new_intake(data_topic) as intake:
+        await intake.start(partition, 0)
+        assert await values(intake, partition, 1) == [b"kept"]
+        _, end = (await intake.bounds([partition]))[partition]
+        async with asyncio.timeout(DEADLINE_S):
+            while passed.get(partition) != end:
+                passed |= intake.passed()
+                assert not await intake.fetch(1_000, 0.2)
