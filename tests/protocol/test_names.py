@@ -13,6 +13,7 @@ from binwright.protocol.names import (
     is_lease,
     is_mark,
     is_staged_file,
+    is_topic_name,
     lease_name,
     mark_name,
 )
@@ -84,3 +85,9 @@ def test_marks_of_large_batches_are_told_from_staged_files_and_kept_batches() ->
     assert [is_mark(mark), is_mark(kept), is_mark(f"x{mark}")] == [True, False, False]
     assert not is_staged_file(mark)
     assert not is_staged_file(kept)
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_directory_that_kafka_cannot_have_as_a_topic_is_none(name: str) -> None:
+    assert not is_topic_name(name)
+    assert is_topic_name("orders")

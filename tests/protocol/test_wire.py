@@ -318,6 +318,15 @@ def test_a_message_that_was_published_twice_is_returned_twice() -> None:
     assert sum(joined.join(*record) is not None for record in [*records, *records]) == 2
 
 
+def test_parts_are_pending_until_the_last_has_come() -> None:
+    joined, pending = PartialMessages(), []
+    for record in split_message(b"orders", b"a" * LIMIT * 2, LIMIT):
+        pending.append(bool(joined))
+        joined.join(*record)
+    assert pending == [False] + [True] * (len(pending) - 1)
+    assert not joined
+
+
 def test_a_part_that_is_read_twice_counts_once() -> None:
     first, *others = split_message(b"orders", b"a" * LIMIT * 2, LIMIT)
     joined = PartialMessages()
