@@ -10,6 +10,7 @@ from binwright.balancer.decide.constraints import violations
 from binwright.balancer.decide.model import Amounts, Broker, Cluster, Partition, Topic, current
 from binwright.balancer.decide.planner import plan
 from binwright.balancer.decide.plans import Balance, FewestBrokers, Goal, Infeasible, PlacementPlan
+from binwright.balancer.decide.search.problem import PlacementProblem, Solution
 
 BALANCE = Balance()
 
@@ -36,6 +37,24 @@ def test_a_balanced_cluster_stays_as_it_is() -> None:
         [broker(1), broker(2)], [partition("orders-0", [1]), partition("orders-1", [2])]
     )
     outcome = planned(found)
+    assert (outcome.moves, outcome.placement) == ((), current(found))
+
+
+class Reordering:
+    """A solver that names the same replicas with the last follower first."""
+
+    def place(self, problem: PlacementProblem) -> Solution:
+        at = [[leader, *followers[::-1]] for leader, *followers in problem.homes]
+        return Solution(at, proved=True)
+
+    fewest = place
+
+
+def test_followers_in_another_order_are_no_change() -> None:
+    """Such a change has no reason, and does nothing."""
+    found = cluster([broker(n) for n in (1, 2, 3)], [partition("orders-0", [1, 3, 2])])
+    outcome = plan(found, BALANCE, Reordering())
+    assert isinstance(outcome, PlacementPlan)
     assert (outcome.moves, outcome.placement) == ((), current(found))
 
 

@@ -64,11 +64,16 @@ class PlacementProblem:
     topics: Sequence[int]
 
     def placement(self, at: Sequence[Sequence[int]]) -> Placement:
-        """Return replicas by place as a placement."""
+        """Return replicas by place as a placement; followers alone never change their order."""
         return {
-            name: tuple(self.brokers[b] for b in replicas)
-            for name, replicas in zip(self.names, at, strict=True)
+            name: tuple(self.brokers[b] for b in _as_today(replicas, home))
+            for name, replicas, home in zip(self.names, at, self.homes, strict=True)
         }
+
+
+def _as_today(replicas: Sequence[int], home: tuple[int, ...]) -> Sequence[int]:
+    same_leader = tuple(replicas[:1]) == home[:1]
+    return home if same_leader and set(replicas) == set(home) else replicas
 
 
 def compiled(cluster: Cluster, limits: LoadLimits) -> PlacementProblem:
