@@ -45,7 +45,7 @@ class Reordering:
 
     def place(self, problem: PlacementProblem) -> Solution:
         at = [[leader, *followers[::-1]] for leader, *followers in problem.homes]
-        return Solution(at, proved=True)
+        return Solution(at, feasible=True, proved=True)
 
     fewest = place
 

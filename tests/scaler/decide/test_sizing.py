@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC
+from typing import Literal
 
 import pytest
 from tests.scaler.decide.scaled_groups import CONFIG, ZERO, step, verdict, work
@@ -224,27 +225,39 @@ def test_a_proposal_waits_for_its_approval() -> None:
     state, found = step(config, work([40] * 6), 1)
     assert (found.order, found.waits, found.proposal) == (None, True, ReplicaChange(1, 3))
 
-    state, refused = approve(state, 7)
+    state, refused = approve(config, state, 7)
     assert refused == "proposal 7 does not wait; 1 does"
-    state, refused = approve(state, 1)
+    state, refused = approve(config, state, 1)
     state, found = step(config, work([40] * 6), 1, state=state)
     assert (found.order, found.waits, refused) == (3, False, "")
+
+
+@pytest.mark.parametrize("mode", ["observe", "act"])
+def test_a_change_that_does_not_wait_cannot_be_approved(mode: Literal["observe", "act"]) -> None:
+    """Else an approval would count once the mode is `approve`, for a change nobody looked at."""
+    config = replace(CONFIG, mode=mode)
+    state, seen = step(config, work([40] * 6), 1)
+    assert seen.proposal is not None
+    after, refused = approve(config, state, 1)
+    assert after == state
+    assert refused == f"proposal 1 does not wait: mode {mode} takes no approvals"
 
 
 def test_an_approval_holds_for_its_own_proposal_only() -> None:
     config = replace(CONFIG, mode="approve")
     state, _ = step(config, work([40] * 6), 1)
-    state, _ = approve(state, 1)
+    state, _ = approve(config, state, 1)
     state, found = step(config, work([40] * 8), 1, state=state)
 
     assert (found.order, found.proposal) == (None, ReplicaChange(2, 4))
 
 
 def test_a_proposal_that_nothing_asks_for_any_more_is_withdrawn() -> None:
-    state, _ = step(replace(CONFIG, mode="approve"), work([40] * 6), 1)
-    state, _ = step(replace(CONFIG, mode="approve"), work([1] * 6), 1, state=state)
+    config = replace(CONFIG, mode="approve")
+    state, _ = step(config, work([40] * 6), 1)
+    state, _ = step(config, work([1] * 6), 1, state=state)
 
-    assert approve(state, 1)[1] == "proposal 1 does not wait; none does"
+    assert approve(config, state, 1)[1] == "proposal 1 does not wait; none does"
 
 
 def test_an_order_begins_the_cooldown_and_ends_the_proposal() -> None:

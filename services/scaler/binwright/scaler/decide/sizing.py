@@ -125,8 +125,10 @@ def ordered(state: ScalingState, replicas: int, now_s: float) -> ScalingState:
     )
 
 
-def approve(state: ScalingState, number: int) -> tuple[ScalingState, str]:
+def approve(config: ScaledGroup, state: ScalingState, number: int) -> tuple[ScalingState, str]:
     """Return the state with a proposal approved, or why that cannot be."""
+    if config.mode != "approve":
+        return state, f"proposal {number} does not wait: mode {config.mode} takes no approvals"
     if state.proposal is not None and state.proposal.number == number:
         return replace(state, proposal=replace(state.proposal, approved=True)), ""
     current = "none does" if state.proposal is None else f"{state.proposal.number} does"

@@ -154,7 +154,7 @@ class ScaledObjects:
             if number is None:
                 return
             approvals.handled(entry.obj)
-            target.state, refused = approve(target.state, number)
+            target.state, refused = approve(target.config, target.state, number)
         except UserError as exc:
             refused = str(exc)
         if refused:
