@@ -7,7 +7,7 @@ from binwright.protocol import wire
 from binwright.protocol.errors import MalformedMessage
 from binwright.protocol.messages import OffsetRange, Staged, StartWriting
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.names import group_name, is_lease, is_staged_file, lease_name
+from binwright.protocol.names import group_name, is_lease, is_staged_file, is_topic_name, lease_name
 
 BAD = ["", ".", "..", "../../finance/pay", "a/b", "x' LOCATION 's3a://other' --", "a" * 256, "ä"]
 STAGED = Staged(
@@ -68,3 +68,8 @@ def test_a_lease_is_neither_a_staged_file_nor_a_name_of_others() -> None:
     assert not is_staged_file(lease)
     for other in (f"x{lease}", lease.upper(), "lease-1.parquet", "0-1-1-0a1b2c3d.parquet"):
         assert not is_lease(other)
+
+
+@pytest.mark.parametrize(("name", "valid"), [("a.b_C-9", True), ("..", False), ("x" * 250, False)])
+def test_names_of_topics_are_told_from_others(name: str, valid: bool) -> None:
+    assert is_topic_name(name) == valid
