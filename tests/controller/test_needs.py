@@ -1,13 +1,13 @@
 """A controller publishes its group's topics again and again, also after an outage."""
 
 import asyncio
-import re
 
 import pytest
 
 from binwright.controller.needs import REPEAT_S, publish_needs
 from binwright.protocol import wire
 from binwright.protocol.measurements import Needs
+from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.selection import Selection
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.testing.control_topics import FakeControlTopics
@@ -15,7 +15,7 @@ from binwright.testing.control_topics import FakeControlTopics
 pytestmark = pytest.mark.looptime
 
 TOPIC = "metrics.needs"
-TOPICS = Selection(frozenset({"tea", "orders"}), (re.compile("cl.*"),))
+TOPICS = Selection(frozenset({"tea", "orders"}), (compile_pattern("cl.*"),))
 
 
 def published(bus: FakeControlTopics) -> list[Needs]:

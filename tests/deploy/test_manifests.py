@@ -1,12 +1,13 @@
 """The manifests in `deploy/`: consumers' pod templates, and the controller's rights."""
 
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from binwright.controller.fleets.kubernetes.deployment import check_template, parse_template
+from binwright.controller.fleets.kubernetes.template import check_template, parse_template
 from binwright.protocol.errors import TemplateRefused
 from binwright.scaler.objects.spec import field_name
 from binwright.scaler.settings import ScaledGroupSettings, ScheduleSettings
@@ -17,7 +18,7 @@ LAKE = {"name": "lake", "persistentVolumeClaim": {"claimName": "binwright-lake"}
 
 def pod(file: str) -> dict[str, Any]:
     found = next(yaml.safe_load_all((DEPLOY / file).read_text()))["data"]["pod.yaml"]
-    return parse_template(found, file).pod
+    return deepcopy(parse_template(found, file).pod)
 
 
 def test_the_local_template_is_the_base_template_plus_the_lake_volume() -> None:

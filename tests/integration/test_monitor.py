@@ -1,7 +1,6 @@
 """The monitor against a real broker: what it says, beside what was really appended."""
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from random import Random
@@ -20,6 +19,7 @@ from binwright.monitor.decide.estimator import TopicRates
 from binwright.monitor.sampling import KafkaLogs
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.ports.kafka import LogSample
 from binwright.protocol.selection import Selection
 from binwright.protocol.wire import decode_measurement
@@ -141,7 +141,7 @@ async def test_of_many_partitions_sizes_are_asked_in_turns(world: World, topic: 
 async def test_topics_are_found_by_pattern_and_kafkas_own_left_out(
     world: World, topic: str
 ) -> None:
-    wanted = Selection(frozenset({"missing"}), (re.compile(f"{topic}.*|__.*"),))
+    wanted = Selection(frozenset({"missing"}), (compile_pattern(f"{topic}.*|__.*"),))
     await world.bus.ensure(f"{topic}-a", 1, {})
     assert (await world.logs.sample(wanted, {})).keys() == {"missing", f"{topic}-a"}
     await world.bus.ensure(f"{topic}-b", 2, {})

@@ -1,7 +1,6 @@
 """A group by pattern, and a monitor that follows it, on a real broker: topics come and go."""
 
 import asyncio
-import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +27,7 @@ from binwright.protocol import wire
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.messages import Report
 from binwright.protocol.model import Slot
+from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.selection import Selection
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import KafkaSettings, TopicSettings, load
@@ -134,7 +134,7 @@ async def test_a_topic_that_is_created_later_is_read_without_new_settings(system
 
 async def test_patterns_that_match_no_topic_are_an_error(broker: str) -> None:
     kafka = KafkaSettings(bootstrap_servers=broker)
-    nothing = Selection(patterns=(re.compile("no-such-.*"), re.compile("nor-.*")))
+    nothing = Selection(patterns=(compile_pattern("no-such-.*"), compile_pattern("nor-.*")))
     with pytest.raises(SettingsError, match=r"no topic at .* matches no-such-\.\*, nor-\.\*"):
         await selected_topics(kafka, nothing)
     named = nothing.including({"orders"})

@@ -1,7 +1,6 @@
 """One reader of the metrics topic serves all controllers of a process."""
 
 import asyncio
-import re
 
 import pytest
 
@@ -10,6 +9,7 @@ from binwright.kafka.publishing import publish_message
 from binwright.protocol import wire
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond
+from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.selection import Selection
 from binwright.testing.control_topics import FakeControlTopics
 
@@ -95,7 +95,7 @@ async def test_a_pattern_is_matched_once_for_each_topic_while_subscribers_come_a
         return whole(self, topic)
 
     monkeypatch.setattr(Selection, "matches_pattern", counted)
-    clicks, teas = (Selection(patterns=(re.compile(p),)) for p in ("cl.*", "tea.*"))
+    clicks, teas = (Selection(patterns=(compile_pattern(p),)) for p in ("cl.*", "tea.*"))
     bus = FakeControlTopics({TOPIC: 1})
 
     async def measured(number: int) -> None:
@@ -125,7 +125,7 @@ async def test_routes_of_deleted_topics_are_forgotten(
     monkeypatch.setattr("binwright.kafka.metrics_topic.REMEMBERED", 3)
     bus = FakeControlTopics({TOPIC: 1})
     async with run_measurements(bus, TOPIC) as measurements:
-        with measurements.subscribe(Selection(patterns=(re.compile("day-.*"),))) as queue:
+        with measurements.subscribe(Selection(patterns=(compile_pattern("day-.*"),))) as queue:
             await asyncio.sleep(1)
             for day in range(10):
                 await publish_message(bus, TOPIC, 0, measurement(f"day-{day}", 1))

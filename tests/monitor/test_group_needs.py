@@ -1,7 +1,6 @@
 """The monitor measures the topics that groups need, as long as they need them."""
 
 import asyncio
-import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,6 +12,7 @@ from binwright.monitor.group_needs import GroupNeeds
 from binwright.monitor.passes import GONE_PASSES, Monitor
 from binwright.protocol import wire
 from binwright.protocol.measurements import Needs
+from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.selection import Selection
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.run import background_tasks, must_not_end
@@ -120,4 +120,4 @@ async def test_needs_survive_an_outage_of_kafka() -> None:
         assert await f.measured() == {"own": 1, "orders": 2}
         await f.need("b", patterns=("clicks", "("))  # one of them is invalid
         assert await f.measured() == {"own": 1, "orders": 2, "clicks": 1}
-    assert f.wanted[-1].patterns == (re.compile("clicks"),)
+    assert f.wanted[-1].patterns == (compile_pattern("clicks"),)

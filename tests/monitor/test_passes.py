@@ -1,7 +1,6 @@
 """The monitor's loop on virtual time: from growing logs to published measurements."""
 
 import asyncio
-import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -11,6 +10,7 @@ from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.monitor.passes import GONE_REPORTED_S, MESSAGE_PARTITIONS, Monitor
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, TopicPartition
+from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.selection import Selection
 from binwright.protocol.wire import decode_measurement, encode
 from binwright.runtime.settings import MonitorSettings
@@ -45,7 +45,7 @@ class MonitorScene:
 @asynccontextmanager
 async def monitoring(scene: MonitorScene, *topics: str, pattern: str = "") -> AsyncIterator[None]:
     names = frozenset(topics or ("orders",))
-    patterns = (re.compile(pattern),) if pattern else ()
+    patterns = (compile_pattern(pattern),) if pattern else ()
     monitor = Monitor(
         scene.logs, scene.bus, Selection(names, patterns, frozenset({CONFIG.topic})), CONFIG
     )

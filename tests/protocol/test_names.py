@@ -91,3 +91,8 @@ def test_marks_of_large_batches_are_told_from_staged_files_and_kept_batches() ->
 def test_a_directory_that_kafka_cannot_have_as_a_topic_is_none(name: str) -> None:
     assert not is_topic_name(name)
     assert is_topic_name("orders")
+
+
+@pytest.mark.parametrize(("name", "valid"), [("a.b_C-9", True), ("..", False), ("x" * 250, False)])
+def test_names_of_topics_are_told_from_others(name: str, valid: bool) -> None:
+    assert is_topic_name(name) == valid

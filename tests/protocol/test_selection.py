@@ -1,15 +1,14 @@
 """Topics selected by name, and by patterns that match whole names."""
 
-import re
-
 import pytest
 
 from binwright.protocol import selection
+from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.selection import PatternMatcher, Selection
 
 CLICKS = Selection(
     frozenset({"orders", "x.metadata"}),
-    (re.compile("cl.*|__.*|x.*"), re.compile("tea")),
+    (compile_pattern("cl.*|__.*|x.*"), compile_pattern("tea")),
     frozenset({"clocks"}),
 )
 
@@ -48,7 +47,7 @@ class Counted:
     def __init__(self) -> None:
         self.tries = 0
 
-    def fullmatch(self, topic: str) -> bool:
+    def matches(self, topic: str) -> bool:
         self.tries += 1
         return topic.startswith("cl")
 
@@ -58,12 +57,36 @@ def test_patterns_are_tried_once_per_topic() -> None:
     wanted = Selection(patterns=(counted,))  # type: ignore[arg-type]
     matcher = PatternMatcher()
     for _ in range(3):
-        found = matcher.matching(wanted.including({"orders"}), ["clicks", "orders", "clocks"])
+        found = matcher.matching(
+            wanted.including({"orders"}), ["clicks", "orders", "clocks"], lambda: True
+        )
         assert found == {"clicks", "clocks"}
     assert counted.tries == 3
     changed = Selection(patterns=(counted, other), excluded=frozenset({"clocks"}))  # type: ignore[arg-type]
-    assert matcher.matching(changed, ["clicks", "clocks", "tea"]) == {"clicks"}
+    assert matcher.matching(changed, ["clicks", "clocks", "tea"], lambda: True) == {"clicks"}
     assert (counted.tries, other.tries) == (5, 1)
+
+
+def test_topics_for_which_there_is_no_time_are_matched_in_later_calls() -> None:
+    matcher, names = PatternMatcher(), [f"clicks-{n}" for n in range(7)]
+    found = []
+    for _ in range(3):
+        times = iter((True, True, True, False))
+        found.append(matcher.matching(CLICKS, names, lambda times=times: next(times)))  # type: ignore[misc]
+    assert found == [set(names[:3]), set(names[:6]), set(names)]
+    assert matcher.complete
+
+
+def test_what_is_excluded_by_a_pattern_may_still_be_named() -> None:
+    wanted = Selection(
+        frozenset({"test-orders"}),
+        (compile_pattern(".*"),),
+        excluded_patterns=(compile_pattern("test-.*"), compile_pattern("tmp.*")),
+    )
+    assert [t for t in ("orders", "test-orders", "test-clicks", "tmp") if wanted.includes(t)] == [
+        "orders",
+        "test-orders",
+    ]
 
 
 def test_the_cache_of_matched_topics_is_bounded(
@@ -72,5 +95,7 @@ def test_the_cache_of_matched_topics_is_bounded(
     monkeypatch.setattr(selection, "REMEMBERED", 10)
     matcher = PatternMatcher()
     for day in range(100):
-        assert matcher.matching(CLICKS, [f"clicks-{day}", "orders"]) == {f"clicks-{day}"}
+        assert matcher.matching(CLICKS, [f"clicks-{day}", "orders"], lambda: True) == {
+            f"clicks-{day}"
+        }
     assert len(matcher._known) < 15

@@ -167,7 +167,7 @@ def test_a_file_that_is_not_toml_is_reported(
 
 def test_an_invalid_pattern_is_reported_with_its_location(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BINWRIGHT_TOPIC_PATTERNS", '["cl.*", "a["]')
-    result = r"topic_patterns\[1\]: not a regular expression: 'a\[': unterminated character set"
+    result = r"topic_patterns\[1\]: not a regular expression: 'a\[': missing \]"
     with pytest.raises(SettingsError, match=result):
         load_settings()
 
@@ -180,6 +180,11 @@ def test_topics_may_be_named_fitted_or_left_to_the_monitor() -> None:
         "orders",
         "clicks",
     ]
+    some = load_settings(
+        topics=["test-1"], topic_patterns=[".*"], exclude_topic_patterns=["test-.*"]
+    ).landed_topics
+    assert some is not None
+    assert [t for t in ("orders", "test-1", "test-2") if some.includes(t)] == ["orders", "test-1"]
     everything = load_settings(topic_patterns=[".*"], monitor={"topic": "rates"}).landed_topics
     assert everything is not None
     assert not everything.includes("rates")

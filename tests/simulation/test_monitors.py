@@ -1,14 +1,16 @@
 """A group with two monitors, and with none."""
 
 import asyncio
-import re
 
 import pytest
-from tests.simulation.world import CONFIG, METRICS, P, World, until, world
+from tests.simulation.world import CONFIG, METRICS, NEEDS, P, World, until, world
 
 from binwright.monitor.passes import Monitor
+from binwright.protocol import wire
+from binwright.protocol.measurements import Needs
 from binwright.protocol.messages import Planned
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.selection import Selection
 from binwright.runtime.settings import MonitorSettings
 
@@ -59,7 +61,7 @@ async def test_without_any_monitor_the_assignment_stays() -> None:
 async def test_topics_of_other_groups_are_not_assigned() -> None:
     async with world({"orders": 4}) as w:
         w.topics.create("others", 2)
-        everything = Selection(patterns=(re.compile(".*"),), excluded=frozenset({METRICS}))
+        everything = Selection(patterns=(compile_pattern(".*"),), excluded=frozenset({METRICS}))
         settings = MonitorSettings(interval_s=1, window_s=5, topic=METRICS)
         w.tasks.append(asyncio.create_task(Monitor(w.topics, w.bus, everything, settings).run()))
         w.load({**dict.fromkeys(P, 20_000.0), TopicPartition("others", 0): 50_000.0})
@@ -67,6 +69,22 @@ async def test_topics_of_other_groups_are_not_assigned() -> None:
         await asyncio.sleep(10)
         assert w.group().partitions.keys() == set(P)
         assert {m.topic for m in w.measured()} == {"orders", "others"}
+
+
+@pytest.mark.timeout(60)
+async def test_no_pattern_of_another_group_holds_up_the_measurements() -> None:
+    """Tried one way after the other it takes 2^100 of them; whoever leads a group can send it."""
+    async with world({"orders": 4}) as w:
+        w.tasks[MONITOR].cancel()
+        w.topics.create("a" * 100 + "-", 1)
+        w.start_following_monitor()
+        w.load(dict.fromkeys(P, 20_000.0))
+        await until(lambda: len(w.group().partitions) == 4)
+        patterns = ("([a-z]+)+_", "(?!test-).*")
+        evil = Needs(group="evil", at_ms=2**62, topics=(), patterns=patterns)
+        await w.bus.publish(NEEDS, 0, wire.key(evil), wire.encode(evil))
+        before = len(w.measured())
+        await until(lambda: len(w.measured()) > before + 50)
 
 
 async def test_a_deleted_topic_is_removed_from_the_group() -> None:

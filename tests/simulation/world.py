@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,6 +34,7 @@ from binwright.protocol.errors import MalformedMessage
 from binwright.protocol.measurements import Measurement
 from binwright.protocol.messages import Inbound, Report, Staged
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
+from binwright.protocol.patterns import Pattern, compile_pattern
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.protocol.ports.lake import Table
 from binwright.protocol.selection import Selection
@@ -164,7 +164,7 @@ class World:
 
     topics: FakeTopics
     names: tuple[str, ...]
-    patterns: tuple[re.Pattern[str], ...] = ()
+    patterns: tuple[Pattern, ...] = ()
     bus: FakeControlTopics = field(
         default_factory=lambda: FakeControlTopics({METRICS: 1}, latency_s=0.002)
     )
@@ -318,7 +318,7 @@ async def world(
     partitions: Mapping[str, int], config: ControllerConfig = CONFIG, patterns: Sequence[str] = ()
 ) -> AsyncIterator[World]:
     """Run a monitor and a controller; end all tasks and report every failure at the end."""
-    compiled = tuple(map(re.compile, patterns))
+    compiled = tuple(map(compile_pattern, patterns))
     created = World(FakeTopics(partitions), tuple(partitions), compiled, config=config)
     created.start_monitor()
     created.start_controller()

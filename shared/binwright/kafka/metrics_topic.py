@@ -79,11 +79,14 @@ class Measurements:
             decoder = Decoder(wire.decode_measurement)
             async with contextlib.aclosing(new_records(self._bus, self._topic)) as batches:
                 async for records in batches:
-                    self._distribute(decoder, records)
+                    await self._distribute(decoder, records)
                     if not self._subscribed.is_set():
                         break
 
-    def _distribute(self, decoder: Decoder[Measurement], records: Sequence[Record]) -> None:
+    async def _distribute(self, decoder: Decoder[Measurement], records: Sequence[Record]) -> None:
+        for name in {message_key(record.key) for record in records} - self._routes.keys():
+            self._route(name)  # of many topics and groups it takes a while
+            await asyncio.sleep(0)
         # By the record's key: records of topics without a subscriber are not decoded.
         wanted = (record for record in records if self._route(message_key(record.key)))
         for _, measurement in decoder.decode(wanted):

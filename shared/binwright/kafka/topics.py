@@ -53,7 +53,7 @@ async def selected_topics(kafka: KafkaSettings, wanted: Selection) -> tuple[str,
         topic for topic in known.leaders.keys() - known.internal if wanted.matches_pattern(topic)
     }
     if not (selected := wanted.topics | matching):
-        patterns = ", ".join(pattern.pattern for pattern in wanted.patterns)
+        patterns = ", ".join(pattern.text for pattern in wanted.patterns)
         raise SettingsError(
             f"topic_patterns: no topic at {kafka.bootstrap_servers} matches {patterns}"
         )

@@ -1,10 +1,10 @@
 """Selects topics: by name, and by regular expressions that match the whole name."""
 
-import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 from binwright.protocol.names import RESERVED
+from binwright.protocol.patterns import Pattern
 
 METADATA_SUFFIX, LANDING_SUFFIX = ".metadata", ".landing"
 """Suffixes of a group's own topics, after the group's name."""
@@ -21,8 +21,9 @@ class Selection:
     """
 
     topics: frozenset[str] = frozenset()
-    patterns: tuple[re.Pattern[str], ...] = ()
+    patterns: tuple[Pattern, ...] = ()
     excluded: frozenset[str] = frozenset()  # topics that patterns must not match either
+    excluded_patterns: tuple[Pattern, ...] = ()  # nor topics that match one of these
 
     def matches_pattern(self, topic: str) -> bool:
         """Whether a pattern matches this topic."""
@@ -30,7 +31,9 @@ class Selection:
             return False
         if topic.endswith((METADATA_SUFFIX, LANDING_SUFFIX)):
             return False
-        return any(pattern.fullmatch(topic) for pattern in self.patterns)
+        if not any(pattern.matches(topic) for pattern in self.patterns):
+            return False
+        return not any(pattern.matches(topic) for pattern in self.excluded_patterns)
 
     def includes(self, topic: str) -> bool:
         """Whether this topic is named, or a pattern matches it."""
@@ -43,19 +46,36 @@ class Selection:
 
 @dataclass(slots=True)
 class PatternMatcher:
-    """Caches which topics match, for callers that check all topics of a cluster every second."""
+    """Caches which topics match, for callers that check all topics of a cluster every second.
 
+    Attributes:
+        complete: Whether the last call had the time to match all topics.
+    """
+
+    complete: bool = True
     _selection: Selection = field(default_factory=Selection)
     _known: dict[str, bool] = field(default_factory=dict)
 
-    def matching(self, selection: Selection, topics: Collection[str]) -> set[str]:
-        """Return those of `topics` that a pattern of `selection` matches."""
+    def matching(
+        self, selection: Selection, topics: Collection[str], in_time: Callable[[], bool]
+    ) -> set[str]:
+        """Return those of `topics` that a pattern of `selection` matches.
+
+        Args:
+            selection: Has the patterns.
+            topics: Of the cluster.
+            in_time: False: topics that were not matched yet are left to the next call.
+        """
         before, self._selection = self._selection, selection
-        changed = (selection.patterns, selection.excluded) != (before.patterns, before.excluded)
+        changed = replace(selection, topics=before.topics) != before
         if changed or len(self._known) > REMEMBERED:
             self._known.clear()
         known = self._known
+        self.complete = True
         for topic in topics:
             if topic not in known:
+                if not in_time():
+                    self.complete = False
+                    break
                 known[topic] = selection.matches_pattern(topic)
-        return {topic for topic in topics if known[topic]}
+        return {topic for topic in topics if known.get(topic)}

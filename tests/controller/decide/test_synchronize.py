@@ -1,6 +1,5 @@
 """The owners of partitions and tables, from the reports of all consumers."""
 
-import re
 from dataclasses import replace
 
 import pytest
@@ -32,6 +31,7 @@ from binwright.controller.decide.synchronize import (
 )
 from binwright.protocol.messages import Report, StateQuery, StopReading, StopWriting
 from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.selection import Selection
 
 BOTH = {S0: alive(1), S1: alive(2)}
@@ -126,7 +126,7 @@ def test_of_two_writers_of_a_table_the_higher_slot_is_stopped() -> None:
         (None, []),
         (Selection(frozenset({"orders", "clicks"})), []),
         (Selection(frozenset({"orders"})), [C]),
-        (Selection(patterns=(re.compile("cl.*"),)), [P]),
+        (Selection(patterns=(compile_pattern("cl.*"),)), [P]),
     ],
 )
 def test_a_topic_that_is_not_selected_any_more_counts_as_deleted(

@@ -1,6 +1,5 @@
 """How a ConsumerGroup object is read as settings."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from binwright.controller.settings import ControllerProgramSettings
 from binwright.kafka.metrics_topic import Measurements
 from binwright.kubernetes.objects import Obj
 from binwright.protocol.errors import SettingsError
+from binwright.protocol.patterns import compile_pattern
 from binwright.runtime.settings import load, load_settings
 from binwright.testing.control_topics import FakeControlTopics
 
@@ -82,13 +82,26 @@ def test_topics_may_be_given_by_patterns_and_replace_those_of_the_settings() -> 
     only: Obj = {"metadata": {"name": "x"}, "spec": {"topicPatterns": ["cl.*"]}}
     alone = group_context(settings_of(only, base)).config.topics
     assert alone is not None
-    assert (alone.topics, alone.patterns) == (frozenset(), (re.compile("cl.*"),))
+    assert (alone.topics, alone.patterns) == (frozenset(), (compile_pattern("cl.*"),))
     assert not group_context(settings_of(consumer_group(), base)).config.includes("base")
 
 
 def test_an_invalid_pattern_is_named_with_its_index() -> None:
     with pytest.raises(SettingsError, match=r"topicPatterns\.1: .*not a regular expression: '\('"):
         settings_of(consumer_group(topicPatterns=["cl.*", "("]), load_settings())
+
+
+def test_topics_are_left_out_by_patterns() -> None:
+    given = consumer_group(topicPatterns=[".*"], excludeTopicPatterns=["test-.*"])
+    config = group_context(settings_of(given, load_settings())).config
+    assert [t for t in ("clicks", "test-1") if config.includes(t)] == ["clicks"]
+
+
+@pytest.mark.parametrize("field", ["topicPatterns", "excludeTopicPatterns"])
+def test_patterns_of_exponential_time_are_refused_with_a_way_out(field: str) -> None:
+    given = {"topicPatterns": [".*"], field: ["(?!test-).*"]}
+    with pytest.raises(SettingsError, match=rf"{field}\.0: .*exclude_topic_patterns leaves"):
+        settings_of(consumer_group(**given), load_settings())
 
 
 def test_an_object_without_topics_is_refused() -> None:

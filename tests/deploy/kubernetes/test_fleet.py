@@ -8,7 +8,8 @@ from functools import partial
 import pytest
 from tests.deploy.kubernetes.sandbox import TEMPLATE, Sandbox, pid_of, template, until
 
-from binwright.controller.fleets.kubernetes.deployment import STEADY_S, check_template, is_available
+from binwright.controller.fleets.kubernetes.deployment import STEADY_S, is_available
+from binwright.controller.fleets.kubernetes.template import Template, check_template
 from binwright.kubernetes.objects import Obj
 from binwright.protocol.errors import ClusterRefused, ExternalError, TemplateRefused
 from binwright.protocol.model import Slot
@@ -261,7 +262,11 @@ async def test_a_pod_that_cannot_run_is_reported_with_its_reason_and_others_go_o
 
     await until(healthy_runs)
     failing = await sandbox.fleet("failing", cluster)
-    failing._template = lambda: check_template(pod, "a test")
+
+    async def template() -> Template:
+        return check_template(pod, "a test")
+
+    failing._template = template
     await failing.reconcile(slots(3))
 
     async def reported() -> bool:

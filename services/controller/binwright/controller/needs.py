@@ -25,7 +25,7 @@ async def publish_needs(bus: ControlTopics, topic: str, group: str, topics: Sele
             group=group,
             at_ms=wall_ms(),
             topics=tuple(sorted(topics.topics)),
-            patterns=tuple(pattern.pattern for pattern in topics.patterns),
+            patterns=tuple(pattern.text for pattern in topics.patterns),
         )
 
     publisher = Publisher(

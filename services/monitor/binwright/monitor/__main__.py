@@ -1,6 +1,5 @@
 """The monitor process: `python -m binwright.monitor`."""
 
-import re
 import sys
 from collections.abc import Sequence
 
@@ -9,6 +8,7 @@ from binwright.monitor.group_needs import GroupNeeds
 from binwright.monitor.passes import Monitor
 from binwright.monitor.sampling import KafkaLogs
 from binwright.protocol.errors import SettingsError
+from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.selection import Selection
 from binwright.runtime.health import serve_health
 from binwright.runtime.run import background_tasks, must_not_end
@@ -56,7 +56,7 @@ def selected(settings: TopicSettings) -> Selection:
     patterns = (*settings.topic_patterns, settings.monitor.pattern)
     return Selection(
         topics=frozenset(settings.topics),
-        patterns=tuple(re.compile(pattern) for pattern in patterns if pattern is not None),
+        patterns=tuple(compile_pattern(pattern) for pattern in patterns if pattern is not None),
         excluded=frozenset({settings.monitor.topic, settings.needs_topic}),
     )
 

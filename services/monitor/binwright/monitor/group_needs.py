@@ -6,7 +6,7 @@ from collections.abc import Callable
 import structlog
 
 from binwright.kafka.control_records import NEEDS_CONFIG, NEEDS_PARTITION, Decoder, read_or_log
-from binwright.monitor.decide.needs import current_needs, merge_needs, same_needs
+from binwright.monitor.decide.needs import current_needs, merge_needs, received, same_needs
 from binwright.protocol import wire
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.measurements import Needs
@@ -57,7 +57,7 @@ class GroupNeeds:
                 continue
             for _, needs in decoder.decode(records):
                 self._changed |= not same_needs(needs, self._known.get(needs.group))
-                self._known[needs.group] = needs
+                self._known[needs.group] = received(needs, wall_ms())
             known = current_needs(self._known, wall_ms())
             self._changed |= len(known) < len(self._known)
             self._known = known

@@ -7,7 +7,6 @@ log.
 """
 
 import asyncio
-import re
 import struct
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -28,6 +27,7 @@ from binwright.kafka.client import (
 from binwright.kafka.leaders import PendingReplies, by_leader
 from binwright.kafka.log_dirs import DescribeLogDirs, is_refused, sizes
 from binwright.protocol.errors import BrokerUnavailable
+from binwright.protocol.patterns import Pattern
 from binwright.protocol.ports.kafka import LogSample
 from binwright.protocol.selection import PatternMatcher, Selection
 from binwright.runtime.settings import KafkaSettings
@@ -36,6 +36,8 @@ log = structlog.get_logger()
 
 LIST_S = 5.0
 """Between listings of all topics, to match patterns: a large cluster's list is long."""
+MATCHING_S = 0.5
+"""Of a pass, to match new topics; those that are left are matched in the next ones."""
 
 Key = tuple[str, int]
 Partitions = Mapping[str, Collection[int]]
@@ -127,7 +129,7 @@ class KafkaLogs:
         self._batch_sampler = BatchSampler(self._cluster, self._log_change)
         self._passes = 0
         self._matcher = PatternMatcher()
-        self._listed: tuple[re.Pattern[str], ...] = ()  # the patterns of the last listing
+        self._listed: tuple[Pattern, ...] = ()  # the patterns of the last listing
         self._list_at = 0.0
         self._logged: defaultdict[str, dict[str, str]] = defaultdict(dict)
 
@@ -179,14 +181,20 @@ class KafkaLogs:
             everything = await self._cluster.topics(None)
             # The list lacks topics this user may not see; queried by name, Kafka gives the reason.
             named = await self._cluster.topics(wanted.topics - everything.leaders.keys())
-            matching = self._matcher.matching(wanted, everything.leaders) - everything.internal
+            until = asyncio.get_running_loop().time() + MATCHING_S
+            matching = self._matcher.matching(
+                wanted,
+                everything.leaders.keys() - everything.internal,
+                lambda: asyncio.get_running_loop().time() < until,
+            )
             leaders = {
                 topic: partitions
                 for topic, partitions in everything.leaders.items()
                 if topic in wanted.topics or topic in matching
             }
             metadata = TopicsMetadata({**leaders, **named.leaders}, named.errors)
-            self._listed, self._list_at = wanted.patterns, now + LIST_S
+            self._listed = wanted.patterns
+            self._list_at = now + (LIST_S if self._matcher.complete else 0.0)
         for topic in wanted.topics:
             why = metadata.errors.get(topic, "there is no such topic")
             self._log_change("topic.missing", topic, None if metadata.leaders.get(topic) else why)

@@ -25,7 +25,7 @@ from binwright.runtime.settings.section import (
     Positive,
     Seconds,
     Section,
-    TopicPattern,
+    TopicPatterns,
     check_distinct,
 )
 
@@ -45,7 +45,7 @@ __all__ = [
     "Section",
     "Settings",
     "StagingSettings",
-    "TopicPattern",
+    "TopicPatterns",
     "TopicSettings",
     "check_distinct",
     "load",

@@ -5,7 +5,6 @@ its fault. A table or value that no program knows is refused.
 """
 
 import os
-import re
 from pathlib import Path
 from posixpath import normpath
 from typing import Any, Literal, Self
@@ -20,6 +19,7 @@ from pydantic_settings import (
 )
 
 from binwright.protocol.names import RESERVED, GroupName, TopicName
+from binwright.protocol.patterns import compile_patterns
 from binwright.protocol.selection import LANDING_SUFFIX, METADATA_SUFFIX, Selection
 from binwright.runtime.settings.consumer import (
     LONGEST_WRITE,
@@ -30,7 +30,7 @@ from binwright.runtime.settings.consumer import (
 from binwright.runtime.settings.controller import ControllerSettings, HealthSettings
 from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.runtime.settings.monitor import MonitorSettings
-from binwright.runtime.settings.section import TopicPattern, check_distinct
+from binwright.runtime.settings.section import TopicPatterns, check_distinct
 
 PREFIX = "BINWRIGHT_"
 STAGING = "_staging"  # in lake.path
@@ -43,6 +43,7 @@ EVERY_NAME = frozenset(
         "brokers",
         "consumer",
         "controller",
+        "exclude_topic_patterns",
         "group",
         "health",
         "kafka",
@@ -112,8 +113,10 @@ class TopicSettings(ProgramSettings):
 
     topics: tuple[TopicName, ...] = ()
     """Topics that are measured and landed; one table each."""
-    topic_patterns: tuple[TopicPattern, ...] = ()
+    topic_patterns: TopicPatterns = ()
     """Regular expressions: every topic whose whole name matches one is landed, later ones too."""
+    exclude_topic_patterns: TopicPatterns = ()
+    """Regular expressions: what matches one is landed only if `topics` names it."""
 
     @property
     def needs_topic(self) -> str:
@@ -127,8 +130,9 @@ class TopicSettings(ProgramSettings):
             return None
         return Selection(
             topics=frozenset(self.topics),
-            patterns=tuple(map(re.compile, self.topic_patterns)),
+            patterns=compile_patterns(self.topic_patterns),
             excluded=frozenset({self.monitor.topic, self.needs_topic}),
+            excluded_patterns=compile_patterns(self.exclude_topic_patterns),
         )
 
     @field_validator("topics")

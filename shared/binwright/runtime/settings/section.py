@@ -1,10 +1,11 @@
 """What all sections share: a table of the settings file, and the types of its values."""
 
-import re
 from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from binwright.protocol.patterns import compile_pattern, compile_patterns
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Seconds = Positive
@@ -12,15 +13,16 @@ Bytes = Annotated[int, Field(gt=0)]
 
 
 def _compiles(pattern: str) -> str:
-    try:
-        re.compile(pattern)
-    except re.error as exc:
-        raise ValueError(f"not a regular expression: {pattern!r}: {exc}") from exc
-    return pattern
+    return compile_pattern(pattern).text
+
+
+def _together(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(pattern.text for pattern in compile_patterns(patterns))
 
 
 TopicPattern = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_compiles)]
 """A regular expression for the whole names of topics."""
+TopicPatterns = Annotated[tuple[TopicPattern, ...], AfterValidator(_together)]
 
 
 def check_distinct(names: Sequence[str], prefix: str = "") -> None:

@@ -2,18 +2,15 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import structlog
 
 from binwright.controller.fleets.kubernetes.cluster import NamespaceObjects, open_clusters
-from binwright.controller.fleets.kubernetes.deployment import (
-    DeploymentSpec,
-    Template,
-    check_template,
-)
+from binwright.controller.fleets.kubernetes.deployment import DeploymentSpec
 from binwright.controller.fleets.kubernetes.fleet import KubernetesFleet
+from binwright.controller.fleets.kubernetes.template import Template, check_template
 from binwright.controller.group_context import group_context
 from binwright.controller.group_objects.plan_events import (
     PlanEvents,
@@ -277,12 +274,16 @@ class Groups:
             await asyncio.sleep(STATUS_S)
 
 
-def _template_of(obj: Obj) -> Callable[[], Template] | None:
+def _template_of(obj: Obj) -> Callable[[], Awaitable[Template]] | None:
     """Return a function that returns the object's own template; None: the ConfigMap's is used."""
     template = obj["spec"].get("template")
     if template is None:
         return None
-    return lambda: check_template(template, f"ConsumerGroup {name_of(obj)}, spec.template")
+
+    async def own() -> Template:
+        return check_template(template, f"ConsumerGroup {name_of(obj)}, spec.template")
+
+    return own
 
 
 def _identity(obj: Obj, first: Mapping[str, Key]) -> tuple[int, str, Key]:

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from binwright.kubernetes.objects import DOMAIN, Obj, name_of, renamed
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import Section, Settings, TopicPattern, settings_environment
+from binwright.runtime.settings import Section, Settings, TopicPatterns, settings_environment
 from binwright.runtime.spark_url import has_token
 
 API_VERSION, KIND = f"{DOMAIN}/v1alpha1", "ConsumerGroup"
@@ -44,7 +44,7 @@ _BUDGETS = {
     "commandRetrySeconds": "command_retry_s",
 }
 
-_PATTERNS = TypeAdapter(dict[str, tuple[TopicPattern, ...]])
+_PATTERNS = TypeAdapter(dict[str, TopicPatterns])
 
 S = TypeVar("S", bound=Section)
 
@@ -72,12 +72,15 @@ def settings_of(obj: Obj, base: Settings) -> Settings:
     if not (names or spec.get("topicPatterns")):
         raise SettingsError("the spec does not hold: it names neither topics nor topicPatterns")
     try:
-        patterns = _PATTERNS.validate_python({"topicPatterns": spec.get("topicPatterns", ())})
+        patterns = _PATTERNS.validate_python(
+            {name: spec.get(name, ()) for name in ("topicPatterns", "excludeTopicPatterns")}
+        )
         settings = base.model_copy(
             update={
                 "group": group_name(obj),
                 "topics": names,
                 "topic_patterns": patterns["topicPatterns"],
+                "exclude_topic_patterns": patterns["excludeTopicPatterns"],
                 "controller": _changed(base.controller, controller),
                 "lake": _changed(base.lake, renamed(sink, _LAKE)),
                 "staging": _changed(base.staging, renamed(sink, _STAGING)),

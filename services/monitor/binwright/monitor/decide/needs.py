@@ -1,11 +1,10 @@
 """Which topics a monitor measures: its own, and those that controllers publish repeatedly."""
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import lru_cache
 
 from binwright.protocol.measurements import Needs
+from binwright.protocol.patterns import ALL_STEPS, compile_pattern
 from binwright.protocol.selection import Selection
 
 NEEDS_EXPIRY_MS = 3_600_000
@@ -13,12 +12,14 @@ NEEDS_EXPIRY_MS = 3_600_000
 group whose controller is down for less cost little."""
 
 
-_compiled = lru_cache(maxsize=100_000)(re.compile)  # Python's own cache holds 512
-
-
 def same_needs(one: Needs, other: Needs | None) -> bool:
     """Whether a group's needs are unchanged."""
     return other is not None and (one.topics, one.patterns) == (other.topics, other.patterns)
+
+
+def received(needs: Needs, now_ms: int) -> Needs:
+    """Return needs that were read at `now_ms`; a time in the future would never expire."""
+    return replace(needs, at_ms=min(needs.at_ms, now_ms))
 
 
 def current_needs(known: Mapping[str, Needs], now_ms: int) -> dict[str, Needs]:
@@ -32,12 +33,18 @@ def merge_needs(own: Selection, needs: Iterable[Needs]) -> tuple[Selection, tupl
     The result does not depend on the order of `needs`.
     """
     ordered = sorted(needs, key=lambda each: each.group)
-    patterns, faults = dict.fromkeys(own.patterns), []
+    patterns, faults = dict.fromkeys(own.patterns), list[str]()
     for each in ordered:
-        for pattern in each.patterns:
+        steps = 0
+        for text in each.patterns:
             try:
-                patterns[_compiled(pattern)] = None
-            except re.error as exc:  # a controller with another version of Python accepted it
-                faults.append(f"group {each.group}: {pattern!r}: {exc}")
+                pattern = compile_pattern(text)
+            except ValueError as exc:  # somebody else than a controller wrote it
+                faults.append(f"group {each.group}: {exc}")
+                continue
+            if (steps := steps + pattern.steps) > ALL_STEPS:
+                faults.append(f"group {each.group}: too many patterns, from {text!r} on")
+                break
+            patterns[pattern] = None
     topics = own.topics.union(*(each.topics for each in ordered))
     return replace(own, topics=topics, patterns=tuple(patterns)), tuple(faults)

@@ -1,5 +1,6 @@
 """The connection, the informers and the Events that all groups of one controller share."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -7,9 +8,8 @@ from dataclasses import dataclass
 from binwright.controller.fleets.kubernetes.deployment import (
     MANAGED_SELECTOR,
     TEMPLATE_KEY,
-    Template,
-    parse_template,
 )
+from binwright.controller.fleets.kubernetes.template import Template, parse_template
 from binwright.kubernetes.api import NOT_FOUND, Api
 from binwright.kubernetes.connection import Connection, connect, own_namespace
 from binwright.kubernetes.events import EventRecorder
@@ -41,7 +41,7 @@ class NamespaceObjects:
         """Return the path of a collection in one namespace, by its plural name."""
         return collection_path(ROOTS[kind], namespace, kind)
 
-    def template(self, namespace: str) -> Template:
+    async def template(self, namespace: str) -> Template:
         """Return the pod template that the namespace's ConfigMap holds now.
 
         Raises:
@@ -52,7 +52,7 @@ class NamespaceObjects:
         text = configmap.get("data", {}).get(TEMPLATE_KEY)
         if text is None:
             raise TemplateRefused(f"{origin}: no such ConfigMap with the key {TEMPLATE_KEY}")
-        return parse_template(text, f"{origin}, {TEMPLATE_KEY}")
+        return await asyncio.to_thread(parse_template, text, f"{origin}, {TEMPLATE_KEY}")
 
     async def owner(self, name: str | None) -> Owner | None:
         """Return the controller's own Deployment, which owns a group that settings describe.

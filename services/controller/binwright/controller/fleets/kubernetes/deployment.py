@@ -5,40 +5,18 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import orjson
-import yaml
-
+from binwright.controller.fleets.kubernetes.template import CONTAINER, Template
 from binwright.kubernetes.api import FIELD_MANAGER
 from binwright.kubernetes.objects import DOMAIN, GROUP_ANNOTATION, Obj, Owner, label_of
-from binwright.protocol.errors import TemplateRefused
 from binwright.protocol.model import Slot
 
 GROUP_LABEL, SLOT_LABEL = f"{DOMAIN}/group", f"{DOMAIN}/slot"
 TEMPLATE_ANNOTATION = f"{DOMAIN}/template"
 MANAGED_SELECTOR = f"app.kubernetes.io/managed-by={FIELD_MANAGER}"
-CONTAINER = "consumer"
 SLOT_VARIABLE = "SLOT"
 TEMPLATE_KEY = "pod.yaml"
 STEADY_S = 3  # a pod that crashes sooner counts as neither renewed nor recovered
 _NAME_LENGTH = 40  # leaves room for the slot and the suffixes of ReplicaSet and pod: 63 in all
-_REFUSED_VOLUMES = ("ephemeral", "hostPath")
-"""Volumes that would tie a slot to a node, or to its pod. A claim is allowed: all consumers share
-the one that the template names, and it may be the staging directory that Spark reaches, too."""
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """A pod template for consumers.
-
-    Attributes:
-        pod: Metadata and spec, as in a Deployment's `template`.
-        origin: Where the template was read, for messages.
-        digest: Hash of `pod`.
-    """
-
-    pod: Obj
-    origin: str
-    digest: str
 
 
 def resource_name(text: str) -> str:
@@ -48,54 +26,6 @@ def resource_name(text: str) -> str:
         return text
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     return f"{plain[: _NAME_LENGTH - 9].strip('-') or 'group'}-{digest}"
-
-
-def parse_template(text: str, origin: str) -> Template:
-    """Read a template from YAML.
-
-    Raises:
-        TemplateRefused: It is not a usable template; the message says what is wrong and where.
-    """
-    try:
-        pod = yaml.safe_load(text)
-    except yaml.YAMLError as exc:
-        raise TemplateRefused(f"{origin}: not YAML: {exc}") from exc
-    return check_template(pod, origin)
-
-
-def check_template(pod: object, origin: str) -> Template:
-    """Return a template after checking its structure; the API server checks the rest.
-
-    Raises:
-        TemplateRefused: It is not a usable template; the message says what is wrong and where.
-    """
-    if faults := list(_faults(pod)):
-        raise TemplateRefused(f"{origin}: {'; '.join(faults)}")
-    assert isinstance(pod, dict)
-    packed = orjson.dumps(pod, option=orjson.OPT_SORT_KEYS)
-    return Template(pod, origin, hashlib.sha256(packed).hexdigest()[:16])
-
-
-def _faults(pod: object) -> list[str]:
-    if not isinstance(pod, dict) or not isinstance(pod.get("spec"), dict):
-        return ["expected a mapping with `spec`, as a Deployment's `template` has it"]
-    spec, faults = pod["spec"], []
-    containers = spec.get("containers")
-    named = [c.get("name") for c in containers or () if isinstance(c, dict)]
-    if CONTAINER not in named:
-        faults.append(f"spec.containers: one must be named `{CONTAINER}`")
-    if spec.get("restartPolicy", "Always") != "Always":
-        faults.append("spec.restartPolicy: must be Always")
-    faults += [
-        f"spec.volumes: {kind}: a consumer keeps nothing of its own on volumes; to stage "
-        "on one, name a persistentVolumeClaim that all consumers and Spark mount"
-        for volume in spec.get("volumes") or ()
-        for kind in _REFUSED_VOLUMES
-        if isinstance(volume, dict) and kind in volume
-    ]
-    if unknown := pod.keys() - {"metadata", "spec"}:
-        faults.append(f"unknown: {', '.join(sorted(map(str, unknown)))}")
-    return faults
 
 
 @dataclass(frozen=True, slots=True)

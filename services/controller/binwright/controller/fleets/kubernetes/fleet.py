@@ -7,7 +7,7 @@ when the template changes. What keeps a pod from running is reported as an Event
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from functools import partial
 
 from binwright.controller.fleets.kubernetes.cluster import NamespaceObjects, open_cluster
@@ -17,7 +17,6 @@ from binwright.controller.fleets.kubernetes.deployment import (
     STEADY_S,
     TEMPLATE_ANNOTATION,
     DeploymentSpec,
-    Template,
     is_available,
     resource_name,
     slot_of,
@@ -29,6 +28,7 @@ from binwright.controller.fleets.kubernetes.pod_status import (
     has_ended,
     pod_trouble,
 )
+from binwright.controller.fleets.kubernetes.template import Template
 from binwright.controller.settings import ControllerProgramSettings
 from binwright.fleets.reconcile import (
     Operation,
@@ -60,7 +60,7 @@ class KubernetesFleet:
         cluster: NamespaceObjects,
         spec: DeploymentSpec,
         max_slots: int,
-        template: Callable[[], Template] | None = None,
+        template: Callable[[], Awaitable[Template]] | None = None,
     ) -> None:
         """Run the slots of `spec` in `cluster`.
 
@@ -208,6 +208,7 @@ class KubernetesFleet:
     async def _reconcile(self) -> None:
         """Compare the Deployments with the desired slots, and run the operations that follow."""
         async with self._reconciling:
+            template = await self._read_template()  # first: a repair may need it
             if self._desired is None:
                 return
             present = {
@@ -216,7 +217,6 @@ class KubernetesFleet:
                 if not deployment["metadata"].get("deletionTimestamp")
             }
             self._diagnose(present)
-            template = self._read_template()  # first: a repair may need it
             deletions = [self._retire(slot) for slot in sorted(present.keys() - self._desired)]
             kept = {slot: present[slot] for slot in sorted(present.keys() & self._desired)}
             repairs = [
@@ -235,9 +235,9 @@ class KubernetesFleet:
             if template is None:  # deletions and repairs are done; nothing else can be
                 raise TemplateRefused(self._refusals.reason(None))
 
-    def _read_template(self) -> Template | None:
+    async def _read_template(self) -> Template | None:
         try:
-            template = self._template()
+            template = await self._template()
         except TemplateRefused as exc:
             self._refusals.note("TemplateRefused", str(exc), None)
             return None

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from binwright.controller.fleets.kubernetes.deployment import CONTAINER
+from binwright.controller.fleets.kubernetes.template import CONTAINER
 from binwright.kubernetes.objects import Obj
 from binwright.protocol.ports.fleet import Process
 
