@@ -13,7 +13,10 @@ from binwright.runtime.settings import load
         ({"namespaces": ["a"]}, "it needs kubernetes.groups = true"),
         ({"namespaces": ["a", "*"], "groups": True}, "and stands alone"),
         ({"namespaces": ["a", "a"], "groups": True}, "named twice: a"),
-        ({"namespaces": ["A"], "groups": True}, "should match pattern"),
+        (
+            {"namespaces": ["A"], "groups": True},
+            r"must be one of '\*'.*; or does not fit",
+        ),
     ],
 )
 def test_invalid_values_are_reported(values: dict[str, object], result: str) -> None:

@@ -33,6 +33,8 @@ WORDS = {
 }
 """What is wrong, by pydantic's kind of error; in braces, what it knows of the limit."""
 
+_UNION_KIND = re.compile(r"(literal|constrained-\w+|function-\w+)(\[.*\])?")
+"""How pydantic names a member of a union in a location."""
 _SOURCE_FIELD = re.compile(r'field "(\w+)"')
 
 
@@ -61,17 +63,18 @@ def validation_faults(
     error: ValidationError, program: type[ProgramSettings], sources: Sources
 ) -> list[str]:
     """Return each fault as a line: where, which setting, and what is wrong."""
-    faults = []
+    faults: dict[str, str] = {}  # a value of a union has one for each of its kinds
     for each in error.errors(include_url=False):
-        location = each["loc"]
+        location = tuple(part for part in each["loc"] if not _UNION_KIND.fullmatch(str(part)))
         field, siblings = _field(program, location)
         known = each.get("ctx", {})
         what = _words(each["type"], each["msg"], known, location, siblings)
         if field is not None and not _secret(field) and "got" not in what:
             what += _got(each["input"])
         name = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in location)
-        faults.append(f"  {sources.of(location)}{name.lstrip('.') or 'settings'}: {what}")
-    return faults
+        where = f"  {sources.of(location)}{name.lstrip('.') or 'settings'}: "
+        faults[where] = f"{faults[where]}; or {what}" if where in faults else what
+    return [where + what for where, what in faults.items()]
 
 
 def source_fault(error: ValueError, file: Path | None) -> str:
