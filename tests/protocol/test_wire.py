@@ -28,7 +28,12 @@ from binwright.protocol.messages import (
     TableReport,
 )
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.wire import PartialMessages, is_part, message_key, split_message
+from binwright.protocol.wire import (
+    PartialMessages,
+    is_part,
+    message_key,
+    split_message,
+)
 
 NAMES = some.from_regex(r"[A-Za-z0-9._-]{1,249}", fullmatch=True).filter(
     lambda name: name not in {".", ".."}
@@ -367,3 +372,23 @@ def test_a_part_beyond_the_count_is_malformed_and_nothing_is_kept_of_it() -> Non
     with pytest.raises(MalformedMessage, match="number 2 is not below count 2"):
         joined.join(b"part/orders/2", json.dumps(stray).encode())
     assert not joined._pending
+
+
+@pytest.mark.parametrize("key", [b"k", b"k" * 100_000])
+def test_parts_without_text_count_what_they_take(
+    key: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else anybody who may write to the topic fills the memory of those who read it."""
+    monkeypatch.setattr(wire, "PENDING_BYTES", 1_000_000)
+    joined = PartialMessages()
+    for number in range(5_000):
+        part = {"kind": "part/1", "of": str(number), "number": 0, "count": 2, "text": ""}
+        joined.join(b"part/%s/0" % key, json.dumps(part).encode())
+    assert joined
+    assert len(joined._pending) <= 1_000_000 // (500 + len(key))
+
+
+def test_a_parts_digest_is_short() -> None:
+    part = {"kind": "part/1", "of": "x" * 65, "number": 0, "count": 2, "text": ""}
+    with pytest.raises(MalformedMessage, match="at most 64 characters"):
+        PartialMessages().join(b"part/orders/0", json.dumps(part).encode())

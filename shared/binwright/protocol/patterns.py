@@ -44,7 +44,7 @@ def _options() -> Any:
     return options
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=4_096)
 def compile_pattern(text: str) -> Pattern:
     """Return the pattern; raise `ValueError` for one that RE2 does not take, or a large one."""
     try:

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import partial
+from sys import getsizeof
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 import orjson
@@ -44,6 +45,9 @@ PENDING_BYTES = 64 << 20
 
 _PREFIX = b"part/"
 _OVERHEAD = 200  # bytes of a part besides its slice, at most
+_ENTRY = 500  # bytes of a pending part besides its text and key
+
+_Name = tuple[bytes, str, int]
 
 
 def decoder(union: Any) -> "Decode[Any]":
@@ -141,7 +145,8 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     kind: Literal["part/1"] = "part/1"
-    of: str  # digest of the message: the same message sent again has the same parts
+    of: str = Field(max_length=64)
+    """Digest of the message: the same message sent again has the same parts."""
     number: int = Field(ge=0)  # of this part, from 0
     count: int = Field(ge=2, le=1 << 20)  # of the parts
     text: str  # the slice of the message's JSON
@@ -200,7 +205,7 @@ class PartialMessages:
     """The parts of incomplete messages that a reader of one partition has read."""
 
     def __init__(self) -> None:
-        self._pending: OrderedDict[tuple[bytes, str, int], dict[int, str]] = OrderedDict()
+        self._pending: OrderedDict[_Name, dict[int, str]] = OrderedDict()
         self._size = 0
 
     def __bool__(self) -> bool:
@@ -221,7 +226,7 @@ class PartialMessages:
         slices = self._pending.setdefault(name, {})
         if part.number not in slices:
             slices[part.number] = part.text
-            self._size += len(part.text)
+            self._size += _memory(name, part.text)
         if len(slices) < part.count:
             self._shrink()
             return None
@@ -233,4 +238,9 @@ class PartialMessages:
             self._forget(next(iter(self._pending)))
 
     def _forget(self, name: tuple[bytes, str, int]) -> None:
-        self._size -= sum(map(len, self._pending.pop(name).values()))
+        self._size -= sum(_memory(name, text) for text in self._pending.pop(name).values())
+
+
+def _memory(name: _Name, text: str) -> int:
+    """Return about how many bytes a part takes; without text it takes some, too."""
+    return _ENTRY + len(name[0]) + getsizeof(text)

@@ -1,9 +1,45 @@
 """Structured logs: events with fields on standard error, as console lines or JSON."""
 
 import logging
+import re
 import sys
+from io import StringIO
+from typing import TextIO
 
 import structlog
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""What moves a terminal's cursor or hides text; but for tabs and ends of lines."""
+
+
+class _Quoted:
+    """A text that is shown as Python's literal."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return repr(self._text)
+
+
+def _quote_control_characters(
+    _: object, __: str, event: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
+    """Show them as escapes: fields may have texts of strangers, such as a message's.
+
+    The renderer quotes only texts with spaces and the like.
+    """
+    for name, value in event.items():
+        if isinstance(value, str) and not value.isprintable():
+            event[name] = repr(value)[1:-1] if name == "event" else _Quoted(value)
+    return event
+
+
+def _write_traceback(stream: TextIO, exc_info: structlog.typing.ExcInfo) -> None:
+    """Write a traceback without values of variables, which may be secret."""
+    text = StringIO()
+    structlog.dev.plain_traceback(text, exc_info)
+    stream.write(_CONTROL.sub(lambda found: repr(found[0])[1:-1], text.getvalue()))
 
 
 def configure_logging(level: str, fmt: str) -> None:
@@ -14,14 +50,18 @@ def configure_logging(level: str, fmt: str) -> None:
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    last: structlog.typing.Processor = (
-        structlog.processors.JSONRenderer()
+    last: list[structlog.typing.Processor] = (
+        [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
         if fmt == "json"
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        else [
+            _quote_control_characters,
+            structlog.dev.ConsoleRenderer(
+                colors=sys.stderr.isatty(), exception_formatter=_write_traceback
+            ),
+        ]
     )
-    errors = [structlog.processors.format_exc_info] if fmt == "json" else []
     structlog.configure(
-        processors=[*shared, *errors, last],
+        processors=[*shared, *last],
         wrapper_class=structlog.make_filtering_bound_logger(number),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
@@ -29,7 +69,7 @@ def configure_logging(level: str, fmt: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *errors, last],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
             foreign_pre_chain=shared,
         )
     )
