@@ -23,9 +23,11 @@ OPERATIONS = {
     "Read": 3,
     "Write": 4,
     "Create": 5,
+    "Delete": 6,
     "Alter": 7,
     "Describe": 8,
     "DescribeConfigs": 10,
+    "AlterConfigs": 11,
 }
 
 

@@ -5,32 +5,48 @@ import json
 import os
 import re
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
+import aiohttp
 import pytest
 from aiokafka import AIOKafkaProducer
+from structlog.testing import capture_logs
 from tests.integration.topics import create_topic
 
+from binwright.balancer.__main__ import balance
+from binwright.balancer.admin_client import AdminClient
+from binwright.balancer.decide.throttles import Copy, Throttles
+from binwright.balancer.executor import check, read_throttles
+from binwright.balancer.probe import LONGEST_S, producer_probe
+from binwright.balancer.settings import BalancerProgramSettings, BrokerSettings
 from binwright.consumer.reading.group_offsets import GroupOffsets
 from binwright.kafka.client import ClusterClient, client_options
 from binwright.kafka.control_records import CONTROLLER_PARTITION
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.publishing import publish_message
 from binwright.local.child import Child, Command
+from binwright.local.server import HOST, reserve_port
 from binwright.protocol.messages import Approved
 from binwright.protocol.model import TopicPartition
-from binwright.runtime.settings import KafkaSettings, load_settings, settings_environment
+from binwright.runtime.run import background_tasks
+from binwright.runtime.settings import (
+    HealthSettings,
+    KafkaSettings,
+    load_settings,
+    settings_environment,
+)
 
-from .authorization import guarded_broker, parse_command
+from .authorization import Acl, guarded_broker, parse_command
 
 pytestmark = pytest.mark.integration
 
 OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
 COMMANDS = re.findall(r"^allow User:.*$", OPERATIONS.read_text(), re.MULTILINE)
 USERS = ("monitor", "controller", "consumer", "viewer", "operator")
-SCALER = "User:scaler"  # its rules have a test of their own, test_scaler
+BALANCER = "User:balancer"
+OTHERS = {BALANCER, "User:scaler"}  # tests of their own, here and in test_scaler
 TOPICS = ("orders", "clicks")
 PARTITIONS, RECORDS = 2, 500
 DEADLINE_S, EXIT_S = 240.0, 30.0
@@ -118,7 +134,7 @@ async def test_services_land_records_and_people_look_with_these_acls_and_no_othe
     tmp_path: Path, spark_url: str
 ) -> None:
     every = (rule for line in COMMANDS for rule in parse_command(line))
-    rules = [rule for rule in every if rule.principal != SCALER]
+    rules = [rule for rule in every if rule.principal not in OTHERS]
     assert {rule.principal for rule in rules} == {f"User:{user}" for user in USERS}
     async with (
         asyncio.timeout(DEADLINE_S),
@@ -152,3 +168,64 @@ async def test_services_land_records_and_people_look_with_these_acls_and_no_othe
 
         await until(is_refused)
         assert list(refusals(logs)) == []
+
+
+ORDERS = TopicPartition("orders", 0)
+
+
+@asynccontextmanager
+async def balancers_site(
+    directory: Path, rules: Sequence[Acl]
+) -> AsyncIterator[BalancerProgramSettings]:
+    """Give what a balancer that acts connects to, as its own user."""
+    async with guarded_broker(directory, ["balancer"], rules, denies=True) as (owner, users):
+        for topic in TOPICS:
+            await create_topic(owner, topic, PARTITIONS)
+        with reserve_port() as port:
+            health = HealthSettings(port=port)
+        yield BalancerProgramSettings(
+            kafka=users["balancer"],
+            health=health,
+            brokers=BrokerSettings(mode="act", interval_s=1),
+        )
+
+
+async def move_as_the_leader_does(kafka: KafkaSettings) -> None:
+    """Throttle, probe, reassign, elect and take back, by the parts of which `act` is made."""
+    async with AdminClient(kafka) as brokers:
+        state = await brokers.state()
+        assert {partition.topic for partition in state.partitions} >= {*TOPICS}
+        replicas = {ORDERS: state.placed(ORDERS)}
+        await check(brokers, replicas, replication_may_change=False)
+        throttles = Throttles.found({}).until(1_000_000, [Copy(ORDERS, (1,), (1,))])
+        async with producer_probe(kafka, replicas, wanted=True) as probe:
+            assert probe is not None
+            assert await probe.measure() < LONGEST_S
+            await brokers.set_configs(throttles)
+            await brokers.reassign(replicas)
+            await brokers.elect_preferred([ORDERS])
+        there = await read_throttles(brokers, await brokers.state())
+        assert there.ours.keys() >= throttles.keys()
+        await brokers.set_configs(there.until(None, []))
+        assert not (await read_throttles(brokers, await brokers.state())).ours
+
+
+async def test_the_documented_rights_are_enough_for_a_balancer_that_acts(tmp_path: Path) -> None:
+    lines = [line for line in COMMANDS if f"{BALANCER} " in line]
+    rules = [rule for line in lines for rule in parse_command(line)]
+    async with asyncio.timeout(DEADLINE_S), balancers_site(tmp_path / "kafka", rules) as settings:
+
+        async def has_looked() -> bool:
+            with suppress(aiohttp.ClientConnectionError):
+                async with (
+                    aiohttp.ClientSession(f"http://{HOST}:{settings.health.port}") as session,
+                    session.get("/metrics") as response,
+                ):
+                    return "binwright_brokers_imbalance_ratio{" in await response.text()
+            return False
+
+        with capture_logs() as logs:
+            async with background_tasks(balance(settings)):
+                await until(has_looked)
+        assert not [each for each in logs if each["log_level"] in {"warning", "error"}]
+        await move_as_the_leader_does(settings.kafka)
