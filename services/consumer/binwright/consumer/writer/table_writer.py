@@ -322,6 +322,8 @@ class TableWriter:
         return len(phase.chain.pending) < MOST_PENDING or not phase.joins
 
     async def _apply_announcements(self, announced: Announced, read_up_to: int) -> None:
+        if not isinstance(self._writer.phase, Landing):
+            return  # they are read again once it lands; other tables do not wait for a history
         async with self._parsing:
             if announced:
                 self._apply_step(apply_announcements(self._writer, announced, loop_s()))
