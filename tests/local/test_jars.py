@@ -2,7 +2,9 @@
 
 import asyncio
 import hashlib
+import re
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -79,6 +81,35 @@ def test_the_manifests_name_what_the_locks_hold() -> None:
     text = (ROOT / "deploy/overlays/production/spark-driver.yaml").read_text()
     (named,) = (line for line in text.splitlines() if "io.delta:" in line)
     assert set(named.removeprefix("            - ").split(",")) <= locked
+
+
+DELTA_NAMED = re.compile(r"io\.delta:delta-spark_[\w.]+:[\w.]*\w|delta-spark==[\w.]*\w")
+MUST_NAME_DELTA = {
+    "deploy/base/spark.yaml",
+    "deploy/overlays/production/spark-driver.yaml",
+    "docker-compose.yml",
+    "docs/how-to/object-stores.md",
+    "docs/how-to/spark-cluster.md",
+    "pyproject.toml",
+    "requirements/lock.txt",
+}
+
+
+def test_every_place_names_the_delta_of_the_package_that_pins_it() -> None:
+    """Another version of its jars would open tables by other rules than the tested ones."""
+    (jar, _) = locked_jars("delta")
+    files = (
+        *("docker-compose.yml", "pyproject.toml", "requirements/lock.txt", "README.md"),
+        *(str(each.relative_to(ROOT)) for each in ROOT.glob("deploy/**/*.yaml")),
+        *(str(each.relative_to(ROOT)) for each in ROOT.glob("docs/**/*.md")),
+    )
+    named = {file: set(DELTA_NAMED.findall((ROOT / file).read_text())) for file in files}
+    named = {file: versions for file, versions in named.items() if versions}
+    assert named.keys() >= MUST_NAME_DELTA
+    wanted = {str(jar), f"delta-spark=={version('delta-spark')}"}
+    assert {file: versions - wanted for file, versions in named.items()} == {
+        file: set() for file in named
+    }
 
 
 async def test_a_second_run_fetches_nothing(tmp_path: Path) -> None:
