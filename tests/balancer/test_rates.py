@@ -127,7 +127,7 @@ class EndlessControlTopics(FakeControlTopics):
 
 
 @pytest.mark.looptime
-async def test_a_history_that_cannot_be_read_in_time_says_so() -> None:
+async def test_a_history_that_cannot_be_read_in_time_is_a_fault_of_the_broker() -> None:
     bus = EndlessControlTopics()
     await bus.ensure("metrics", 1, METRICS_CONFIG)
     await publish(bus, measurement(0, 1.0))

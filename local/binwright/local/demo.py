@@ -258,7 +258,7 @@ class Demo:
 
 def command(  # noqa: PLR0913 - one parameter for each option
     *,
-    minutes: Annotated[float, typer.Option(min=0.1, help="How long the load lasts.")] = 3.0,
+    minutes: Annotated[float, typer.Option(min=0.1, help="Length of the load, minutes.")] = 3.0,
     speed: Annotated[
         float, typer.Option(min=0.1, help="A row of the stream lasts 1/SPEED of its time.")
     ] = 2.5,

@@ -181,11 +181,14 @@ def command(  # noqa: PLR0913 - one parameter for each option
     spark: Spark = None,
     lake: Lake = None,
     partitions: Annotated[
-        int, typer.Option(min=1, help="Of topics made on the embedded broker.")
+        int,
+        typer.Option(min=1, help="Partitions of topics that are created on the embedded broker."),
     ] = 4,
     directory: Annotated[
         Path | None,
-        typer.Option(help="Of the embedded broker's data and all logs; else _up in the lake."),
+        typer.Option(
+            help="Directory of the embedded broker's data and all logs; else _up in the lake."
+        ),
     ] = None,
     cluster: Annotated[
         bool, typer.Option("--cluster", help="Embed Spark as a cluster: a master, two workers.")

@@ -68,10 +68,10 @@ def latency(  # noqa: PLR0913 - one parameter for each option
         float, typer.Option(help="C': what a consumer reads, per cent of capacity.")
     ] = published.MODEL.limit,
     interval_s: Annotated[
-        float, typer.Option(help="T: between measurements, seconds.")
+        float, typer.Option(help="T: time between measurements, seconds.")
     ] = published.MODEL.interval_s,
     rebalance_s: Annotated[
-        float, typer.Option(help="Until a moved partition is read again, seconds.")
+        float, typer.Option(help="Time until a moved partition is read again, seconds.")
     ] = published.MODEL.rebalance_s,
     histogram: Annotated[
         str, typer.Option(help="Packings of the histogram, as far as they run.")

@@ -38,7 +38,7 @@ Jobs = Annotated[
 Partitions = Annotated[int, typer.Option(min=1, help="Partitions of a generated stream.")]
 Rows = Annotated[int, typer.Option(min=1, help="Measurements of a generated stream.")]
 LoadRows = Annotated[int, typer.Option(min=1, help="Rows of a generated load.")]
-LoadDelta = Annotated[int, typer.Option(min=0, help="Its largest step, per cent.")]
+LoadDelta = Annotated[int, typer.Option(min=0, help="Largest step of a rate, per cent.")]
 FullRate = Annotated[
     float | None,
     typer.Option(help="100 per cent of a stream, bytes/s; else the settings' capacity."),
@@ -47,13 +47,17 @@ Sustains = Annotated[
     float | None,
     typer.Option(help="What a consumer really sustains, bytes/s; else the settings' limit."),
 ]
-Sla = Annotated[float, typer.Option(min=0, help="Within which a record is to be read, seconds.")]
-Price = Annotated[float | None, typer.Option(help="Of one consumer for an hour; adds the cost.")]
+Sla = Annotated[
+    float, typer.Option(min=0, help="Time within which a record is to be read, seconds.")
+]
+Price = Annotated[
+    float | None, typer.Option(help="Price of one consumer for an hour; adds the cost.")
+]
 StartUp = Annotated[
-    float, typer.Option(min=0, help="From the request for a consumer until it reads, seconds.")
+    float, typer.Option(min=0, help="Time from the request for a consumer until it reads, seconds.")
 ]
 HandOver = Annotated[
-    float, typer.Option(min=0, help="For which a moving partition is not read, seconds.")
+    float, typer.Option(min=0, help="Time that a moving partition is not read, seconds.")
 ]
 
 

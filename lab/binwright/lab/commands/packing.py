@@ -67,7 +67,7 @@ def packing(  # noqa: PLR0913 - one parameter for each option
     capacity: Annotated[
         float | None,
         typer.Option(
-            min=1.0, help="Of a consumer, bytes/s, for a recording; else what it was recorded with."
+            min=1.0, help="Capacity of a consumer, bytes/s, for a recording; else the recording's."
         ),
     ] = None,
     partitions: Partitions = 32,
@@ -75,10 +75,11 @@ def packing(  # noqa: PLR0913 - one parameter for each option
     deltas: Annotated[str, typer.Option(help="Largest steps, per cent of capacity.")] = "5,15,25",
     seeds: Annotated[int, typer.Option(min=1, help="Streams for each delta.")] = 1,
     capacities: Annotated[
-        str, typer.Option(help="Of slots 0, 1, ..., per cent; of all others it is 100.")
+        str, typer.Option(help="Capacity of slots 0, 1, ..., per cent; 100 for all others.")
     ] = "",
     start: Annotated[
-        int | None, typer.Option(min=0, max=100, help="Every rate at first; else uniformly random.")
+        int | None,
+        typer.Option(min=0, max=100, help="First rate of all, per cent; else uniformly random."),
     ] = None,
     jobs: Jobs = CORES,
     spark: Spark = None,
@@ -229,7 +230,7 @@ def paper(  # noqa: PLR0913 - one parameter for each option
     rows: Annotated[int, typer.Option(min=1, help="Measurements of a stream.")] = recorded.ROWS,
     jobs: Jobs = CORES,
     spark: Spark = None,
-    output: Annotated[Path, typer.Option(help="Where the report goes.")] = Path("paper"),
+    output: Annotated[Path, typer.Option(help="Directory of the report.")] = Path("paper"),
     json_: Json = False,
 ) -> None:
     """Reproduce the paper's Figures 9 to 12, beside its recorded values, with sticky added."""

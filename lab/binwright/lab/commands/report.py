@@ -89,13 +89,15 @@ NAMES = ",".join(name for name, _ in EXPERIMENTS)
 
 
 def report(  # noqa: PLR0913 - one parameter for each option
-    output: Annotated[Path, typer.Option(help="Where the page and all files go.")] = Path(
+    output: Annotated[Path, typer.Option(help="Directory of the page and all files.")] = Path(
         "lab-report"
     ),
     *,
     stream: Annotated[
         str | None,
-        typer.Option(help="Of the latency experiment: a file, or delta://PATH. Else generated."),
+        typer.Option(
+            help="Stream of the latency experiment: a file, or delta://PATH; else generated."
+        ),
     ] = None,
     rows: Annotated[
         int, typer.Option(min=2, help="Measurements of the streams of Figures 9 to 12.")
@@ -109,7 +111,9 @@ def report(  # noqa: PLR0913 - one parameter for each option
             show_default="as there",
         ),
     ] = None,
-    only: Annotated[str, typer.Option(help="Leave out the other ones.")] = NAMES,
+    only: Annotated[
+        str, typer.Option(help="Parts of the report, separated by commas; others are left out.")
+    ] = NAMES,
     jobs: Jobs = CORES,
 ) -> None:
     """Run every experiment of the papers that needs no live system; write one page of all."""

@@ -70,7 +70,9 @@ def simulate(  # noqa: PLR0913 - one parameter for each option
     hand_over: options.HandOver = options.TIMING.hand_over_s,
     rebalance: Annotated[
         float | None,
-        typer.Option(min=0, help="The same for changes of other policies; else by policy."),
+        typer.Option(
+            min=0, help="The same for changes of other policies, seconds; else by policy."
+        ),
     ] = None,
     partitions: Annotated[int, typer.Option(min=1, help="Partitions of a generated load.")] = 32,
     rows: options.LoadRows = 240,

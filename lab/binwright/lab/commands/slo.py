@@ -54,22 +54,33 @@ def slo(  # noqa: PLR0913 - one parameter for each option
         ),
     ] = None,
     partitions: Annotated[
-        int | None, typer.Option(min=1, help="With a FILE.", show_default=str(PARTITIONS))
+        int | None,
+        typer.Option(
+            min=1, help="Partitions of the topic; with a FILE.", show_default=str(PARTITIONS)
+        ),
     ] = None,
     service_ms: Annotated[
         float | None,
-        typer.Option(min=0.001, help="With a FILE: what a record takes.", show_default="5"),
+        typer.Option(
+            min=0.001,
+            help="Time that a replica takes for a record, ms; with a FILE.",
+            show_default="5",
+        ),
     ] = None,
     sla_ms: Annotated[
         float | None,
-        typer.Option(min=1, help="With a FILE: when a record is late.", show_default="500"),
+        typer.Option(
+            min=1,
+            help="Time from arrival to commit in which a record is in time, ms; with a FILE.",
+            show_default="500",
+        ),
     ] = None,
     burst_ms: Annotated[
         float | None,
         typer.Option(
             min=10,
             max=1_000,
-            help="With a FILE: records arrive in bursts, so far apart.",
+            help="Time between bursts of records, ms; with a FILE.",
             show_default="1000",
         ),
     ] = None,

@@ -119,7 +119,7 @@ def sweep(  # noqa: PLR0913 - one parameter for each option
     ] = 16,
     rows: options.LoadRows = 240,
     delta: options.LoadDelta = 5,
-    seeds: Annotated[int, typer.Option(min=1, help="Generated loads.")] = 4,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of generated loads.")] = 4,
     jobs: options.Jobs = options.CORES,
     spark: Annotated[
         str | None,

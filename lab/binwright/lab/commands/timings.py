@@ -40,7 +40,10 @@ def timings(  # noqa: PLR0913 - one parameter for each option
     ] = EVENTS,
     deadline_s: Annotated[
         float,
-        _embedded(min=1.0, help="Time limit for them; it then goes on with fewer, and says so."),
+        _embedded(
+            min=1.0,
+            help="Time limit for these events, seconds; then fewer are reported, with a note.",
+        ),
     ] = DEADLINE_S,
     steps: Annotated[int, _embedded(min=0, help="Steps of the monitor's test; 0: none.")] = EVENTS,
     scale: Annotated[
@@ -55,11 +58,15 @@ def timings(  # noqa: PLR0913 - one parameter for each option
         _embedded(
             min=1,
             max=20,
-            help="Of the group that changes, on average; the paper had up to 20.",
+            help="Mean number of consumers of the group that changes; the paper had up to 20.",
         ),
     ] = 8,
-    packing: Annotated[str, _embedded(help="Of its controller; the paper's was mwf.")] = "sticky",
-    window_s: Annotated[float, _embedded(min=2.0, help="Of the monitor that is tested.")] = 30.0,
+    packing: Annotated[
+        str, _embedded(help="Packing of the tested controller; the paper's was mwf.")
+    ] = "sticky",
+    window_s: Annotated[
+        float, _embedded(min=2.0, help="Window of the tested monitor, seconds.")
+    ] = 30.0,
     seed: Seed = 0,
     keep: Annotated[Path | None, _embedded(help="Keep tables and logs in this directory.")] = None,
     running: Annotated[
@@ -67,14 +74,12 @@ def timings(  # noqa: PLR0913 - one parameter for each option
     ] = False,
     since: Annotated[
         datetime | None,
-        _running(
-            help="Where the range begins, in local time.", show_default=f"{MINUTES} minutes ago"
-        ),
+        _running(help="Begin of the range, in local time.", show_default=f"{MINUTES} minutes ago"),
     ] = None,
     until: Annotated[
         datetime | None,
         _running(
-            help="Where it ends, in local time; what is still to come is waited for.",
+            help="End of the range, in local time; a time to come is waited for.",
             show_default="now",
         ),
     ] = None,

@@ -94,7 +94,7 @@ class ScaledGroupSettings(Section):
     burst_s: NotNegative = 0.0
     """Time between two arrivals of records in a batch; 0: they come one by one. With `sla_s`."""
     start_s: NotNegative = 0.0
-    """Time from a replica's order until it reads: rates are extrapolated so far; 0: not at all."""
+    """Time from a replica's order until it reads; rates are extrapolated by it; 0: not at all."""
     rebalance_s: NotNegative = 0.0
     """How long a rebalance leaves partitions unread; counts with `sla_s`."""
     commit_interval_s: NotNegative = 5.0

@@ -136,12 +136,14 @@ def command(  # noqa: PLR0913 - one parameter for each option
     *,
     form: Annotated[
         Form | None,
-        typer.Option(help="Of a file that is made; else .json is a stream, .jsonl a recording."),
+        typer.Option(
+            help="Form of the file that is written; else .json is a stream, .jsonl a recording."
+        ),
     ] = None,
     row_s: RowSeconds = DEFAULT_ROW_S,
     capacity: Annotated[
         float | None,
-        typer.Option(min=1.0, help="What 100 per cent are, bytes/s; else what a recording says."),
+        typer.Option(min=1.0, help="Rate of 100 per cent, bytes/s; else the recording's."),
     ] = None,
     spark: OptionalSpark = None,
 ) -> None:

@@ -15,12 +15,13 @@ def command(  # noqa: PLR0913 - one parameter for each option
     file: Annotated[str, typer.Argument(help="Where to write the stream (JSON); - to print it.")],
     *,
     topics: Annotated[str, typer.Option(help="Topics, separated by commas.")] = "orders,clicks",
-    partitions: Annotated[int, typer.Option(min=1, help="Of each topic.")] = 16,
-    rows: Annotated[int, typer.Option(min=1, help="Measurements.")] = 100,
+    partitions: Annotated[int, typer.Option(min=1, help="Partitions of each topic.")] = 16,
+    rows: Annotated[int, typer.Option(min=1, help="Number of measurements.")] = 100,
     delta: Annotated[int, typer.Option(min=0, help="Largest step, per cent of capacity.")] = 5,
     seed: Seed = 0,
     start: Annotated[
-        int | None, typer.Option(min=0, max=100, help="Every rate at first; else uniformly random.")
+        int | None,
+        typer.Option(min=0, max=100, help="First rate of all, per cent; else uniformly random."),
     ] = None,
 ) -> None:
     """Generate a measurement stream by the paper's rule: a random walk of every rate."""

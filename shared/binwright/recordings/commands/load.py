@@ -37,7 +37,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
         ),
     ] = "",
     partitions: Annotated[
-        int, typer.Option(min=1, help="Of each topic that is created.", rich_help_panel=WALK)
+        int,
+        typer.Option(min=1, help="Partitions of each topic that is created.", rich_help_panel=WALK),
     ] = 4,
     bytes_per_s: Annotated[
         float, typer.Option(min=1.0, help="Highest rate of one partition.", rich_help_panel=WALK)
@@ -57,18 +58,20 @@ def command(  # noqa: PLR0913 - one parameter for each option
     ] = 1.0,
     scale: Annotated[
         float,
-        typer.Option(min=1e-9, help="Multiplies every rate.", rich_help_panel=STREAM),
+        typer.Option(min=1e-9, help="Factor on every rate.", rich_help_panel=STREAM),
     ] = 1.0,
     capacity: StreamCapacity = None,
     prefix: Annotated[
         str,
         typer.Option(
-            help="Before each topic's name: what runs on the stream's own topics is left alone.",
+            help="Prefix of each topic's name; the stream's own topics are left alone.",
             rich_help_panel=STREAM,
         ),
     ] = "",
     spark: OptionalSpark = None,
-    record_bytes: Annotated[int, typer.Option(min=MIN_RECORD_BYTES, help="Of one record.")] = 1_000,
+    record_bytes: Annotated[
+        int, typer.Option(min=MIN_RECORD_BYTES, help="Size of a record, bytes.")
+    ] = 1_000,
     row_s: Annotated[
         float | None,
         typer.Option(
@@ -81,7 +84,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         float | None,
         typer.Option(
             min=0.01,
-            help="How long; else until Ctrl-C, or with --stream once. A shorter stream repeats.",
+            help="Length, minutes; else until Ctrl-C, or --stream once. A shorter stream repeats.",
         ),
     ] = None,
     bootstrap_servers: Bootstrap = None,

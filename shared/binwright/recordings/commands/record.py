@@ -91,7 +91,10 @@ def command(
     bootstrap_servers: Bootstrap = None,
     spark: OptionalSpark = None,
     from_beginning: Annotated[
-        bool, typer.Option("--from-beginning", help="Also what the topic still holds.")
+        bool,
+        typer.Option(
+            "--from-beginning", help="Begin with the oldest measurement that the topic keeps."
+        ),
     ] = False,
     seconds: Annotated[
         float | None, typer.Option(min=0.1, help="Seconds to record; until Ctrl-C without it.")

@@ -139,7 +139,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         float, typer.Option(min=0.001, help="Seconds of the recording that pass in one.")
     ] = 1.0,
     flat_out: Annotated[
-        bool, typer.Option("--flat-out", help="As fast as it goes, without waiting.")
+        bool, typer.Option("--flat-out", help="Publish without waiting between measurements.")
     ] = False,
     row_s: RowSeconds = DEFAULT_ROW_S,
     capacity: StreamCapacity = None,

@@ -78,7 +78,9 @@ def _check(group: str, number: int, waiting: ProposedPlan | None) -> None:
 
 
 def command(
-    plan: Annotated[int, typer.Argument(help="Its number, as `binwright status` shows it.", min=0)],
+    plan: Annotated[
+        int, typer.Argument(help="Number of the plan, as `binwright status` shows it.", min=0)
+    ],
     *,
     group: Annotated[
         str | None, typer.Option(help="Group of the plan; unset: the settings' group.")

@@ -18,8 +18,10 @@ from binwright.views.page.server import PORT, Page
 def command(
     *,
     group: Group = None,
-    address: Annotated[str, typer.Option(help="To listen on; 0.0.0.0 is all.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535, help="To listen on.")] = PORT,
+    address: Annotated[
+        str, typer.Option(help="Address to listen on; 0.0.0.0: every interface.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = PORT,
     bootstrap_servers: Bootstrap = None,
 ) -> None:
     """Serve the live page of a group to browsers, until Ctrl-C."""

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 def command(
     *,
     group: Annotated[
-        list[str] | None, typer.Option("--group", help="Only this group; may be given again.")
+        list[str] | None, typer.Option("--group", help="Show only this group; may be repeated.")
     ] = None,
     bootstrap_servers: Bootstrap = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Go on until Ctrl-C.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Repeat until Ctrl-C.")] = False,
     json_: Annotated[
         bool, typer.Option("--json", help="Print JSON, for programs; with --watch a line a time.")
     ] = False,

@@ -161,12 +161,14 @@ async def _follow(reader: Reader, view: RatesView) -> None:
 def command(  # noqa: PLR0913 - one parameter for each option
     *,
     bootstrap_servers: Bootstrap = None,
-    sort: Annotated[SortKey, typer.Option(help="What comes first.")] = "rate",
+    sort: Annotated[SortKey, typer.Option(help="Column to sort by.")] = "rate",
     filter_: Annotated[
         str | None, typer.Option("--filter", help="Only names that hold this regular expression.")
     ] = None,
-    topics: Annotated[bool, typer.Option("--topics", help="Topics, not partitions.")] = False,
-    limit: Annotated[int | None, typer.Option(min=1, help="No more lines than this.")] = None,
+    topics: Annotated[
+        bool, typer.Option("--topics", help="Show topics instead of partitions.")
+    ] = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="Most lines to print.")] = None,
     once: Annotated[bool, typer.Option("--once", help="Print it once, and end.")] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print JSON once, for programs.")] = False,
     wide: Wide = False,

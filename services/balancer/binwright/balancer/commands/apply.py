@@ -27,7 +27,7 @@ DEFAULTS = CopyLimits()
 PAUSED_SHARE = 0.1
 
 PlanFile = Annotated[
-    Path, typer.Argument(help="Of `plan` or `drain`, or of kafka-reassign-partitions.")
+    Path, typer.Argument(help="Plan of `plan`, `drain` or kafka-reassign-partitions.")
 ]
 
 

@@ -18,7 +18,7 @@ from binwright.protocol.ports.kafka import ControlTopics
 from binwright.views.commands.approve import user_name
 
 PlanNumber = Annotated[
-    int, typer.Argument(help="Its number, as `binwright brokers status` shows it.", min=0)
+    int, typer.Argument(help="Number of the plan, as `binwright brokers status` shows it.", min=0)
 ]
 
 

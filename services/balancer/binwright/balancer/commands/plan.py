@@ -50,7 +50,7 @@ def plan(
 @with_planning
 def drain(
     planning: Planning,
-    brokers: Annotated[str, typer.Argument(help="Their numbers, separated by commas.")],
+    brokers: Annotated[str, typer.Argument(help="Numbers of the brokers, separated by commas.")],
     *,
     balance: Annotated[
         bool, typer.Option("--balance", help="Balance the others, too; else move only what must.")
