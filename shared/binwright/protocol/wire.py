@@ -145,8 +145,7 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     kind: Literal["part/1"] = "part/1"
-    of: str = Field(max_length=64)
-    """Digest of the message: the same message sent again has the same parts."""
+    of: str = Field(max_length=64)  # digest: the same message sent again has the same parts
     number: int = Field(ge=0)  # of this part, from 0
     count: int = Field(ge=2, le=1 << 20)  # of the parts
     text: str  # the slice of the message's JSON
