@@ -104,6 +104,30 @@ def test_patterns_of_exponential_time_are_refused_with_a_way_out(field: str) -> 
         settings_of(consumer_group(**given), load_settings())
 
 
+@pytest.mark.parametrize(
+    ("spec", "fault"),
+    [
+        ({"group": ".."}, "group"),
+        ({"topics": ["_delta_log"]}, "directories in a lake"),
+        ({"topics": ["a/b"]}, "a topic's name"),
+        (
+            {"sink": {"path": "/lake", "staging": "/lake/orders"}},
+            "staging.path and lake.path overlap",
+        ),
+        ({"sink": {"staging": "/lake"}}, "staging.path and lake.path overlap"),
+        ({"sink": 7}, "sink: "),
+        ({"budgets": [1]}, "budgets: "),
+        ({"topics": "orders"}, "topics: "),
+        ({"group": 7}, "group: "),
+    ],
+)
+def test_an_object_must_hold_like_settings(spec: Obj, fault: str) -> None:
+    """Its staged files are deleted by age: a table's own must not lie among them."""
+    base = load_settings(lake={"path": "/lake"})
+    with pytest.raises(SettingsError, match=fault):
+        settings_of(consumer_group(**spec), base)
+
+
 def test_an_object_without_topics_is_refused() -> None:
     nothing: Obj = {"metadata": {"name": "x"}, "spec": {}}
     with pytest.raises(SettingsError, match="neither topics nor topicPatterns"):

@@ -103,6 +103,9 @@ class ProgramSettings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Arguments first, then the environment, then the file."""
         del dotenv_settings, file_secret_settings
+        given = getattr(init_settings, "init_kwargs", {}).keys()
+        if given >= settings_cls.model_fields.keys():
+            return (init_settings,)  # all are given
         path = os.environ.get(FILE_VARIABLE)
         file = (_OwnTables(settings_cls, Path(path)),) if path else ()
         return (init_settings, env_settings, *file)
@@ -184,6 +187,15 @@ class Settings(TopicSettings):
                 "write that is under way"
             )
         return self
+
+    def changed(self, **changes: Any) -> Self:
+        """Return these settings with some of them changed, and checked as a whole.
+
+        Raises:
+            ValidationError: They do not hold together.
+        """
+        now = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self)(**now | changes)
 
     @property
     def metadata_topic(self) -> str:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
 
 from binwright.kubernetes.objects import DOMAIN, Obj, name_of, renamed
 from binwright.protocol.errors import SettingsError
@@ -44,7 +45,19 @@ _BUDGETS = {
     "commandRetrySeconds": "command_retry_s",
 }
 
-_PATTERNS = TypeAdapter(dict[str, TopicPatterns])
+
+class _Spec(BaseModel):
+    """What no section of the settings checks, or would by another name."""
+
+    model_config = ConfigDict(alias_generator=to_camel)
+
+    group: str | None = None
+    topics: tuple[str, ...] = ()
+    topic_patterns: TopicPatterns = ()
+    exclude_topic_patterns: TopicPatterns = ()
+    sink: dict[str, Any] = Field(default_factory=dict)
+    budgets: dict[str, Any] = Field(default_factory=dict)
+
 
 S = TypeVar("S", bound=Section)
 
@@ -61,31 +74,20 @@ def settings_of(obj: Obj, base: Settings) -> Settings:
     Raises:
         SettingsError: They are invalid together with the controller's own; names every fault.
     """
-    spec, budgets = obj["spec"], obj["spec"].get("budgets", {})
-    controller = renamed(spec, _CONTROLLER) | renamed(budgets, _BUDGETS)
-    if spec.get("paused", False):
-        controller["mode"] = "observe"
-    if "limit_bytes_per_s" in controller:  # these two of the settings go with the settings' limit
-        controller |= {"capacity_bytes_per_s": None, "slot_limits": {}} | controller
-    sink, names = spec.get("sink", {}), tuple(spec.get("topics", ()))
-    start = {"start": spec["start"]} if "start" in spec else {}
-    if not (names or spec.get("topicPatterns")):
-        raise SettingsError("the spec does not hold: it names neither topics nor topicPatterns")
+    spec = obj["spec"]
     try:
-        patterns = _PATTERNS.validate_python(
-            {name: spec.get(name, ()) for name in ("topicPatterns", "excludeTopicPatterns")}
-        )
-        settings = base.model_copy(
-            update={
-                "group": group_name(obj),
-                "topics": names,
-                "topic_patterns": patterns["topicPatterns"],
-                "exclude_topic_patterns": patterns["excludeTopicPatterns"],
-                "controller": _changed(base.controller, controller),
-                "lake": _changed(base.lake, renamed(sink, _LAKE)),
-                "staging": _changed(base.staging, renamed(sink, _STAGING)),
-                "consumer": _changed(base.consumer, start),
-            }
+        found = _Spec.model_validate(spec)
+        if not (found.topics or found.topic_patterns):
+            raise SettingsError("the spec does not hold: it names neither topics nor topicPatterns")
+        settings = base.changed(
+            group=found.group or name_of(obj),
+            topics=found.topics,
+            topic_patterns=found.topic_patterns,
+            exclude_topic_patterns=found.exclude_topic_patterns,
+            controller=_changed(base.controller, _controller(spec, found.budgets)),
+            lake=_changed(base.lake, renamed(found.sink, _LAKE)),
+            staging=_changed(base.staging, renamed(found.sink, _STAGING)),
+            consumer=_changed(base.consumer, renamed(spec, {"start": "start"})),
         )
     except ValidationError as exc:
         faults = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in exc.errors()]
@@ -93,6 +95,15 @@ def settings_of(obj: Obj, base: Settings) -> Settings:
     if secrets := secrets_in(settings):
         raise SettingsError(f"the spec does not hold: {'; '.join(secrets)}")
     return settings
+
+
+def _controller(spec: Obj, budgets: Obj) -> dict[str, Any]:
+    controller = renamed(spec, _CONTROLLER) | renamed(budgets, _BUDGETS)
+    if spec.get("paused", False):
+        controller["mode"] = "observe"
+    if "limit_bytes_per_s" in controller:  # these two of the settings go with the settings' limit
+        controller |= {"capacity_bytes_per_s": None, "slot_limits": {}} | controller
+    return controller
 
 
 def secrets_in(settings: Settings) -> list[str]:
