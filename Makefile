@@ -11,7 +11,7 @@ PURE := tests/protocol tests/packing $(wildcard tests/*/decide)
 SUITES := kubernetes compose images node
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo quick check test model chaos bench clean
+.PHONY: help setup demo quick check test model fuzz chaos bench clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -66,6 +66,10 @@ test-%: ## (the same as test SUITE=...)
 
 model: $(VENV)/.dev ## Explore the protocol state by state (ARGS="holds breaks --states N"; a quarter of an hour)
 	$(BIN)/python -m tests.model $(ARGS)
+
+fuzz: SECONDS ?= 60
+fuzz: $(VENV)/.dev ## Give every decoder hostile inputs, new ones each time (SECONDS=60 ARGS="--only frame")
+	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) $(ARGS)
 
 chaos: SEED ?= 1
 chaos: FAULTS ?= 10

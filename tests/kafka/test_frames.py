@@ -46,6 +46,12 @@ def test_one_row_of_another_size_is_noticed(odd: int) -> None:
     assert data.read() == b"rest"
 
 
+def test_sizes_that_no_response_can_have_are_not_believed() -> None:
+    huge = struct.pack(">ihiii", 2**31 - 1, 0, 0, 0, 2**31 - 1)
+    with pytest.raises(ValueError, match="unpack"):
+        PartitionMetadata().decode(BytesIO(huge + bytes(100)))
+
+
 def test_questions_are_written_as_aiokafka_writes_them() -> None:
     topics = [("orders", [(0, -1), (1, -2)]), ("clicks", [(7, 5)])]
     ours = ListOffsets(topics).prepare({2: (1, 11)})

@@ -113,7 +113,8 @@ class PartitionMetadata:
         begin = data.tell()
         count, *_, replicas = struct.unpack(">ihiii", data.read(18).ljust(18, b"\0"))
         data.seek(begin)
-        if count > 0 and replicas >= 0:
+        left = len(data.getbuffer()) - begin - _COUNT.size
+        if 0 < count <= left and 0 <= replicas <= left:  # whatever a broken broker claims
             row = struct.Struct(f">hiii{replicas}ii{replicas}i")
             data.seek(begin + _COUNT.size)
             content = data.read(row.size * count)

@@ -95,7 +95,7 @@ def coordinators(groups: Sequence[str], response: Any) -> Iterator[Coordinator]:
     if not hasattr(response, "coordinators"):
         yield Coordinator(_only(groups), response.node_id, response.error_code)
         return
-    for group, broker, _host, _port, code, *_ in response.coordinators:
+    for group, broker, _host, _port, code, *_ in response.coordinators or ():
         yield Coordinator(group, broker, code)
 
 
@@ -187,13 +187,13 @@ def group_offsets(
     if not hasattr(response, "groups"):
         yield _only(groups), response.error_code, list(_offsets(response.topics))
         return
-    for group, topics, code, _ in response.groups:
+    for group, topics, code, _ in response.groups or ():
         yield group, code, list(_offsets(topics))
 
 
 def _offsets(topics: Any) -> Iterator[OffsetEntry]:
     for topic, rows, *_tags in topics or ():
-        for partition, offset, *_rest in rows:
+        for partition, offset, *_rest in rows or ():
             if offset >= 0:
                 yield OffsetEntry(topic, partition, offset)
 

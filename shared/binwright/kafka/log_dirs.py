@@ -131,10 +131,10 @@ def sizes(response: Any) -> dict[tuple[str, int], int]:
     """
     return {
         (topic, partition): size
-        for code, _directory, topics, *_ in response.log_dirs
+        for code, _directory, topics, *_ in response.log_dirs or ()
         if code == NoError.errno
-        for topic, partitions, *_ in topics
-        for partition, size, _lag, is_future, *_ in partitions
+        for topic, partitions, *_ in topics or ()
+        for partition, size, _lag, is_future, *_ in partitions or ()
         if not is_future
     }
 
@@ -146,7 +146,7 @@ def disk_bytes(response: Any) -> tuple[int | None, int | None]:
     """
     disks = {
         (directory[-3], directory[-2])
-        for directory in response.log_dirs
+        for directory in response.log_dirs or ()
         if response.API_VERSION >= DISK_BYTES_SINCE
         and directory[0] == NoError.errno
         and directory[-3] >= 0

@@ -49,12 +49,15 @@ class WorkloadRef(NamedTuple):
 
 
 def workload_of(obj: Obj) -> WorkloadRef:
-    """Return the workload that an object names; raise `SettingsError` for a kind unknown here."""
-    workload = obj["spec"]["workload"]
-    kind: WorkloadKind = workload.get("kind", "Deployment")
+    """Return the workload that an object names; raise `SettingsError` for another kind."""
+    match obj["spec"].get("workload"):
+        case {"name": str(name), **more}:
+            kind: Any = more.get("kind", "Deployment")
+        case _:
+            raise SettingsError("workload: expected a kind and a name")
     if kind not in get_args(WorkloadKind):
         raise SettingsError(f"workload.kind: one of {get_args(WorkloadKind)}, got {kind!r}")
-    return WorkloadRef(kind, obj["metadata"]["namespace"], workload["name"])
+    return WorkloadRef(kind, obj["metadata"]["namespace"], name)
 
 
 def config_from(spec: Mapping[str, Any], origin: str) -> ScaledGroup:

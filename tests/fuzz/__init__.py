@@ -1,0 +1,1 @@
+"""Hostile inputs for everything that reads what others wrote."""
