@@ -70,7 +70,7 @@ async def test_old_objects_are_found_in_the_directories_of_all_topics(staging: S
     assert await staging.older("orders", -3_600.0) == {FILE}
 
 
-async def test_an_object_says_what_it_holds(staging: Staging) -> None:
+async def test_an_object_names_what_it_holds(staging: Staging) -> None:
     footers = {
         FILE: footer_of(ROWS, "an id"),
         OTHER: Footer("an id", 100, dict.fromkeys(range(5000), (2**60, 2**60 + 1))),
@@ -102,7 +102,7 @@ async def _refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
     writer.close()
 
 
-async def test_a_store_that_refuses_says_nothing_of_its_files() -> None:
+async def test_a_store_that_refuses_proves_nothing_about_its_files() -> None:
     """With expired keys each file would count as damaged, and be given up."""
     server = await asyncio.start_server(_refuse, HOST, 0)
     async with server, FileStaging(staging_url(server.sockets[0].getsockname()[1], "x")) as staging:
@@ -111,7 +111,7 @@ async def test_a_store_that_refuses_says_nothing_of_its_files() -> None:
                 await look("orders", [FILE])
 
 
-async def test_a_store_that_cannot_be_reached_says_nothing_of_its_files() -> None:
+async def test_a_store_that_cannot_be_reached_proves_nothing_about_its_files() -> None:
     with reserve_port() as port:
         pass  # nothing listens there
     async with FileStaging(staging_url(port, "x")) as staging:

@@ -199,7 +199,7 @@ def test_memory_that_runs_out_is_no_fault_of_the_batch(monkeypatch: pytest.Monke
 # --- positions -----------------------------------------------------------------------------------
 
 
-def test_the_position_behind_a_transactions_marker_is_told() -> None:
+def test_the_position_behind_a_transactions_marker_is_returned() -> None:
     fetch = Fetch(marker(0))
     assert not fetch.take()
     assert (fetch.watch.passed, fetch.watch.fault) == (1, None)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from binwright.cli.runner import ProgressConsole, own_command
-from binwright.local.attach import addresses, error_in, say_errors
+from binwright.local.attach import addresses, error_in, report_errors
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import load_settings
 
@@ -37,26 +37,26 @@ def test_errors_are_read_from_lines_of_both_kinds(line: str, reason: str | None)
     assert error_in(line) == reason
 
 
-async def test_new_errors_of_services_are_said_once_a_minute(tmp_path: Path) -> None:
-    log, said = tmp_path / "consumer-0.log", list[str]()
+async def test_new_errors_of_services_are_reported_once_a_minute(tmp_path: Path) -> None:
+    log, reported = tmp_path / "consumer-0.log", list[str]()
     log.write_text(ERROR.replace("s3://a", "earlier") + "\n")
-    async with background_tasks(say_errors(tmp_path, said.append)):
+    async with background_tasks(report_errors(tmp_path, reported.append)):
         await asyncio.sleep(1)
         with log.open("a") as file:
             file.write(f"{ERROR}\n{ERROR}\nhalf a li")
         await asyncio.sleep(1)
-        assert said == [
+        assert reported == [
             "consumer-0: the staging location s3://a cannot be written: OSError",
         ]
         with log.open("a") as file:
             file.write(f"ne\n{ERROR}\n")
         await asyncio.sleep(1)
-        assert len(said) == 1
+        assert len(reported) == 1
         await asyncio.sleep(60)
         with log.open("a") as file:
             file.write(f"{ERROR}\n")
         await asyncio.sleep(1)
-        assert len(said) == 2
+        assert len(reported) == 2
 
 
 def test_what_is_to_be_copied_has_no_newline_in_a_narrow_terminal() -> None:

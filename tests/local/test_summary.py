@@ -40,7 +40,7 @@ def test_the_summary_shows_ages_commits_moves_and_the_audit() -> None:
     assert "every record landed exactly once" in page
 
 
-def test_three_lines_say_in_plain_words_what_the_figures_mean() -> None:
+def test_three_lines_explain_in_plain_words_what_the_figures_mean() -> None:
     landed, sized, moved = explain(result()).splitlines()
     assert landed == "Every record that was written to Kafka is in the Delta tables, once."
     assert sized == "1 to 2 consumers ran, as many as the load needed at the time."
@@ -50,7 +50,7 @@ def test_three_lines_say_in_plain_words_what_the_figures_mean() -> None:
     assert explain(lost).startswith("Not every record is in the Delta tables once")
 
 
-def test_the_end_says_what_to_type_next() -> None:
+def test_the_end_shows_what_to_type_next() -> None:
     assert "binwright demo --keep run" in next_steps(None, result())
     kept = next_steps(Path("run"), result())
     assert kept.startswith("The tables are in run/lake. Query one:")

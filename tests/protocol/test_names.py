@@ -79,7 +79,7 @@ def test_a_lease_is_neither_a_staged_file_nor_a_name_of_others() -> None:
         assert not is_lease(other)
 
 
-def test_marks_of_large_batches_are_told_from_staged_files_and_kept_batches() -> None:
+def test_marks_of_large_batches_differ_from_staged_files_and_kept_batches() -> None:
     mark, kept = mark_name(3, 5, 0xABC, 2), batch_name(3, 5, 0xABC)
     assert (mark, kept) == ("large-3-5-00000abc-2.mark", "undecodable-3-5-00000abc.batch")
     assert [is_mark(mark), is_mark(kept), is_mark(f"x{mark}")] == [True, False, False]
@@ -94,5 +94,5 @@ def test_a_directory_that_kafka_cannot_have_as_a_topic_is_none(name: str) -> Non
 
 
 @pytest.mark.parametrize(("name", "valid"), [("a.b_C-9", True), ("..", False), ("x" * 250, False)])
-def test_names_of_topics_are_told_from_others(name: str, valid: bool) -> None:
+def test_names_of_topics_differ_from_others(name: str, valid: bool) -> None:
     assert is_topic_name(name) == valid

@@ -40,7 +40,7 @@ def test_a_rebalance_costs_what_the_settings_name() -> None:
     assert (found.capacity.sla_s, found.valid_s) == (0.5, 600.0)
 
 
-def test_a_group_commits_every_five_seconds_unless_its_settings_say_otherwise() -> None:
+def test_a_group_commits_every_five_seconds_unless_its_settings_differ() -> None:
     """As aiokafka and Kafka's Java consumer do with auto-commit, and as the scaler assumes."""
     assert GROUP.commit_interval_s == ScaledGroupSettings(group="shop").commit_interval_s == 5.0
 

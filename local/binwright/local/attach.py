@@ -25,13 +25,13 @@ from binwright.views.group_view import GroupView
 from binwright.views.page.server import PORT, OnOpened, Page
 
 POLL_S = 0.5
-AGAIN_S = 60.0  # before the same error is said again
+AGAIN_S = 60.0  # before the same error is reported again
 GROUP = Settings.model_fields["group"].default
 
 _CONSOLE = re.compile(r"\S+ \S+ \[(?:error|critical)\s*\] (?P<event>\S+)\s*(?P<fields>.*)")
 _REASON = re.compile(r"""reason=(?P<quote>['"])(?P<reason>.*?)(?P=quote)(?: \w+=|$)""")
 
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 def addresses(settings: Settings, logs: Path) -> Mapping[str, str]:
@@ -87,7 +87,7 @@ class Panel:
         topics = self.settings.metadata_topic, self.settings.monitor.topic
         async with background_tasks(
             watch_group(bus, *topics, self.view),
-            say_errors(self.directory, self._say_error),
+            report_errors(self.directory, self._report_error),
             serve_page(self.settings, page.set_result),
         ):
             found = {**addresses(self.settings, self.directory), "page": await page}
@@ -96,27 +96,27 @@ class Panel:
             below = f"{found['page']} · Ctrl-C ends it"
             await live_page.show(self.console, self.settings, self.view, self.words, below)
 
-    def _say_error(self, text: str) -> None:
+    def _report_error(self, text: str) -> None:
         self.console.log(Text(text, style="red"))
 
 
-async def say_errors(directory: Path, say: Say) -> None:
-    """Say each error that a service logs into `directory` from now on, until cancelled.
+async def report_errors(directory: Path, report: Report) -> None:
+    """Report each error that a service logs into `directory` from now on, until cancelled.
 
     Args:
         directory: Of the services' logs, `NAME.log`.
-        say: Called with the service's name and the reason.
+        report: Called with the service's name and the reason.
     """
-    said: dict[str, float] = {}
+    reported_at: dict[str, float] = {}
     logs = _Logs(directory)
     while True:
         for service, line in logs.new_lines():
             if (reason := error_in(line)) is None:
                 continue
             text = f"{service}: {reason}"
-            if loop_s() - said.get(text, -AGAIN_S) >= AGAIN_S:
-                said[text] = loop_s()
-                say(text)
+            if loop_s() - reported_at.get(text, -AGAIN_S) >= AGAIN_S:
+                reported_at[text] = loop_s()
+                report(text)
         await asyncio.sleep(POLL_S)
 
 

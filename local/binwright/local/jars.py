@@ -194,7 +194,7 @@ def ivy_fetch(
         command = _prepared(artifacts, directory, java, environment)
         size = sum(artifact.size for artifact in artifacts)
         progress(fetched(whose, 0, size))
-        child, told = Child(command), 0
+        child, shown = Child(command), 0
         try:
             # No error of its own: what has come by then is kept, and the next round goes on.
             with suppress(TimeoutError):
@@ -202,9 +202,9 @@ def ivy_fetch(
                     while child.returncode is None:
                         await asyncio.sleep(PROGRESS_S)
                         come = await asyncio.to_thread(_size_of, directory / _CACHE)
-                        if come - told >= size / BAR:
+                        if come - shown >= size / BAR:
                             progress(fetched(whose, come, size))
-                            told = come
+                            shown = come
         finally:
             child.reap()
         _collect(artifacts, directory)

@@ -113,7 +113,7 @@ class Up:
                 try:
                     await self._serve(bus, settings, directory)
                 finally:
-                    await self._say_what_is_where(settings)
+                    await self._report_tables(settings)
 
     async def _serve(self, bus: KafkaControlTopics, settings: Settings, directory: Path) -> None:
         panel = Panel(self.console, settings, directory, self.view, lambda: "binwright up")
@@ -152,8 +152,8 @@ class Up:
             if not await bus.partitions(topic):
                 await bus.ensure(topic, self.partitions, {})
 
-    async def _say_what_is_where(self, settings: Settings) -> None:
-        """Say how many rows the tables hold, and the command that goes on with them."""
+    async def _report_tables(self, settings: Settings) -> None:
+        """Report how many rows the tables hold, and the command that goes on with them."""
         lake = settings.lake
         for topic in sorted(self.view.tables.by_topic):
             table = f"{lake.path.rstrip('/')}/{topic}"

@@ -124,11 +124,11 @@ async def run_load(  # noqa: PLR0913 - the last three are a caller's own
         if on_row:
             loop.call_soon_threadsafe(on_row, number, row)
 
-    def tell(progress: Progress) -> None:
+    def report(progress: Progress) -> None:
         if on_progress:
             loop.call_soon_threadsafe(on_progress, progress)
 
-    producer = _LoadProducer(stream, kafka, load, begin, tell)
+    producer = _LoadProducer(stream, kafka, load, begin, report)
     work = asyncio.create_task(asyncio.to_thread(producer.run))
     watch = asyncio.create_task(stop.wait()) if stop else None
     if watch:
@@ -154,9 +154,9 @@ class _LoadProducer:
         kafka: KafkaSettings,
         load: Load,
         begin: OnRow,
-        tell: OnProgress,
+        report: OnProgress,
     ) -> None:
-        self._kafka, self._load, self._begin, self._tell = kafka, load, begin, tell
+        self._kafka, self._load, self._begin, self._report = kafka, load, begin, report
         self._pacer = Pacer(stream, load)
         self._partitions = list(self._pacer.due_bytes)
         self._records = SampleRecords(load.record_bytes)
@@ -247,7 +247,7 @@ class _LoadProducer:
         raise BrokerUnavailable(f"{self._kafka.bootstrap_servers} does not answer: {why}")
 
     def _send(self, producer: Producer, started: float) -> int:
-        rows, told = 0, 0.0
+        rows, reported_at = 0, 0.0
         while not self._halted.is_set():
             now = time.monotonic() - started
             self._pacer.advance(now)
@@ -256,10 +256,10 @@ class _LoadProducer:
                 self._begin(self._pacer.row, self._pacer.measurement)
             self._enqueue(producer)
             producer.poll(0)
-            if now - told >= PROGRESS_S:
-                told, records = now, self._enqueued.total()
+            if now - reported_at >= PROGRESS_S:
+                reported_at, records = now, self._enqueued.total()
                 sent = records * self._load.record_bytes
-                self._tell(Progress(now, self._pacer.ends_s, records, sent))
+                self._report(Progress(now, self._pacer.ends_s, records, sent))
             if now >= self._pacer.ends_s:
                 break
             self._halted.wait(max(0.0, TICK_S - (time.monotonic() - started - now)))

@@ -275,7 +275,7 @@ async def test_a_batch_that_is_decoded_at_last_is_returned(
     assert not reader.stuck()
 
 
-async def test_a_large_batch_is_told_at_once_and_may_be_allowed_until_the_next_stop(
+async def test_a_large_batch_is_reported_at_once_and_may_be_allowed_until_the_next_stop(
     reader: KafkaDataReader, client: FakeClient
 ) -> None:
     client.torn[KafkaPartition(*P)] = 1
@@ -294,7 +294,7 @@ async def test_a_large_batch_is_told_at_once_and_may_be_allowed_until_the_next_s
     assert reader.undecodable()[P].large
 
 
-async def test_a_silent_broker_is_told_of_unless_nothing_is_fetched_from_it(
+async def test_a_silent_broker_is_reported_unless_nothing_is_fetched_from_it(
     reader: KafkaDataReader, client: FakeClient
 ) -> None:
     client.torn[KafkaPartition(*P)] = 1
@@ -322,7 +322,7 @@ async def test_for_want_of_memory_no_batch_is_given_up(
     assert reader.stuck() == {P: "torn"}
 
 
-async def test_positions_behind_offsets_without_a_record_are_told_once(
+async def test_positions_behind_offsets_without_a_record_are_reported_once(
     reader: KafkaDataReader, client: FakeClient
 ) -> None:
     await reader.start(P, 0)

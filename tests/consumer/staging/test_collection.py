@@ -23,7 +23,7 @@ async def leave(b: ConsumerHarness, topic: str = "orders", topic_id: str = "orde
     await b.staging.write(topic, NAME, rows, Footer(topic_id, 10, {0: (0, 10)}))
 
 
-async def test_files_that_nobody_deleted_are_collected_by_age() -> None:
+async def test_files_that_were_not_deleted_are_collected_by_age() -> None:
     async with harness({"orders": 1}, SHORT) as b:
         b.topics.produce(P, *[b"x"] * 10)
         await leave(b)
@@ -57,7 +57,7 @@ async def test_rows_that_are_neither_landed_nor_in_kafka_are_kept() -> None:
         assert b.staging.rows("orders", NAME) is None
 
 
-async def test_an_offset_of_an_earlier_topic_says_nothing_of_these_rows() -> None:
+async def test_an_offset_of_an_earlier_topic_is_not_about_these_rows() -> None:
     async with harness({"orders": 1}, SHORT) as b:
         b.topics.produce(P, *[b"x"] * 12)
         b.topics.delete_records(P, 11)

@@ -171,7 +171,7 @@ async def test_a_file_is_announced_only_after_it_is_written() -> None:
         assert b.values(P) == numbered(5)
 
 
-async def test_a_file_says_what_its_announcement_says() -> None:
+async def test_a_file_has_what_its_announcement_has() -> None:
     async with harness({"orders": 2}) as b:
         b.topics.produce(P, *numbered(3))
         b.topics.skip(P, 4)
@@ -185,7 +185,7 @@ async def test_a_file_says_what_its_announcement_says() -> None:
         assert ranges == {0: (1, 8)}
 
 
-async def test_an_unexpected_error_stops_one_topic_which_is_told_and_tried_again() -> None:
+async def test_an_unexpected_error_stops_one_topic_which_is_reported_and_tried_again() -> None:
     """Else each consumer that gets the partition would end, one after the other."""
     async with harness({"orders": 1, "clicks": 1}) as b:
         write = b.staging.write
@@ -209,7 +209,7 @@ async def test_an_unexpected_error_stops_one_topic_which_is_told_and_tried_again
         await until(lambda: not b.report().faults)
 
 
-async def test_an_announcement_that_is_too_large_stops_one_topic_which_is_told() -> None:
+async def test_an_announcement_that_is_too_large_stops_one_topic_which_is_reported() -> None:
     async with harness({"orders": 1}) as b:
         publish, limited = b.bus.publish, True
 

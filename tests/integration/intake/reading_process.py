@@ -44,8 +44,8 @@ async def read(address: str, topic: str, partitions: int, count: int) -> None:
                 given_up[partition.partition] = (batch.first, batch.next, batch.reason, stored)
                 await reader.start(partition, batch.next)
     taken = peak_bytes() - before
-    told = {"sizes": sizes, "given_up": given_up, "taken_bytes": taken}
-    sys.stdout.write(f"{json.dumps(told)}\n")
+    results = {"sizes": sizes, "given_up": given_up, "taken_bytes": taken}
+    sys.stdout.write(f"{json.dumps(results)}\n")
 
 
 def peak_bytes() -> int:

@@ -115,8 +115,8 @@ async def read_by_a_process(topic: DataTopic, partitions: int, records: int) -> 
     async with asyncio.timeout(2 * DEADLINE_S):
         out, _ = await process.communicate()
     assert process.returncode == 0
-    told: dict[str, Any] = json.loads(out.splitlines()[-1])
-    return told
+    results: dict[str, Any] = json.loads(out.splitlines()[-1])
+    return results
 
 
 async def test_a_bomb_of_any_codec_costs_bounded_memory_and_delays_no_other_partition(
@@ -132,15 +132,15 @@ async def test_a_bomb_of_any_codec_costs_bounded_memory_and_delays_no_other_part
         for partition, (codec, compress, size) in BOMBS.items():
             await produce(topic, partition, bomb(codec, compress(size)))
             await topic.produce(partition, b"behind")
-        told = await read_by_a_process(topic, len(BOMBS) + 1, len(BOMBS) + 1)
+        results = await read_by_a_process(topic, len(BOMBS) + 1, len(BOMBS) + 1)
 
-    assert told["sizes"] == {str(FINE): [[0, 4]], **{str(p): [[1, 6]] for p in BOMBS}}
+    assert results["sizes"] == {str(FINE): [[0, 4]], **{str(p): [[1, 6]] for p in BOMBS}}
     for partition in BOMBS:
-        first, behind, reason, stored = told["given_up"][str(partition)]
+        first, behind, reason, stored = results["given_up"][str(partition)]
         assert (first, behind) == (0, 1)
         assert "inflates to more than 128,000,000 bytes" in reason
         assert 0 < stored < MOST_STORED
-    assert told["taken_bytes"] < 2 * LIMIT_BYTES
+    assert results["taken_bytes"] < 2 * LIMIT_BYTES
 
 
 async def test_a_batch_damaged_on_disk_is_given_up_and_its_partition_goes_on(
@@ -159,9 +159,9 @@ async def test_a_batch_damaged_on_disk_is_given_up_and_its_partition_goes_on(
         assert content.count(b"damaged") == 1
         log.write_bytes(content.replace(b"damaged", b"dAmaged"))
         await server.start()
-        told = await read_by_a_process(topic, 2, 3)
+        results = await read_by_a_process(topic, 2, 3)
 
-    assert told["sizes"] == {"0": [[0, 5], [2, 4]], "1": [[0, 4]]}
-    first, behind, reason, _ = told["given_up"]["0"]
+    assert results["sizes"] == {"0": [[0, 5], [2, 4]], "1": [[0, 4]]}
+    first, behind, reason, _ = results["given_up"]["0"]
     assert (first, behind) == (1, 2)
     assert "Invalid CRC" in reason

@@ -179,8 +179,8 @@ def _sends_another_batch(writer: Writer, _reason: str) -> machine.Step:
     return replace(writer, phase=replace(writer.phase, flight=None)), ()
 
 
-def _claims_anew_and_keeps(writer: Writer, reason: str) -> machine.Step:
-    after, effects = _claim_anew(writer, reason)
+def _claims_again_and_keeps(writer: Writer, reason: str) -> machine.Step:
+    after, effects = _claim_again(writer, reason)
     assert isinstance(writer.phase, Landing)
     kept = replace(writer.phase, flight=None, writer=after.name, lease=after.lease)
     return replace(after, phase=_Claiming(kept=kept)), effects
@@ -197,11 +197,11 @@ def _goes_on_with_what_it_kept(writer: Writer, step: ClaimStep, outcome: Outcome
     return replace(after, phase=_Claiming(after.phase.step, kept)), effects
 
 
-_claim_anew = machine._claim_anew
+_claim_again = machine._claim_again
 
 
 def _claims_under_the_same_lease(writer: Writer, reason: str) -> machine.Step:
-    after, effects = _claim_anew(writer, reason)
+    after, effects = _claim_again(writer, reason)
     return replace(after, claim=writer.claim), effects
 
 
@@ -342,12 +342,12 @@ MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
     "an unclear result is a commit": (
         (machine, "_apply_while_landing", _counts_as_committed(Unclear)),
     ),
-    "another batch after an unclear result": ((machine, "_claim_anew", _sends_another_batch),),
+    "another batch after an unclear result": ((machine, "_claim_again", _sends_another_batch),),
     "the chain survives an unclear result": (
-        (machine, "_claim_anew", _claims_anew_and_keeps),
+        (machine, "_claim_again", _claims_again_and_keeps),
         (machine, "_apply_while_claiming", _goes_on_with_what_it_kept),
     ),
-    "a new claim has the same lease": ((machine, "_claim_anew", _claims_under_the_same_lease),),
+    "a new claim has the same lease": ((machine, "_claim_again", _claims_under_the_same_lease),),
     # stamps
     "only the newest stamp counts": ((machine, "resolve", _only_newest_stamp),),
     "a short history is whole": ((machine, "resolve", _always_whole),),

@@ -65,10 +65,10 @@ def test_a_topic_that_the_stream_lacks_is_refused() -> None:
 
 async def test_missing_topics_are_made_and_named() -> None:
     """Else a name that is mistyped is only seen where its records are missing."""
-    bus, said = FakeControlTopics({"a": 2}), list[str]()
-    await to({"a": 1, "b": 4}).prepare(bus, said.append)
+    bus, reported = FakeControlTopics({"a": 2}), list[str]()
+    await to({"a": 1, "b": 4}).prepare(bus, reported.append)
     assert (await bus.partitions("a"), await bus.partitions("b")) == (2, 4)
-    assert said == ["creating 4 partitions in a new topic, b"]
+    assert reported == ["creating 4 partitions in a new topic, b"]
 
 
 async def test_a_topic_that_holds_records_is_refused_unless_it_is_named() -> None:
@@ -86,7 +86,7 @@ async def test_partitions_of_topics_that_exist_are_not_added() -> None:
     with pytest.raises(SettingsError, match="topic a has 2 partitions, the stream has 3"):
         await to({"a": 3}, "a").prepare(bus, print)
     assert await bus.partitions("a") == 2
-    said: list[str] = []
-    await to({"a": 3}, "a", grow=True).prepare(bus, said.append)
+    reported: list[str] = []
+    await to({"a": 3}, "a", grow=True).prepare(bus, reported.append)
     assert await bus.partitions("a") == 3
-    assert said == ["creating 1 partition more in topic a"]
+    assert reported == ["creating 1 partition more in topic a"]

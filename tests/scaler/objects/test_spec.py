@@ -10,7 +10,7 @@ def scaled_group(workload: object) -> dict[str, object]:
     return {"metadata": {"name": "x", "namespace": "team-a"}, "spec": {"workload": workload}}
 
 
-def test_a_workload_is_a_deployment_unless_it_says_otherwise() -> None:
+def test_a_workload_without_a_kind_is_a_deployment() -> None:
     assert workload_of(scaled_group({"name": "app"})) == WorkloadRef("Deployment", "team-a", "app")
     other = scaled_group({"kind": "StatefulSet", "name": "app"})
     assert str(workload_of(other)) == "statefulset/app"

@@ -32,8 +32,8 @@ class LoadTopics:
     named: Collection[str]
     grow: bool
 
-    async def prepare(self, bus: ControlTopics, say: Callable[[str], None]) -> None:
-        """Create the topics that are missing, before a record is written; say which.
+    async def prepare(self, bus: ControlTopics, report: Callable[[str], None]) -> None:
+        """Create the topics that are missing, before a record is written; report which.
 
         Raises:
             SettingsError: A topic lacks partitions, or holds records and is not named.
@@ -49,7 +49,7 @@ class LoadTopics:
         for topic, there in missing.items():
             new = self.partitions[topic] - there
             what = "more in topic" if there else "in a new topic,"
-            say(f"creating {count(new, 'partition')} {what} {topic}")
+            report(f"creating {count(new, 'partition')} {what} {topic}")
             await bus.ensure(topic, self.partitions[topic], {})
 
     async def _check(self, bus: ControlTopics, topic: str, there: int) -> None:

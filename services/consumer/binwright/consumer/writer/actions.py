@@ -334,7 +334,7 @@ class OffsetCommitter:
     async def _commit(self) -> None:
         due, self._due = self._due, {}
         try:
-            await self._tell_set_back(due)
+            await self._log_set_back(due)
             await self._reader.commit(due)
         except (BrokerUnavailable, TopicMissing) as exc:
             self._due = {**due, **self._due}
@@ -344,7 +344,7 @@ class OffsetCommitter:
         else:
             self._failing = False
 
-    async def _tell_set_back(self, due: Mapping[TopicPartition, GroupOffset]) -> None:
+    async def _log_set_back(self, due: Mapping[TopicPartition, GroupOffset]) -> None:
         """Log each partition whose first commit here is below what Kafka has for this topic."""
         if not (new := due.keys() - self._compared):
             return

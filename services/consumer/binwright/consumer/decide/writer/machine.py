@@ -145,7 +145,7 @@ def _apply_while_claiming(writer: Writer, step: ClaimStep, outcome: Outcome) -> 
     raise ValueError(f"{outcome} is not an outcome of a claim")
 
 
-def _claim_anew(writer: Writer, reason: str) -> Step:
+def _claim_again(writer: Writer, reason: str) -> Step:
     """Claim under another lease: what is in flight has landed before, or never lands (†)."""
     last = writer.phase if isinstance(writer.phase, Landing) else writer.last
     again = replace(writer, claim=writer.claim + 1, phase=Claiming(), last=last)
@@ -276,7 +276,7 @@ def _apply_while_landing(writer: Writer, phase: Landing, outcome: Outcome, now: 
         case Conflict(reason=reason):
             return _with_phase(writer, landing.conflict(phase, reason, now))
         case Unclear(reason=reason):
-            return _claim_anew(writer, reason)
+            return _claim_again(writer, reason)
         case LeaseGone():
             reason = "another writer claimed the table"
             return replace(writer, phase=Lost(reason)), (Log("table.lost", {"reason": reason}),)
