@@ -150,6 +150,17 @@ async def test_a_table_that_begins_later_gets_what_was_read_before() -> None:
         assert late.offsets == world.announced[late.topic][1:]
 
 
+async def test_a_new_table_does_not_wait_for_records_of_others() -> None:
+    async with tables(*TABLES[:2]) as (world, (idle, new)):
+        await world.announce(new.topic, 3)
+        world.landing.subscribe(idle.subscription(await world.end()))
+        await asyncio.sleep(1)
+        world.landing.subscribe(new.subscription())
+        await asyncio.sleep(0.1)
+
+        assert new.offsets == world.announced[new.topic]
+
+
 async def test_a_table_without_room_delays_no_other_and_gets_the_rest_later() -> None:
     async with tables(*TABLES[:2]) as (world, (full, other)):
         world.landing.subscribe(full.subscription())

@@ -155,7 +155,7 @@ class _PartitionReader:
         """Read once from the position of `first`; return whether there was something."""
         try:
             reader = await self._at(first.next)
-            records = await reader.read(timeout_s)
+            records = await self._read(reader, timeout_s)
         except BrokerUnavailable as exc:
             log.warning("landing_topic.unreachable", partition=self._partition, reason=str(exc))
             await asyncio.sleep(RETRY_S)
@@ -168,6 +168,18 @@ class _PartitionReader:
                 each.turn = self._turn
                 await each.take(records, position)
         return bool(records)
+
+    async def _read(self, reader: Reader, timeout_s: float) -> Sequence[Record]:
+        """Read; return nothing as soon as subscriptions change: a new one does not wait."""
+        reading = asyncio.create_task(reader.read(timeout_s))
+        changed = asyncio.create_task(self.changed.wait())
+        try:
+            await asyncio.wait({reading, changed}, return_when=asyncio.FIRST_COMPLETED)
+            return reading.result() if reading.done() else ()
+        finally:
+            for task in (reading, changed):
+                task.cancel()
+            await asyncio.wait({reading, changed})
 
     async def _at(self, offset: int) -> Reader:
         """Return the reader at this offset, or at the oldest record if that is later."""
