@@ -11,8 +11,8 @@ from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from zlib import crc32
 
+from binwright.consumer.decide.turns import until_turn_s
 from binwright.protocol.messages import OffsetRange
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record, memory_of
@@ -143,9 +143,8 @@ class Buffer:
         The times of a topic are those of the wall clock, so that what its consumers stage arrives
         together and lands in one commit. Topics have times of their own.
         """
-        interval_s = self.config.wait_s
-        own_s = crc32(topic.encode()) / 2**32 * interval_s
-        return oldest + ((own_s - self.config.wall_s - oldest) % interval_s or interval_s)
+        wait_s = until_turn_s(topic, self.config.wait_s, self.config.wall_s + oldest)
+        return oldest + (wait_s or self.config.wait_s)
 
     def due_in(self, now: float, busy: Collection[str] = ()) -> float | None:
         """Return the seconds until the age of rows makes a file due; None: there are no rows."""

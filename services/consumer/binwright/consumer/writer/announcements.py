@@ -183,12 +183,11 @@ class _PartitionReader:
 
     async def _at(self, offset: int) -> Reader:
         """Return the reader at this offset, or at the oldest record if that is later."""
-        reader = self._reader
-        if reader is None or reader.position != offset:
-            await self._close()
-            reader = await self._bus.reader(self._topic, self._partition, offset)
-            self._reader = reader
-        return reader
+        if self._reader is None:
+            self._reader = await self._bus.reader(self._topic, self._partition, offset)
+        elif self._reader.position != offset:
+            self._reader.seek(offset)
+        return self._reader
 
     async def _close(self) -> None:
         reader, self._reader = self._reader, None

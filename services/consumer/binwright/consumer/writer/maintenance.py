@@ -8,10 +8,10 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from zlib import crc32
 
 import structlog
 
+from binwright.consumer.decide.turns import until_turn_s
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.ports.lake import Lake
 
@@ -139,8 +139,7 @@ class TableMaintenance:
         """
         if not (interval_s := self._config.vacuum_interval_s):
             return 0.0
-        own_s = crc32(topic.encode()) / 2**32 * interval_s
-        return (own_s - self._wall_s() - later_s) % interval_s
+        return until_turn_s(topic, interval_s, self._wall_s() + later_s)
 
     @staticmethod
     def _start_job(table: _Table) -> float:

@@ -95,10 +95,11 @@ class TableWriter:
         self._fault = ""  # why the table makes no progress
         self._refused = False  # whether a person must repair that
         self._pause = Backoff(LONGEST_PAUSE_S, first_s=FIRST_PAUSE_S)
+        server = context.server(topic)
+        self._server = redacted_url(server)
+        self._append_permits = context.append_permits.of(server)
         # Acquired until the table lands rows or reports a fault.
-        self._start_permit = Permit(context.start_permits.of(context.server(topic)))
-        self._server = redacted_url(context.server(topic))
-        self._append_permits = context.append_permits.of(context.server(topic))
+        self._start_permit = Permit(context.start_permits.of(server))
         self._landing_fault = ""  # why the landing topic cannot be read further
         self._changed = asyncio.Event()  # announcements arrived, or the landing topic is lost
         self._parsing = asyncio.Lock()  # another thread works on the machine state
