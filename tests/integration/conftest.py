@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from tests.integration.object_store import ObjectStore, run_object_store
 
 from binwright.local.kafka import EmbeddedBroker, run_broker, run_brokers
 from binwright.local.spark import run_spark
@@ -109,3 +110,13 @@ def lake(tmp_path: Path) -> Path:
     path = tmp_path / "lake"
     path.mkdir()
     return path
+
+
+@pytest.fixture(scope="session")
+def store(
+    background_loop: BackgroundLoop, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ObjectStore]:
+    """An S3 with a bucket; each test takes a prefix of its own."""
+    with background_loop.entered(run_object_store(tmp_path_factory.mktemp("moto"))) as running:
+        running.make_bucket()
+        yield running

@@ -14,7 +14,7 @@ from pyspark.sql.connect.client import DefaultChannelBuilder
 from pyspark.sql.connect.session import SparkSession
 from tests.consumer.writer.scene import CLUSTER, GROUP, LANDING, Scene
 from tests.integration.conftest import BackgroundLoop
-from tests.integration.object_store import BUCKET, ObjectStore, missing_packages, run_object_store
+from tests.integration.object_store import BUCKET, ObjectStore, missing_packages
 
 from binwright.consumer.decide.writer.states import WriterConfig
 from binwright.consumer.events import Event, RowsMissing, TableLost
@@ -53,16 +53,6 @@ async def _spark(
     jars = await s3_jars(await find_java(), no_progress)
     home = directory.mktemp("spark-s3")
     async with run_spark(home, settings=store.spark_settings(), jars=jars) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def store(
-    background_loop: BackgroundLoop, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ObjectStore]:
-    """An S3 with a bucket."""
-    with background_loop.entered(run_object_store(tmp_path_factory.mktemp("moto"))) as running:
-        running.make_bucket()
         yield running
 
 

@@ -1,14 +1,12 @@
 """Staged files in an object store: S3 as moto's server has it, and one that only refuses."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
-from tests.integration.conftest import BackgroundLoop
 from tests.integration.object_store import (
     ObjectStore,
     missing_packages,
-    run_object_store,
     staging_url,
 )
 
@@ -31,16 +29,6 @@ pytestmark = [
 P = TopicPartition("orders", 0)
 ROWS = {P: [Record(offset, 0, None, b"x" * 100) for offset in range(100)]}
 FILE, OTHER = "0-1-1-0a1b2c3d.parquet", "0-1-2-0a1b2c3d.parquet"
-
-
-@pytest.fixture(scope="module")
-def store(
-    background_loop: BackgroundLoop, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ObjectStore]:
-    """An S3 with a bucket."""
-    with background_loop.entered(run_object_store(tmp_path_factory.mktemp("moto"))) as running:
-        running.make_bucket()
-        yield running
 
 
 @pytest.fixture
