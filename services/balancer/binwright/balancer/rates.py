@@ -1,9 +1,8 @@
 """Rates of partitions, now and hour by hour: from the metrics topic, or from a recording."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TypeVar
 
 from binwright.balancer.decide.rate_history import HOUR_S, WEEK_HOURS, RateHistory
 from binwright.kafka.control_records import METRICS_PARTITION, Decoder
@@ -15,8 +14,6 @@ from binwright.protocol.monitors import Monitors, accept_measurement
 from binwright.protocol.ports.kafka import ControlTopics, Reader
 from binwright.recordings.recording import RecordingReader, rows
 from binwright.views.follower import read_recent_measurements
-
-T = TypeVar("T")
 
 FRESH_S = 600
 """Age of a measurement that still counts as the rate of now."""
@@ -110,18 +107,14 @@ def latest_rates(measurements: Iterable[Measurement]) -> dict[TopicPartition, By
 
 def recorded_history(path: Path) -> RateHistory:
     """Return the mean rates of each hour of a recording; raise `StreamError` if there are none."""
-    history = _of_recording(path, lambda reader: RateHistory(_hourly_means(rows(reader, MINUTE_S))))
+    try:
+        with path.open("rb") as file:
+            history = RateHistory(_hourly_means(rows(RecordingReader(file), MINUTE_S)))
+    except (OSError, StreamError) as exc:
+        raise StreamError(f"{path}: {exc}") from exc
     if not any(history.topics()):
         raise StreamError(f"{path}: no rate in it")
     return history
-
-
-def _of_recording(path: Path, read: Callable[[RecordingReader], T]) -> T:
-    try:
-        with path.open("rb") as file:
-            return read(RecordingReader(file))
-    except (OSError, StreamError) as exc:
-        raise StreamError(f"{path}: {exc}") from exc
 
 
 def _hourly_means(minutes: Iterable[Rates]) -> Iterator[Rates]:
