@@ -37,14 +37,15 @@ Partition = Annotated[TopicPartition, BeforeValidator(_partition)]
 Rate = Annotated[BytesPerSecond, Field(ge=0, allow_inf_nan=False)]
 
 
-def _offset(name: str, value: object) -> int:
+def checked_offset(name: str, value: object) -> int:
+    """Return an offset, or a count of the same range; raise `ValueError` for anything else."""
     if type(value) is not int or not 0 <= value < 1 << 63:
         raise ValueError(f"{name}: not an offset: {value!r}")
     return value
 
 
 def _offset_if_known(name: str, value: object) -> int | None:
-    return None if value is None else _offset(name, value)
+    return None if value is None else checked_offset(name, value)
 
 
 def _by_partition(read: Callable[[str, object], T]) -> Callable[[object], dict[TopicPartition, T]]:
@@ -57,7 +58,7 @@ def _by_partition(read: Callable[[str, object], T]) -> Callable[[object], dict[T
 
 
 # A large group's controller reads 100,000 of these a second: by hand it costs a tenth.
-Offsets = Annotated[Mapping[TopicPartition, int], PlainValidator(_by_partition(_offset))]
+Offsets = Annotated[Mapping[TopicPartition, int], PlainValidator(_by_partition(checked_offset))]
 KnownOffsets = Annotated[
     Mapping[TopicPartition, int | None], PlainValidator(_by_partition(_offset_if_known))
 ]

@@ -6,10 +6,10 @@ from typing import Any
 
 import orjson
 
+from binwright.protocol.fields import checked_offset
 from binwright.protocol.ports.lake import Table
 
 _KIND = "binwright-stamp/3"
-_LARGEST = (1 << 63) - 1  # offsets and numbers are 64-bit integers
 _PARTITIONS = 1 << 31
 
 
@@ -60,10 +60,10 @@ def read_stamp(text: str | None, table: Table) -> Stamp | None:
             group=table.group,
             cluster=table.cluster,
             writer=_text(parsed["writer"]),
-            sequence=_number(parsed["sequence"]),
+            sequence=checked_offset("sequence", parsed["sequence"]),
             topic_id=_optional_text(parsed["topic_id"]),
             landing_id=_optional_text(parsed["landing_id"]),
-            needed_from=_number(parsed["needed_from"]),
+            needed_from=checked_offset("needed_from", parsed["needed_from"]),
             committed=_offsets(parsed["committed"]),
             cuts=_offsets(parsed["cuts"]),
             full=parsed["full"] is True,
@@ -82,14 +82,8 @@ def _optional_text(value: Any) -> str | None:
     return None if value is None else _text(value)
 
 
-def _number(value: Any) -> int:
-    if type(value) is not int or not 0 <= value <= _LARGEST:
-        raise ValueError("not a number of ours")
-    return value
-
-
 def _offsets(value: Any) -> Mapping[int, int]:
-    offsets = {int(partition): _number(offset) for partition, offset in value.items()}
+    offsets = {int(p): checked_offset(p, offset) for p, offset in value.items()}
     if not all(0 <= partition < _PARTITIONS for partition in offsets):
         raise ValueError("not a partition")
     return offsets

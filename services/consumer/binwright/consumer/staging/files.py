@@ -6,6 +6,7 @@ All calls block and raise errors of the store; what a damaged file contains is n
 import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -99,10 +100,7 @@ class Files:
         """Delete staged files and marks; a missing one is no error."""
         for name in self._sizes(topic, names):
             if _is_ours(name) or is_mark(name):
-                try:
-                    self._fs.delete_file(self._path(topic, name))
-                except FileNotFoundError:
-                    continue
+                self._delete(topic, name)
 
     def existing(self, topic: str, names: Collection[str]) -> frozenset[str]:
         """Return which of these files exist and are not empty: Spark skips an empty one."""
@@ -113,8 +111,7 @@ class Files:
         if self._local or len(names) < FEW:
             infos = self._fs.get_file_info([self._path(topic, name) for name in sorted(names)])
         else:  # one listing for up to a thousand
-            selector = pafs.FileSelector(f"{self._root}/{topic}", allow_not_found=True)
-            infos = self._fs.get_file_info(selector)
+            infos = self._listed(topic)
         wanted = frozenset(names)
         files = (info for info in infos if info.type == pafs.FileType.File)
         return {info.base_name: info.size for info in files if info.base_name in wanted}
@@ -156,21 +153,18 @@ class Files:
 
     def topics(self) -> frozenset[str]:
         """Return the topics that have a directory."""
-        selector = pafs.FileSelector(self._root, allow_not_found=True)
-        found = self._fs.get_file_info(selector)
         return frozenset(
             info.base_name
-            for info in found
+            for info in self._listed()
             if info.type == pafs.FileType.Directory and is_topic_name(info.base_name)
         )
 
     def older(self, topic: str, age_s: float) -> frozenset[str]:
         """Return the names of files of this age or older, and of abandoned unfinished ones."""
         now = time.time()
-        selector = pafs.FileSelector(f"{self._root}/{topic}", allow_not_found=True)
         return frozenset(
             info.base_name
-            for info in self._fs.get_file_info(selector)
+            for info in self._listed(topic)
             if info.is_file
             and _is_ours(info.base_name)
             and now - (info.mtime_ns or now * 1e9) / 1e9
@@ -183,13 +177,18 @@ class Files:
 
     def delete_other_leases(self, topic: str, lease: str) -> None:
         """Delete all leases of the topic's table but this one; a missing one is no error."""
-        selector = pafs.FileSelector(f"{self._root}/{topic}", allow_not_found=True)
-        for info in self._fs.get_file_info(selector):
+        for info in self._listed(topic):
             if is_lease(info.base_name) and info.base_name != lease:
-                try:
-                    self._fs.delete_file(info.path)
-                except FileNotFoundError:
-                    continue
+                self._delete(topic, info.base_name)
+
+    def _listed(self, topic: str = "") -> list[pafs.FileInfo]:
+        """Return what is in a topic's directory, or in the root; nothing if it does not exist."""
+        directory = f"{self._root}/{topic}" if topic else self._root
+        return self._fs.get_file_info(pafs.FileSelector(directory, allow_not_found=True))
+
+    def _delete(self, topic: str, name: str) -> None:
+        with suppress(FileNotFoundError):
+            self._fs.delete_file(self._path(topic, name))
 
     def _path(self, topic: str, name: str) -> str:
         return f"{self._root}/{topic}/{name}"

@@ -7,6 +7,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from binwright.protocol.fields import checked_offset
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Footer
@@ -134,15 +135,15 @@ def decode_footer(tail: bytes) -> Footer | None:
         metadata = pq.read_metadata(pa.BufferReader(tail))
         entry = orjson.loads((metadata.metadata or {})[FOOTER.encode()])
         topic_id, ranges = entry["topic_id"], entry["ranges"]
-        found = {_number(p): (_number(first), _number(end)) for p, first, end in ranges}
+        found = {
+            checked_offset("partition", p): (
+                checked_offset("begin", first),
+                checked_offset("end", end),
+            )
+            for p, first, end in ranges
+        }
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError):
         return None
     if topic_id is not None and not isinstance(topic_id, str):
         return None
     return Footer(topic_id, metadata.num_rows, found)
-
-
-def _number(value: object) -> int:
-    if type(value) is not int or not 0 <= value < 1 << 63:
-        raise ValueError(f"not an offset: {value!r}")
-    return value
