@@ -73,8 +73,11 @@ class Load:
 
     @asynccontextmanager
     async def running(self, every_s: float) -> AsyncIterator["Load"]:
+        """Write for as long as the block lasts; it begins when each partition has a record."""
         options = client_options(self._kafka)
         async with AIOKafkaProducer(**options, acks="all", enable_idempotence=True) as producer:
+            async with asyncio.timeout(DEADLINE_S):
+                await asyncio.gather(*(self._send(producer, p) for p in self.confirmed))
             tasks = [asyncio.create_task(self._write(producer, p, every_s)) for p in self.confirmed]
             try:
                 yield self
@@ -88,14 +91,17 @@ class Load:
         self, producer: AIOKafkaProducer, partition: TopicPartition, every_s: float
     ) -> None:
         while True:
-            number = self.confirmed[partition]
-            await asyncio.shield(
-                producer.send_and_wait(
-                    partition.topic, b"%d" % number, b"load", partition=partition.partition
-                )
-            )
-            self.confirmed[partition] += 1
             await asyncio.sleep(every_s)
+            await self._send(producer, partition)
+
+    async def _send(self, producer: AIOKafkaProducer, partition: TopicPartition) -> None:
+        number = self.confirmed[partition]
+        await asyncio.shield(
+            producer.send_and_wait(
+                partition.topic, b"%d" % number, b"load", partition=partition.partition
+            )
+        )
+        self.confirmed[partition] += 1
 
 
 async def loaded_values(kafka: KafkaSettings, partition: TopicPartition) -> list[int]:
