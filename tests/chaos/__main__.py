@@ -11,13 +11,12 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
-from tests.chaos.fault_schedule import SPARK_AWAY_S, Kind
+from tests.chaos.fault_schedule import LASTING_S, LONG_LASTING_S, Kind
 from tests.chaos.scenario import RECOVERY_S, Scenario, ScenarioOptions
+from tests.chaos.system import FEWEST_TABLES, FRESHNESS_S
 
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import EXIT_FAILED, EXIT_OK, run
-
-LONG_AWAY_S = 600.0
 
 
 @contextmanager
@@ -34,13 +33,14 @@ def workplace(kept: Path | None) -> Iterator[Path]:
 def show(course: Scenario) -> Table:
     """Return the faults and their recoveries, for people."""
     table = Table(title=f"seed {course.options.seed}")
-    for name in ("at s", "fault", "back after s", "recovered s"):
+    for name in ("at s", "fault", "back after s", "recovered s", "others within s"):
         table.add_column(name, justify="left" if name == "fault" else "right")
     for one in course.injected_faults:
         beside = " (not alone)" if one.beside else ""
         numbers = (f"{value:.1f}" for value in (one.at_s, one.lasted_s, one.recovery_s))
         at, lasted, recovery = numbers
-        table.add_row(at, one.fault + beside, lasted, recovery)
+        others = "" if one.others_s is None else f"{one.others_s:.1f}"
+        table.add_row(at, one.fault + beside, lasted, recovery, others)
     return table
 
 
@@ -89,8 +89,10 @@ def main() -> int:
     parser.add_argument(
         "--long",
         action="store_true",
-        help=f"Spark is away for {LONG_AWAY_S:g} s, not {SPARK_AWAY_S:g}",
+        help="Spark is away or frozen for 10 minutes, a table refused for 20, not one each",
     )
+    parser.add_argument("--tables", type=int, default=FEWEST_TABLES, help="how many, 2 or more")
+    parser.add_argument("--freshness", type=float, default=FRESHNESS_S, help="of all tables, s")
     parser.add_argument("--cold", action="store_true", help="begin before the servers are warm")
     parser.add_argument("--keep", type=Path, help="keep tables and logs in this new directory")
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
@@ -104,9 +106,11 @@ def main() -> int:
         aimed_only=asked.aimed,
         kinds=tuple(asked.kinds),
         short=asked.short,
-        spark_away_s=LONG_AWAY_S if asked.long else SPARK_AWAY_S,
+        lasting_s=LONG_LASTING_S if asked.long else LASTING_S,
         cold=asked.cold,
         deadline_s=asked.deadline,
+        tables=asked.tables,
+        freshness_s=asked.freshness,
     )
     with workplace(asked.keep) as directory:
         course = Scenario(options, directory, console.log)

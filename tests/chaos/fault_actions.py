@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 import psutil
 from tests.chaos.aimed_faults import inject_aimed_fault
 from tests.chaos.fault_helpers import (
+    CATCH_UP,
     VICTIM_TIMEOUT_S,
     FaultAction,
     FaultResult,
@@ -24,7 +25,9 @@ from tests.chaos.fault_helpers import (
 )
 from tests.chaos.fault_schedule import Fault, Kind
 from tests.chaos.health import Condition
+from tests.chaos.lasting_faults import bomb_record, freeze_spark, lose_leader, refuse_table
 from tests.chaos.proxy import Proxy
+from tests.chaos.servers import LAKE_SIZE
 from tests.chaos.staged_file_faults import (
     empty,
     forge_announcement,
@@ -34,9 +37,8 @@ from tests.chaos.staged_file_faults import (
     lose_lease,
     spoil_staged_file,
 )
-from tests.chaos.system import LAKE_SIZE, System
+from tests.chaos.system import System
 
-from binwright.local.server import Server
 from binwright.protocol.errors import EmbeddedError
 from binwright.protocol.model import Slot
 
@@ -44,7 +46,6 @@ LEADS_S = 30.0
 FILLS = 10
 CLAIMS_S = 60.0
 HOUR_S = 3600.0
-CATCH_UP = 0.25  # of the time Spark was away: what was staged meanwhile must land, too
 
 
 # --- processes -----------------------------------------------------------------------------------
@@ -152,9 +153,9 @@ async def _clock(system: System, fault: Fault) -> FaultResult:
 # --- servers, lines, the disk --------------------------------------------------------------------
 
 
-def _restart(server: Callable[[System], Server], *, gently: bool) -> FaultAction:
+def _restart_broker(*, gently: bool) -> FaultAction:
     async def inject(system: System, _: Fault) -> FaultResult:
-        chosen = server(system)
+        chosen = system.brokers[0]
         await (chosen.stop() if gently else chosen.kill())
         await chosen.start()
         return FaultResult()
@@ -162,17 +163,26 @@ def _restart(server: Callable[[System], Server], *, gently: bool) -> FaultAction
     return inject
 
 
+async def _spark_killed(system: System, fault: Fault) -> FaultResult:
+    chosen = system.sparks[fault.pick % len(system.sparks)]
+    await chosen.kill()
+    await chosen.start()
+    return FaultResult()
+
+
 async def _spark_away(system: System, fault: Fault) -> FaultResult:
     """Consumers go on reading and staging meanwhile."""
-    await system.spark.kill()
+    for spark in system.sparks:
+        await spark.kill()
     try:
         await asyncio.sleep(fault.duration_s)
     finally:
-        await system.spark.start()
+        for spark in system.sparks:
+            await spark.start()
     return FaultResult(extra_recovery_s=CATCH_UP * fault.duration_s)
 
 
-def _cut(line: Callable[[System], Proxy], victim: str) -> FaultAction:
+def _cut(lines: Callable[[System], tuple[Proxy, ...]], victim: str) -> FaultAction:
     async def inject(system: System, fault: Fault) -> FaultResult:
         pid: int | None = None
         conditions: tuple[Condition, ...] = ()
@@ -182,11 +192,13 @@ def _cut(line: Callable[[System], Proxy], victim: str) -> FaultAction:
             _, pid = await pick_writer(system, fault)
         elif victim == "leader":
             pid, conditions = await controller_pid(system.leader), (new_leader(system),)
-        line(system).cut(pid)
+        for line in lines(system):
+            line.cut(pid)
         try:
             await asyncio.sleep(fault.duration_s)
         finally:
-            line(system).heal(pid, reset=bool(fault.pick & 1))
+            for line in lines(system):
+                line.heal(pid, reset=bool(fault.pick & 1))
         return FaultResult(conditions=conditions, victim=pid)
 
     return inject
@@ -237,15 +249,15 @@ FAULT_ACTIONS: Mapping[Kind, FaultAction] = {
     Kind.KILL_STANDBY: _signal_controller(signal.SIGKILL, leading=False),
     Kind.TERM_LEADER: _signal_controller(signal.SIGTERM, leading=True),
     Kind.TWO_LEADERS: _two_leaders,
-    Kind.BROKER_RESTART: _restart(lambda system: system.broker, gently=True),
-    Kind.BROKER_KILL: _restart(lambda system: system.broker, gently=False),
-    Kind.SPARK_KILL: _restart(lambda system: system.spark, gently=False),
+    Kind.BROKER_RESTART: _restart_broker(gently=True),
+    Kind.BROKER_KILL: _restart_broker(gently=False),
+    Kind.SPARK_KILL: _spark_killed,
     Kind.SPARK_AWAY: _spark_away,
-    Kind.CUT_CONSUMER_KAFKA: _cut(lambda system: system.kafka_proxy, "consumer"),
-    Kind.CUT_WRITER_SPARK: _cut(lambda system: system.spark_proxy, "writer"),
-    Kind.CUT_LEADER: _cut(lambda system: system.kafka_proxy, "leader"),
-    Kind.CUT_KAFKA: _cut(lambda system: system.kafka_proxy, "all processes"),
-    Kind.CUT_SPARK: _cut(lambda system: system.spark_proxy, "all processes"),
+    Kind.CUT_CONSUMER_KAFKA: _cut(lambda system: system.kafka_proxies, "consumer"),
+    Kind.CUT_WRITER_SPARK: _cut(lambda system: system.spark_proxies, "writer"),
+    Kind.CUT_LEADER: _cut(lambda system: system.kafka_proxies, "leader"),
+    Kind.CUT_KAFKA: _cut(lambda system: system.kafka_proxies, "all processes"),
+    Kind.CUT_SPARK: _cut(lambda system: system.spark_proxies, "all processes"),
     Kind.STAGED_LOST: spoil_staged_file(lambda file: file.unlink()),
     Kind.STAGED_TORN: spoil_staged_file(halve),
     Kind.STAGED_EMPTY: spoil_staged_file(empty),
@@ -254,6 +266,10 @@ FAULT_ACTIONS: Mapping[Kind, FaultAction] = {
     Kind.ANNOUNCED_LOST: lose_announcements,
     Kind.LANDING_TOPIC_DELETED: lose_landing_topic,
     Kind.DISK_FULL: _disk_full,
+    Kind.TABLE_REFUSED: refuse_table,
+    Kind.SPARK_FROZEN: freeze_spark,
+    Kind.LEADERLESS: lose_leader,
+    Kind.BOMB: bomb_record,
     Kind.CLOCK_JUMP: _clock,
     Kind.AIMED: inject_aimed_fault,
 }

@@ -19,6 +19,7 @@ from binwright.protocol.model import Slot
 
 VICTIM_TIMEOUT_S = 40.0  # a victim must be there by then
 POLL_S = 0.05
+CATCH_UP = 0.25  # of the time in which nothing landed: what was staged meanwhile must land, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class FaultResult:
     conditions: tuple[Condition, ...] = ()  # what recovery means besides
     victim: int | None = None
     extra_recovery_s: float = 0.0  # how much longer than usual recovery may take
+    others_s: float | None = None  # how long the records of all others took to land, at most
 
 
 FaultAction = Callable[[System, Fault], Coroutine[Any, Any, FaultResult]]

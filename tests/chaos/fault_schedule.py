@@ -1,6 +1,6 @@
 """Which faults, in which order: the same seed gives the same plan on every machine."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
@@ -43,9 +43,23 @@ class Kind(StrEnum):
     FORGED = "a forged announcement of offsets that are nowhere"
     LANDING_TOPIC_DELETED = "the landing topic deleted"
     DISK_FULL = "the lake's disk full"
+    TABLE_REFUSED = "a table that refuses every row for long"
+    SPARK_FROZEN = "one Spark server of two frozen for long"
+    LEADERLESS = "a partition without a leader"
+    BOMB = "a record that inflates to more memory than a batch may take"
     CLOCK_JUMP = "a service's wall clock an hour off"
     AIMED = "at a named step"
 
+
+BESIDE_HEALTHY = (Kind.TABLE_REFUSED, Kind.SPARK_FROZEN, Kind.LEADERLESS, Kind.BOMB)
+"""Faults beside which all other tables and partitions must go on as before."""
+
+NEED_TWO = frozenset({Kind.SPARK_FROZEN, Kind.LEADERLESS})
+"""Faults of one server of two."""
+
+LASTING_S = {Kind.SPARK_AWAY: 60.0, Kind.SPARK_FROZEN: 60.0, Kind.TABLE_REFUSED: 60.0}
+LONG_LASTING_S = {Kind.SPARK_AWAY: 600.0, Kind.SPARK_FROZEN: 600.0, Kind.TABLE_REFUSED: 1200.0}
+"""How long faults last that are about patience: usually, and in a long run."""
 
 SYSTEM_WIDE_KINDS = frozenset(
     {
@@ -62,6 +76,7 @@ SYSTEM_WIDE_KINDS = frozenset(
         Kind.FORGED,
         Kind.LANDING_TOPIC_DELETED,
         Kind.DISK_FULL,
+        *BESIDE_HEALTHY,
     }
 )
 """Faults that every process may notice: one of them at a time, and nothing aimed beside it."""
@@ -88,7 +103,6 @@ STEPS = (
 FAILURE_MODES = ("kill", "kill", "hang", "zombie", "twin")
 LONG_S = (12.0, 18.0)  # beyond the consumer timeout of 10 s, and the controllers' session of 6 s
 SHORT_S = (2.0, 7.0)
-SPARK_AWAY_S = 60.0
 PAIRED = 0.15
 
 
@@ -119,15 +133,15 @@ def random_schedule(
     seed: int,
     without: Collection[Kind] = (),
     aimed_only: bool = False,
-    spark_away_s: float = SPARK_AWAY_S,
+    lasting_s: Mapping[Kind, float] = LASTING_S,
 ) -> Iterator[ConcurrentFaults]:
     """Yield scenes without end; every kind and every step comes before any comes again."""
     drawn = Random(seed)
     kinds = _deck(drawn, [k for k in Kind if k is not Kind.AIMED and k not in without])
     steps = _deck(drawn, STEPS)
     while True:
-        first = _fault(drawn, kinds, steps, 1.0 if aimed_only else 0.5, spark_away_s)
-        second = _fault(drawn, kinds, steps, 0.0, spark_away_s) if drawn.random() < PAIRED else None
+        first = _fault(drawn, kinds, steps, 1.0 if aimed_only else 0.5, lasting_s)
+        second = _fault(drawn, kinds, steps, 0.0, lasting_s) if drawn.random() < PAIRED else None
         if aimed_only or second is None or {first.kind, second.kind} & SYSTEM_WIDE_KINDS:
             yield (first,)
             if second is not None and not aimed_only:
@@ -137,14 +151,14 @@ def random_schedule(
 
 
 def chosen_schedule(
-    seed: int, kinds: Sequence[Kind], spark_away_s: float = SPARK_AWAY_S
+    seed: int, kinds: Sequence[Kind], lasting_s: Mapping[Kind, float] = LASTING_S
 ) -> Iterator[ConcurrentFaults]:
     """Yield scenes of these kinds alone, in turn, one fault each, without end."""
     drawn, steps = Random(seed), _deck(Random(seed), STEPS)
     while True:
         for kind in kinds:
             aimed = 1.0 if kind is Kind.AIMED else 0.0
-            yield (_fault(drawn, iter([kind]), steps, aimed, spark_away_s),)
+            yield (_fault(drawn, iter([kind]), steps, aimed, lasting_s),)
 
 
 def short_schedule() -> Iterator[ConcurrentFaults]:
@@ -161,7 +175,7 @@ def _fault(
     kinds: Iterator[Kind],
     steps: Iterator[tuple[str, str, str]],
     aimed: float,
-    spark_away_s: float,
+    lasting_s: Mapping[Kind, float],
 ) -> Fault:
     pick = drawn.randrange(1 << 16)
     if drawn.random() >= aimed:
@@ -170,9 +184,7 @@ def _fault(
         if kind in SYSTEM_WIDE_KINDS:  # shorter and longer than anybody's patience
             held = (SHORT_S[0], LONG_S[1])
         duration_s = drawn.uniform(*held)
-        return Fault(
-            kind=kind, pick=pick, duration_s=spark_away_s if kind is Kind.SPARK_AWAY else duration_s
-        )
+        return Fault(kind=kind, pick=pick, duration_s=lasting_s.get(kind, duration_s))
     service, step, moment = next(steps)
     failure_mode = drawn.choice(FAILURE_MODES)
     if service == "controller" and failure_mode in {"zombie", "twin"}:

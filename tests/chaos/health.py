@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from tests.chaos.system import System
 
@@ -12,6 +12,7 @@ from binwright.views.group_view import GroupView
 
 POLL_S = 0.1
 RECENT = 12
+HEALTHY_S = 20.0  # from a record to its row where nothing is wrong, on a busy machine
 
 Condition = tuple[str, Callable[[], bool]]
 """A further condition, as text and as a check."""
@@ -37,18 +38,27 @@ def health_problems(view: GroupView, ends: Mapping[TopicPartition, int]) -> list
 
 
 async def wait_until_recovered(
-    system: System, conditions: Sequence[Condition], deadline_s: float
+    system: System,
+    conditions: Sequence[Condition],
+    deadline_s: float,
+    partitions: Collection[TopicPartition] | None = None,
 ) -> float:
     """Wait until all that was written up to now has landed and all is read; return how long, s.
 
+    Args:
+        system: Where.
+        conditions: What must hold, too.
+        deadline_s: For all of it.
+        partitions: Look at these alone; None: at all.
+
     Raises:
-        WorldError: The deadline passed; with what is not so, and the last recent.
+        ExternalError: The deadline passed; with what is not so, and the last recent.
     """
     began = time.monotonic()
     what = ["the broker returns no end offsets"]
     try:
         async with asyncio.timeout(deadline_s):
-            ends = await system.ends()
+            ends = await system.ends(partitions)
             while what:
                 what = health_problems(system.view, ends)
                 what += [text for text, holds in conditions if not holds()]
@@ -60,3 +70,25 @@ async def wait_until_recovered(
             f"not recovered after {deadline_s:g} s: {what}; before: {recent}"
         ) from exc
     return time.monotonic() - began
+
+
+async def watch_others_land(
+    system: System,
+    disturbed: Collection[TopicPartition],
+    duration_s: float,
+    ended: Callable[[], bool] = lambda: False,
+) -> float:
+    """Look on for so long, or until it has `ended`: all other partitions must land as usual.
+
+    Returns:
+        The longest time from a look at their ends until all of that had landed, s.
+
+    Raises:
+        ExternalError: It took longer than `HEALTHY_S`.
+    """
+    others = set(system.partitions) - set(disturbed)
+    until, longest_s = time.monotonic() + duration_s, 0.0
+    while time.monotonic() < until and not ended():
+        longest_s = max(longest_s, await wait_until_recovered(system, (), HEALTHY_S, others))
+        await asyncio.sleep(POLL_S)
+    return longest_s

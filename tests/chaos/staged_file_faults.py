@@ -30,12 +30,14 @@ GATHER_S = 1.5  # what is on its way to Spark when it is cut off arrives or does
 @asynccontextmanager
 async def nothing_lands(system: System) -> AsyncIterator[None]:
     """Cut everybody off from Spark; what is staged from now on waits."""
-    system.spark_proxy.cut(None)
+    for line in system.spark_proxies:
+        line.cut(None)
     try:
         await asyncio.sleep(GATHER_S)
         yield
     finally:
-        system.spark_proxy.heal(None, reset=False)
+        for line in system.spark_proxies:
+            line.heal(None, reset=False)
 
 
 def _read_again(system: System) -> Condition:

@@ -3,8 +3,14 @@
 import contextlib
 import json
 import os
-import subprocess
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,32 +19,58 @@ from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from tests.chaos.aimed_points import AimedPoints, aimed_points
 from tests.chaos.proxy import Proxy, proxy
+from tests.chaos.servers import (
+    disk,
+    may_mount,
+    node_settings,
+    start_broker,
+)
 
+from binwright.balancer.admin_client import AdminClient
 from binwright.fleets.process import consumer_command, process_fleet
 from binwright.kafka.client import client_options
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.child import Child, Command
-from binwright.local.kafka import EmbeddedBroker, run_broker
+from binwright.local.kafka import EmbeddedBroker
 from binwright.local.server import HOST, reserve_port
 from binwright.local.spark import SparkServer, run_spark
 from binwright.local.stack import Service
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.names import is_lease, is_staged_file
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import Settings, load_settings, settings_environment
+from binwright.runtime.settings import (
+    Settings,
+    load_settings,
+    settings_environment,
+)
 from binwright.views.follower import watch_group
 from binwright.views.group_view import GroupView
 
 TOPICS = ("orders", "clicks")
 PARTITIONS = 4
+FEWEST_TABLES = len(TOPICS)
 CAPACITY = 180_000.0  # bytes/s: the load keeps two to four consumers busy
 LIMIT = 1.2 * CAPACITY
 SLOTS = 6
-LAKE_SIZE = "3g"
 END_S = 15.0
 FRESHNESS_S = 2.0
 COMPACT_FILES = 8  # the tables are compacted all the time
+STAGED_BYTES = 20_000_000  # of a consumer: what does not land for minutes fills it
+
+
+@dataclass(frozen=True, slots=True)
+class SystemShape:
+    """How large the system is."""
+
+    servers: int = 1  # brokers, and Spark servers: 1 or 2
+    tables: int = FEWEST_TABLES  # those beyond two have one partition each
+    freshness_s: float = FRESHNESS_S
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """All topics; faults are about the first two."""
+        return (*TOPICS, *(f"more-{n}" for n in range(self.tables - len(TOPICS))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +93,10 @@ class System:
     directory: Path
     settings: Settings  # as the services see them: through the proxies
     direct_settings: Settings  # as we do
-    broker: EmbeddedBroker
-    spark: SparkServer
-    kafka_proxy: Proxy
-    spark_proxy: Proxy
+    brokers: tuple[EmbeddedBroker, ...]
+    sparks: tuple[SparkServer, ...]  # each writes some of the tables
+    kafka_proxies: tuple[Proxy, ...]
+    spark_proxies: tuple[Proxy, ...]
     aimed_points: AimedPoints
     bus: KafkaControlTopics
     controllers: tuple[LoggedService, ...]
@@ -72,11 +104,17 @@ class System:
     lake_mount: Path | None
     view: GroupView = field(default_factory=GroupView)
     twins: list[Child] = field(default_factory=list)
+    bombs: set[tuple[TopicPartition, int]] = field(default_factory=set)  # with their offsets
 
     @property
     def partitions(self) -> list[TopicPartition]:
         """All that is read."""
-        return [TopicPartition(topic, n) for topic in TOPICS for n in range(PARTITIONS)]
+        topics = self.settings.topics
+        return [TopicPartition(topic, n) for topic in topics for n in range(partition_count(topic))]
+
+    def spark_of(self, topic: str) -> SparkServer:
+        """Return the server that writes a table."""
+        return next(s for s in self.sparks if s.url == self.direct_settings.lake.server(topic))
 
     def consumers(self) -> dict[Slot, list[int]]:
         """Return the processes of each slot that has any, in order of slots."""
@@ -106,6 +144,11 @@ class System:
     def leases(self, topic: str) -> set[Path]:
         """Return the leases of a table."""
         return {file for file in self._staging(topic) if is_lease(file.name)}
+
+    def kept_batches(self, partition: TopicPartition) -> set[Path]:
+        """Return the batches of a partition that could not be decoded."""
+        prefix = f"undecodable-{partition.partition}-"
+        return {file for file in self._staging(partition.topic) if file.name.startswith(prefix)}
 
     def _staging(self, topic: str) -> Iterable[Path]:
         return (Path(self.settings.staging_path) / topic).glob("*")
@@ -159,9 +202,17 @@ class System:
         self.twins.append(twin)
         return twin
 
-    async def ends(self) -> dict[TopicPartition, int]:
-        """Return where every partition ends now."""
-        return {p: await self.bus.end(p.topic, p.partition) for p in self.partitions}
+    async def ends(
+        self, partitions: Collection[TopicPartition] | None = None
+    ) -> dict[TopicPartition, int]:
+        """Return where these partitions end now, or all that are read."""
+        chosen = self.partitions if partitions is None else partitions
+        return {p: await self.bus.end(p.topic, p.partition) for p in chosen}
+
+
+def partition_count(topic: str) -> int:
+    """Return how many partitions a topic has."""
+    return PARTITIONS if topic in TOPICS else 1
 
 
 def led_since(log: Path) -> str:
@@ -179,30 +230,16 @@ def environment(settings: Settings, applied: AimedPoints) -> dict[str, str]:
     return {**os.environ, **settings_environment(settings), **applied.environment()}
 
 
-def may_mount() -> bool:
-    """Tell whether file systems can be mounted here."""
-    tried = subprocess.run(
-        ("unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"),
-        capture_output=True,
-        check=False,
-    )
-    return os.geteuid() == 0 and tried.returncode == 0
-
-
-@contextlib.contextmanager
-def disk(lake: Path) -> Iterator[Path]:
-    """Give the lake a disk of its own, in memory, that can be full."""
-    lake.mkdir(parents=True)
-    subprocess.run(("mount", "-t", "tmpfs", "-o", f"size={LAKE_SIZE}", "tmpfs", lake), check=True)
-    try:
-        yield lake
-    finally:
-        subprocess.run(("umount", "-l", lake), check=True)
-
-
 @contextlib.asynccontextmanager
-async def run_system(directory: Path, progress: Callable[[str], None]) -> AsyncIterator[System]:
+async def run_system(
+    directory: Path, shape: SystemShape, progress: Callable[[str], None]
+) -> AsyncIterator[System]:
     """Set everything up, with every partition read; take it down again however the block ends.
+
+    Args:
+        directory: Of data and logs; empty.
+        shape: How large it is.
+        progress: Told in words what goes on.
 
     Raises:
         EmbeddedError: A server could not be had, or a service does not stay up.
@@ -210,37 +247,50 @@ async def run_system(directory: Path, progress: Callable[[str], None]) -> AsyncI
     async with contextlib.AsyncExitStack() as held:
         lake = directory / "lake"
         mounted = held.enter_context(disk(lake)) if may_mount() else None
-        own, inner, control = (held.enter_context(reserve_port()) for _ in range(3))
-        kafka_proxy = await held.enter_async_context(proxy(inner))
-        broker = await held.enter_async_context(
-            run_broker(
-                directory / "kafka",
-                port=own,
-                settings=_listeners(own, inner, kafka_proxy.port, control),
-                progress=progress,
+        sparks = [
+            await held.enter_async_context(
+                run_spark(directory / f"spark-{n}", memory="2g", quick=True, progress=progress)
             )
+            for n in range(shape.servers)
+        ]
+        spark_proxies = [
+            await held.enter_async_context(proxy(int(spark.url.rpartition(":")[2])))
+            for spark in sparks
+        ]
+        voter = held.enter_context(reserve_port())
+        first, line = await start_broker(
+            held, directory / "kafka-1", node_settings(1, voter), progress
         )
-        spark = await held.enter_async_context(
-            run_spark(directory / "spark", memory="2g", quick=True, progress=progress)
-        )
-        spark_proxy = await held.enter_async_context(proxy(int(spark.url.rpartition(":")[2])))
-        direct_settings = _settings(directory, lake, broker.bootstrap_servers, spark.url)
+        kafka, lines = first.bootstrap_servers, [line]
+        brokers = [first]
+        direct_settings = _settings(directory, lake, shape, kafka, [spark.url for spark in sparks])
         settings = _settings(
-            directory, lake, f"{HOST}:{kafka_proxy.port}", f"sc://{HOST}:{spark_proxy.port}"
+            directory,
+            lake,
+            shape,
+            f"{HOST}:{line.port}",
+            [f"sc://{HOST}:{between.port}" for between in spark_proxies],
         )
         applied = aimed_points(directory / "aims")
         bus = await held.enter_async_context(KafkaControlTopics(direct_settings.kafka))
         await _make_topics(bus, direct_settings)
+        if shape.servers > 1:
+            async with AdminClient(direct_settings.kafka) as admin:
+                cluster = await admin.cluster_id()
+            second, line = await start_broker(
+                held, directory / "kafka-2", node_settings(2, voter), progress, cluster
+            )
+            brokers, lines = [first, second], [*lines, line]
         services = _services(directory, environment(settings, applied))
         held.push_async_callback(_end_consumers, settings)
         made = System(
             directory=directory,
             settings=settings,
             direct_settings=direct_settings,
-            broker=broker,
-            spark=spark,
-            kafka_proxy=kafka_proxy,
-            spark_proxy=spark_proxy,
+            brokers=tuple(brokers),
+            sparks=tuple(sparks),
+            kafka_proxies=tuple(lines),
+            spark_proxies=tuple(spark_proxies),
             aimed_points=applied,
             bus=bus,
             controllers=services[:2],
@@ -254,29 +304,22 @@ async def run_system(directory: Path, progress: Callable[[str], None]) -> AsyncI
             yield made
 
 
-def _listeners(own: int, inner: int, outer: int, control: int) -> dict[str, str]:
-    """Return a broker's settings: the services are told the proxy's address, we the broker's."""
-    return {
-        "listeners": f"PLAINTEXT://{HOST}:{own},CUT://{HOST}:{inner},CONTROLLER://{HOST}:{control}",
-        "advertised.listeners": f"PLAINTEXT://{HOST}:{own},CUT://{HOST}:{outer}",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CUT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-        "controller.quorum.voters": f"1@{HOST}:{control}",
-    }
-
-
-def _settings(directory: Path, lake: Path, kafka: str, spark: str) -> Settings:
+def _settings(
+    directory: Path, lake: Path, shape: SystemShape, kafka: str, sparks: Sequence[str]
+) -> Settings:
     return load_settings(
         group="chaos",
-        topics=TOPICS,
+        topics=shape.topics,
         log_format="json",
         log_level="debug",
         kafka={"bootstrap_servers": kafka, "request_timeout_s": 10.0},
         lake={
             "path": str(lake),
-            "spark": spark,
-            "freshness_s": FRESHNESS_S,
+            "spark": ",".join(sparks),
+            "freshness_s": shape.freshness_s,
             "compact_files": COMPACT_FILES,
         },
+        staging={"max_bytes": STAGED_BYTES},
         monitor={"window_s": 8.0},
         controller={
             "capacity_bytes_per_s": CAPACITY,
@@ -293,8 +336,8 @@ def _settings(directory: Path, lake: Path, kafka: str, spark: str) -> Settings:
 async def _make_topics(bus: KafkaControlTopics, settings: Settings) -> None:
     await bus.ensure(settings.metadata_topic, 1, METADATA_CONFIG)
     await bus.ensure(settings.monitor.topic, 1, METRICS_CONFIG)
-    for topic in TOPICS:
-        await bus.ensure(topic, PARTITIONS, {})
+    for topic in settings.topics:
+        await bus.ensure(topic, partition_count(topic), {})
 
 
 def _services(directory: Path, variables: Mapping[str, str]) -> tuple[LoggedService, ...]:

@@ -43,11 +43,10 @@ def test_only_aimed_faults_where_only_those_are_wanted() -> None:
     assert all(len(scene) == 1 and scene[0].kind is Kind.AIMED for scene in drawn)
 
 
-def test_spark_is_away_for_as_long_as_is_asked() -> None:
-    drawn = [
-        fault for scene in islice(random_schedule(1, spark_away_s=600), 200) for fault in scene
-    ]
-    assert {fault.duration_s for fault in drawn if fault.kind is Kind.SPARK_AWAY} == {600}
+def test_a_lasting_fault_takes_as_long_as_is_asked() -> None:
+    drawn = islice(random_schedule(1, lasting_s={Kind.SPARK_AWAY: 600.0}), 200)
+    faults = [fault for scene in drawn for fault in scene]
+    assert {fault.duration_s for fault in faults if fault.kind is Kind.SPARK_AWAY} == {600}
 
 
 def test_a_short_run_has_few_faults_one_at_a_time() -> None:

@@ -60,6 +60,7 @@ async def run_broker(  # noqa: PLR0913 - each is a choice of the caller's
     settings: Mapping[str, str] | None = None,
     heap: str = "512m",
     nice: int = 0,
+    cluster: str | None = None,
     progress: ProgressCallback = no_progress,
 ) -> AsyncIterator[EmbeddedBroker]:
     """Run a broker whose data, settings and log are in `directory`, and stop it at the end.
@@ -70,6 +71,7 @@ async def run_broker(  # noqa: PLR0913 - each is a choice of the caller's
         settings: EmbeddedBroker settings beside ours or instead of them, as in server.properties.
         heap: Most it may use, in Java's notation.
         nice: How much lower its priority is, 0 to 19.
+        cluster: The id of the cluster that it joins; None: of its own.
         progress: Told in words what goes on.
 
     Raises:
@@ -80,7 +82,7 @@ async def run_broker(  # noqa: PLR0913 - each is a choice of the caller's
         with run_directory(directory) as home:
             properties = {**default_settings(home, listener, controller), **(settings or {})}
             archive = class_data_archive("broker", java, jars, home)
-            await prepare_storage(home, properties, archive, new_cluster_id())
+            await prepare_storage(home, properties, archive, cluster or new_cluster_id())
             broker = EmbeddedBroker(
                 broker_command(home, archive, heap, nice), port=listener, progress=progress
             )

@@ -1,0 +1,50 @@
+"""What the end of a run says."""
+
+from dataclasses import replace
+
+from tests.chaos.scenario import stream, without_bombs
+
+from binwright.audit.audit import AuditResult, PartitionAudit, TableAudit
+from binwright.audit.topic_extents import Range
+from binwright.protocol.model import TopicPartition
+
+P = TopicPartition("orders", 0)
+PARTITION = PartitionAudit(
+    partition=0,
+    start=0,
+    end=9,
+    rows=8,
+    first=0,
+    last=8,
+    lost=1,
+    lost_ranges=(Range(4, 4),),
+    unread=0,
+    surplus=0,
+    doubles=(),
+    beyond=0,
+)
+
+
+def audited(partition: PartitionAudit) -> AuditResult:
+    return AuditResult(
+        tables=(TableAudit(topic="orders", path="", exists=True, partitions=(partition,)),)
+    )
+
+
+def test_a_record_that_no_consumer_can_decode_is_not_lost() -> None:
+    assert not audited(PARTITION).clean
+    assert without_bombs(audited(PARTITION), [(P, 4)]).clean
+
+
+def test_any_other_record_without_a_row_is_lost() -> None:
+    assert not without_bombs(audited(PARTITION), [(P, 5)]).clean
+    assert not without_bombs(audited(PARTITION), [(TopicPartition("clicks", 0), 4)]).clean
+    two = replace(PARTITION, lost=2, lost_ranges=(Range(4, 5),))
+    assert not without_bombs(audited(two), [(P, 4)]).clean
+
+
+def test_many_partitions_share_the_load_of_eight() -> None:
+    few = [TopicPartition("orders", n) for n in range(8)]
+    many = [TopicPartition("orders", n) for n in range(80)]
+    means = [sum(sum(row.values()) for row in stream(1, each)) for each in (few, many)]
+    assert 0.9 < means[0] / means[1] < 1.1
