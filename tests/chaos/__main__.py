@@ -89,7 +89,7 @@ def main() -> int:
     parser.add_argument(
         "--long",
         action="store_true",
-        help="Spark is away or frozen for 10 minutes, a table refused for 20, not one each",
+        help="Spark is away or frozen for 10 minutes, a table refused for 30, not one each",
     )
     parser.add_argument("--tables", type=int, default=FEWEST_TABLES, help="how many, 2 or more")
     parser.add_argument("--freshness", type=float, default=FRESHNESS_S, help="of all tables, s")

@@ -58,7 +58,7 @@ NEED_TWO = frozenset({Kind.SPARK_FROZEN, Kind.LEADERLESS})
 """Faults of one server of two."""
 
 LASTING_S = {Kind.SPARK_AWAY: 60.0, Kind.SPARK_FROZEN: 60.0, Kind.TABLE_REFUSED: 60.0}
-LONG_LASTING_S = {Kind.SPARK_AWAY: 600.0, Kind.SPARK_FROZEN: 600.0, Kind.TABLE_REFUSED: 1200.0}
+LONG_LASTING_S = {Kind.SPARK_AWAY: 600.0, Kind.SPARK_FROZEN: 600.0, Kind.TABLE_REFUSED: 1800.0}
 """How long faults last that are about patience: usually, and in a long run."""
 
 SYSTEM_WIDE_KINDS = frozenset(
