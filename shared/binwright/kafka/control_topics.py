@@ -140,9 +140,10 @@ class KafkaControlTopics:
         # Checked first: a metadata request of the producer could create the topic.
         if partition not in await self._cluster.leaders(topic):
             raise TopicMissing(f"there is no partition {topic}-{partition}")
+        await producer.client.force_metadata_update()
         while partition not in await producer.partitions_for(topic):
-            await producer.client.force_metadata_update()
             await asyncio.sleep(RETRY_S)
+            await producer.client.force_metadata_update()
 
     async def end(self, topic: str, partition: int) -> int:
         """Return the offset of the next record; see the port."""
