@@ -1,5 +1,6 @@
 """What reads bytes of others: each decoder, the errors it may raise, and valid inputs."""
 
+import asyncio
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Any
 
 import orjson
 import yaml
+from google.protobuf.message import DecodeError
 from tests.builders import measurement, report
 from tests.kafka import batches
 from tests.kafka.test_frames import HEAD_4, HEAD_10
@@ -43,6 +45,8 @@ from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Footer, Table
 from binwright.protocol.stamp import Stamp, read_stamp
 from binwright.runtime.settings import load_settings
+from binwright.scaler.keda.messages import CLASSES, ScaledObjectRef
+from binwright.scaler.keda.triggers import KedaTriggers
 from binwright.scaler.objects.spec import config_from, workload_of
 
 ORDERS = TopicPartition("orders", 0)
@@ -111,6 +115,11 @@ SCALED_SPEC = orjson.dumps(
         "workload": {"kind": "Deployment", "name": "x"},
     }
 )
+KEDA_REQUEST: bytes = CLASSES["ScaledObjectRef"](
+    name="billing",
+    namespace="n",
+    scalerMetadata={"group": "g", "topics": "orders", "recordsPerSecond": "100"},
+).SerializeToString()
 PLAN_FILE = plan_file.encode({ORDERS: (1, 2, 3)}).encode()
 POD = {
     "metadata": {"labels": {"a": "b"}},
@@ -198,6 +207,15 @@ def _json(content: bytes) -> object:
         return orjson.loads(content)
     except orjson.JSONDecodeError:
         return None
+
+
+def _keda_trigger(content: bytes) -> object:
+    asked = ScaledObjectRef.from_message(CLASSES["ScaledObjectRef"].FromString(content))
+
+    async def ask() -> object:
+        return KedaTriggers(lambda: None).ask(asked)
+
+    return asyncio.run(ask())
 
 
 def _template(content: bytes) -> object:
@@ -303,6 +321,7 @@ TARGETS: Mapping[str, Target] = {
     ),
     "ConsumerGroup": Target(_group_object, (SettingsError,), GROUP_SPECS),
     "ScaledGroup": Target(_scaled_object, (SettingsError,), (SCALED_SPEC,)),
+    "KEDA trigger": Target(_keda_trigger, (DecodeError, SettingsError), (KEDA_REQUEST,)),
     "pod template": Target(_template, (TemplateRefused,), (yaml.safe_dump(POD).encode(),)),
     "own pod template": Target(_own_template, (TemplateRefused,), (orjson.dumps(POD),)),
     "topic pattern": Target(_pattern, (ValueError,), (b"cl.*|(a|b)+_", b"(a{1,9}){3}[a-c]?")),

@@ -6,6 +6,8 @@ from typing import Any
 
 import orjson
 import pytest
+from hypothesis import given, settings
+from tests.fuzz.mutations import hostile
 from tests.programs import run_program
 from tests.scaler.decide.cases import CASES, by_rule
 from tools.assignor_jar import build_jar, compile_java
@@ -51,7 +53,7 @@ def drawn(number: int) -> dict[str, Any]:
     return {"bins": bins, "members": members, "partitions": partitions}
 
 
-async def printed(main: str, content: bytes, directory: Path) -> list[str]:
+async def printed(main: str, content: bytes, directory: Path, *options: str) -> list[str]:
     """Return the lines that a program of `java/` prints about a file with this content."""
     java, jars = await ensure_kafka(print)
     jar = build_jar(directory, jars)
@@ -59,7 +61,14 @@ async def printed(main: str, content: bytes, directory: Path) -> list[str]:
     file = directory / "content"
     file.write_bytes(content)
     classpath = ":".join(map(str, [directory, jar, *jars]))
-    command = (str(java.binary), "-cp", classpath, f"binwright.assignor.{main}", str(file))
+    command = (
+        str(java.binary),
+        *options,
+        "-cp",
+        classpath,
+        f"binwright.assignor.{main}",
+        str(file),
+    )
     result = run_program(*command, timeout_s=60)
     assert result.returncode == 0, result.stderr
     return result.stdout.splitlines()
@@ -99,6 +108,22 @@ async def test_a_record_without_a_load_or_a_group_is_no_plan_in_java_either(tmp_
     found = await printed("PlanTexts", b"\n".join(encoded), tmp_path)
     assert found == ["true", *["false"] * 6]
     assert found == [str(is_plan(text)).lower() for text in encoded]
+
+
+async def test_hostile_records_are_no_plans_in_java_and_cost_it_little(tmp_path: Path) -> None:
+    """Its reader returns or refuses each of them, within 64 MB and a second for all."""
+    drawn: list[bytes] = []
+
+    @settings(max_examples=2_000, database=None)
+    @given(hostile([orjson.dumps(PLAN)]))
+    def draw(content: bytes) -> None:
+        text = content.decode(errors="replace")
+        drawn.append(("".join(text.splitlines()) + "\n").encode(errors="replace"))
+
+    draw()
+    found = await printed("PlanTexts", b"".join(drawn), tmp_path, "-Xmx64m")
+    assert len(found) == len(drawn)
+    assert {"true", "false"} == set(found)
 
 
 def is_plan(payload: bytes) -> bool:
