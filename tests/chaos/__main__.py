@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from tests.chaos.fault_schedule import LASTING_S, LONG_LASTING_S, Kind
 from tests.chaos.scenario import RECOVERY_S, Scenario, ScenarioOptions
-from tests.chaos.system import FEWEST_TABLES, FRESHNESS_S
+from tests.chaos.system import COMPACT_FILES, FEWEST_TABLES, FRESHNESS_S
 
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import EXIT_FAILED, EXIT_OK, run
@@ -93,6 +93,9 @@ def main() -> int:
     )
     parser.add_argument("--tables", type=int, default=FEWEST_TABLES, help="how many, 2 or more")
     parser.add_argument("--freshness", type=float, default=FRESHNESS_S, help="of all tables, s")
+    parser.add_argument(
+        "--compact", type=int, default=COMPACT_FILES, help="small files of a table, at most"
+    )
     parser.add_argument("--cold", action="store_true", help="begin before the servers are warm")
     parser.add_argument("--keep", type=Path, help="keep tables and logs in this new directory")
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
@@ -111,6 +114,7 @@ def main() -> int:
         deadline_s=asked.deadline,
         tables=asked.tables,
         freshness_s=asked.freshness,
+        compact_files=asked.compact,
     )
     with workplace(asked.keep) as directory:
         course = Scenario(options, directory, console.log)

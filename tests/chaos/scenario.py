@@ -23,6 +23,7 @@ from tests.chaos.health import health_problems, wait_until_recovered
 from tests.chaos.servers import may_mount
 from tests.chaos.system import (
     CAPACITY,
+    COMPACT_FILES,
     FEWEST_TABLES,
     FRESHNESS_S,
     System,
@@ -65,6 +66,7 @@ class ScenarioOptions:
     deadline_s: float = RECOVERY_S  # of each recovery
     tables: int = FEWEST_TABLES
     freshness_s: float = FRESHNESS_S
+    compact_files: int = COMPACT_FILES
 
     @property
     def servers(self) -> int:
@@ -117,7 +119,9 @@ class Scenario:
         without = [] if may_mount() else [Kind.DISK_FULL]
         self.skipped += [f"{kind}: nothing can be mounted here" for kind in without]
         options = self.options
-        shape = SystemShape(options.servers, options.tables, options.freshness_s)
+        shape = SystemShape(
+            options.servers, options.tables, options.freshness_s, options.compact_files
+        )
         async with run_system(self.directory, shape, self.log) as made:
             await self._ready(made)
             done = asyncio.Event()

@@ -66,6 +66,7 @@ class SystemShape:
     servers: int = 1  # brokers, and Spark servers: 1 or 2
     tables: int = FEWEST_TABLES  # those beyond two have one partition each
     freshness_s: float = FRESHNESS_S
+    compact_files: int = COMPACT_FILES
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -317,7 +318,7 @@ def _settings(
             "path": str(lake),
             "spark": ",".join(sparks),
             "freshness_s": shape.freshness_s,
-            "compact_files": COMPACT_FILES,
+            "compact_files": shape.compact_files,
         },
         staging={"max_bytes": STAGED_BYTES},
         monitor={"window_s": 8.0},
