@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -128,6 +129,14 @@ async def test_a_file_has_statistics_of_what_queries_filter_by(
     assert stats["numRecords"] == 5
     assert set(stats["minValues"]) == set(stats["maxValues"]) == columns
     assert stats["maxValues"]["offset"] == 8
+
+
+async def test_a_large_batch_lands_whose_query_spark_compiles(
+    tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession
+) -> None:
+    batch = replace(await stage_file(staging, ROWS), bytes=240 << 20)
+    await tables.append("orders", batch, LEASE, "{}")
+    assert landed_offsets(spark, lake) == ONCE
 
 
 async def test_a_stamp_without_rows_is_a_commit(tables: SparkLake, staging: FileStaging) -> None:

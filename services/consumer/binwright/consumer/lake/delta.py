@@ -33,6 +33,13 @@ READING = {
 }
 TASK_BYTES = 128 << 20
 """Staged bytes per task. Each task writes one file; more tasks do not speed up small batches."""
+COMPILED = {
+    # Statistics and projections of many rows take less CPU compiled; for few rows, compiling takes
+    # more than all of it, so servers that land small appends have it off.
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+}
+"""Settings of a session while it appends what takes more than one task."""
 PROPERTIES = {
     # What people filter by. The topic is the same in all rows, and its statistics cost the most.
     "delta.dataSkippingStatsColumns": "partition,offset,timestamp",
@@ -227,6 +234,29 @@ def append(
         writer.append()
 
     return work
+
+
+def append_batch(
+    batch: Batch, directory: str, lease: str, path: str, stamp: str
+) -> Callable[[SparkSession], None]:
+    """Return a function that appends a batch of files in `directory`; compiled if it is large."""
+    work = append(frame_of(batch, directory, lease), path, stamp)
+    return compiled(work) if tasks_for(batch.bytes) > 1 else work
+
+
+def compiled(work: Callable[[SparkSession], None]) -> Callable[[SparkSession], None]:
+    """Return a function that does the work with `COMPILED`, then unsets these again."""
+
+    def with_settings(spark: SparkSession) -> None:
+        try:
+            for key, value in COMPILED.items():
+                spark.conf.set(key, value)
+            work(spark)
+        finally:
+            for key in COMPILED:
+                spark.conf.unset(key)
+
+    return with_settings
 
 
 def history(spark: SparkSession, path: str, limit: int) -> History:
