@@ -1,7 +1,8 @@
 """The manifests in `deploy/`: consumers' pod templates, and the controller's rights."""
 
+import tomllib
 from copy import deepcopy
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
@@ -12,13 +13,58 @@ from binwright.protocol.errors import TemplateRefused
 from binwright.scaler.objects.spec import field_name
 from binwright.scaler.settings import ScaledGroupSettings, ScheduleSettings
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
 LAKE = {"name": "lake", "persistentVolumeClaim": {"claimName": "binwright-lake"}}
 
 
 def pod(file: str) -> dict[str, Any]:
     found = next(yaml.safe_load_all((DEPLOY / file).read_text()))["data"]["pod.yaml"]
     return deepcopy(parse_template(found, file).pod)
+
+
+def spark_pod(file: str) -> dict[str, Any]:
+    found = next(yaml.safe_load_all((DEPLOY / file).read_text()))["spec"]["template"]["spec"]
+    found["containers"] = {each["name"]: each for each in found["containers"]}
+    return dict(found)
+
+
+def staging_path(container: dict[str, Any]) -> str:
+    named = {each["name"]: each.get("value") for each in container["env"]}
+    return str(named["BINWRIGHT_STAGING__PATH"])
+
+
+def test_what_warms_spark_up_stages_as_sparks_user_on_a_disk_that_both_have() -> None:
+    """Each deletes what the other wrote, under the path that both have for it."""
+    found = spark_pod("base/spark.yaml")
+    spark, warm_up = found["containers"]["spark"], found["containers"]["warm-up"]
+    disk = {"name": "tmp", "mountPath": "/tmp"}  # noqa: S108 - a container's
+    assert disk in spark["volumeMounts"]
+    assert disk in warm_up["volumeMounts"]
+    assert staging_path(warm_up).startswith("/tmp/")  # noqa: S108
+    assert found["securityContext"]["runAsUser"] == 185
+    assert all("runAsUser" not in each["securityContext"] for each in (spark, warm_up))
+    assert warm_up["readinessProbe"]
+
+
+def test_what_warms_executors_up_stages_in_the_store_of_the_tables() -> None:
+    warm_up = spark_pod("overlays/production/spark-driver.yaml")["containers"]["warm-up"]
+    text = yaml.safe_load((DEPLOY / "overlays/production/settings.yaml").read_text())
+    lake = tomllib.loads(text["data"]["binwright.toml"])["lake"]["path"]
+    assert staging_path(warm_up).startswith(f"{lake}/_staging/")
+
+
+def test_compose_starts_consumers_when_spark_is_warm() -> None:
+    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    warm_up, controller, spark = (services[name] for name in ("warm-up", "controller", "spark"))
+    place = PurePosixPath(warm_up["environment"]["BINWRIGHT_STAGING__PATH"])
+    (mount,) = warm_up["volumes"]
+    assert mount in spark["volumes"]
+    assert place.is_relative_to(mount.partition(":")[2])
+    assert warm_up["user"] == "185:185"  # the user of Spark's image
+    assert warm_up["image"] == controller["image"]
+    ended = {"condition": "service_completed_successfully"}
+    assert controller["depends_on"]["warm-up"] == ended
 
 
 def test_the_local_template_is_the_base_template_plus_the_lake_volume() -> None:

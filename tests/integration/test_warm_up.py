@@ -1,6 +1,10 @@
 """Spark learns on a throw-away table of which nothing is left."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from urllib.parse import urlparse
 
 import pytest
 from structlog.testing import capture_logs
@@ -32,4 +36,51 @@ async def test_a_server_that_does_not_answer_is_named_and_nothing_is_left(lake: 
     with pytest.raises(ExternalError, match=r"127\.0\.0\.1:9"):
         await warm_up(settings, commits=3)
 
+    assert left(settings.staging_path) == []
+
+
+STARTS_S = 5.0  # longer than a call retries a server that does not answer
+
+
+@asynccontextmanager
+async def server_that_starts(spark_url: str) -> AsyncIterator[str]:
+    """Give the URL of a server that closes its connections until `STARTS_S` after the first one."""
+    loop, behind = asyncio.get_running_loop(), urlparse(spark_url)
+    first: list[float] = []
+    pipes: set[asyncio.Task[None]] = set()
+
+    async def pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while data := await reader.read(65_536):
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        first.append(loop.time())
+        if loop.time() < first[0] + STARTS_S:
+            writer.close()
+            return
+        answers, requests = await asyncio.open_connection(behind.hostname, behind.port)
+        pipes.update(
+            asyncio.create_task(each) for each in (pipe(reader, requests), pipe(answers, writer))
+        )
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield f"sc://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+        for each in pipes:
+            each.cancel()
+        await asyncio.gather(*pipes, return_exceptions=True)
+
+
+async def test_a_server_that_still_starts_is_waited_for(lake: Path, spark_url: str) -> None:
+    async with server_that_starts(spark_url) as url:
+        settings = load_settings(lake={"path": str(lake), "spark": url})
+        with capture_logs() as logs:
+            await warm_up(settings, commits=1, wait_s=60.0)
+
+    assert "spark.warmed_up" in {log["event"] for log in logs}
     assert left(settings.staging_path) == []

@@ -1,9 +1,19 @@
-"""SQL and paths for Spark, tested without a server."""
+"""SQL, paths and settings for Spark, tested without a server."""
+
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
-from binwright.consumer.lake.delta import condition, quoted, spark_path, tasks_for
-from binwright.protocol.ports.lake import FileSlice
+from binwright.consumer.lake.delta import (
+    COMPILED,
+    append_batch,
+    condition,
+    quoted,
+    spark_path,
+    tasks_for,
+)
+from binwright.protocol.ports.lake import Batch, FileSlice
 
 
 def test_a_path_may_have_any_character() -> None:
@@ -41,3 +51,34 @@ def test_a_batch_is_written_by_as_few_tasks_as_its_bytes_need(size: int, tasks: 
 )
 def test_a_path_is_named_as_sparks_file_systems_name_it(given: str, named: str) -> None:
     assert spark_path(given) == named
+
+
+class Settings:
+    """A session that fails when it reads files, and notes its settings then."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, str] = {}
+        self.conf = self
+        self.when_read: Mapping[str, str] | None = None
+
+    def set(self, key: str, value: str) -> None:
+        self.values[key] = value
+
+    def unset(self, key: str) -> None:
+        del self.values[key]
+
+    @property
+    def read(self) -> object:
+        self.when_read = dict(self.values)
+        raise OSError("no server")
+
+
+@pytest.mark.parametrize(("size", "wanted"), [(128 << 20, {}), ((128 << 20) + 1, COMPILED)])
+def test_spark_compiles_large_appends_alone(size: int, wanted: Mapping[str, str]) -> None:
+    session: Any = Settings()
+    work = append_batch(Batch(bytes=size), "/staged", "lease.parquet", "/lake/orders", "{}")
+    with pytest.raises(OSError, match="no server"):
+        work(session)
+
+    assert session.when_read == wanted
+    assert session.values == {}

@@ -4,9 +4,11 @@ import asyncio
 import os
 import signal
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import orjson
 import pytest
 from pyspark.sql.connect.session import SparkSession
 from tests.integration.lake.tables import (
@@ -113,6 +115,28 @@ async def test_a_lake_whose_path_looks_like_a_pattern_or_a_partition_lands_all_t
         await tables.append("orders", await stage_file(staging, ROWS), LEASE, "stamp")
 
     assert landed_offsets(spark, strange) == ONCE
+
+
+async def test_a_file_has_statistics_of_what_queries_filter_by(
+    tables: SparkLake, staging: FileStaging, lake: Path
+) -> None:
+    await tables.append("orders", await stage_file(staging, ROWS), LEASE, "{}")
+    newest = max((lake / "orders" / "_delta_log").glob("*.json"))
+    actions = map(orjson.loads, newest.read_bytes().splitlines())
+    (stats,) = (orjson.loads(each["add"]["stats"]) for each in actions if "add" in each)
+
+    columns = {"partition", "offset", "timestamp"}
+    assert stats["numRecords"] == 5
+    assert set(stats["minValues"]) == set(stats["maxValues"]) == columns
+    assert stats["maxValues"]["offset"] == 8
+
+
+async def test_a_large_batch_lands_whose_query_spark_compiles(
+    tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession
+) -> None:
+    batch = replace(await stage_file(staging, ROWS), bytes=240 << 20)
+    await tables.append("orders", batch, LEASE, "{}")
+    assert landed_offsets(spark, lake) == ONCE
 
 
 async def test_a_stamp_without_rows_is_a_commit(tables: SparkLake, staging: FileStaging) -> None:

@@ -139,7 +139,8 @@ async def test_a_table_without_an_owner_is_taken(
 
     assert result.properties["binwright.group"] == "g"
     assert result.properties["binwright.cluster"] == "cluster-a"
-    assert result.properties["delta.dataSkippingNumIndexedCols"] == "4"
+    columns = "partition,offset,timestamp"
+    assert result.properties["delta.dataSkippingStatsColumns"] == columns
     assert "orders" in result.description
 
 

@@ -6,6 +6,7 @@ those that people wait for.
 """
 
 import argparse
+import asyncio
 import sys
 from collections.abc import Sequence
 from uuid import uuid4
@@ -14,6 +15,7 @@ import structlog
 
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
+from binwright.protocol.errors import LakeUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import lease_name
 from binwright.protocol.ports.kafka import Record
@@ -21,17 +23,21 @@ from binwright.protocol.ports.lake import Batch, FileSlice, Footer, Table
 from binwright.protocol.stamp import Stamp
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.serve import serve
-from binwright.runtime.settings import LakeSettings, Settings
+from binwright.runtime.settings import Settings
 
 log = structlog.get_logger()
 
 COMMITS = 30
 TOPIC = "warm-up"
+TABLE = Table(TOPIC, group=TOPIC, cluster=TOPIC)
 FILES, ROWS = 2, 100  # of a commit, and of each file
+RETRY_S = 1.0
 
 
-async def warm_up(settings: Settings, commits: int) -> None:
+async def warm_up(settings: Settings, commits: int, wait_s: float = 0.0) -> None:
     """Let each server of `lake.spark` commit `commits` times, one server after the other.
+
+    A server may take `wait_s` seconds to answer: one that starts beside this does not at once.
 
     Raises:
         ExternalError: The staging place cannot be written, or a server does not answer.
@@ -42,28 +48,37 @@ async def warm_up(settings: Settings, commits: int) -> None:
         async with FileStaging(place) as staging:
             await staging.prepare()
             try:
-                await _commit(lake, staging, place, commits, settings.consumer.write_timeout_s)
+                async with SparkLake(lake, place, settings.consumer.write_timeout_s) as tables:
+                    await _open(tables, wait_s)
+                    await _commit(tables, staging, commits)
             finally:
                 await staging.delete_all()
         log.info("spark.warmed_up", commits=commits)
 
 
-async def _commit(
-    lake: LakeSettings, staging: FileStaging, place: str, commits: int, timeout_s: float
-) -> None:
-    table, lease = Table(TOPIC, TOPIC, TOPIC), lease_name(uuid4().hex, 1)
-    async with SparkLake(lake, place, timeout_s) as tables:
-        await tables.open(table)
-        await staging.write_lease(TOPIC, lease)
-        await tables.claim(TOPIC, lease, _stamp(lease, 0))
-        await tables.history(TOPIC, 1)
-        await tables.highest_offsets(TOPIC)
-        await tables.commit_stamp(TOPIC, lease, 1, _stamp(lease, 1))
-        for number in range(commits):
-            batch = await _staged(staging, number)
-            await tables.append(TOPIC, batch, lease, _stamp(lease, 2 + number))
-            await staging.delete(TOPIC, batch.files)
-        await tables.compact(TOPIC)
+async def _open(tables: SparkLake, wait_s: float) -> None:
+    deadline = asyncio.get_running_loop().time() + wait_s
+    while True:
+        try:
+            return await tables.open(TABLE)
+        except LakeUnavailable:
+            if asyncio.get_running_loop().time() >= deadline:
+                raise
+        await asyncio.sleep(RETRY_S)
+
+
+async def _commit(tables: SparkLake, staging: FileStaging, commits: int) -> None:
+    lease = lease_name(uuid4().hex, 1)
+    await staging.write_lease(TOPIC, lease)
+    await tables.claim(TOPIC, lease, _stamp(lease, 0))
+    await tables.history(TOPIC, 1)
+    await tables.highest_offsets(TOPIC)
+    await tables.commit_stamp(TOPIC, lease, 1, _stamp(lease, 1))
+    for number in range(commits):
+        batch = await _staged(staging, number)
+        await tables.append(TOPIC, batch, lease, _stamp(lease, 2 + number))
+        await staging.delete(TOPIC, batch.files)
+    await tables.compact(TOPIC)
 
 
 def _stamp(writer: str, sequence: int) -> str:
@@ -93,8 +108,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="Let the Spark servers of the settings learn on a throw-away table.",
     )
     parser.add_argument("--commits", type=int, default=COMMITS, help="for each server")
-    commits: int = parser.parse_args(arguments).commits
-    return serve(lambda settings: warm_up(settings, commits), Settings)
+    parser.add_argument("--wait-s", type=float, default=0.0, help="for a server that starts")
+    found = parser.parse_args(arguments)
+    return serve(lambda settings: warm_up(settings, found.commits, found.wait_s), Settings)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ from functools import reduce
 from typing import Any
 
 from pyspark.errors import PySparkException
-from pyspark.sql.connect import functions as F  # noqa: N812 - the usual name
 from pyspark.sql.connect.dataframe import DataFrame
 from pyspark.sql.connect.session import SparkSession
 
@@ -34,8 +33,16 @@ READING = {
 }
 TASK_BYTES = 128 << 20
 """Staged bytes per task. Each task writes one file; more tasks do not speed up small batches."""
+COMPILED = {
+    # Statistics and projections of many rows take less CPU compiled; for few rows, compiling takes
+    # more than all of it, so servers that land small appends have it off.
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+}
+"""Settings of a session while it appends what takes more than one task."""
 PROPERTIES = {
-    "delta.dataSkippingNumIndexedCols": "4",  # keys, values and headers need no statistics
+    # What people filter by. The topic is the same in all rows, and its statistics cost the most.
+    "delta.dataSkippingStatsColumns": "partition,offset,timestamp",
     # A checkpoint costs the CPU of a commit; each commit since the last one adds 1 to 2 ms.
     "delta.checkpointInterval": "50",
     # The log lists files removed by compaction for so long: 32 us per file and commit.
@@ -174,8 +181,7 @@ def frame_of(batch: Batch, directory: str, lease: str) -> Callable[[SparkSession
 
 def _read(spark: SparkSession, directory: str, files: list[str]) -> DataFrame:
     paths = [_literal(f"{directory}/{file}") for file in files]
-    frame = spark.read.schema(DDL).options(**READING).parquet(*paths)
-    return frame.select(*(F.col(name).cast(kind).alias(name) for name, kind in COLUMNS.items()))
+    return spark.read.schema(DDL).options(**READING).parquet(*paths)
 
 
 def condition(part: FileSlice) -> str:
@@ -228,6 +234,29 @@ def append(
         writer.append()
 
     return work
+
+
+def append_batch(
+    batch: Batch, directory: str, lease: str, path: str, stamp: str
+) -> Callable[[SparkSession], None]:
+    """Return a function that appends a batch of files in `directory`; compiled if it is large."""
+    work = append(frame_of(batch, directory, lease), path, stamp)
+    return compiled(work) if tasks_for(batch.bytes) > 1 else work
+
+
+def compiled(work: Callable[[SparkSession], None]) -> Callable[[SparkSession], None]:
+    """Return a function that does the work with `COMPILED`, then unsets these again."""
+
+    def with_settings(spark: SparkSession) -> None:
+        try:
+            for key, value in COMPILED.items():
+                spark.conf.set(key, value)
+            work(spark)
+        finally:
+            for key in COMPILED:
+                spark.conf.unset(key)
+
+    return with_settings
 
 
 def history(spark: SparkSession, path: str, limit: int) -> History:

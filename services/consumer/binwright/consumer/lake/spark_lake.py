@@ -92,8 +92,8 @@ class SparkLake:
 
     async def append(self, topic: str, batch: Batch, lease: str, stamp: str) -> None:
         """Append the batch's rows in one commit; see `Lake.append`."""
-        frame = delta.frame_of(batch, f"{self._staged}/{topic}", lease)
-        work = delta.append(frame, self._access(topic).path, stamp)
+        directory, path = f"{self._staged}/{topic}", self._access(topic).path
+        work = delta.append_batch(batch, directory, lease, path, stamp)
         await self._write(topic, work, (*batch.files, lease))
 
     async def commit_stamp(self, topic: str, lease: str, number: int, stamp: str) -> None:
