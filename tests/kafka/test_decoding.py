@@ -8,7 +8,7 @@ import pytest
 from aiokafka import ConsumerRecord
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import CorruptRecordException
-from tests.kafka.batches import GZIP, LZ4, SNAPPY, ZSTD, built, legacy, marker, stored, torn
+from tests.kafka.batches import GZIP, LZ4, SNAPPY, ZSTD, built, checksummed, legacy, marker, stored, torn
 
 from binwright.kafka import decoding
 from binwright.kafka.decoding import Batches, FetchResult, Limits, PartitionRecords, Watch, watch
@@ -98,6 +98,18 @@ def test_a_corrupt_batch_is_reported_and_records_before_it_are_returned() -> Non
     assert (fault.offset, fault.next, fault.stored) == (8, 12, bad)
     assert "Invalid CRC" in fault.reason
     assert not fault.out_of_memory
+
+
+def test_a_field_that_reaches_beyond_its_batch_is_a_fault() -> None:
+    """To read there would end the process."""
+    content = bytearray(built([(b"v0", [("key0", b"x")]), (b"y" * 10, [])]))
+    content[content.index(b"key0")] = 0xFF  # not UTF-8: so aiokafka does not decode the batch
+    at = content.index(b"y" * 10)
+    content[at - 1 : at + 4] = b"\xfe\xff\xff\xff\x0f"  # the value's size, 2^31 - 1
+    fetch = Fetch(checksummed(content))
+    assert offsets(fetch.take()) == [0]
+    assert fetch.watch.fault is not None
+    assert (fetch.watch.fault.offset, fetch.watch.fault.next) == (1, 2)
 
 
 def test_a_batch_with_a_wrong_end_offset_costs_one_offset() -> None:

@@ -28,7 +28,7 @@ from aiokafka.record.default_records import (
     _DefaultRecordPy,
 )
 from aiokafka.record.legacy_records import LegacyRecordBatch
-from aiokafka.record.util import decode_varint
+from aiokafka.record.util import decode_varint_py as decode_varint  # the other reads beyond the end
 
 from binwright.kafka.inflating import InflatedTooLarge, inflated
 from binwright.protocol.ports.kafka import memory_of
