@@ -43,6 +43,7 @@ from binwright.protocol.model import TopicPartition
 from binwright.runtime.clock import loop_s
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.settings import KafkaSettings
+from binwright.testing.records import in_rows
 
 TOPIC, PARTITIONS = "moves", 24
 EVERY_S = 0.02
@@ -130,7 +131,7 @@ class Traffic:
         while True:
             with contextlib.suppress(BrokerUnavailable):
                 for partition, records in (await intake.fetch(1 << 20, 0.5)).items():
-                    arrivals.add(partition, [record.value for record in records])
+                    arrivals.add(partition, [row.value for row in in_rows([records])])
 
     async def _read_consumer(self, consumer: AIOKafkaConsumer) -> None:
         consumer.assign([KafkaPartition(*partition) for partition in self._partitions])

@@ -24,7 +24,7 @@ from binwright.consumer.staging.file_staging import FileStaging
 from binwright.local.spark import run_spark
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import lease_name
-from binwright.protocol.ports.kafka import Record
+from binwright.protocol.ports.kafka import Record, Records
 from binwright.protocol.ports.lake import Batch, FileSlice, Footer, Table
 from binwright.protocol.stamp import Stamp
 from binwright.recordings.load import SampleRecords
@@ -160,9 +160,9 @@ async def _commits(lake: SparkLake, staging: FileStaging, count: int) -> None:
 async def _commit(lake: SparkLake, staging: FileStaging, number: int) -> None:
     partition, name = TopicPartition(TABLE.topic, 0), f"0-1-{number}-{uuid4().hex[:8]}.parquet"
     source, first = SampleRecords(1_000, seed=number), number * ROWS
-    rows = [Record(first + n, wall_ms(), *source.make(0)) for n in range(ROWS)]
+    rows = Records.of(Record(first + n, wall_ms(), *source.make(0)) for n in range(ROWS))
     ranges = {0: (first, first + ROWS)}
-    size = await staging.write(TABLE.topic, name, {partition: rows}, Footer(None, ROWS, ranges))
+    size = await staging.write(TABLE.topic, name, {partition: [rows]}, Footer(None, ROWS, ranges))
     stamp = Stamp(group=TABLE.group, cluster=TABLE.cluster, writer="bench", sequence=number + 1)
     batch = Batch((FileSlice(name, ranges, True, size),), {}, ROWS, size)  # noqa: FBT003 - whole
     await lake.append(TABLE.topic, batch, LEASE, stamp.encode())

@@ -3,6 +3,7 @@
 import asyncio
 import struct
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
@@ -20,7 +21,8 @@ from binwright.balancer.decide.proposals import decode_record
 from binwright.consumer.staging import parquet
 from binwright.controller.fleets.kubernetes.template import check_template, parse_template
 from binwright.controller.group_objects.spec import settings_of
-from binwright.kafka.decoding import Batches
+from binwright.kafka.batches import Batches, Limits
+from binwright.kafka.columns import decode as decode_columns
 from binwright.kafka.frames import ListOffsets, Metadata, TopicId, VersionedRequest, topic_id
 from binwright.kafka.group_requests import (
     FetchGroupOffsets,
@@ -29,6 +31,7 @@ from binwright.kafka.group_requests import (
     group_offsets,
 )
 from binwright.kafka.log_dirs import DescribeLogDirs, disk_bytes, is_refused, sizes
+from binwright.kafka.segments import Segment
 from binwright.protocol import wire
 from binwright.protocol.errors import (
     MalformedMessage,
@@ -48,6 +51,7 @@ from binwright.runtime.settings import load_settings
 from binwright.scaler.keda.messages import CLASSES, ScaledObjectRef
 from binwright.scaler.keda.triggers import KedaTriggers
 from binwright.scaler.objects.spec import config_from, workload_of
+from binwright.testing.records import in_columns
 
 ORDERS = TopicPartition("orders", 0)
 TABLE = Table("orders", "g", "c")
@@ -80,7 +84,7 @@ PARTS = tuple(
     value for _, value in wire.split_message(b"orders", b'{"a": "%s"}' % (b"x" * 900), 500)
 )
 ROWS = {ORDERS: [Record(offset, 0, b"k", b"v" * 50) for offset in range(20)]}
-STAGED_FILE = parquet.encode(ROWS, Footer("an id", 20, {0: (0, 20)})).to_pybytes()
+STAGED_FILE = parquet.encode(in_columns(ROWS), Footer("an id", 20, {0: (0, 20)})).to_pybytes()
 SETTINGS = load_settings(topics=["base"])
 GROUP_SPECS = tuple(
     map(
@@ -157,6 +161,17 @@ def _records(content: bytes) -> object:
         batch = stored.next_batch()
         found += sum(1 for _ in batch)
     return found
+
+
+def _columns(content: bytes) -> object:
+    """Decode the records of stored batches together; nothing is raised once they are found."""
+    stored, segments = Batches(content), list[Segment]()
+    stored.limit = stored.large_limit = 16_000_000
+    stored.poll = Limits(stored.limit, poll_bytes=1 << 30)
+    while stored.has_next():
+        with suppress(Exception):
+            segments += [part for part in stored.next_batch() if part.positions]
+    return decode_columns(segments) if segments else None
 
 
 def _response(request: VersionedRequest, versions: tuple[int, int], content: bytes) -> Any:
@@ -306,6 +321,7 @@ TARGETS: Mapping[str, Target] = {
         (Exception,),
         (*_STORED, batches.marker(3), *(batches.legacy(magic, 3) for magic in (0, 1))),
     ),
+    "record batches": Target(_columns, (), (*_STORED, b"".join(_STORED))),
     "staged file's footer": Target(_footer, (), (STAGED_FILE, STAGED_FILE[-600:])),
     "staged file": Target(_staged_file, (), (STAGED_FILE,)),
     **dict(

@@ -16,8 +16,9 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.kafka import EmbeddedBroker
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import Reader
+from binwright.protocol.ports.kafka import NO_RECORDS, Reader
 from binwright.runtime.settings import KafkaSettings
+from binwright.testing.records import in_rows
 
 from .conftest import BackgroundLoop
 
@@ -82,7 +83,10 @@ async def test_a_reader_continues_after_a_leader_dies(
                     found = await intake.fetch(1 << 20, 0.5)
                 except BrokerUnavailable:
                     continue  # it has told; the next call goes on
-                read.extend((record.offset, record.value) for record in found.get(ORDERS, ()))
+                read.extend(
+                    (record.offset, record.value)
+                    for record in in_rows([found.get(ORDERS, NO_RECORDS)])
+                )
 
         reading = asyncio.create_task(read_all())
         await halfway.wait()

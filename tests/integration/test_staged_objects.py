@@ -16,6 +16,7 @@ from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Footer, Staging
+from binwright.testing.records import in_columns
 from binwright.testing.staging import footer_of
 
 pytestmark = [
@@ -41,7 +42,7 @@ async def staging(store: ObjectStore, request: pytest.FixtureRequest) -> AsyncIt
 
 
 async def test_an_object_that_is_gone_is_not_present(staging: Staging) -> None:
-    await staging.write("orders", FILE, ROWS, footer_of(ROWS))
+    await staging.write("orders", FILE, in_columns(ROWS), footer_of(ROWS))
 
     assert set(await staging.readable("orders", [FILE, OTHER])) == {FILE}
     assert set(await staging.existing("orders", [FILE, OTHER])) == {FILE}
@@ -51,7 +52,7 @@ async def test_an_object_that_is_gone_is_not_present(staging: Staging) -> None:
 
 async def test_old_objects_are_found_in_the_directories_of_all_topics(staging: Staging) -> None:
     for topic in ("orders", "clicks"):
-        await staging.write(topic, FILE, ROWS, footer_of(ROWS))
+        await staging.write(topic, FILE, in_columns(ROWS), footer_of(ROWS))
 
     assert await staging.topics() == {"orders", "clicks"}
     assert await staging.older("orders", 3_600.0) == set()
@@ -64,7 +65,7 @@ async def test_an_object_names_what_it_holds(staging: Staging) -> None:
         OTHER: Footer("an id", 100, dict.fromkeys(range(5000), (2**60, 2**60 + 1))),
     }
     for name, footer in footers.items():
-        await staging.write("orders", name, ROWS, footer)
+        await staging.write("orders", name, in_columns(ROWS), footer)
 
     assert await staging.footers("orders", [FILE, OTHER, "lost"]) == footers
 
@@ -72,7 +73,7 @@ async def test_an_object_names_what_it_holds(staging: Staging) -> None:
 async def test_a_damaged_object_is_distinguished_from_an_intact_one(
     staging: Staging, store: ObjectStore, request: pytest.FixtureRequest
 ) -> None:
-    await staging.write("orders", FILE, ROWS, footer_of(ROWS))
+    await staging.write("orders", FILE, in_columns(ROWS), footer_of(ROWS))
     place = f"{request.node.name.replace('_', '-')}/orders"
     content = await asyncio.to_thread(store.read, f"{place}/{FILE}")
     damaged = {"short": content[:-20], "bent": content[:50] + bytes(200) + content[250:]}

@@ -5,13 +5,26 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from aiokafka import ConsumerRecord
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import CorruptRecordException
-from tests.kafka.batches import GZIP, LZ4, SNAPPY, ZSTD, built, legacy, marker, stored, torn
+from tests.kafka.batches import (
+    GZIP,
+    LZ4,
+    SNAPPY,
+    ZSTD,
+    built,
+    checksummed,
+    legacy,
+    marker,
+    stored,
+    torn,
+)
 
-from binwright.kafka import decoding
-from binwright.kafka.decoding import Batches, FetchResult, Limits, PartitionRecords, Watch, watch
+from binwright.kafka import batches, decoding
+from binwright.kafka.batches import Batches, Limits
+from binwright.kafka.decoding import FetchResult, PartitionRecords, Watch, watch
+from binwright.protocol.ports.kafka import Record, Records
+from binwright.testing.records import in_rows
 
 P = KafkaPartition("orders", 0)
 CODECS = pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4, ZSTD])
@@ -55,12 +68,12 @@ class Fetch:
             P, assignment=self.assignment, partition_records=records, backoff=0
         )
 
-    def take(self, most: int | None = None) -> list[ConsumerRecord]:
-        taken: list[ConsumerRecord] = self.result.getall(most)
-        return taken
+    def take(self, most: int | None = None) -> list[Record]:
+        taken = self.result.getall(most)
+        return in_rows([taken]) if isinstance(taken, Records) else taken
 
 
-def offsets(records: list[ConsumerRecord]) -> list[int]:
+def offsets(records: list[Record]) -> list[int]:
     return [record.offset for record in records]
 
 
@@ -78,7 +91,7 @@ def test_intact_batches_are_decoded_as_by_aiokafka(compression: int) -> None:
 def test_a_header_key_that_is_not_utf8_is_escaped_and_nothing_is_lost() -> None:
     fetch = Fetch(stored(5, 3, header=b"\xff\xfea1"))
     found = fetch.take()
-    assert [(r.offset, r.timestamp, r.key, r.value) for r in found] == [
+    assert [(r.offset, r.timestamp_ms, r.key, r.value) for r in found] == [
         (5 + i, 1_000 + i, b"k", b"v%d" % i) for i in range(3)
     ]
     assert [r.headers for r in found] == [
@@ -98,6 +111,18 @@ def test_a_corrupt_batch_is_reported_and_records_before_it_are_returned() -> Non
     assert (fault.offset, fault.next, fault.stored) == (8, 12, bad)
     assert "Invalid CRC" in fault.reason
     assert not fault.out_of_memory
+
+
+def test_a_field_that_reaches_beyond_its_batch_is_a_fault() -> None:
+    """To read there would end the process."""
+    content = bytearray(built([(b"v0", [("key0", b"x")]), (b"y" * 10, [])]))
+    content[content.index(b"key0")] = 0xFF  # not UTF-8: so aiokafka does not decode the batch
+    at = content.index(b"y" * 10)
+    content[at - 1 : at + 4] = b"\xfe\xff\xff\xff\x0f"  # the value's size, 2^31 - 1
+    fetch = Fetch(checksummed(content))
+    assert offsets(fetch.take()) == [0]
+    assert fetch.watch.fault is not None
+    assert (fetch.watch.fault.offset, fetch.watch.fault.next) == (1, 2)
 
 
 def test_a_batch_with_a_wrong_end_offset_costs_one_offset() -> None:
@@ -176,7 +201,7 @@ def test_a_polls_bytes_include_headers() -> None:
 @pytest.mark.parametrize("codec", [0, GZIP])
 def test_a_record_with_millions_of_headers_is_a_fault(codec: int) -> None:
     """Each header of two bytes becomes several objects."""
-    many: list[tuple[str, bytes | None]] = [("", None)] * (decoding.MOST_HEADERS + 1)
+    many: list[tuple[str, bytes | None]] = [("", None)] * (batches.MOST_HEADERS + 1)
     fetch = Fetch(built([(b"fine", [("a", b"b")]), (bytes(100), many), (b"behind", [])], codec))
     assert offsets(fetch.take()) == [0]
     assert fetch.watch.fault is not None
@@ -189,7 +214,7 @@ def test_memory_that_runs_out_is_no_fault_of_the_batch(monkeypatch: pytest.Monke
     def exhausted(*_: Any, **__: Any) -> memoryview:
         raise MemoryError
 
-    monkeypatch.setattr(decoding, "inflated", exhausted)
+    monkeypatch.setattr(batches, "inflated", exhausted)
     fetch = Fetch(stored(0, 3, compression=ZSTD))
     assert not fetch.take()
     assert fetch.watch.fault is not None

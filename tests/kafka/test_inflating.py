@@ -75,6 +75,17 @@ def test_gzip_of_several_members_is_bounded_in_all() -> None:
         inflated(GZIP, members, LIMIT)
 
 
+@pytest.mark.parametrize(
+    ("codec", "compress"), [(LZ4, cramjam.lz4.compress), (ZSTD, cramjam.zstd.compress)]
+)
+def test_a_small_batch_keeps_no_room_that_it_does_not_use(
+    codec: int, compress: Callable[[bytes], bytes]
+) -> None:
+    """Thousands of them are held at once."""
+    out = inflated(codec, memoryview(bytes(compress(b"x" * 1_000))), 1 << 20, head=b"h")
+    assert len(bytes(out)) == memoryview(out.obj).nbytes == 1_001
+
+
 def test_an_unknown_compression_is_named() -> None:
     with pytest.raises(ValueError, match="unknown compression 7"):
         inflated(7, memoryview(b""), LIMIT)

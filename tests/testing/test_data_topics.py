@@ -1,22 +1,30 @@
 """The fake topics gain, hold and lose records as a broker's do."""
 
 import asyncio
+from collections.abc import Mapping
 
 import pytest
 
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import DataReader, GroupOffset, LogSample, LogSampler
+from binwright.protocol.ports.kafka import (
+    NO_RECORDS,
+    DataReader,
+    GroupOffset,
+    LogSample,
+    LogSampler,
+    Records,
+)
 from binwright.testing.data_topics import FakeDataReader, FakeTopics
 from binwright.testing.log_sampler import sample_topics
+from binwright.testing.records import in_rows
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 pytestmark = pytest.mark.looptime
 
 
-def offsets(fetched: object, partition: TopicPartition = P) -> list[int]:
-    assert isinstance(fetched, dict)
-    return [record.offset for record in fetched.get(partition, ())]
+def offsets(fetched: Mapping[TopicPartition, Records], partition: TopicPartition = P) -> list[int]:
+    return list(fetched.get(partition, NO_RECORDS).offsets)
 
 
 async def test_they_implement_the_ports() -> None:
@@ -36,7 +44,7 @@ async def test_produced_records_are_fetched_once_and_in_order() -> None:
 
     fetched = await intake.fetch(1_000, 1)
 
-    assert [(r.offset, r.value) for r in fetched[P]] == [(1, None), (2, b"c")]
+    assert [(r.offset, r.value) for r in in_rows([fetched[P]])] == [(1, None), (2, b"c")]
     assert not await intake.fetch(1_000, 1)
 
 
@@ -71,8 +79,15 @@ async def test_single_records_interleave_with_growth() -> None:
 
     fetched = await intake.fetch(10_000, 1)
 
-    assert [len(r.value or b"") for r in fetched[P]] == [100, 100, 100, 1, 100, 100]
-    assert [r.timestamp_ms for r in fetched[P]] == [1_000, 2_000, 3_000, 3_000, 4_000, 5_000]
+    assert [len(r.value or b"") for r in in_rows([fetched[P]])] == [100, 100, 100, 1, 100, 100]
+    assert [r.timestamp_ms for r in in_rows([fetched[P]])] == [
+        1_000,
+        2_000,
+        3_000,
+        3_000,
+        4_000,
+        5_000,
+    ]
 
 
 async def test_a_fetch_waits_for_data_up_to_the_timeout() -> None:
@@ -197,7 +212,7 @@ async def test_a_truncated_log_continues_at_its_end() -> None:
     await intake.start(P, 2)
 
     found = await intake.fetch(10_000, 1)
-    assert [(r.offset, len(r.value or b"")) for r in found[P]] == [(2, 100), (3, 1)]
+    assert [(r.offset, len(r.value or b"")) for r in in_rows([found[P]])] == [(2, 100), (3, 1)]
 
 
 async def test_a_silent_topic_does_not_affect_the_others() -> None:

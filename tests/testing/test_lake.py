@@ -26,6 +26,7 @@ from binwright.protocol.ports.lake import (
     TableFiles,
 )
 from binwright.testing.lake import Failure, FakeLake, FakeStorage
+from binwright.testing.records import in_columns
 from binwright.testing.staging import FakeStaging, footer_of
 
 P = TopicPartition("orders", 0)
@@ -39,7 +40,7 @@ pytestmark = pytest.mark.looptime
 async def opened(storage: FakeStorage, *, latency_s: float = 0.0) -> FakeLake:
     """A lake whose table is open, with ROWS staged in file `a`."""
     staging = FakeStaging()
-    await staging.write("orders", "a", ROWS, footer_of(ROWS))
+    await staging.write("orders", "a", in_columns(ROWS), footer_of(ROWS))
     await staging.write_lease("orders", LEASE)
     lake = FakeLake(storage, staging, write_timeout_s=10)
     await lake.open(TABLE)

@@ -106,7 +106,9 @@ def _by_guess(
                     raise InflatedTooLarge(limit) from exc
                 room = min(NEXT_GUESS * room, limit)
             else:
-                return out[: len(head) + used]
+                found = out[: len(head) + used]
+                # The rest of a large room takes no memory, that of a small one does.
+                return found if len(out) > PIECE_BYTES else memoryview(bytes(found))
 
     return inflate
 

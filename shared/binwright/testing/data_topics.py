@@ -2,12 +2,18 @@
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from math import inf
 
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import GroupOffset, LogSample, Record, UndecodableBatch
+from binwright.protocol.ports.kafka import (
+    GroupOffset,
+    LogSample,
+    Record,
+    Records,
+    UndecodableBatch,
+)
 from binwright.protocol.selection import Selection
 from binwright.runtime.clock import loop_s
 from binwright.testing.partition_log import FakePartitionLog, size_of
@@ -155,9 +161,7 @@ class FakeDataReader:
         self._passed.pop(partition, None)
         self._large_before.pop(partition, None)
 
-    async def fetch(
-        self, max_bytes: int, timeout_s: float
-    ) -> Mapping[TopicPartition, Sequence[Record]]:
+    async def fetch(self, max_bytes: int, timeout_s: float) -> Mapping[TopicPartition, Records]:
         """Fit `DataReader.fetch`."""
         await self._request()
         deadline = loop_s() + timeout_s
@@ -244,13 +248,13 @@ class FakeDataReader:
     def _due_in(self) -> float:
         return min((log.grows_in(loop_s()) for _, log in self._logs()), default=inf)
 
-    def _take(self, max_bytes: int) -> dict[TopicPartition, Sequence[Record]]:
-        taken: dict[TopicPartition, Sequence[Record]] = {}
+    def _take(self, max_bytes: int) -> dict[TopicPartition, Records]:
+        taken: dict[TopicPartition, Records] = {}
         for partition, log in self._logs():
             if max_bytes <= 0:
                 break
             if records := self._read(partition, log, max_bytes):
-                taken[partition] = records
+                taken[partition] = Records.of(records)
                 max_bytes -= sum(map(size_of, records))
         for partition in taken:  # to the end of the order, so that fast ones do not starve others
             self._positions[partition] = self._positions.pop(partition)

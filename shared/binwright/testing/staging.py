@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import Record
+from binwright.protocol.ports.kafka import Records
 from binwright.protocol.ports.lake import Footer
+from binwright.testing.records import Rows, in_rows
 
-Rows = Mapping[TopicPartition, Sequence[Record]]
 ROW_OVERHEAD = 16  # bytes of each row in a file besides its key and value
 
 
@@ -59,18 +59,24 @@ class FakeStaging:
         await asyncio.sleep(0)
         self._refuse()
 
-    async def write(self, topic: str, name: str, rows: Rows, footer: Footer) -> int:
+    async def write(
+        self,
+        topic: str,
+        name: str,
+        rows: Mapping[TopicPartition, Sequence[Records]],
+        footer: Footer,
+    ) -> int:
         """Fit `Staging.write`."""
         await asyncio.sleep(self.latency_s)
         self._refuse()
+        kept = {partition: tuple(in_rows(records)) for partition, records in rows.items()}
         size = sum(
             len(r.key or b"") + len(r.value or b"") + ROW_OVERHEAD
-            for records in rows.values()
+            for records in kept.values()
             for r in records
         )
         if self.capacity is not None and self.bytes + size > self.capacity:
             raise StagingUnavailable("injected failure: No space left on device")
-        kept = {partition: tuple(records) for partition, records in rows.items()}
         now = asyncio.get_running_loop().time()
         self.files.setdefault(topic, {})[name] = FakeStagedFile(kept, footer, size, now)
         self.written += 1

@@ -7,17 +7,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from binwright.consumer.decide.buffer import BatchConfig, Buffer, over_share, size_of
+from binwright.consumer.decide.buffer import BatchConfig, Buffer, BufferedRange, over_share
 from binwright.protocol.messages import OffsetRange
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import HEADER_BYTES, RECORD_BYTES, Record
+from binwright.protocol.ports.kafka import HEADER_BYTES, RECORD_BYTES, Record, Records
 
 P, Q, OTHER = (TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0))
 CONFIG = BatchConfig(bytes=3 * RECORD_BYTES, wait_s=1.0, cap_bytes=10 * RECORD_BYTES)
 
 
-def records(*offsets: int) -> list[Record]:
-    return [Record(offset, 0, None, None) for offset in offsets]
+def records(*offsets: int) -> Records:
+    return Records.of(Record(offset, 0, None, None) for offset in offsets)
+
+
+def offsets_of(taken: BufferedRange) -> list[int]:
+    return [offset for part in taken.records for offset in part.offsets]
 
 
 def filled(*offsets: int, begin: int = 0, cut: bool = False) -> Buffer:
@@ -33,7 +37,14 @@ def filled(*offsets: int, begin: int = 0, cut: bool = False) -> Buffer:
 def test_a_range_begins_where_reading_was_started() -> None:
     taken = filled(4, 5, 7, begin=2).take_ranges("t")[P]
     assert taken.range == OffsetRange(2, 8)
-    assert [r.offset for r in taken.records] == [4, 5, 7]
+    assert offsets_of(taken) == [4, 5, 7]
+
+
+def test_a_range_tells_how_many_rows_it_has_and_their_bytes() -> None:
+    buffer = filled(4, 5)
+    buffer.add(P, records(7), 5.5)
+    taken = buffer.take_ranges("t")[P]
+    assert (taken.count, taken.bytes) == (3, 3 * RECORD_BYTES)
 
 
 def test_the_next_range_begins_where_the_last_one_ended() -> None:
@@ -59,7 +70,7 @@ def test_records_before_the_position_are_skipped() -> None:
     """A fetch that was in flight when the position changed may return them."""
     buffer = filled(0, 1, 2, begin=1)
     buffer.add(P, records(1, 2, 3), 5.0)
-    assert [r.offset for r in buffer.take_ranges("t")[P].records] == [1, 2, 3]
+    assert offsets_of(buffer.take_ranges("t")[P]) == [1, 2, 3]
     buffer.add(P, records(2, 3), 5.0)
     assert buffer.take_ranges("t") == {}
 
@@ -143,13 +154,13 @@ def test_a_range_without_records_is_due_also_when_another_partition_is_dropped()
 
 
 def test_a_row_takes_its_key_its_value_and_an_overhead() -> None:
-    assert size_of([Record(0, 0, b"key", b"value"), *records(1)]) == 8 + 2 * RECORD_BYTES
+    assert Records.of([Record(0, 0, b"key", b"value")]).bytes == 8 + RECORD_BYTES
 
 
 def test_a_row_takes_its_headers_too() -> None:
     """Else rows with headers of 10 kB would take sixty times the memory that is allowed."""
     row = Record(0, 0, None, b"v", 0, (("name", b"content"), ("none", None)))
-    assert size_of([row]) == RECORD_BYTES + 1 + 4 + 7 + 4 + 2 * HEADER_BYTES
+    assert Records.of([row]).bytes == RECORD_BYTES + 1 + 4 + 7 + 4 + 2 * HEADER_BYTES
 
 
 def test_taking_or_dropping_rows_makes_room() -> None:
@@ -295,7 +306,7 @@ class Tiling(RuleBasedStateMachine):
             first, end = taken.range
             assert first == self.expected
             inside = [offset for offset in self.log if first <= offset < end]
-            assert [r.offset for r in taken.records] == inside
+            assert offsets_of(taken) == inside
             self.expected = end
 
     @invariant()

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Collection, Mapping
 from types import SimpleNamespace
 
 import pytest
-from aiokafka import ConsumerRecord
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import CorruptRecordException, KafkaError, TopicAuthorizationFailedError
 
@@ -13,7 +12,7 @@ from binwright.consumer.reading.data_reader import GIVE_UP_S, KafkaDataReader
 from binwright.kafka.decoding import DecodeFault, Watch
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import UndecodableBatch
+from binwright.protocol.ports.kafka import Record, Records, UndecodableBatch
 from binwright.runtime.settings import KafkaSettings
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -58,9 +57,7 @@ class FakeClient:
             return None
         return round(asyncio.get_running_loop().time() * 1000)
 
-    async def getmany(
-        self, *, timeout_ms: int, max_records: int
-    ) -> dict[KafkaPartition, list[ConsumerRecord]]:
+    async def getmany(self, *, timeout_ms: int, max_records: int) -> dict[KafkaPartition, Records]:
         assert timeout_ms > 0
         assert max_records > 0
         polled = {}
@@ -81,7 +78,9 @@ class FakeClient:
                 self.tried += 1
             elif position < 5:
                 end = end if end > position else 5
-                polled[partition] = [_record(partition, offset) for offset in range(position, end)]
+                polled[partition] = Records.of(
+                    Record(offset, 0, None, b"v") for offset in range(position, end)
+                )
                 self.positions[partition] = end
         if self.error:
             raise self.error
@@ -95,11 +94,6 @@ class FakeClient:
 
     async def stop(self) -> None:
         """Do nothing: there are no connections."""
-
-
-def _record(partition: KafkaPartition, offset: int) -> ConsumerRecord:
-    """Return a record of message format 0, which has no timestamp."""
-    return ConsumerRecord(*partition, offset, None, None, None, b"v", None, -1, 1, ())
 
 
 class SlowTopics:
@@ -133,7 +127,7 @@ async def reader(client: FakeClient) -> AsyncIterator[KafkaDataReader]:
 
 async def offsets(reader: KafkaDataReader) -> dict[TopicPartition, list[int]]:
     found = await reader.fetch(1_000_000, 1.0)
-    return {p: [record.offset for record in records] for p, records in found.items()}
+    return {p: list(records.offsets) for p, records in found.items()}
 
 
 async def test_a_topic_is_assigned_when_its_first_partition_is_started(
@@ -226,14 +220,6 @@ async def test_a_refused_topic_delays_no_other(reader: KafkaDataReader, client: 
     assert await offsets(reader) == {C: [0, 1, 2, 3, 4]}
     await asyncio.sleep(1)
     assert (await offsets(reader)).keys() == {P, Q}, "and it is tried again"
-
-
-async def test_a_record_without_a_timestamp_is_returned_with_kafkas_sign_for_none(
-    reader: KafkaDataReader,
-) -> None:
-    await reader.start(P, 4)
-    (record,) = (await reader.fetch(1_000, 1.0))[P]
-    assert (record.timestamp_ms, record.timestamp_type) == (-1, -1)
 
 
 async def test_a_batch_that_cannot_be_decoded_is_given_up_after_minutes_and_delays_no_other(

@@ -9,6 +9,7 @@ from tests.consumer.harness import CONFIG, ConsumerHarness, P, harness
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import GroupOffset, Record
 from binwright.protocol.ports.lake import Footer
+from binwright.testing.records import in_columns
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 
@@ -20,7 +21,7 @@ NAME = "7-1-1-0a1b2c3d.parquet"
 async def leave(b: ConsumerHarness, topic: str = "orders", topic_id: str = "orders-1") -> None:
     """Stage offsets 0 to 9 of partition 0, as another process did that never announced them."""
     rows = {TopicPartition(topic, 0): [Record(o, 0, None, b"x") for o in range(10)]}
-    await b.staging.write(topic, NAME, rows, Footer(topic_id, 10, {0: (0, 10)}))
+    await b.staging.write(topic, NAME, in_columns(rows), Footer(topic_id, 10, {0: (0, 10)}))
 
 
 async def test_files_that_were_not_deleted_are_collected_by_age() -> None:

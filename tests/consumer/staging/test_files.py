@@ -16,6 +16,7 @@ from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import batch_name, mark_name
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Footer, Staging
+from binwright.testing.records import in_columns
 from binwright.testing.staging import footer_of
 
 OLD, NEW = "0-1-1-0a1b2c3d.parquet", "12-345-67-89abcdef.parquet"
@@ -44,31 +45,31 @@ def listed(tmp_path: Path) -> list[str]:
 async def test_written_rows_can_be_read_back(staging: FileStaging, tmp_path: Path) -> None:
     fits: Staging = staging
     await fits.prepare()
-    size = await staging.write("orders", "a.parquet", ROWS, footer_of(ROWS))
+    size = await staging.write("orders", "a.parquet", in_columns(ROWS), footer_of(ROWS))
     file = directory(tmp_path) / "a.parquet"
 
     assert size == file.stat().st_size
     table = pq.read_table(file)
     assert table.schema.equals(SCHEMA)
-    assert table.equals(to_arrow(ROWS))
+    assert table.equals(to_arrow(in_columns(ROWS)))
     assert listed(tmp_path) == ["a.parquet"], "no unfinished file is left"
 
 
 async def test_a_file_address_is_a_path(tmp_path: Path) -> None:
     async with FileStaging(f"file://{tmp_path}/x") as staging:
-        await staging.write("orders", "a", ROWS, footer_of(ROWS))
+        await staging.write("orders", "a", in_columns(ROWS), footer_of(ROWS))
     assert (tmp_path / "x" / "orders" / "a").is_file()
 
 
 async def test_a_second_write_gives_the_same_file(staging: FileStaging) -> None:
-    first = await staging.write("orders", "a", ROWS, footer_of(ROWS))
-    assert await staging.write("orders", "a", ROWS, footer_of(ROWS)) == first
+    first = await staging.write("orders", "a", in_columns(ROWS), footer_of(ROWS))
+    assert await staging.write("orders", "a", in_columns(ROWS), footer_of(ROWS)) == first
     assert await staging.existing("orders", ["a"]) == {"a"}
 
 
 async def test_deleting_a_missing_file_is_no_error(staging: FileStaging, tmp_path: Path) -> None:
     await staging.delete("orders", [OLD])
-    await staging.write("orders", OLD, ROWS, footer_of(ROWS))
+    await staging.write("orders", OLD, in_columns(ROWS), footer_of(ROWS))
     await staging.delete("orders", [OLD, NEW])
     assert not listed(tmp_path)
 
@@ -77,7 +78,7 @@ async def test_missing_and_damaged_files_are_distinguished_from_intact_ones(
     staging: FileStaging, tmp_path: Path
 ) -> None:
     for name in ("whole", "short", "empty", "bent"):
-        await staging.write("orders", name, ROWS, footer_of(ROWS))
+        await staging.write("orders", name, in_columns(ROWS), footer_of(ROWS))
     content = (directory(tmp_path) / "short").read_bytes()
     (directory(tmp_path) / "short").write_bytes(content[:-20])
     (directory(tmp_path) / "empty").write_bytes(b"")
@@ -98,7 +99,7 @@ async def test_a_file_has_its_name_only_when_its_content_is_on_the_disk(tmp_path
         synced.append((is_file, [file.name for file in there], size if is_file else 0))
 
     files = Files(str(tmp_path / "lake" / "_staging" / "g"), sync=record)
-    size = files.write("orders", NEW, ROWS, footer_of(ROWS))
+    size = files.write("orders", NEW, in_columns(ROWS), footer_of(ROWS))
 
     assert synced == [
         (False, [], 0),  # the topic's directory is new
@@ -112,7 +113,7 @@ async def test_the_topics_of_a_location_are_its_directories(
 ) -> None:
     assert await staging.topics() == set(), "nothing was ever staged"
     for topic in ("orders", "clicks"):
-        await staging.write(topic, NEW, ROWS, footer_of(ROWS))
+        await staging.write(topic, NEW, in_columns(ROWS), footer_of(ROWS))
     (directory(tmp_path).parent / "a file").write_bytes(b"")
     (directory(tmp_path).parent / "no topic's").mkdir()
 
@@ -125,11 +126,11 @@ async def test_footers_are_read_of_files_that_are_there_and_ours(
     wide = Footer("an id", 6, dict.fromkeys(range(5000), (2**60, 2**60 + 1)))
     footers = {"a": footer_of(ROWS), "b": Footer(None, 6, {0: (0, 20)}), "wide": wide}
     for name, footer in footers.items():
-        await staging.write("orders", name, ROWS, footer)
+        await staging.write("orders", name, in_columns(ROWS), footer)
     content = (directory(tmp_path) / "a").read_bytes()
     (directory(tmp_path) / "short").write_bytes(content[:-20])
     (directory(tmp_path) / "empty").write_bytes(b"")
-    pq.write_table(to_arrow(ROWS), directory(tmp_path) / "foreign")
+    pq.write_table(to_arrow(in_columns(ROWS)), directory(tmp_path) / "foreign")
 
     found = await staging.footers("orders", [*footers, "short", "empty", "foreign", "lost"])
     assert found == footers
@@ -139,7 +140,7 @@ async def test_footers_are_read_of_files_that_are_there_and_ours(
 async def test_old_and_unfinished_files_are_found(staging: FileStaging, tmp_path: Path) -> None:
     assert await staging.older("orders", 100.0) == set(), "nothing was ever staged"
     for name in (NEW, OLD):
-        await staging.write("orders", name, ROWS, footer_of(ROWS))
+        await staging.write("orders", name, in_columns(ROWS), footer_of(ROWS))
     for name in (OLD, NEW):
         (directory(tmp_path) / f".unfinished-{name}").write_bytes(b"x")
     os.utime(directory(tmp_path) / OLD, (1, 1))
@@ -214,7 +215,7 @@ async def test_an_unwritable_location_is_reported_with_what_to_check(tmp_path: P
         with pytest.raises(StagingUnavailable, match=r"lake/staging cannot be written.*Check stag"):
             await staging.prepare()
         with pytest.raises(StagingUnavailable, match="cannot take orders/a"):
-            await staging.write("orders", "a", ROWS, footer_of(ROWS))
+            await staging.write("orders", "a", in_columns(ROWS), footer_of(ROWS))
         (tmp_path / "lake").unlink()
         await staging.prepare()
 

@@ -20,6 +20,7 @@ from binwright.consumer.staging.parquet import (
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Footer
+from binwright.testing.records import in_columns
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 7)
 R = TopicPartition("orders", 11)
@@ -29,7 +30,7 @@ def test_a_record_becomes_a_row_with_all_its_fields() -> None:
     headers = (("a", b"1"), ("a", None), ("b", b""))
     record = Record(7, 1_700_000_000_123, b"k", b"v", 1, headers)
 
-    assert to_arrow({R: [record]}).to_pylist() == [
+    assert to_arrow(in_columns({R: [record]})).to_pylist() == [
         {
             "topic": "orders",
             "partition": 11,
@@ -48,14 +49,16 @@ def test_a_record_becomes_a_row_with_all_its_fields() -> None:
 
 
 def test_missing_fields_are_null_and_missing_headers_an_empty_list() -> None:
-    row = to_arrow({P: [Record(0, 0, None, None)]}).to_pylist()[0]
+    row = to_arrow(in_columns({P: [Record(0, 0, None, None)]})).to_pylist()[0]
 
     assert (row["key"], row["value"], row["headers"]) == (None, None, [])
 
 
 def test_headers_stay_with_their_record() -> None:
     given = [(), (("a", b"1"),), (), (("b", b"2"), ("c", b"3")), ()]
-    table = to_arrow({P: [Record(i, 0, None, b"", headers=h) for i, h in enumerate(given)]})
+    table = to_arrow(
+        in_columns({P: [Record(i, 0, None, b"", headers=h) for i, h in enumerate(given)]})
+    )
 
     assert [
         tuple((header["key"], header["value"]) for header in row["headers"])
@@ -64,9 +67,8 @@ def test_headers_stay_with_their_record() -> None:
 
 
 def test_rows_are_ordered_by_partition_as_given_and_by_offset() -> None:
-    table = to_arrow(
-        {R: [Record(5, 0, None, b"")], P: [Record(1, 0, None, b""), Record(9, 0, None, b"")]}
-    )
+    rows = {R: [Record(5, 0, None, b"")], P: [Record(1, 0, None, b""), Record(9, 0, None, b"")]}
+    table = to_arrow(in_columns(rows))
     positions = zip(table["partition"].to_pylist(), table["offset"].to_pylist(), strict=True)
 
     assert list(positions) == [(11, 5), (0, 1), (0, 9)]
@@ -75,18 +77,18 @@ def test_rows_are_ordered_by_partition_as_given_and_by_offset() -> None:
 @pytest.mark.parametrize("ms", [-1, LATEST_MS + 1, 1_700_000_000_000_000_000, 2**63 - 1])
 def test_a_timestamp_out_of_range_is_null(ms: int) -> None:
     """One producer that gives nanoseconds for milliseconds must not stop a table."""
-    assert to_arrow({P: [Record(0, ms, None, b"")]})["timestamp"].to_pylist() == [None]
+    assert to_arrow(in_columns({P: [Record(0, ms, None, b"")]}))["timestamp"].to_pylist() == [None]
 
 
 def test_the_last_valid_timestamp_is_kept() -> None:
-    assert to_arrow({P: [Record(0, LATEST_MS, None, b"")]})["timestamp"].to_pylist() == [
-        datetime(9999, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)
-    ]
+    assert to_arrow(in_columns({P: [Record(0, LATEST_MS, None, b"")]}))[
+        "timestamp"
+    ].to_pylist() == [datetime(9999, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)]
 
 
 @pytest.mark.parametrize("rows", [{}, {P: []}])
 def test_no_records_are_an_empty_table(rows: dict[TopicPartition, list[Record]]) -> None:
-    table = to_arrow(rows)
+    table = to_arrow(in_columns(rows))
 
     assert table.num_rows == 0
     assert table.schema == SCHEMA
@@ -104,7 +106,7 @@ RANGES = {0: (3, 9), 7: (2**62, 2**62 + 1)}
 def test_a_footer_has_the_ranges_and_the_topics_id_and_the_rows_that_are_there() -> None:
     """The number of rows is counted by Parquet; the writer's word for it is not kept."""
     rows = {P: [Record(3, 0, None, b""), Record(8, 0, None, b"")], Q: [Record(2**62, 0, None, b"")]}
-    content = encode(rows, Footer("an-id", 99, RANGES)).to_pybytes()
+    content = encode(in_columns(rows), Footer("an-id", 99, RANGES)).to_pybytes()
 
     assert decode_footer(content) == Footer("an-id", 3, RANGES)
     wanted = footer_bytes(content[-100:])

@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from tests.consumer.harness import (
@@ -22,7 +23,7 @@ from binwright.protocol.errors import RecordTooLarge
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.lake import Footer
 from binwright.runtime.run import background_tasks
-from binwright.testing.staging import ROW_OVERHEAD, Rows
+from binwright.testing.staging import ROW_OVERHEAD
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 
@@ -190,7 +191,7 @@ async def test_an_unexpected_error_stops_one_topic_which_is_reported_and_tried_a
     async with harness({"orders": 1, "clicks": 1}) as b:
         write = b.staging.write
 
-        async def refuse_orders(topic: str, name: str, rows: Rows, footer: Footer) -> int:
+        async def refuse_orders(topic: str, name: str, rows: Any, footer: Footer) -> int:
             if topic == "orders":
                 raise TypeError("'<=' not supported")
             return await write(topic, name, rows, footer)

@@ -22,6 +22,7 @@ from binwright.protocol.ports.lake import Footer, Lake, Table
 from binwright.testing.control_topics import FakeControlTopics
 from binwright.testing.data_topics import FakeDataReader, FakeTopics
 from binwright.testing.lake import FakeLake, FakeStorage
+from binwright.testing.records import in_columns
 from binwright.testing.staging import FakeStaging
 
 GROUP, CLUSTER, LANDING = "g", "cluster-a", "g.landing"
@@ -77,7 +78,7 @@ class Scene:
             sum(map(len, rows.values())),
             {p.partition: found for p, found in ranges.items()},
         )
-        size = await self.staging.write(topic, file, rows, footer)
+        size = await self.staging.write(topic, file, in_columns(rows), footer)
         return Staged(
             topic=topic,
             topic_id=footer.topic_id,

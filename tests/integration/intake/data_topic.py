@@ -13,6 +13,7 @@ from binwright.consumer.reading.data_reader import KafkaDataReader
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import DataReader, Record
 from binwright.runtime.settings import KafkaSettings
+from binwright.testing.records import in_rows
 
 DEADLINE_S = 30.0
 
@@ -70,7 +71,7 @@ async def fetch_until(
     async with asyncio.timeout(DEADLINE_S):
         while not enough(found):
             for partition, records in (await intake.fetch(1 << 20, 1.0)).items():
-                found.setdefault(partition, []).extend(records)
+                found.setdefault(partition, []).extend(in_rows([records]))
     return found
 
 

@@ -16,6 +16,7 @@ from binwright.consumer.reading import data_reader
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.clock import loop_s
 from binwright.runtime.settings import KafkaSettings
+from binwright.testing.records import in_rows
 
 GIVE_UP_S, DEADLINE_S = 2.0, 60.0
 FETCH_BYTES = 8 << 20
@@ -33,7 +34,7 @@ async def read(address: str, topic: str, partitions: int, count: int) -> None:
         until = loop_s() + DEADLINE_S
         while sum(map(len, sizes.values())) < count and loop_s() < until:
             for partition, records in (await reader.fetch(FETCH_BYTES, 0.5)).items():
-                found = [(record.offset, len(record.value or b"")) for record in records]
+                found = [(r.offset, len(r.value or b"")) for r in in_rows([records])]
                 sizes[partition.partition].extend(found)
             for partition, batch in reader.undecodable().items():
                 if batch.large:

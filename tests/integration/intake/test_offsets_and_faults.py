@@ -23,8 +23,9 @@ from binwright.consumer.reading.data_reader import KafkaDataReader
 from binwright.local.kafka import run_broker
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import GroupOffset
+from binwright.protocol.ports.kafka import NO_RECORDS, GroupOffset
 from binwright.runtime.settings import KafkaSettings
+from binwright.testing.records import in_rows
 
 pytestmark = pytest.mark.integration
 
@@ -186,5 +187,8 @@ async def test_a_silent_broker_is_reported_of_and_a_restart_loses_nothing(tmp_pa
                         found = await intake.fetch(1_000, 0.5)
                     except BrokerUnavailable:
                         continue
-                    seen += [record.value for record in found.get(data_topic.partition(0), ())]
+                    seen += [
+                        record.value
+                        for record in in_rows([found.get(data_topic.partition(0), NO_RECORDS)])
+                    ]
             assert seen == list(numbered_values(5, first=5))

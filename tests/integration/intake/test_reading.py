@@ -18,8 +18,9 @@ from tests.integration.intake.data_topic import (
 from binwright.consumer.reading.aiokafka_consumer import FETCH_WAIT_MS
 from binwright.protocol.errors import TopicMissing
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import Record
+from binwright.protocol.ports.kafka import NO_RECORDS, Record
 from binwright.runtime.clock import loop_s
+from binwright.testing.records import in_rows
 
 pytestmark = pytest.mark.integration
 
@@ -130,7 +131,7 @@ async def test_a_partition_that_stays_loses_and_repeats_nothing(data_topic: Data
             while len(seen) < 3_000:
                 await intake.start(moving, 0)
                 found = await intake.fetch(20_000, 1.0)
-                seen += [record.value for record in found.get(staying, ())]
+                seen += [record.value for record in in_rows([found.get(staying, NO_RECORDS)])]
                 intake.stop(moving)
 
     assert seen == list(numbered_values(3_000))
@@ -160,7 +161,9 @@ async def test_a_cancelled_fetch_loses_nothing(data_topic: DataTopic) -> None:
                 fetching.cancel()
                 for found in await asyncio.gather(fetching, return_exceptions=True):
                     if not isinstance(found, BaseException):
-                        seen += [record.value for record in found.get(partition, ())]
+                        seen += [
+                            record.value for record in in_rows([found.get(partition, NO_RECORDS)])
+                        ]
         await sending
 
     assert seen == list(numbered_values(500))

@@ -15,6 +15,7 @@ from binwright.protocol.names import lease_name
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Batch, FileSlice, Ranges, Table
 from binwright.runtime.settings import LakeSettings
+from binwright.testing.records import in_columns
 from binwright.testing.staging import footer_of
 
 DEADLINE_S = 300.0
@@ -56,7 +57,7 @@ def file_part(file: str, ranges: Ranges) -> FileSlice:
 
 async def stage_file(staging: FileStaging, rows: Rows, name: str = "a.parquet") -> Batch:
     """Write a file; return the batch that is all of it."""
-    size = await staging.write(next(iter(rows)).topic, name, rows, footer_of(rows))
+    size = await staging.write(next(iter(rows)).topic, name, in_columns(rows), footer_of(rows))
     found = whole(name, rows)
     return Batch((found,), {p: end for p, (_, end) in found.ranges.items()}, 0, size)
 

@@ -160,7 +160,13 @@ class _Names:
         one = reader.consumer
         parts = tuple((p.partition, part.next) for p, part in sorted(one.partitions.items()))
         buffer = tuple(
-            (p.partition, r.begin, r.next, tuple((x.offset, x.value) for x in r.records), r.cut)
+            (
+                p.partition,
+                r.begin,
+                r.next,
+                tuple(pair for x in r.records for pair in zip(x.offsets, x.values, strict=True)),
+                r.cut,
+            )
             for p, r in sorted(reader.buffer._rows.items())
         )
         unannounced = reader.unannounced and self.staged(reader.unannounced, world)

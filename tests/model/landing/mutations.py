@@ -29,7 +29,7 @@ from binwright.consumer.decide.writer.states import (
 )
 from binwright.protocol.messages import OffsetRange
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import Record
+from binwright.protocol.ports.kafka import Records
 from binwright.protocol.ports.lake import Commit, Ranges
 from binwright.protocol.stamp import read_stamp
 
@@ -257,7 +257,7 @@ _take = Buffer.take_ranges
 
 def _begins_at_first_record(self: Buffer, topic: str) -> Mapping[TopicPartition, BufferedRange]:
     return {
-        p: replace(s, range=OffsetRange(s.records[0].offset, s.range.next)) if s.records else s
+        p: replace(s, range=OffsetRange(s.records[0].offsets[0], s.range.next)) if s.records else s
         for p, s in _take(self, topic).items()
     }
 
@@ -295,10 +295,8 @@ def _ends_too_late(self: Buffer, topic: str) -> Mapping[TopicPartition, Buffered
     }
 
 
-def _loses_record(
-    self: Buffer, partition: TopicPartition, records: list[Record], now: float
-) -> None:
-    _add(self, partition, records[1:] if len(records) > 1 else records, now)
+def _loses_record(self: Buffer, partition: TopicPartition, records: Records, now: float) -> None:
+    _add(self, partition, records.since(records.offsets[min(1, len(records) - 1)]), now)
 
 
 _add = Buffer.add

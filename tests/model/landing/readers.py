@@ -10,7 +10,7 @@ from binwright.consumer.decide.buffer import BatchConfig, Buffer
 from binwright.consumer.decide.machine import Consumer, Fetch, Reply, StopFetching
 from binwright.protocol.messages import Command, Staged, StartReading, StopReading
 from binwright.protocol.model import Slot
-from binwright.protocol.ports.kafka import Record
+from binwright.protocol.ports.kafka import Record, Records
 
 from .world import NOTHING, TOPIC, File, ReaderProcess, Row, World
 
@@ -67,7 +67,7 @@ def fetch(world: World, index: int, partition: int) -> World:
         records = records[:1]
         end = records[0].offset + 1
     buffer = copied(reader.buffer)
-    buffer.add(world.partition(partition), records, 0.0)
+    buffer.add(world.partition(partition), Records.of(records), 0.0)
     buffer.advance(world.partition(partition), end, 0.0)
     return world.reader(index, replace(reader, buffer=buffer))
 
@@ -113,9 +113,10 @@ def stage(world: World, index: int) -> World:
     taken = buffer.take_ranges(TOPIC)
     name = f"f{world.counter}"
     rows = frozenset(
-        Row(world.topic, p.partition, r.offset, int(r.value or b""))
+        Row(world.topic, p.partition, offset, int(value or b""))
         for p, taken_range in taken.items()
-        for r in taken_range.records
+        for records in taken_range.records
+        for offset, value in zip(records.offsets, records.values, strict=True)
     )
     staged = Staged(
         topic=TOPIC,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import structlog
 
 from binwright.consumer.backlog import Backlog
-from binwright.consumer.decide.buffer import BatchConfig, Buffer, BufferedRange, over_share, size_of
+from binwright.consumer.decide.buffer import BatchConfig, Buffer, BufferedRange, over_share
 from binwright.consumer.decide.writer.chain import same_topic
 from binwright.consumer.events import Emit, PositionFound
 from binwright.consumer.meters import Meter
@@ -54,7 +54,7 @@ class TakenRows:
     @property
     def count(self) -> int:
         """Return the number of rows."""
-        return sum(len(part.records) for part in self.ranges.values())
+        return sum(part.count for part in self.ranges.values())
 
 
 class AssignedPartitions:
@@ -163,7 +163,7 @@ class AssignedPartitions:
         if topic is None or oldest_at is None:
             return None
         ranges = self._buffer.take_ranges(topic)
-        self._taken[topic] = size = sum(size_of(part.records) for part in ranges.values())
+        self._taken[topic] = size = sum(part.bytes for part in ranges.values())
         return TakenRows(topic, self._topic_ids.get(topic), ranges, oldest_at, size)
 
     async def wait_for_rows(self) -> None:

@@ -18,7 +18,7 @@ from binwright.consumer.staging.file_staging import FileStaging
 from binwright.protocol.errors import LakeUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import lease_name
-from binwright.protocol.ports.kafka import Record
+from binwright.protocol.ports.kafka import Record, Records
 from binwright.protocol.ports.lake import Batch, FileSlice, Footer, Table
 from binwright.protocol.stamp import Stamp
 from binwright.runtime.clock import wall_ms
@@ -91,10 +91,12 @@ async def _staged(staging: FileStaging, commit: int) -> Batch:
     slices = []
     for number in range(FILES):
         first = (commit * FILES + number) * ROWS
-        records = [Record(first + n, wall_ms(), b"key", b"value" * 20) for n in range(ROWS)]
+        records = Records.of(
+            Record(first + n, wall_ms(), b"key", b"value" * 20) for n in range(ROWS)
+        )
         name = f"0-{commit}-{number}-{uuid4().hex[:8]}.parquet"
         footer = Footer(None, ROWS, {0: (first, first + ROWS)})
-        size = await staging.write(TOPIC, name, {TopicPartition(TOPIC, 0): records}, footer)
+        size = await staging.write(TOPIC, name, {TopicPartition(TOPIC, 0): [records]}, footer)
         whole = bool(commit % 2)
         ranges = {0: (first if whole else first + 1, first + ROWS)}
         slices.append(FileSlice(name, ranges, whole, size))

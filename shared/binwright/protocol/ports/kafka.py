@@ -1,8 +1,9 @@
 """Kafka: control topics, the measuring of data partitions, and reading them."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol, Self
 
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.selection import Selection
@@ -35,6 +36,66 @@ def memory_of(key: bytes | None, value: bytes | None, headers: Headers) -> int:
     for name, content in headers:
         size += HEADER_BYTES + len(name) + (len(content) if content else 0)
     return size
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Records of one data partition, in order of offsets, column by column.
+
+    All columns are lists, or all are arrays of numpy and Arrow: of many records, made without an
+    object for each.
+    """
+
+    offsets: Sequence[int]
+    timestamps_ms: Sequence[int]
+    timestamp_types: Sequence[int]  # as in `Record`
+    keys: Sequence[bytes | None]
+    values: Sequence[bytes | None]
+    headers: Sequence[Headers]
+    bytes: int  # of memory, estimated
+
+    @classmethod
+    def of(cls, records: Iterable[Record]) -> Self:
+        """Return these records."""
+        rows = list(records)
+        return cls(
+            offsets=[row.offset for row in rows],
+            timestamps_ms=[row.timestamp_ms for row in rows],
+            timestamp_types=[row.timestamp_type for row in rows],
+            keys=[row.key for row in rows],
+            values=[row.value for row in rows],
+            headers=[row.headers for row in rows],
+            bytes=sum(memory_of(row.key, row.value, row.headers) for row in rows),
+        )
+
+    def __len__(self) -> int:
+        """Return the number of records."""
+        return len(self.offsets)
+
+    @property
+    def next(self) -> int:
+        """The offset behind the last record."""
+        return int(self.offsets[-1]) + 1
+
+    def since(self, offset: int) -> Self:
+        """Return the records from this offset on; their bytes count like all others'."""
+        first = bisect_left(self.offsets, offset)
+        if first == 0:
+            return self
+        left = len(self) - first
+        return replace(
+            self,
+            offsets=self.offsets[first:],
+            timestamps_ms=self.timestamps_ms[first:],
+            timestamp_types=self.timestamp_types[first:],
+            keys=self.keys[first:],
+            values=self.values[first:],
+            headers=self.headers[first:],
+            bytes=self.bytes * left // len(self),
+        )
+
+
+NO_RECORDS = Records.of(())
 
 
 class Reader(Protocol):
@@ -175,9 +236,7 @@ class DataReader(Protocol):
     def stop(self, partition: TopicPartition) -> None:
         """Stop fetching at once; no more records of it are returned."""
 
-    async def fetch(
-        self, max_bytes: int, timeout_s: float
-    ) -> Mapping[TopicPartition, Sequence[Record]]:
+    async def fetch(self, max_bytes: int, timeout_s: float) -> Mapping[TopicPartition, Records]:
         """Return fetched records, in order per partition, about `max_bytes` bytes at most.
 
         Raises:

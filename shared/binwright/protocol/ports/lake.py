@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import Record
+from binwright.protocol.ports.kafka import Records
 
 Ranges = Mapping[int, tuple[int, int]]
 """Partition -> (first, next): all records with offsets in [first, next)."""
@@ -30,7 +30,7 @@ class Staging(Protocol):
         self,
         topic: str,
         name: str,
-        rows: Mapping[TopicPartition, Sequence[Record]],
+        rows: Mapping[TopicPartition, Sequence[Records]],
         footer: Footer,
     ) -> int:
         """Write a file atomically and durably; return its bytes. Raise `StagingUnavailable`."""

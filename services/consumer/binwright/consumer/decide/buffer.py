@@ -7,15 +7,13 @@ a record (retention, compaction, transaction markers) are part of the range, als
 record; a range may have no record at all.
 """
 
-from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 
 from binwright.consumer.decide.turns import until_turn_s
 from binwright.protocol.messages import OffsetRange
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import Record, memory_of
+from binwright.protocol.ports.kafka import Records
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,25 +26,26 @@ class BatchConfig:
     wall_s: float = 0.0  # the wall clock's time when the monotonic one was 0
 
 
-def size_of(records: Sequence[Record]) -> int:
-    """Return an estimate of the bytes that these rows take."""
-    return sum(memory_of(r.key, r.value, r.headers) for r in records)
-
-
 @dataclass(frozen=True, slots=True)
 class BufferedRange:
     """One partition's rows for a file."""
 
     range: OffsetRange
-    records: Sequence[Record]
+    records: Sequence[Records]  # as they were fetched
+    bytes: int  # of memory
     cut: bool = False  # the log was truncated: the range begins where it then ended
+
+    @property
+    def count(self) -> int:
+        """Return the number of rows."""
+        return sum(map(len, self.records))
 
 
 @dataclass(slots=True)
 class _Rows:
     begin: int  # of the current range
     next: int  # its end so far
-    records: list[Record]
+    records: list[Records]
     bytes: int = 0
     cut: bool = False
 
@@ -86,7 +85,7 @@ class Buffer:
         self.drop(partition)
         self._rows[partition] = _Rows(offset, offset, [], cut=cut)
 
-    def add(self, partition: TopicPartition, records: Sequence[Record], now: float) -> None:
+    def add(self, partition: TopicPartition, records: Records, now: float) -> None:
         """Add fetched rows; skip those of a partition that is not read, or before its position.
 
         A fetch that was in flight when reading was stopped or reset may return such rows.
@@ -94,11 +93,10 @@ class Buffer:
         rows = self._rows.get(partition)
         if rows is None:
             return
-        records = records[bisect_left(records, rows.next, key=attrgetter("offset")) :]
-        if records:
-            rows.records.extend(records)
-            rows.next = records[-1].offset + 1
-            self._grow(partition.topic, rows, size_of(records))
+        if records := records.since(rows.next):
+            rows.records.append(records)
+            rows.next = records.next
+            self._grow(partition.topic, rows, records.bytes)
             self._oldest.setdefault(partition.topic, now)
 
     def advance(self, partition: TopicPartition, offset: int, now: float) -> None:
@@ -163,7 +161,7 @@ class Buffer:
             rows = self._rows[partition]
             if rows.begin < rows.next:
                 offsets = OffsetRange(rows.begin, rows.next)
-                taken[partition] = BufferedRange(offsets, rows.records, rows.cut)
+                taken[partition] = BufferedRange(offsets, rows.records, rows.bytes, rows.cut)
                 self._grow(topic, rows, -rows.bytes)
                 self._rows[partition] = _Rows(rows.next, rows.next, [])
         return taken

@@ -5,10 +5,10 @@ list changes only when a topic is new, grows or was deleted. Starting a partitio
 resume, stopping it is a pause.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer, ConsumerRecord
+from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import KafkaError
 
@@ -18,9 +18,11 @@ from binwright.kafka.aiokafka_patches import (
     keep_to_own_topics,
     known_topics,
 )
+from binwright.kafka.batches import Limits
 from binwright.kafka.client import client_options, stop_client, unreachable_error
-from binwright.kafka.decoding import Limits, Watch, install_decoder, watch
+from binwright.kafka.decoding import Watch, install_decoder, watch
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Records
 from binwright.runtime.settings import KafkaSettings
 
 FETCH_BYTES = 8 << 20  # per response of a broker, compressed: larger ones are no faster
@@ -156,7 +158,7 @@ class AssignedConsumer:
 
     async def poll(
         self, timeout_s: float, most_bytes: int, most: int
-    ) -> Mapping[TopicPartition, Sequence[ConsumerRecord]]:
+    ) -> Mapping[TopicPartition, Records]:
         """Return fetched records after `timeout_s` at the latest.
 
         They are at most `most`, and about `most_bytes` bytes: the last one may exceed that.
@@ -168,9 +170,11 @@ class AssignedConsumer:
         polled = await self._consumer.getmany(
             timeout_ms=max(round(timeout_s * 1000), 1), max_records=most
         )
-        records_of = {TopicPartition(*p): records for p, records in polled.items()}
+        records_of: dict[TopicPartition, Records] = {
+            TopicPartition(*p): records for p, records in polled.items()
+        }
         for partition, records in records_of.items():
-            self.positions[partition] = records[-1].offset + 1
+            self.positions[partition] = records.next
         for partition, position in self.positions.items():
             watched = self._watched[KafkaPartition(*partition)]
             if watched.passed is not None and watched.passed > position:

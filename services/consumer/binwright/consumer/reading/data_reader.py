@@ -2,29 +2,23 @@
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Self
 
 import structlog
-from aiokafka import ConsumerRecord
 from aiokafka.errors import KafkaError, OffsetOutOfRangeError, TopicAuthorizationFailedError
 
 from binwright.consumer.reading.aiokafka_consumer import AssignedConsumer
 from binwright.consumer.reading.data_topics import DataTopics
 from binwright.consumer.reading.group_offsets import GroupOffsets
 from binwright.consumer.reading.retry_delays import RetryDelays
+from binwright.kafka.batches import INFLATED_BYTES
 from binwright.kafka.client import ClusterClient, translate_errors
-from binwright.kafka.decoding import INFLATED_BYTES, DecodeFault
+from binwright.kafka.decoding import DecodeFault
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import (
-    NO_TIMESTAMP,
-    NO_TIMESTAMP_TYPE,
-    GroupOffset,
-    Record,
-    UndecodableBatch,
-)
+from binwright.protocol.ports.kafka import GroupOffset, Records, UndecodableBatch
 from binwright.runtime.clock import loop_s
 from binwright.runtime.settings import KafkaSettings
 
@@ -139,13 +133,11 @@ class KafkaDataReader:
         self._delays.forget(partition)
         self._assigned.stop(partition)
 
-    async def fetch(
-        self, max_bytes: int, timeout_s: float
-    ) -> Mapping[TopicPartition, Sequence[Record]]:
+    async def fetch(self, max_bytes: int, timeout_s: float) -> Mapping[TopicPartition, Records]:
         """Return fetched records; see `DataReader.fetch`. A cancelled call loses nothing."""
         begun, last_response_ms = loop_s(), self._assigned.last_response_ms()
         await self._maintain()
-        polled: Mapping[TopicPartition, Sequence[ConsumerRecord]] = {}
+        polled: Mapping[TopicPartition, Records] = {}
         with translate_errors("fetch"):
             try:
                 polled = await self._assigned.poll(timeout_s, max_bytes, MOST_RECORDS)
@@ -168,7 +160,7 @@ class KafkaDataReader:
             self._delays.forget(partition)
             self._faults.pop(partition, None)
         self._handle_undecodable()
-        return {partition: self._records(records) for partition, records in polled.items()}
+        return polled
 
     async def bounds(
         self, partitions: Collection[TopicPartition]
@@ -317,20 +309,6 @@ class KafkaDataReader:
                 self.stop(partition)
 
     # --- inside ----------------------------------------------------------------------------------
-
-    @staticmethod
-    def _records(polled: Sequence[ConsumerRecord]) -> list[Record]:
-        return [
-            Record(
-                r.offset,
-                NO_TIMESTAMP if r.timestamp is None else r.timestamp,
-                r.key,
-                r.value,
-                NO_TIMESTAMP_TYPE if r.timestamp_type is None else r.timestamp_type,
-                r.headers,
-            )
-            for r in polled
-        ]
 
     def _check_silence(self, waited_s: float) -> None:
         self._silent_s += waited_s

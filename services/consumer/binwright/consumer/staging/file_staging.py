@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import Record
+from binwright.protocol.ports.kafka import Records
 from binwright.protocol.ports.lake import Footer
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class FileStaging:
         self,
         topic: str,
         name: str,
-        rows: Mapping[TopicPartition, Sequence[Record]],
+        rows: Mapping[TopicPartition, Sequence[Records]],
         footer: Footer,
     ) -> int:
         """Write a file whole and durably; see `Staging.write`."""

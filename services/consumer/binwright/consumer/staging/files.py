@@ -16,7 +16,7 @@ import pyarrow.fs as pafs
 from binwright.consumer.staging import parquet
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import is_lease, is_mark, is_staged_file, is_topic_name
-from binwright.protocol.ports.kafka import Record
+from binwright.protocol.ports.kafka import Records
 from binwright.protocol.ports.lake import Footer
 
 UNFINISHED = ".unfinished-"  # prefix of a local file that is being written
@@ -54,7 +54,7 @@ class Files:
         self,
         topic: str,
         name: str,
-        rows: Mapping[TopicPartition, Sequence[Record]],
+        rows: Mapping[TopicPartition, Sequence[Records]],
         footer: Footer,
     ) -> int:
         """Write a file whole and durably; return its bytes."""

@@ -1,15 +1,17 @@
 """Records as rows of a Parquet file, whose footer says which offsets it holds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, groupby
 from typing import Any, Literal
 
+import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from binwright.protocol.fields import checked_offset
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import Record
+from binwright.protocol.ports.kafka import Records
 from binwright.protocol.ports.lake import Footer
 
 _HEADER: list[tuple[str, pa.DataType]] = [("key", pa.string()), ("value", pa.binary())]
@@ -51,36 +53,59 @@ TAIL_BYTES = 64 << 10  # holds the footer of nearly every file
 _MAGIC, _LENGTH_BYTES = b"PAR1", 4
 
 
-def to_arrow(rows: Mapping[TopicPartition, Sequence[Record]]) -> pa.Table:
+def to_arrow(rows: Mapping[TopicPartition, Sequence[Records]]) -> pa.Table:
     """Return one row per record, partition after partition, in order of offsets.
 
     A timestamp out of range is NULL, so that one record cannot stop a table: before 1970 (Kafka's
     -1 means none) or after the year 9999 (a producer sent nanoseconds instead of milliseconds).
     """
-    batches = [_batch(p, records) for p, records in rows.items() if records]
-    return pa.Table.from_batches(batches, schema=SCHEMA).combine_chunks()
+    batches = [
+        _batch(partition, part)
+        for partition, records in rows.items()
+        for are_lists, run in groupby(records, lambda part: isinstance(part.offsets, list))
+        for part in ([_joined(run)] if are_lists else run)
+    ]
+    return pa.Table.from_batches(batches, schema=SCHEMA)
 
 
-def _batch(partition: TopicPartition, records: Sequence[Record]) -> pa.RecordBatch:
+def _joined(records: Iterable[Records]) -> Records:
+    """Return one `Records` of many small ones, whose columns are lists."""
+    parts = list(records)
+    return Records(
+        offsets=[*chain.from_iterable(part.offsets for part in parts)],
+        timestamps_ms=[*chain.from_iterable(part.timestamps_ms for part in parts)],
+        timestamp_types=[*chain.from_iterable(part.timestamp_types for part in parts)],
+        keys=[*chain.from_iterable(part.keys for part in parts)],
+        values=[*chain.from_iterable(part.values for part in parts)],
+        headers=[*chain.from_iterable(part.headers for part in parts)],
+        bytes=sum(part.bytes for part in parts),
+    )
+
+
+def _batch(partition: TopicPartition, records: Records) -> pa.RecordBatch:
     count = len(records)
     columns: list[pa.Array[Any]] = [
         pa.repeat(pa.scalar(partition.topic, pa.string()), count),
         pa.repeat(pa.scalar(partition.partition, pa.int32()), count),
-        pa.array([r.offset for r in records], pa.int64()),
-        pa.array([_time_us(r.timestamp_ms) for r in records], pa.timestamp("us", "UTC")),
-        pa.array([r.timestamp_type for r in records], pa.int32()),
-        pa.array([r.key for r in records], pa.binary()),
-        pa.array([r.value for r in records], pa.binary()),
-        _headers([r.headers for r in records]),
+        pa.array(records.offsets, pa.int64()),
+        _times(records.timestamps_ms),
+        pa.array(records.timestamp_types, pa.int32()),
+        pa.array(records.keys, pa.binary()),
+        pa.array(records.values, pa.binary()),
+        _headers(records.headers),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
 
-def _time_us(ms: int) -> int | None:
-    return ms * 1000 if 0 <= ms <= LATEST_MS else None
+def _times(ms: Sequence[int]) -> "pa.Array[Any]":
+    known = np.array(ms, np.int64)
+    unknown = (known < 0) | (known > LATEST_MS)
+    return pa.array(known * 1000, pa.timestamp("us", "UTC"), mask=unknown)
 
 
-def _headers(given: list[tuple[tuple[str, bytes | None], ...]]) -> "pa.Array[Any]":
+def _headers(given: Any) -> "pa.Array[Any]":
+    if isinstance(given, pa.Array):
+        return given
     ends = [0]
     for headers in given:
         ends.append(ends[-1] + len(headers))
@@ -90,7 +115,7 @@ def _headers(given: list[tuple[tuple[str, bytes | None], ...]]) -> "pa.Array[Any
     return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), items)
 
 
-def encode(rows: Mapping[TopicPartition, Sequence[Record]], footer: Footer) -> pa.Buffer:
+def encode(rows: Mapping[TopicPartition, Sequence[Records]], footer: Footer) -> pa.Buffer:
     """Return the rows as a Parquet file; it is read once, so it has no indexes and statistics."""
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(
