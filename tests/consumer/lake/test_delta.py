@@ -8,6 +8,7 @@ import pytest
 from binwright.consumer.lake.delta import (
     COMPILED,
     append_batch,
+    checkpoint_interval,
     condition,
     quoted,
     spark_path,
@@ -18,6 +19,12 @@ from binwright.protocol.ports.lake import Batch, FileSlice
 
 def test_a_path_may_have_any_character() -> None:
     assert quoted("/a b/`c`") == "delta.`/a b/``c```"
+
+
+def test_tables_that_begin_together_do_not_write_their_checkpoints_together() -> None:
+    intervals = [checkpoint_interval(f"topic-{n}") for n in range(100)]
+    assert {min(intervals), max(intervals)} == {40, 59}
+    assert max(map(intervals.count, intervals)) < 15
 
 
 def test_a_slice_selects_its_ranges_without_their_ends() -> None:

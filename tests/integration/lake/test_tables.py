@@ -22,6 +22,7 @@ from tests.integration.lake.tables import (
     stage_file,
 )
 
+from binwright.consumer.lake.delta import checkpoint_interval
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
 from binwright.protocol.errors import TableRefused
@@ -141,6 +142,7 @@ async def test_a_table_without_an_owner_is_taken(
     assert result.properties["binwright.cluster"] == "cluster-a"
     columns = "partition,offset,timestamp"
     assert result.properties["delta.dataSkippingStatsColumns"] == columns
+    assert result.properties["delta.checkpointInterval"] == str(checkpoint_interval("orders"))
     assert "orders" in result.description
 
 

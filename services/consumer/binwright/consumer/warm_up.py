@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import structlog
 
+from binwright.consumer.lake.delta import CHECKPOINT_INTERVALS
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
 from binwright.protocol.errors import LakeUnavailable
@@ -27,7 +28,8 @@ from binwright.runtime.settings import Settings
 
 log = structlog.get_logger()
 
-COMMITS = 30
+COMMITS = CHECKPOINT_INTERVALS.stop
+"""The first checkpoint is slow, too: so there is one."""
 TOPIC = "warm-up"
 TABLE = Table(TOPIC, group=TOPIC, cluster=TOPIC)
 FILES, ROWS = 2, 100  # of a commit, and of each file

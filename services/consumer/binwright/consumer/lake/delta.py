@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
+from zlib import crc32
 
 from pyspark.errors import PySparkException
 from pyspark.sql.connect.dataframe import DataFrame
@@ -43,12 +44,14 @@ COMPILED = {
 PROPERTIES = {
     # What people filter by. The topic is the same in all rows, and its statistics cost the most.
     "delta.dataSkippingStatsColumns": "partition,offset,timestamp",
-    # A checkpoint costs the CPU of a commit; each commit since the last one adds 1 to 2 ms.
-    "delta.checkpointInterval": "50",
     # The log lists files removed by compaction for so long: 32 us per file and commit.
     "delta.deletedFileRetentionDuration": "interval 6 hours",
     "delta.logRetentionDuration": "interval 2 days",  # a claim reads back to the last full stamp
 }
+CHECKPOINT_INTERVALS = range(40, 60)
+"""Commits between two checkpoints. One costs the CPU of a commit; each commit since adds 1 to 2 ms.
+
+Tables differ, or those that began together would all write theirs together."""
 GROUP, CLUSTER, WRITER = "binwright.group", "binwright.cluster", "binwright.writer"
 CREATION_S = 10.0  # another process may take so long to create the table
 CREATION_PAUSE_S = 0.2
@@ -71,11 +74,12 @@ def ensure(spark: SparkSession, path: str, table: Table) -> None:
 
 def create(spark: SparkSession, path: str, table: Table) -> None:
     """Create the table if it is missing; another process may be creating it, too."""
+    interval = {"delta.checkpointInterval": str(checkpoint_interval(table.topic))}
     execute_with_retries(
         spark,
         f"CREATE TABLE IF NOT EXISTS {quoted(path)} ({DDL}) USING delta "
         f"COMMENT 'Records of the Kafka topic {table.topic}, landed by binwright' "
-        f"TBLPROPERTIES ({_property_list({**PROPERTIES, **_owner(table)})})",
+        f"TBLPROPERTIES ({_property_list({**PROPERTIES, **interval, **_owner(table)})})",
     )
 
 
@@ -141,6 +145,11 @@ def properties(spark: SparkSession, path: str) -> Mapping[str, str]:
     """Return the table's properties."""
     rows = spark.sql(f"SHOW TBLPROPERTIES {quoted(path)}").collect()
     return {row[0]: row[1] for row in rows}
+
+
+def checkpoint_interval(topic: str) -> int:
+    """Return the number of commits between two checkpoints of a topic's table."""
+    return CHECKPOINT_INTERVALS[crc32(topic.encode()) % len(CHECKPOINT_INTERVALS)]
 
 
 def _owner(table: Table) -> Mapping[str, str]:
