@@ -18,7 +18,7 @@ from binwright.runtime.clock import loop_s
 from binwright.runtime.settings import KafkaSettings
 from binwright.testing.records import in_rows
 
-GIVE_UP_S, DEADLINE_S = 2.0, 60.0
+GIVE_UP_S, DEADLINE_S = 2.0, 120.0
 FETCH_BYTES = 8 << 20
 
 
