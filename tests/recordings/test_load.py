@@ -253,5 +253,5 @@ async def test_settings_that_librdkafka_refuses_are_a_settings_error() -> None:
 async def test_an_unreachable_broker_is_reported_in_time(unused_tcp_port: int) -> None:
     kafka = KafkaSettings(bootstrap_servers=f"127.0.0.1:{unused_tcp_port}", request_timeout_s=0.5)
 
-    with pytest.raises(BrokerUnavailable, match=rf"127.0.0.1:{unused_tcp_port} does not answer"):
+    with pytest.raises(BrokerUnavailable, match=f"used: 127.0.0.1:{unused_tcp_port}: "):
         await run_load(STREAM, kafka, LOAD)

@@ -16,6 +16,7 @@ from random import Random
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from binwright.kafka.client import unreachable_error
 from binwright.protocol.errors import BrokerUnavailable, SettingsError, StreamError, TopicMissing
 from binwright.protocol.model import TopicPartition
 from binwright.recordings.load_pacing import Load, Pacer
@@ -135,6 +136,8 @@ async def run_load(  # noqa: PLR0913 - the last three are a caller's own
         watch.add_done_callback(lambda _: producer.halt())
     try:
         return await asyncio.shield(work)
+    except _Unanswered as exc:  # librdkafka does not say why
+        raise await unreachable_error(kafka, exc) from exc
     finally:
         producer.halt()
         if watch:
@@ -143,6 +146,10 @@ async def run_load(  # noqa: PLR0913 - the last three are a caller's own
             producer.hurry()
             await asyncio.wait({work})
             work.exception()  # retrieved, or asyncio logs it
+
+
+class _Unanswered(BrokerUnavailable):
+    """No broker told which topics there are."""
 
 
 class _LoadProducer:
@@ -244,7 +251,7 @@ class _LoadProducer:
             return  # ended before a record was sent
         if missing:
             raise TopicMissing(f"there is no {', '.join(map(str, missing))}: create it first")
-        raise BrokerUnavailable(f"{self._kafka.bootstrap_servers} does not answer: {why}")
+        raise _Unanswered(f"{self._kafka.bootstrap_servers} does not answer: {why}")
 
     def _send(self, producer: Producer, started: float) -> int:
         rows, reported_at = 0, 0.0
