@@ -66,7 +66,7 @@ def test_all_faults_are_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
         ("monitor", {"window_s": 1.5}, "at least twice interval_s"),
         ("monitor", {"pattern": "("}, r"pattern: not a regular expression: '\(': missing \)"),
         ("consumer", {"batch_cap_bytes": 1}, "at least batch_bytes"),
-        ("kafka", {"security_protocol": "SASL_SSL"}, "needs sasl_username and sasl_password"),
+        ("kafka", {"security_protocol": "SASL_SSL"}, "needs sasl_username, and sasl_password or"),
         ("lake", {"spark": "http://there:1"}, "expected a Spark Connect address"),
         ("lake", {"spark": "sc://a:1,b:2"}, "expected a Spark Connect address"),
         ("lake", {"path": ""}, "must name a directory"),

@@ -9,6 +9,8 @@
   tells (aio-libs/aiokafka#983, #1037).
 - `hasten_first_fetches`: a fetch waits until the broker has `fetch_min_bytes`, which a consumer has
   for all its fetches alike; a partition that has just been started should not wait for them.
+- `PasswordConnection`: a client keeps the password that it was made with. Where that is a function,
+  each connection calls it, so that a password in a file may change.
 - `inner_client`, `known_topics`: a consumer's connections and metadata have no public name, as a
   producer's have.
 """
@@ -19,12 +21,27 @@ from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
 
+import aiokafka.conn
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.client import AIOKafkaClient
 from aiokafka.cluster import ClusterMetadata
 from aiokafka.errors import KafkaError
 from aiokafka.protocol.metadata import MetadataRequest
+
+
+class PasswordConnection(aiokafka.conn.AIOKafkaConnection):  # type: ignore[misc]  # has no types
+    """A connection whose password may be a function; every client opens this one."""
+
+    _sasl_plain_password: Any
+
+    async def _do_sasl_handshake(self) -> None:
+        if callable(self._sasl_plain_password):
+            self._sasl_plain_password = self._sasl_plain_password()
+        await super()._do_sasl_handshake()
+
+
+aiokafka.conn.AIOKafkaConnection = PasswordConnection  # where `create_conn` looks
 
 
 def inner_client(user: Any) -> AIOKafkaClient:

@@ -5,7 +5,6 @@ This module and `control_topics` translate aiokafka's errors; no other code catc
 
 import asyncio
 import random
-import ssl
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,8 +33,9 @@ from binwright.kafka.connection_faults import (
     general_checks,
     reason_of,
 )
+from binwright.kafka.credentials import sasl_password, tls_context
 from binwright.kafka.frames import ListOffsets, Metadata, TopicId, topic_id
-from binwright.protocol.errors import BrokerUnavailable, RecordTooLarge, SettingsError, TopicMissing
+from binwright.protocol.errors import BrokerUnavailable, RecordTooLarge, TopicMissing
 from binwright.runtime.settings import KafkaSettings
 
 log = structlog.get_logger()
@@ -55,36 +55,18 @@ def client_options(kafka: KafkaSettings) -> dict[str, Any]:
     """Return the options of every aiokafka client: address, security, request timeout.
 
     Raises:
-        SettingsError: A certificate or key cannot be read.
+        SettingsError: A certificate, key or password cannot be read.
     """
-    password = kafka.sasl_password
     return {
         "bootstrap_servers": kafka.bootstrap_servers,
         "client_id": "binwright",
         "request_timeout_ms": round(kafka.request_timeout_s * 1000),
         "security_protocol": kafka.security_protocol,
-        "ssl_context": _ssl_context(kafka),
+        "ssl_context": tls_context(kafka),
         "sasl_mechanism": kafka.sasl_mechanism,
         "sasl_plain_username": kafka.sasl_username,
-        "sasl_plain_password": password.get_secret_value() if password else None,
+        "sasl_plain_password": sasl_password(kafka),
     }
-
-
-def _ssl_context(kafka: KafkaSettings) -> ssl.SSLContext | None:
-    if not kafka.security_protocol.endswith("SSL"):
-        return None
-    try:
-        context = ssl.create_default_context(cafile=kafka.ssl_ca_file)
-        if kafka.ssl_certificate_file:
-            context.load_cert_chain(kafka.ssl_certificate_file, kafka.ssl_key_file)
-    except OSError as exc:  # ssl.SSLError is one
-        files = kafka.ssl_ca_file, kafka.ssl_certificate_file, kafka.ssl_key_file
-        named = ", ".join(str(file) for file in files if file)
-        raise SettingsError(
-            f"kafka.ssl_ca_file, ssl_certificate_file or ssl_key_file cannot be used ({named}): "
-            f"{exc}. Each must be a PEM file."
-        ) from exc
-    return context
 
 
 @contextmanager

@@ -68,7 +68,9 @@ def _causes(error: BaseException) -> list[BaseException]:
 
 
 def _user(kafka: KafkaSettings) -> str:
-    return f"{kafka.sasl_username} by {kafka.sasl_mechanism} and this password (kafka.sasl_*)"
+    file = kafka.sasl_password_file
+    password = f"the password in {file}" if file else "this password"
+    return f"{kafka.sasl_username} by {kafka.sasl_mechanism} and {password} (kafka.sasl_*)"
 
 
 def _untrusted_broker(error: ssl.SSLCertVerificationError, kafka: KafkaSettings) -> ConnectionFault:

@@ -12,11 +12,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from binwright.kafka.client import unreachable_error
+from binwright.kafka.credentials import read_secret, sasl_password
 from binwright.protocol.errors import BrokerUnavailable, SettingsError, StreamError, TopicMissing
 from binwright.protocol.model import TopicPartition
 from binwright.recordings.load_pacing import Load, Pacer
@@ -65,8 +67,11 @@ class LoadResult:
 
 
 def kafka_options(kafka: KafkaSettings) -> dict[str, str | int]:
-    """Return librdkafka's options for a connection to this Kafka."""
-    password = kafka.sasl_password
+    """Return librdkafka's options for a connection to this Kafka.
+
+    Raises:
+        SettingsError: A password cannot be read.
+    """
     options: dict[str, str | int | None] = {
         "bootstrap.servers": kafka.bootstrap_servers,
         "security.protocol": kafka.security_protocol,
@@ -74,18 +79,27 @@ def kafka_options(kafka: KafkaSettings) -> dict[str, str | int]:
         "ssl.ca.location": _path(kafka.ssl_ca_file),
         "ssl.certificate.location": _path(kafka.ssl_certificate_file),
         "ssl.key.location": _path(kafka.ssl_key_file),
+        "ssl.key.password": _key_password(kafka.ssl_key_password_file),
     }
     if kafka.security_protocol.startswith("SASL"):
+        password = sasl_password(kafka)
         options |= {
             "sasl.mechanism": kafka.sasl_mechanism,
             "sasl.username": kafka.sasl_username,
-            "sasl.password": password.get_secret_value() if password else None,
+            "sasl.password": password() if callable(password) else password,
         }
     return {name: value for name, value in options.items() if value is not None}
 
 
 def _path(path: object | None) -> str | None:
     return None if path is None else str(path)
+
+
+def _key_password(file: Path | None) -> str | None:
+    try:
+        return read_secret(file, "kafka.ssl_key_password_file") if file else None
+    except OSError as exc:
+        raise SettingsError(f"kafka.ssl_key_password_file: {exc}") from exc
 
 
 async def run_load(  # noqa: PLR0913 - the last three are a caller's own

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import trustme
 from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
     Encoding,
     NoEncryption,
     PrivateFormat,
@@ -22,14 +23,16 @@ class Authority:
         self._ca = trustme.CA()
         self._ca.cert_pem.write_to_path(self.ca_file)
 
-    def client(self, name: str, *, valid_s: float = 3600.0) -> tuple[Path, Path]:
+    def client(
+        self, name: str, *, valid_s: float = 3600.0, password: str | None = None
+    ) -> tuple[Path, Path]:
         """Return the files of a client's certificate and key; a second call replaces both."""
         ends = datetime.now(UTC) + timedelta(seconds=valid_s)
         # Java parses no certificate whose list of other names is empty.
         leaf = self._ca.issue_cert(f"{name}@example.com", common_name=name, not_after=ends)
         certificate, key = self.directory / f"{name}.pem", self.directory / f"{name}.key"
         certificate.write_bytes(b"".join(blob.bytes() for blob in leaf.cert_chain_pems))
-        leaf.private_key_pem.write_to_path(key)
+        key.write_text(_pkcs8(leaf.private_key_pem.bytes(), password))
         return certificate, key
 
     def broker(self, host: str, *, expired: bool = False) -> dict[str, str]:
@@ -53,7 +56,8 @@ class Authority:
         }
 
 
-def _pkcs8(key: bytes) -> str:
+def _pkcs8(key: bytes, password: str | None = None) -> str:
     """Return a key in the one form that Kafka reads."""
     loaded = load_pem_private_key(key, password=None)
-    return loaded.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    encryption = BestAvailableEncryption(password.encode()) if password else NoEncryption()
+    return loaded.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption).decode()

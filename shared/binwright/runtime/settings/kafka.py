@@ -20,13 +20,17 @@ class KafkaSettings(Section):
     sasl_username: str | None = None
     """User name; required with SASL."""
     sasl_password: SecretStr | None = None
-    """Password; required with SASL."""
+    """Password; with SASL this or sasl_password_file."""
+    sasl_password_file: Path | None = None
+    """A file with the password; read for every connection, so that it can be renewed."""
     ssl_ca_file: Path | None = None
-    """PEM file of the certificate authority; unset: the system's."""
+    """PEM file of the certificate authority, read again when it changes; unset: the system's."""
     ssl_certificate_file: Path | None = None
-    """PEM file of the client certificate, if brokers require one."""
+    """PEM file of the client certificate, if brokers require one; read again when it changes."""
     ssl_key_file: Path | None = None
-    """PEM file of the client certificate's key."""
+    """PEM file of the client certificate's key; read again when it changes."""
+    ssl_key_password_file: Path | None = None
+    """A file with the password of the key, if it is encrypted."""
     request_timeout_s: Seconds = 30.0
     """Timeout of one request."""
     replication_factor: Annotated[int, Field(ge=1, le=3)] | None = None
@@ -34,8 +38,13 @@ class KafkaSettings(Section):
 
     @model_validator(mode="after")
     def _sasl_is_complete(self) -> Self:
+        if self.sasl_password and self.sasl_password_file:
+            raise ValueError("sasl_password and sasl_password_file are set: leave one of them out")
         if self.security_protocol.startswith("SASL") and not (
-            self.sasl_username and self.sasl_password
+            self.sasl_username and (self.sasl_password or self.sasl_password_file)
         ):
-            raise ValueError(f"{self.security_protocol} needs sasl_username and sasl_password")
+            raise ValueError(
+                f"{self.security_protocol} needs sasl_username, and sasl_password or "
+                "sasl_password_file"
+            )
         return self
