@@ -20,6 +20,8 @@ from binwright.runtime.settings import (
 )
 from binwright.scaler.settings import ScalerProgramSettings
 
+OAUTH = {"security_protocol": "SASL_SSL", "sasl_mechanism": "OAUTHBEARER"}
+
 
 @pytest.fixture(autouse=True)
 def _bare(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,6 +69,12 @@ def test_all_faults_are_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
         ("monitor", {"pattern": "("}, r"pattern: not a regular expression: '\(': missing \)"),
         ("consumer", {"batch_cap_bytes": 1}, "at least batch_bytes"),
         ("kafka", {"security_protocol": "SASL_SSL"}, "needs sasl_username, and sasl_password or"),
+        ("kafka", OAUTH, "OAUTHBEARER needs sasl_token_file or sasl_token_url"),
+        ("kafka", OAUTH | {"sasl_token_url": "https://a/t"}, "needs sasl_username, and"),
+        ("kafka", {"sasl_token_url": "http://a/t"}, "must be an https address, or http on this"),
+        ("kafka", {"sasl_token_url": "https://me:s@a/t"}, "must hold no user"),
+        ("kafka", OAUTH | {"sasl_token_url": "https://a/t", "sasl_token_file": "f"}, "leave one"),
+        ("kafka", {"sasl_password": "a", "sasl_password_file": "f"}, "leave one of them out"),
         ("lake", {"spark": "http://there:1"}, "expected a Spark Connect address"),
         ("lake", {"spark": "sc://a:1,b:2"}, "expected a Spark Connect address"),
         ("lake", {"path": ""}, "must name a directory"),

@@ -35,6 +35,7 @@ from binwright.kafka.connection_faults import (
 )
 from binwright.kafka.credentials import sasl_password, tls_context
 from binwright.kafka.frames import ListOffsets, Metadata, TopicId, topic_id
+from binwright.kafka.tokens import token_source
 from binwright.protocol.errors import BrokerUnavailable, RecordTooLarge, TopicMissing
 from binwright.runtime.settings import KafkaSettings
 
@@ -55,7 +56,7 @@ def client_options(kafka: KafkaSettings) -> dict[str, Any]:
     """Return the options of every aiokafka client: address, security, request timeout.
 
     Raises:
-        SettingsError: A certificate, key or password cannot be read.
+        SettingsError: A certificate, key, password or token cannot be read.
     """
     return {
         "bootstrap_servers": kafka.bootstrap_servers,
@@ -66,6 +67,7 @@ def client_options(kafka: KafkaSettings) -> dict[str, Any]:
         "sasl_mechanism": kafka.sasl_mechanism,
         "sasl_plain_username": kafka.sasl_username,
         "sasl_plain_password": sasl_password(kafka),
+        "sasl_oauth_token_provider": token_source(kafka),
     }
 
 

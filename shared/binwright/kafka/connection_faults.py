@@ -9,6 +9,7 @@ from aiokafka.errors import (
     UnsupportedSaslMechanismError,
 )
 
+from binwright.kafka.tokens import TokenUnavailable
 from binwright.runtime.settings import KafkaSettings
 
 _EXPIRED, _NOT_YET = 10, 9
@@ -16,6 +17,10 @@ _OTHER_HOST, _OTHER_ADDRESS = 62, 64
 """Results of OpenSSL's check of a certificate (`X509_V_ERR_`)."""
 _REFUSES_CLIENT = re.compile(r"ALERT_(\w*CERT\w*|UNKNOWN_CA)$")
 """OpenSSL's names of the alerts of TLS by which a broker refuses a client's certificate."""
+
+_OAUTH = (
+    "kafka.sasl_token_*, and kafka.sasl_username and the password, which are the id and the secret"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,8 @@ def connection_fault(error: BaseException, kafka: KafkaSettings) -> ConnectionFa
                 return _untrusted_broker(each, kafka)
             case ssl.SSLError(reason=str(alert)) if _REFUSES_CLIENT.search(alert):
                 return _refused_client(alert, kafka)
+            case TokenUnavailable():
+                return ConnectionFault(str(each), _OAUTH)
             case SaslAuthenticationFailed() | UnsupportedSaslMechanismError():
                 return ConnectionFault(reason_of(each), f"that the broker knows {_user(kafka)}")
     return ConnectionFault(reason_of(error))
@@ -68,6 +75,9 @@ def _causes(error: BaseException) -> list[BaseException]:
 
 
 def _user(kafka: KafkaSettings) -> str:
+    if kafka.sasl_mechanism == "OAUTHBEARER":
+        source = kafka.sasl_token_file or kafka.sasl_token_url
+        return f"the issuer and the audience of tokens from {source}, by OAUTHBEARER"
     file = kafka.sasl_password_file
     password = f"the password in {file}" if file else "this password"
     return f"{kafka.sasl_username} by {kafka.sasl_mechanism} and {password} (kafka.sasl_*)"

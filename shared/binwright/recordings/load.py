@@ -19,6 +19,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from binwright.kafka.client import unreachable_error
 from binwright.kafka.credentials import read_secret, sasl_password
+from binwright.kafka.tokens import token_source
 from binwright.protocol.errors import BrokerUnavailable, SettingsError, StreamError, TopicMissing
 from binwright.protocol.model import TopicPartition
 from binwright.recordings.load_pacing import Load, Pacer
@@ -66,13 +67,13 @@ class LoadResult:
     shed_bytes: int  # due, but not sent: the broker or this machine was too slow
 
 
-def kafka_options(kafka: KafkaSettings) -> dict[str, str | int]:
+def kafka_options(kafka: KafkaSettings) -> dict[str, object]:
     """Return librdkafka's options for a connection to this Kafka.
 
     Raises:
-        SettingsError: A password cannot be read.
+        SettingsError: A password or a token cannot be read.
     """
-    options: dict[str, str | int | None] = {
+    options: dict[str, object] = {
         "bootstrap.servers": kafka.bootstrap_servers,
         "security.protocol": kafka.security_protocol,
         "socket.timeout.ms": round(kafka.request_timeout_s * 1000),
@@ -82,9 +83,10 @@ def kafka_options(kafka: KafkaSettings) -> dict[str, str | int]:
         "ssl.key.password": _key_password(kafka.ssl_key_password_file),
     }
     if kafka.security_protocol.startswith("SASL"):
-        password = sasl_password(kafka)
+        password, tokens = sasl_password(kafka), token_source(kafka)
         options |= {
             "sasl.mechanism": kafka.sasl_mechanism,
+            "oauth_cb": tokens and tokens.librdkafka,
             "sasl.username": kafka.sasl_username,
             "sasl.password": password() if callable(password) else password,
         }
@@ -163,7 +165,7 @@ async def run_load(  # noqa: PLR0913 - the last three are a caller's own
 
 
 class _Unanswered(BrokerUnavailable):
-    """No broker told which topics there are."""
+    """No broker told which topics there are, or there is no token for any."""
 
 
 class _LoadProducer:
@@ -239,6 +241,8 @@ class _LoadProducer:
         try:
             return Producer(options)
         except KafkaException as exc:
+            if exc.args[0].code() == KafkaError.SASL_AUTHENTICATION_FAILED:
+                raise _Unanswered(f"no token: {exc.args[0]}") from exc
             raise SettingsError(f"librdkafka refuses Kafka's settings: {exc.args[0]}") from exc
 
     def _await_topics(self, producer: Producer) -> None:

@@ -48,13 +48,18 @@ def renewal(secured: SecuredBroker, directory: Path, name: str) -> Renewal:
     if name == "authority":
         good, bad = secured.authority.ca_file.read_text(), secured.untrusted.ca_file.read_text()
         kafka = secured.connection("TLS", ssl_ca_file=file)
+    elif name == "OAUTHBEARER":
+        good, bad = secured.issuer.token(USER), secured.issuer.token(USER, valid_s=-5)
+        kafka = secured.connection(name, sasl_token_file=file)
     else:
         good, bad = f"{PASSWORD}\n", "another password"
         kafka = secured.connection(name, sasl_password=None, sasl_password_file=file)
     return Renewal(kafka, lambda: file.write_text(good), lambda: file.write_text(bad))
 
 
-@pytest.mark.parametrize("name", ["client certificate", "authority", "PLAIN", "SCRAM-SHA-512"])
+@pytest.mark.parametrize(
+    "name", ["client certificate", "authority", "PLAIN", "SCRAM-SHA-512", "OAUTHBEARER"]
+)
 async def test_a_new_connection_takes_renewed_files(
     secured: SecuredBroker, tmp_path: Path, name: str
 ) -> None:

@@ -2,10 +2,13 @@
 
 from pathlib import Path
 from typing import Annotated, Literal, Self
+from urllib.parse import urlparse
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 
 from binwright.runtime.settings.section import Seconds, Section
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class KafkaSettings(Section):
@@ -15,14 +18,22 @@ class KafkaSettings(Section):
     """Bootstrap servers, HOST:PORT, separated by commas."""
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     """Encryption and authentication of connections."""
-    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "PLAIN"
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = "PLAIN"
     """Authentication of the user, with SASL."""
     sasl_username: str | None = None
-    """User name; required with SASL."""
+    """User name, or with sasl_token_url the client's id; required with SASL without a token."""
     sasl_password: SecretStr | None = None
-    """Password; with SASL this or sasl_password_file."""
+    """Password, or the client's secret; with a user this or sasl_password_file."""
     sasl_password_file: Path | None = None
     """A file with the password; read for every connection, so that it can be renewed."""
+    sasl_token_file: Path | None = None
+    """A file with the token for OAUTHBEARER; read for every connection: it can be renewed."""
+    sasl_token_url: str | None = None
+    """Where tokens for OAUTHBEARER come from, by the client's id and secret: https, or loopback."""
+    sasl_token_scope: str | None = None
+    """Scope that tokens are requested for."""
+    sasl_token_ca_file: Path | None = None
+    """PEM file of the authority of sasl_token_url; unset: the system's."""
     ssl_ca_file: Path | None = None
     """PEM file of the certificate authority, read again when it changes; unset: the system's."""
     ssl_certificate_file: Path | None = None
@@ -36,11 +47,29 @@ class KafkaSettings(Section):
     replication_factor: Annotated[int, Field(ge=1, le=3)] | None = None
     """Replicas of topics that binwright creates; unset: 3, or the number of brokers if fewer."""
 
+    @field_validator("sasl_token_url")
+    @classmethod
+    def _keeps_the_secret(cls, value: str | None) -> str | None:
+        if value is not None:
+            url = urlparse(value)
+            if url.scheme != "https" and not (url.scheme == "http" and url.hostname in LOOPBACK):
+                raise ValueError("must be an https address, or http on this machine")
+            if url.username or url.password:
+                raise ValueError("must hold no user: set sasl_username and sasl_password")
+        return value
+
     @model_validator(mode="after")
     def _sasl_is_complete(self) -> Self:
         if self.sasl_password and self.sasl_password_file:
             raise ValueError("sasl_password and sasl_password_file are set: leave one of them out")
-        if self.security_protocol.startswith("SASL") and not (
+        if self.sasl_token_file and self.sasl_token_url:
+            raise ValueError("sasl_token_file and sasl_token_url are set: leave one of them out")
+        if not self.security_protocol.startswith("SASL"):
+            return self
+        by_token = self.sasl_mechanism == "OAUTHBEARER"
+        if by_token and not (self.sasl_token_file or self.sasl_token_url):
+            raise ValueError("OAUTHBEARER needs sasl_token_file or sasl_token_url")
+        if not (by_token and self.sasl_token_file) and not (
             self.sasl_username and (self.sasl_password or self.sasl_password_file)
         ):
             raise ValueError(
