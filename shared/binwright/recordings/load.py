@@ -79,7 +79,7 @@ def kafka_options(kafka: KafkaSettings) -> dict[str, object]:
         "socket.timeout.ms": round(kafka.request_timeout_s * 1000),
         "ssl.ca.location": _path(kafka.ssl_ca_file),
         "ssl.certificate.location": _path(kafka.ssl_certificate_file),
-        "ssl.key.location": _path(kafka.ssl_key_file),
+        "ssl.key.location": _path(kafka.ssl_key_file or kafka.ssl_certificate_file),
         "ssl.key.password": _key_password(kafka.ssl_key_password_file),
     }
     if kafka.security_protocol.startswith("SASL"):

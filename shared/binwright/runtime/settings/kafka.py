@@ -10,6 +10,8 @@ from binwright.runtime.settings.section import Seconds, Section
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
+_EITHER = (("sasl_password", "sasl_password_file"), ("sasl_token_file", "sasl_token_url"))
+
 
 class KafkaSettings(Section):
     """The connection to Kafka."""
@@ -28,12 +30,14 @@ class KafkaSettings(Section):
     """A file with the password; read for every connection, so that it can be renewed."""
     sasl_token_file: Path | None = None
     """A file with the token for OAUTHBEARER; read for every connection: it can be renewed."""
-    sasl_token_url: str | None = None
+    sasl_token_url: Annotated[str | None, Field(repr=False)] = None
     """Where tokens for OAUTHBEARER come from, by the client's id and secret: https, or loopback."""
     sasl_token_scope: str | None = None
     """Scope that tokens are requested for."""
     sasl_token_ca_file: Path | None = None
     """PEM file of the authority of sasl_token_url; unset: the system's."""
+    allow_cleartext_password: bool = False
+    """Whether SASL_PLAINTEXT may send a password or token to another machine as it is."""
     ssl_ca_file: Path | None = None
     """PEM file of the certificate authority, read again when it changes; unset: the system's."""
     ssl_certificate_file: Path | None = None
@@ -59,11 +63,10 @@ class KafkaSettings(Section):
         return value
 
     @model_validator(mode="after")
-    def _sasl_is_complete(self) -> Self:
-        if self.sasl_password and self.sasl_password_file:
-            raise ValueError("sasl_password and sasl_password_file are set: leave one of them out")
-        if self.sasl_token_file and self.sasl_token_url:
-            raise ValueError("sasl_token_file and sasl_token_url are set: leave one of them out")
+    def _credentials_are_complete(self) -> Self:
+        for one, other in _EITHER:
+            if getattr(self, one) and getattr(self, other):
+                raise ValueError(f"{one} and {other} are set: leave one of them out")
         if not self.security_protocol.startswith("SASL"):
             return self
         by_token = self.sasl_mechanism == "OAUTHBEARER"
@@ -77,3 +80,45 @@ class KafkaSettings(Section):
                 "sasl_password_file"
             )
         return self
+
+    @model_validator(mode="after")
+    def _nothing_is_ignored(self) -> Self:
+        protocol, mechanism = self.security_protocol, self.sasl_mechanism
+        self._refuse("sasl_", protocol.startswith("SASL"), f"security_protocol is {protocol}")
+        self._refuse("ssl_", protocol.endswith("SSL"), f"security_protocol is {protocol}")
+        certificate = self.ssl_certificate_file is not None
+        self._refuse("ssl_key_", certificate, "ssl_certificate_file is unset")
+        by_token = mechanism == "OAUTHBEARER"
+        self._refuse("sasl_token_", by_token, f"sasl_mechanism is {mechanism}")
+        by_file = self.sasl_token_file is not None
+        for name in ("sasl_username", "sasl_password", "sasl_token_scope", "sasl_token_ca_file"):
+            self._refuse(name, not by_file, "sasl_token_file is set")
+        return self
+
+    @model_validator(mode="after")
+    def _no_password_is_readable_on_the_way(self) -> Self:
+        if (
+            self.security_protocol == "SASL_PLAINTEXT"
+            and self.sasl_mechanism in {"PLAIN", "OAUTHBEARER"}
+            and not self.allow_cleartext_password
+            and not all(map(_is_loopback, self.bootstrap_servers.split(",")))
+        ):
+            raise ValueError(
+                f"{self.sasl_mechanism} over SASL_PLAINTEXT lets the network read the password or "
+                "token: use SASL_SSL or SCRAM, or set allow_cleartext_password"
+            )
+        return self
+
+    def _refuse(self, prefix: str, used: bool, why: str) -> None:
+        """Raise `ValueError` for settings that are set and not used."""
+        fields = type(self).model_fields
+        named = [
+            n for n in fields if n.startswith(prefix) and getattr(self, n) != fields[n].default
+        ]
+        if named and not used:
+            raise ValueError(f"{', '.join(named)} would be ignored, because {why}")
+
+
+def _is_loopback(server: str) -> bool:
+    host = server.strip().rpartition(":")[0].strip("[]")
+    return host in LOOPBACK or host.startswith("127.")
