@@ -238,6 +238,19 @@ def test_secure_settings_become_librdkafkas_options() -> None:
     }
 
 
+def test_a_certificate_s_file_may_hold_its_key(tmp_path: Path) -> None:
+    password = tmp_path / "password"
+    password.write_text("secret\n")
+    kafka = KafkaSettings(
+        security_protocol="SSL",
+        ssl_certificate_file=Path("/both.pem"),
+        ssl_key_password_file=password,
+    )
+    options = kafka_options(kafka)
+    assert options["ssl.key.location"] == options["ssl.certificate.location"] == "/both.pem"
+    assert options["ssl.key.password"] == "secret"
+
+
 async def test_an_empty_stream_is_refused() -> None:
     with pytest.raises(StreamError, match="empty"):
         await run_load([], KafkaSettings(), LOAD)
