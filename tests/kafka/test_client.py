@@ -36,9 +36,9 @@ def test_sasl_options_hold_user_and_password(mechanism: str) -> None:
 
 @pytest.mark.parametrize("protocol", ["SSL", "SASL_SSL"])
 def test_tls_checks_the_broker_by_name(protocol: str) -> None:
-    context = client_options(KafkaSettings.model_validate({"security_protocol": protocol, **SASL}))[
-        "ssl_context"
-    ]
+    user = SASL if protocol == "SASL_SSL" else {}
+    kafka = KafkaSettings.model_validate({"security_protocol": protocol, **user})
+    context = client_options(kafka)["ssl_context"]
     assert isinstance(context, ssl.SSLContext)
     assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
 

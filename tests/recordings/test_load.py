@@ -238,6 +238,19 @@ def test_secure_settings_become_librdkafkas_options() -> None:
     }
 
 
+def test_a_certificate_s_file_may_hold_its_key(tmp_path: Path) -> None:
+    password = tmp_path / "password"
+    password.write_text("secret\n")
+    kafka = KafkaSettings(
+        security_protocol="SSL",
+        ssl_certificate_file=Path("/both.pem"),
+        ssl_key_password_file=password,
+    )
+    options = kafka_options(kafka)
+    assert options["ssl.key.location"] == options["ssl.certificate.location"] == "/both.pem"
+    assert options["ssl.key.password"] == "secret"
+
+
 async def test_an_empty_stream_is_refused() -> None:
     with pytest.raises(StreamError, match="empty"):
         await run_load([], KafkaSettings(), LOAD)
@@ -253,5 +266,5 @@ async def test_settings_that_librdkafka_refuses_are_a_settings_error() -> None:
 async def test_an_unreachable_broker_is_reported_in_time(unused_tcp_port: int) -> None:
     kafka = KafkaSettings(bootstrap_servers=f"127.0.0.1:{unused_tcp_port}", request_timeout_s=0.5)
 
-    with pytest.raises(BrokerUnavailable, match=rf"127.0.0.1:{unused_tcp_port} does not answer"):
+    with pytest.raises(BrokerUnavailable, match=f"used: 127.0.0.1:{unused_tcp_port}: "):
         await run_load(STREAM, kafka, LOAD)

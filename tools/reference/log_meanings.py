@@ -50,6 +50,17 @@ MEANINGS = {
         "A broker did not answer the monitor or the scaler in time; its partitions are `stale`, or "
         "missing, until it does."
     ),
+    "certificates.renewed": (
+        "Files of kafka.ssl_* have changed: connections to Kafka that begin now use them."
+    ),
+    "certificates.unreadable": (
+        "Files of kafka.ssl_* have changed and cannot be used, or do not fit together: those "
+        "before are used until they do."
+    ),
+    "token.delayed": (
+        "No new token for Kafka could be had, so new connections use the one before, which is "
+        "still valid."
+    ),
     "client.abandoned": "A Kafka client did not close in time and was left behind.",
     "client.stop_failed": (
         "A Kafka client ended its closing with an error; its connections are gone."

@@ -61,6 +61,7 @@ async def run_broker(  # noqa: PLR0913 - each is a choice of the caller's
     heap: str = "512m",
     nice: int = 0,
     cluster: str | None = None,
+    java_options: Sequence[str] = (),
     progress: ProgressCallback = no_progress,
 ) -> AsyncIterator[EmbeddedBroker]:
     """Run a broker whose data, settings and log are in `directory`, and stop it at the end.
@@ -72,6 +73,7 @@ async def run_broker(  # noqa: PLR0913 - each is a choice of the caller's
         heap: Most it may use, in Java's notation.
         nice: How much lower its priority is, 0 to 19.
         cluster: The id of the cluster that it joins; None: of its own.
+        java_options: Options of its JVM beside ours.
         progress: Told in words what goes on.
 
     Raises:
@@ -84,7 +86,9 @@ async def run_broker(  # noqa: PLR0913 - each is a choice of the caller's
             archive = class_data_archive("broker", java, jars, home)
             await prepare_storage(home, properties, archive, cluster or new_cluster_id())
             broker = EmbeddedBroker(
-                broker_command(home, archive, heap, nice), port=listener, progress=progress
+                broker_command(home, archive, heap, nice, java_options),
+                port=listener,
+                progress=progress,
             )
             await broker.start()
         try:
@@ -196,9 +200,15 @@ async def _format(home: Path, archive: ClassDataArchive, cluster: str) -> None:
         raise EmbeddedError(f"{work.title} ended with {code}:\n{child.tail()}")
 
 
-def broker_command(home: Path, archive: ClassDataArchive, heap: str, nice: int) -> Command:
+def broker_command(
+    home: Path,
+    archive: ClassDataArchive,
+    heap: str,
+    nice: int,
+    java_options: Sequence[str] = (),
+) -> Command:
     """Return what runs the broker that lives in `home`."""
-    options = (*quick_jvm_flags(home), *archive.options(), f"-Xmx{heap}")
+    options = (*quick_jvm_flags(home), *archive.options(), f"-Xmx{heap}", *java_options)
     main = ("kafka.Kafka", str(home / "server.properties"))
     arguments = write_arguments(home / "broker.args", options, archive.classpath, main)
     return Command(

@@ -9,6 +9,9 @@
   tells (aio-libs/aiokafka#983, #1037).
 - `hasten_first_fetches`: a fetch waits until the broker has `fetch_min_bytes`, which a consumer has
   for all its fetches alike; a partition that has just been started should not wait for them.
+- `AuthenticatedConnection`: a client keeps the password that it was made with. Where that is a
+  function, each connection calls it, so that a password in a file may change. And a refused token
+  counts as accepted until the broker hangs up, because its reason has to be asked for (RFC 7628).
 - `inner_client`, `known_topics`: a consumer's connections and metadata have no public name, as a
   producer's have.
 """
@@ -19,12 +22,42 @@ from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
 
+import aiokafka.conn
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.client import AIOKafkaClient
 from aiokafka.cluster import ClusterMetadata
 from aiokafka.errors import KafkaError
 from aiokafka.protocol.metadata import MetadataRequest
+
+
+class _TokenAuthenticator(aiokafka.conn.OAuthAuthenticator):  # type: ignore[misc]  # no types
+    """Sends a token, and what makes a broker say why it refuses it."""
+
+    async def step(self, payload: bytes | None) -> tuple[bytes, bool] | None:
+        if payload:
+            return b"\x01", True
+        sent: tuple[bytes, bool] | None = await super().step(payload)
+        return sent
+
+
+class AuthenticatedConnection(aiokafka.conn.AIOKafkaConnection):  # type: ignore[misc]  # has no types
+    """What every client opens: its password may be a function, its refused token has a reason."""
+
+    _sasl_plain_password: Any
+    _sasl_oauth_token_provider: Any
+
+    async def _do_sasl_handshake(self) -> None:
+        if callable(self._sasl_plain_password):
+            self._sasl_plain_password = self._sasl_plain_password()
+        await super()._do_sasl_handshake()
+
+    def authenticator_oauth(self) -> _TokenAuthenticator:
+        """Fit `AIOKafkaConnection`."""
+        return _TokenAuthenticator(sasl_oauth_token_provider=self._sasl_oauth_token_provider)
+
+
+aiokafka.conn.AIOKafkaConnection = AuthenticatedConnection  # where `create_conn` looks
 
 
 def inner_client(user: Any) -> AIOKafkaClient:

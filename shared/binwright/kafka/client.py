@@ -5,7 +5,6 @@ This module and `control_topics` translate aiokafka's errors; no other code catc
 
 import asyncio
 import random
-import ssl
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,8 +27,16 @@ from aiokafka.protocol.api import Request, Response
 from aiokafka.protocol.metadata import MetadataRequest
 
 from binwright.kafka.aiokafka_patches import inner_client
+from binwright.kafka.connection_faults import (
+    ConnectionFault,
+    connection_fault,
+    general_checks,
+    reason_of,
+)
+from binwright.kafka.credentials import sasl_password, tls_context
 from binwright.kafka.frames import ListOffsets, Metadata, TopicId, topic_id
-from binwright.protocol.errors import BrokerUnavailable, RecordTooLarge, SettingsError, TopicMissing
+from binwright.kafka.tokens import token_source
+from binwright.protocol.errors import BrokerUnavailable, RecordTooLarge, TopicMissing
 from binwright.runtime.settings import KafkaSettings
 
 log = structlog.get_logger()
@@ -49,36 +56,19 @@ def client_options(kafka: KafkaSettings) -> dict[str, Any]:
     """Return the options of every aiokafka client: address, security, request timeout.
 
     Raises:
-        SettingsError: A certificate or key cannot be read.
+        SettingsError: A certificate, key, password or token cannot be read.
     """
-    password = kafka.sasl_password
     return {
         "bootstrap_servers": kafka.bootstrap_servers,
         "client_id": "binwright",
         "request_timeout_ms": round(kafka.request_timeout_s * 1000),
         "security_protocol": kafka.security_protocol,
-        "ssl_context": _ssl_context(kafka),
+        "ssl_context": tls_context(kafka),
         "sasl_mechanism": kafka.sasl_mechanism,
         "sasl_plain_username": kafka.sasl_username,
-        "sasl_plain_password": password.get_secret_value() if password else None,
+        "sasl_plain_password": sasl_password(kafka),
+        "sasl_oauth_token_provider": token_source(kafka),
     }
-
-
-def _ssl_context(kafka: KafkaSettings) -> ssl.SSLContext | None:
-    if not kafka.security_protocol.endswith("SSL"):
-        return None
-    try:
-        context = ssl.create_default_context(cafile=kafka.ssl_ca_file)
-        if kafka.ssl_certificate_file:
-            context.load_cert_chain(kafka.ssl_certificate_file, kafka.ssl_key_file)
-    except OSError as exc:  # ssl.SSLError is one
-        files = kafka.ssl_ca_file, kafka.ssl_certificate_file, kafka.ssl_key_file
-        named = ", ".join(str(file) for file in files if file)
-        raise SettingsError(
-            f"kafka.ssl_ca_file, ssl_certificate_file or ssl_key_file cannot be used ({named}): "
-            f"{exc}. Each must be a PEM file."
-        ) from exc
-    return context
 
 
 @contextmanager
@@ -91,13 +81,7 @@ def translate_errors(doing: str) -> Iterator[None]:
     except (MessageSizeTooLargeError, RecordListTooLargeError) as exc:
         raise RecordTooLarge(f"{doing}: the record is too large (max.message.bytes)") from exc
     except (KafkaError, OSError) as exc:  # a time-out is an OSError
-        raise BrokerUnavailable(f"{doing}: {_reason(exc)}") from exc
-
-
-def _reason(exc: BaseException) -> str:
-    if isinstance(exc, TimeoutError):
-        return "no answer in time"
-    return str(exc) or type(exc).__name__
+        raise BrokerUnavailable(f"{doing}: {reason_of(exc)}") from exc
 
 
 async def unreachable_error(kafka: KafkaSettings, exc: BaseException) -> BrokerUnavailable:
@@ -107,20 +91,26 @@ async def unreachable_error(kafka: KafkaSettings, exc: BaseException) -> BrokerU
     server is connected to once more. `exc` is the reason if that succeeds.
     """
     hosts = collect_hosts(kafka.bootstrap_servers)
-    faults = await asyncio.gather(*(_connection_fault(kafka, *host) for host in hosts))
-    reasons = "; ".join(filter(None, faults)) or _reason(exc)
-    checks = [
-        f"that a broker listens at kafka.bootstrap_servers ({kafka.bootstrap_servers})",
-        f"that this listener speaks {kafka.security_protocol} (kafka.security_protocol)",
-    ]
-    if kafka.security_protocol.startswith("SASL"):
-        user = f"{kafka.sasl_username} by {kafka.sasl_mechanism}"
-        checks.append(f"that it knows {user} and this password (kafka.sasl_*)")
-    return BrokerUnavailable(f"Kafka cannot be used: {reasons}. Check {', '.join(checks)}.")
+    tried = await asyncio.gather(*(_try_connection(kafka, *host) for host in hosts))
+    faults = {
+        f"{host}:{port}": fault
+        for (host, port, _), fault in zip(hosts, tried, strict=True)
+        if fault
+    }
+    reasons = [f"{server}: {fault.reason}" for server, fault in faults.items()]
+    checks = [fault.check for fault in faults.values()]
+    if not all(checks) or not checks:
+        checks = general_checks(kafka)
+    return BrokerUnavailable(
+        f"Kafka cannot be used: {'; '.join(reasons) or reason_of(exc)}. "
+        f"Check {', '.join(dict.fromkeys(checks))}."
+    )
 
 
-async def _connection_fault(kafka: KafkaSettings, host: str, port: int, _family: int) -> str:
-    """Return why this server cannot be used; empty if it can."""
+async def _try_connection(
+    kafka: KafkaSettings, host: str, port: int, _family: int
+) -> ConnectionFault | None:
+    """Return why this server cannot be used; None if it can."""
     options = client_options(kafka)
     options.pop("bootstrap_servers")
     try:
@@ -131,8 +121,8 @@ async def _connection_fault(kafka: KafkaSettings, host: str, port: int, _family:
             finally:
                 conn.close()
     except (KafkaError, OSError) as exc:
-        return f"{host}:{port}: {_reason(exc)}"
-    return ""
+        return connection_fault(exc, kafka)
+    return None
 
 
 async def stop_client(client: Any) -> None:

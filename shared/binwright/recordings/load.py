@@ -12,10 +12,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from binwright.kafka.client import unreachable_error
+from binwright.kafka.credentials import read_secret, sasl_password
+from binwright.kafka.tokens import token_source
 from binwright.protocol.errors import BrokerUnavailable, SettingsError, StreamError, TopicMissing
 from binwright.protocol.model import TopicPartition
 from binwright.recordings.load_pacing import Load, Pacer
@@ -63,28 +67,41 @@ class LoadResult:
     shed_bytes: int  # due, but not sent: the broker or this machine was too slow
 
 
-def kafka_options(kafka: KafkaSettings) -> dict[str, str | int]:
-    """Return librdkafka's options for a connection to this Kafka."""
-    password = kafka.sasl_password
-    options: dict[str, str | int | None] = {
+def kafka_options(kafka: KafkaSettings) -> dict[str, object]:
+    """Return librdkafka's options for a connection to this Kafka.
+
+    Raises:
+        SettingsError: A password or a token cannot be read.
+    """
+    options: dict[str, object] = {
         "bootstrap.servers": kafka.bootstrap_servers,
         "security.protocol": kafka.security_protocol,
         "socket.timeout.ms": round(kafka.request_timeout_s * 1000),
         "ssl.ca.location": _path(kafka.ssl_ca_file),
         "ssl.certificate.location": _path(kafka.ssl_certificate_file),
-        "ssl.key.location": _path(kafka.ssl_key_file),
+        "ssl.key.location": _path(kafka.ssl_key_file or kafka.ssl_certificate_file),
+        "ssl.key.password": _key_password(kafka.ssl_key_password_file),
     }
     if kafka.security_protocol.startswith("SASL"):
+        password, tokens = sasl_password(kafka), token_source(kafka)
         options |= {
             "sasl.mechanism": kafka.sasl_mechanism,
+            "oauth_cb": tokens and tokens.librdkafka,
             "sasl.username": kafka.sasl_username,
-            "sasl.password": password.get_secret_value() if password else None,
+            "sasl.password": password() if callable(password) else password,
         }
     return {name: value for name, value in options.items() if value is not None}
 
 
 def _path(path: object | None) -> str | None:
     return None if path is None else str(path)
+
+
+def _key_password(file: Path | None) -> str | None:
+    try:
+        return read_secret(file, "kafka.ssl_key_password_file") if file else None
+    except OSError as exc:
+        raise SettingsError(f"kafka.ssl_key_password_file: {exc}") from exc
 
 
 async def run_load(  # noqa: PLR0913 - the last three are a caller's own
@@ -135,6 +152,8 @@ async def run_load(  # noqa: PLR0913 - the last three are a caller's own
         watch.add_done_callback(lambda _: producer.halt())
     try:
         return await asyncio.shield(work)
+    except _Unanswered as exc:  # librdkafka does not say why
+        raise await unreachable_error(kafka, exc) from exc
     finally:
         producer.halt()
         if watch:
@@ -143,6 +162,10 @@ async def run_load(  # noqa: PLR0913 - the last three are a caller's own
             producer.hurry()
             await asyncio.wait({work})
             work.exception()  # retrieved, or asyncio logs it
+
+
+class _Unanswered(BrokerUnavailable):
+    """No broker told which topics there are, or there is no token for any."""
 
 
 class _LoadProducer:
@@ -218,6 +241,8 @@ class _LoadProducer:
         try:
             return Producer(options)
         except KafkaException as exc:
+            if exc.args[0].code() == KafkaError.SASL_AUTHENTICATION_FAILED:
+                raise _Unanswered(f"no token: {exc.args[0]}") from exc
             raise SettingsError(f"librdkafka refuses Kafka's settings: {exc.args[0]}") from exc
 
     def _await_topics(self, producer: Producer) -> None:
@@ -244,7 +269,7 @@ class _LoadProducer:
             return  # ended before a record was sent
         if missing:
             raise TopicMissing(f"there is no {', '.join(map(str, missing))}: create it first")
-        raise BrokerUnavailable(f"{self._kafka.bootstrap_servers} does not answer: {why}")
+        raise _Unanswered(f"{self._kafka.bootstrap_servers} does not answer: {why}")
 
     def _send(self, producer: Producer, started: float) -> int:
         rows, reported_at = 0, 0.0

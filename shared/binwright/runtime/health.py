@@ -8,10 +8,12 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import orjson
 import structlog
 
+from binwright.runtime.certificates import certificate_samples
 from binwright.runtime.http import Response, serve_http
 from binwright.runtime.metrics import CONTENT_TYPE, Sample, exposition
 from binwright.runtime.settings import HealthSettings
@@ -25,11 +27,13 @@ class Health:
 
     Attributes:
         patience_s: A loop without progress for longer than this many seconds is stuck.
+        certificate_file: The certificate by which Kafka knows the service, if it has one.
         ready: Returns why the service cannot work now; empty when it can.
         collectors: Return metrics of this service, beside those that every service has.
     """
 
     patience_s: float
+    certificate_file: Path | None = None
     ready: Callable[[], str] = lambda: "starting"
     collectors: list[Callable[[], Iterable[Sample]]] = field(default_factory=list)
     _beats: dict[str, float] = field(default_factory=dict)
@@ -78,18 +82,25 @@ class Health:
         """Yield all metrics of the service."""
         yield Sample("binwright_up", 1)
         yield Sample("binwright_ready", not self.unready())
+        yield from certificate_samples(self.certificate_file)
         for collect in self.collectors:
             yield from collect()
 
 
 @contextlib.asynccontextmanager
-async def serve_health(settings: HealthSettings) -> AsyncIterator[Health]:
+async def serve_health(
+    settings: HealthSettings, certificate_file: Path | None = None
+) -> AsyncIterator[Health]:
     """Serve `/live`, `/ready` and `/metrics` while the body runs, if a port is set.
+
+    Args:
+        settings: Of the server.
+        certificate_file: The certificate by which Kafka knows the service, if it has one.
 
     Raises:
         SettingsError: The port cannot be opened.
     """
-    health = Health(settings.patience_s)
+    health = Health(settings.patience_s, certificate_file)
     if settings.port is None:
         yield health
         return

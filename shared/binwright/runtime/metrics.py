@@ -28,6 +28,11 @@ TARGET = ("target", "group")
 METRICS: Mapping[str, Metric] = {
     "binwright_up": Metric("1 while the service runs.", (), "service"),
     "binwright_ready": Metric("1 while the service can do its work.", (), "service"),
+    "binwright_client_certificate_expires_seconds": Metric(
+        "Time until kafka.ssl_certificate_file expires, below 0 after that; 0: it is unreadable.",
+        (),
+        "service",
+    ),
     "binwright_brokers_imbalance_ratio": Metric(
         "Largest use of a resource of a broker, in units of the mean.",
         ("resource",),

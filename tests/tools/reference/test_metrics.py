@@ -1,5 +1,7 @@
 """Every metric that is reported is on the page, with its labels; and no other is."""
 
+from pathlib import Path
+
 from binwright.consumer.report_metrics import consumer_samples
 from binwright.fleets.reconcile import samples
 from binwright.protocol.messages import Report, TableReport
@@ -41,7 +43,7 @@ STATUS = Status(
 
 def reported() -> dict[str, list[Sample]]:
     return {
-        "service": [s for s in Health(120.0).samples() if not s.labels],
+        "service": [s for s in Health(120.0, Path("client.pem")).samples() if not s.labels],
         "fleet": list(samples("eu", 1, 0, {SLOT: "Unschedulable"})),
         "consumer": list(consumer_samples("eu", REPORT)),
         "group": list(group_samples(STATUS)),

@@ -68,7 +68,10 @@ async def balance(settings: BalancerProgramSettings) -> None:
         SettingsError: `brokers.describe` names no file, or one with faults.
         BrokerUnavailable: Kafka cannot be reached at the start.
     """
-    async with serve_health(settings.health) as health, KafkaControlTopics(settings.kafka) as bus:
+    async with (
+        serve_health(settings.health, settings.kafka.ssl_certificate_file) as health,
+        KafkaControlTopics(settings.kafka) as bus,
+    ):
         watch = broker_watch(settings, bus)
         health.collectors.append(watch.samples)
         topic = settings.monitor.topic

@@ -53,7 +53,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
     config = settings.consumer
     async with (
         AsyncExitStack() as stack,
-        serve_health(settings.health) as health,
+        serve_health(settings.health, settings.kafka.ssl_certificate_file) as health,
         FileStaging(settings.staging_path) as staging,
         KafkaControlTopics(settings.kafka) as bus,
         KafkaDataReader(

@@ -84,7 +84,7 @@ async def control(settings: ControllerProgramSettings) -> None:
     """
     context = group_context(settings)  # first: an unknown packing is reported before connecting
     async with (
-        serve_health(settings.health) as health,
+        serve_health(settings.health, settings.kafka.ssl_certificate_file) as health,
         KafkaControlTopics(
             settings.kafka, fetch_wait_ms=GATHER_MS * settings.kubernetes.groups
         ) as bus,

@@ -40,7 +40,7 @@ async def run(settings: TopicSettings) -> None:
         sizes_per_pass=config.sizes_per_pass,
     )
     async with (
-        serve_health(settings.health) as health,
+        serve_health(settings.health, settings.kafka.ssl_certificate_file) as health,
         KafkaControlTopics(settings.kafka) as bus,
         logs,
     ):

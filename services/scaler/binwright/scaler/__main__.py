@@ -81,7 +81,7 @@ async def scale(settings: ScalerProgramSettings) -> None:
     if not (scaler.groups or scaler.objects or scaler.keda_port):
         raise SettingsError("scaler: set objects, groups or keda_port; there is nothing to scale")
     async with (
-        serve_health(settings.health) as health,
+        serve_health(settings.health, settings.kafka.ssl_certificate_file) as health,
         KafkaControlTopics(settings.kafka, read_only=True) as bus,
         ClusterClient(settings.kafka, broker_timeout_s=scaler.broker_timeout_s) as cluster,
     ):

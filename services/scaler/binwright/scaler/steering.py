@@ -98,7 +98,7 @@ async def steer(settings: ScalerProgramSettings) -> None:
     if not settings.steering.groups:
         raise SettingsError("steering.groups: name a consumer group in a table of this section")
     async with (
-        serve_health(settings.health) as health,
+        serve_health(settings.health, settings.kafka.ssl_certificate_file) as health,
         KafkaControlTopics(settings.kafka) as bus,
         ClusterClient(settings.kafka) as cluster,
     ):

@@ -1,0 +1,63 @@
+"""Tokens that an identity provider gives to the client's id and secret."""
+
+import asyncio
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from tests.integration.security.issuer import run_token_endpoint
+from tests.integration.security.secured_broker import SecuredBroker
+from tests.integration.topics import create_topic
+
+from binwright.kafka.client import LATEST, ClusterClient, client_options
+from binwright.protocol.model import TopicPartition
+from binwright.recordings.load import run_load
+from binwright.recordings.load_pacing import Load
+from binwright.recordings.streams import PerCent
+from binwright.runtime.settings import KafkaSettings
+
+pytestmark = pytest.mark.integration
+
+DEADLINE_S = 60.0
+USER, SECRET = "ann", "secret of ann"
+CLIENT = {"sasl_username": USER, "sasl_password": SECRET}
+TOPIC, SCOPE = "secured-by-tokens", "kafka"
+
+
+def connection(secured: SecuredBroker, url: str) -> KafkaSettings:
+    return secured.connection(
+        "OAUTHBEARER", sasl_token_file=None, sasl_token_url=url, sasl_token_scope=SCOPE, **CLIENT
+    )
+
+
+@pytest.fixture
+async def topic(secured: SecuredBroker) -> str:
+    await create_topic(secured.owner(), TOPIC, 1)
+    return TOPIC
+
+
+async def test_records_are_confirmed_while_tokens_expire_and_are_renewed(
+    secured: SecuredBroker, topic: str
+) -> None:
+    """The broker ends a connection when its token expires; librdkafka renews it before that."""
+    async with (
+        asyncio.timeout(DEADLINE_S),
+        run_token_endpoint(secured.issuer, USER, SECRET) as endpoint,
+    ):
+        endpoint.valid_s = 2.0
+        kafka = connection(secured, endpoint.url)
+        load = Load(row_s=4.0, bytes_per_per_cent=1_000, record_bytes=500)
+        loading = asyncio.create_task(
+            run_load([{TopicPartition(topic, 0): PerCent(20)}], kafka, load)
+        )
+        sent = 0
+        async with AIOKafkaProducer(**client_options(kafka), enable_idempotence=True) as producer:
+            while len(endpoint.scopes) < 6 or not loading.done():
+                await producer.send_and_wait(topic, b"value", partition=0)
+                sent += 1
+                await asyncio.sleep(0.01)
+        result = await loading
+        async with ClusterClient(secured.owner()) as cluster:
+            (broker,) = (await cluster.leaders(topic)).values()
+            end = (await cluster.offsets(broker, {topic: [0]}, LATEST))[topic, 0]
+    assert end == sent + result.partitions[TopicPartition(topic, 0)].records
+    assert set(endpoint.scopes) == {SCOPE}
