@@ -40,7 +40,7 @@ def test_a_range_begins_where_reading_was_started() -> None:
     assert offsets_of(taken) == [4, 5, 7]
 
 
-def test_a_range_tells_how_many_rows_it_has_and_their_bytes() -> None:
+def test_a_range_has_its_number_of_rows_and_their_bytes() -> None:
     buffer = filled(4, 5)
     buffer.add(P, records(7), 5.5)
     taken = buffer.take_ranges("t")[P]
