@@ -14,6 +14,7 @@ from tests.kafka.batches import GZIP, LZ4, SNAPPY, ZSTD, Headers, checksummed, m
 from tests.kafka.test_decoding import Fetch
 
 from binwright.kafka import columns, decoding
+from binwright.kafka.decoding import DecodeFault
 from binwright.protocol.ports.kafka import Record, Records, memory_of
 from binwright.testing.records import in_rows
 
@@ -145,9 +146,41 @@ def test_damaged_records_are_returned_and_refused_as_one_by_one(
     finally:
         decoding.FEW = 1
     assert found == expected
-    assert together.watch.fault == single.watch.fault
+    assert place(together.watch.fault) == place(single.watch.fault)
     assert set(together.watch.escaped) == set(single.watch.escaped)
     assert together.assignment.position == single.assignment.position
+
+
+def place(fault: DecodeFault | None) -> tuple[int, int] | None:
+    """Return where a fault is; the reason of one of aiokafka's has bytes from beyond the batch."""
+    return fault and (fault.offset, fault.next)
+
+
+@pytest.mark.usefixtures("_few")
+@pytest.mark.parametrize("most", [1, 2, 3, 9])
+def test_damage_behind_records_that_earlier_polls_took_is_a_fault(most: int) -> None:
+    """The rest of a batch is not passed in silence."""
+    content = bytearray(batch([Row(b"v%d" % n) for n in range(5)])[0])
+    content[content.index(b"v4") - 1] = 99 << 1  # the value's size
+    fetch = Fetch(checksummed(content))
+    assert [record.value for record in in_rows(polled(fetch, most))] == [b"v0", b"v1", b"v2", b"v3"]
+    assert place(fetch.watch.fault) == (4, 5)
+    assert fetch.assignment.position == 4
+
+
+@pytest.mark.usefixtures("_few")
+@pytest.mark.parametrize("most", [1, 2, 3, 9])
+@pytest.mark.parametrize(("delta", "fault"), [(0, (2, 5)), (1, (2, 5)), (4, (5, 6)), (60, (2, 5))])
+def test_offsets_that_do_not_increase_or_leave_their_batch_are_a_fault(
+    most: int, delta: int, fault: tuple[int, int]
+) -> None:
+    """Else a record would take the place of another, which no reader would ask for again."""
+    content = bytearray(batch([Row(b"v%d" % n) for n in range(5)])[0])
+    content[content.index(b"v2") - 3] = delta << 1
+    fetch = Fetch(checksummed(content))
+    found = in_rows(polled(fetch, most))
+    assert [record.offset for record in found] == [0, 1] + [4] * (delta == 4)
+    assert place(fetch.watch.fault) == fault
 
 
 def test_many_records_are_decoded_together_and_few_one_by_one() -> None:

@@ -73,6 +73,7 @@ class DecodedBatch:
         self, stored: memoryview, records: Iterator[Any], poll: Limits
     ) -> Iterator[Segment]:
         one_by_one, at, number = OneByOne(records), _RECORDS_AT, 0
+        after, last = self.base_offset - 1, self.next_offset - 1
         count = int.from_bytes(stored[_COUNT_AT:_RECORDS_AT], signed=True)
         while number < count:
             most = min(poll.poll_records, count - number)
@@ -81,10 +82,14 @@ class DecodedBatch:
                 offset = self.base_offset + offset_in_batch(stored, positions[-1])
             except (IndexError, ValueError):
                 break
-            yield Segment(self, stored, positions, end, offset, number, one_by_one)
-            at, number = end, number + len(positions)
+            if not after + len(positions) <= offset <= last:
+                break
+            yield Segment(self, stored, positions, end, offset, after, number, one_by_one)
+            at, number, after = end, number + len(positions), offset
+        if number < count:  # one of them is damaged: it is looked at, wherever its offset would be
+            last = max(last, after + 1)
         if number < count or at < len(stored):
-            yield Segment(self, stored, [], at, self.next_offset - 1, number, one_by_one)
+            yield Segment(self, stored, [], at, last, after, number, one_by_one)
 
     def _one_by_one(self, stored: memoryview) -> Iterator[Any]:
         records, checked, decoded = iter(DefaultRecordBatch(stored)), _RECORDS_AT, 0

@@ -71,7 +71,9 @@ def _decode(segments: Sequence[Segment]) -> Records:
     ]
     types = np.repeat(np.array(appended, np.int32), counts)
     offsets = base + delta
+    firsts = np.cumsum([0, *counts[:-1]])
     _require((offsets[1:] > offsets[:-1]).all())
+    _require((offsets[firsts] > np.array([segment.after for segment in segments])).all())
     columns: dict[str, Any] = {
         "offsets": offsets,
         "timestamps_ms": np.repeat(np.array(times, np.int64), counts)

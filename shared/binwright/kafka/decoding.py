@@ -144,7 +144,7 @@ class PartitionRecords(fetcher.PartitionRecords):  # type: ignore[misc]  # aioka
         rows, limits = list[Any](), watched.limits
         for part in parts:
             try:
-                for row in part.one_by_one() if isinstance(part, Segment) else (part,):
+                for row in _in_order(part) if isinstance(part, Segment) else (part,):
                     if row.offset < self.next_fetch_offset:
                         continue
                     if limits.poll_bytes <= 0 or len(rows) >= limits.poll_records:
@@ -168,6 +168,16 @@ class PartitionRecords(fetcher.PartitionRecords):  # type: ignore[misc]  # aioka
             out_of_memory=isinstance(exc, MemoryError),
             large=isinstance(exc, InflatedTooLarge) and exc.limit < self._records.large_limit,
         )
+
+
+def _in_order(segment: Segment) -> Iterator[Any]:
+    """Yield a segment's records; raise what is wrong with one, or with its offset."""
+    before, behind = segment.after, segment.batch.next_offset
+    for row in segment.one_by_one():
+        if not before < row.offset < behind:
+            raise ValueError(f"a record has offset {row.offset}, between {before} and {behind}")
+        before = row.offset
+        yield row
 
 
 def _fitting(parts_left: Iterator[Any], limits: Limits) -> tuple[Sequence[Any], bool]:

@@ -35,12 +35,14 @@ class Segment(NamedTuple):
     positions: list[int]  # of the records in it; empty: of unknown ones, to the batch's end
     end: int  # the position behind them
     offset: int  # of the last one
+    after: int  # the offset of the record before the first one, or the one before the batch's first
     first: int  # the number of the first one in the batch
     records: OneByOne  # of the batch
 
     def one_by_one(self) -> Iterator[Any]:
         """Decode the records one by one; what is wrong with one is raised."""
-        return self.records.between(self.first, self.first + len(self.positions) or None)
+        end = self.first + len(self.positions) if self.positions else None
+        return self.records.between(self.first, end)
 
     @property
     def bytes(self) -> int:
