@@ -37,7 +37,8 @@ def note_all(directory: Path) -> None:
 
     def fetched(batches: Any, _: float) -> None:
         if batches:
-            marks.add({p.partition: (rs[0].offset, rs[-1].offset) for p, rs in batches.items()})
+            ends = {p.partition: (int(rs.offsets[0]), rs.next - 1) for p, rs in batches.items()}
+            marks.add(ends)
 
     def written(_: Any, took_s: float) -> None:
         writes.write(f"{took_s}\n")
