@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import structlog
 
-from binwright.consumer.lake.delta import CHECKPOINT_INTERVALS
+from binwright.consumer.lake.delta import checkpoint_interval
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
 from binwright.protocol.errors import LakeUnavailable
@@ -22,15 +22,15 @@ from binwright.protocol.names import lease_name
 from binwright.protocol.ports.kafka import Record, Records
 from binwright.protocol.ports.lake import Batch, FileSlice, Footer, Table
 from binwright.protocol.stamp import Stamp
-from binwright.runtime.clock import wall_ms
+from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.serve import serve
 from binwright.runtime.settings import Settings
 
 log = structlog.get_logger()
 
-COMMITS = CHECKPOINT_INTERVALS.stop
-"""The first checkpoint is slow, too: so there is one."""
 TOPIC = "warm-up"
+COMMITS = checkpoint_interval(TOPIC)
+"""As many as bring the first checkpoint, which is slow, too."""
 TABLE = Table(TOPIC, group=TOPIC, cluster=TOPIC)
 FILES, ROWS = 2, 100  # of a commit, and of each file
 RETRY_S = 1.0
@@ -59,12 +59,12 @@ async def warm_up(settings: Settings, commits: int, wait_s: float = 0.0) -> None
 
 
 async def _open(tables: SparkLake, wait_s: float) -> None:
-    deadline = asyncio.get_running_loop().time() + wait_s
+    deadline = loop_s() + wait_s
     while True:
         try:
             return await tables.open(TABLE)
         except LakeUnavailable:
-            if asyncio.get_running_loop().time() >= deadline:
+            if loop_s() >= deadline:
                 raise
         await asyncio.sleep(RETRY_S)
 

@@ -2,7 +2,8 @@
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import reduce
 from typing import Any
 from zlib import crc32
@@ -210,12 +211,21 @@ def _literal(path: str) -> str:
 
 def claim(spark: SparkSession, path: str, writer: str, stamp: str) -> None:
     """Commit the writer's id to the table's metadata; the id must be another one than is there."""
-    spark.conf.set(METADATA, stamp)
-    try:
+    with _settings(spark, {METADATA: stamp}):
         properties = _property_list({WRITER: writer})
         spark.sql(f"ALTER TABLE {quoted(path)} SET TBLPROPERTIES ({properties})").collect()
+
+
+@contextmanager
+def _settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
+    """Set these of the session for as long as the block lasts."""
+    try:
+        for key, value in values.items():
+            spark.conf.set(key, value)
+        yield
     finally:
-        spark.conf.unset(METADATA)
+        for key in values:
+            spark.conf.unset(key)
 
 
 def append(
@@ -250,22 +260,14 @@ def append_batch(
 ) -> Callable[[SparkSession], None]:
     """Return a function that appends a batch of files in `directory`; compiled if it is large."""
     work = append(frame_of(batch, directory, lease), path, stamp)
-    return compiled(work) if tasks_for(batch.bytes) > 1 else work
+    if tasks_for(batch.bytes) == 1:
+        return work
 
-
-def compiled(work: Callable[[SparkSession], None]) -> Callable[[SparkSession], None]:
-    """Return a function that does the work with `COMPILED`, then unsets these again."""
-
-    def with_settings(spark: SparkSession) -> None:
-        try:
-            for key, value in COMPILED.items():
-                spark.conf.set(key, value)
+    def compiled(spark: SparkSession) -> None:
+        with _settings(spark, COMPILED):
             work(spark)
-        finally:
-            for key in COMPILED:
-                spark.conf.unset(key)
 
-    return with_settings
+    return compiled
 
 
 def history(spark: SparkSession, path: str, limit: int) -> History:
