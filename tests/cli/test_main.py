@@ -15,7 +15,10 @@ from binwright.protocol.model import BytesPerSecond
 from binwright.recordings.recording import header_line
 from binwright.runtime.settings import FILE_VARIABLE
 
-HEAVY = {"pyspark", "pyarrow", "scipy", "numpy", "kubernetes_asyncio", "matplotlib"}
+HEAVY = {
+    *("pyspark", "pyarrow", "scipy", "numpy", "kubernetes_asyncio", "matplotlib"),
+    "urllib.request",
+}
 AWAY = ("--bootstrap-servers", "127.0.0.1:9")  # nothing listens there
 
 

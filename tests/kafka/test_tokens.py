@@ -1,5 +1,6 @@
 """Where tokens come from, and how long they serve."""
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -46,6 +47,12 @@ async def test_a_token_that_is_about_to_expire_is_renewed(endpoint: TokenEndpoin
     await source.token()
     await source.token()
     assert endpoint.scopes == [SCOPE, SCOPE]
+
+
+async def test_a_reply_may_leave_open_when_its_token_expires(endpoint: TokenEndpoint) -> None:
+    source = of_endpoint(endpoint.url)
+    endpoint.reply = web.json_response({"access_token": "opaque"})
+    assert (await asyncio.to_thread(source.read)).lifetime_s == UNKNOWN_LIFETIME_S
 
 
 async def test_a_valid_token_serves_on_while_none_can_be_had(

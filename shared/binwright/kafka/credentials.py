@@ -22,12 +22,17 @@ def sasl_password(kafka: KafkaSettings) -> str | Callable[[], str] | None:
     """
     if kafka.sasl_password_file is None:
         return kafka.sasl_password.get_secret_value() if kafka.sasl_password else None
-    read = partial(read_secret, kafka.sasl_password_file, "kafka.sasl_password_file")
+    needed = kafka.sasl_password_file, "kafka.sasl_password_file"
+    secret_at_start(*needed)
+    return partial(read_secret, *needed)
+
+
+def secret_at_start(file: Path, setting: str) -> str:
+    """Return the text of a file without which a program does not start; raise `SettingsError`."""
     try:
-        read()
+        return read_secret(file, setting)
     except OSError as exc:
-        raise SettingsError(f"kafka.sasl_password_file: {exc}") from exc
-    return read
+        raise SettingsError(f"{setting}: {exc}") from exc
 
 
 def read_secret(file: Path, setting: str) -> str:

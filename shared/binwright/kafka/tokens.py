@@ -3,29 +3,15 @@
 import asyncio
 import base64
 import json
-import ssl
 import threading
 import time
 from dataclasses import dataclass, field
-from math import isfinite
 from pathlib import Path
-from typing import Any
-from urllib.error import HTTPError, URLError
-from urllib.parse import quote_plus, urlencode
-from urllib.request import (
-    HTTPRedirectHandler,
-    HTTPSHandler,
-    OpenerDirector,
-    ProxyHandler,
-    Request,
-    build_opener,
-)
 
 import structlog
 from aiokafka.abc import AbstractTokenProvider
 
-from binwright.kafka.credentials import read_secret, sasl_password
-from binwright.protocol.errors import SettingsError
+from binwright.kafka.credentials import read_secret, sasl_password, secret_at_start
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import KafkaSettings
 
@@ -35,8 +21,6 @@ UNKNOWN_LIFETIME_S = 300.0
 """Of a token that does not say when it expires."""
 USED_SHARE = 0.8
 """Share of its lifetime for which a token of an endpoint serves new connections."""
-ENDPOINT_S = 10.0
-LARGEST_REPLY = 1 << 20
 
 
 class TokenUnavailable(OSError):
@@ -59,13 +43,9 @@ def token_source(kafka: KafkaSettings) -> "TokenSource | None":
     """
     if not kafka.security_protocol.startswith("SASL") or kafka.sasl_mechanism != "OAUTHBEARER":
         return None
-    source = TokenSource(kafka)
     if kafka.sasl_token_file is not None:
-        try:
-            source.read()
-        except TokenUnavailable as exc:
-            raise SettingsError(f"kafka.sasl_token_file: {exc}") from exc
-    return source
+        secret_at_start(kafka.sasl_token_file, "kafka.sasl_token_file")
+    return TokenSource(kafka)
 
 
 class TokenSource(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka has no types
@@ -112,67 +92,10 @@ class TokenSource(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka has 
             return self._latest
 
     def _fetch(self) -> Token:
-        url = str(self._kafka.sasl_token_url)
-        try:
-            with _opener(url, self._kafka.sasl_token_ca_file).open(
-                self._request(url), timeout=ENDPOINT_S
-            ) as reply:
-                answer = json.loads(reply.read(LARGEST_REPLY))
-            return _token_of(answer)
-        except HTTPError as exc:
-            raise TokenUnavailable(f"{url} gives no token: {exc.code} {_refusal(exc)}") from exc
-        except URLError as exc:
-            raise TokenUnavailable(f"{url} gives no token: {exc.reason}") from exc
-        except OSError as exc:
-            raise TokenUnavailable(
-                f"{url} gives no token: {str(exc) or 'no answer in time'}"
-            ) from exc
-        except (ValueError, KeyError, TypeError, AttributeError):  # would quote the reply
-            raise TokenUnavailable(f"{url} gives no token: it replies something else") from None
+        from binwright.kafka.token_endpoint import fetch_token  # noqa: PLC0415 - HTTP takes a while
 
-    def _request(self, url: str) -> Request:
         secret = self._password() if callable(self._password) else self._password
-        pair = f"{quote_plus(str(self._kafka.sasl_username))}:{quote_plus(str(secret))}"
-        form = {"grant_type": "client_credentials"}
-        if self._kafka.sasl_token_scope:
-            form["scope"] = self._kafka.sasl_token_scope
-        login = base64.b64encode(pair.encode()).decode()
-        headers = {"Authorization": f"Basic {login}", "Accept": "application/json"}
-        return Request(url, urlencode(form).encode(), headers)  # noqa: S310 - checked by the settings
-
-
-class _NoRedirects(HTTPRedirectHandler):
-    """Lets no endpoint send the client's secret somewhere else."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
-def _opener(url: str, ca_file: Path | None) -> OpenerDirector:
-    if url.startswith("http:"):
-        return build_opener(_NoRedirects, ProxyHandler({}))  # it is on this machine
-    context = ssl.create_default_context(cafile=ca_file)
-    return build_opener(_NoRedirects, HTTPSHandler(context=context))
-
-
-def _token_of(answer: Any) -> Token:
-    """Return the token in an endpoint's reply; raise what its lack or its kind raises."""
-    text = str(answer["access_token"])
-    lifetime_s = float(answer.get("expires_in") or _lifetime_s(text))
-    if not (text and isfinite(lifetime_s)):
-        raise ValueError(lifetime_s)
-    return Token(text, lifetime_s)
-
-
-def _refusal(error: HTTPError) -> str:
-    """Return why an endpoint refuses: the code that OAuth has for it, else HTTP's words."""
-    try:
-        code = json.loads(error.read(LARGEST_REPLY))["error"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return error.reason
-    return (
-        code if isinstance(code, str) and code.isascii() and code.isidentifier() else error.reason
-    )
+        return fetch_token(self._kafka, str(secret))
 
 
 def _token_in(file: Path) -> Token:
@@ -180,10 +103,10 @@ def _token_in(file: Path) -> Token:
         text = read_secret(file, "kafka.sasl_token_file")
     except OSError as exc:
         raise TokenUnavailable(str(exc)) from exc
-    return Token(text, _lifetime_s(text))
+    return Token(text, lifetime_of(text))
 
 
-def _lifetime_s(token: str) -> float:
+def lifetime_of(token: str) -> float:
     """Return how long a token is still valid if it says so, as a JWT does."""
     try:
         part = token.split(".")[1]

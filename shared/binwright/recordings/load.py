@@ -12,13 +12,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from random import Random
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from binwright.kafka.client import unreachable_error
-from binwright.kafka.credentials import read_secret, sasl_password
+from binwright.kafka.credentials import sasl_password, secret_at_start
 from binwright.kafka.tokens import token_source
 from binwright.protocol.errors import BrokerUnavailable, SettingsError, StreamError, TopicMissing
 from binwright.protocol.model import TopicPartition
@@ -80,8 +79,10 @@ def kafka_options(kafka: KafkaSettings) -> dict[str, object]:
         "ssl.ca.location": _path(kafka.ssl_ca_file),
         "ssl.certificate.location": _path(kafka.ssl_certificate_file),
         "ssl.key.location": _path(kafka.ssl_key_file or kafka.ssl_certificate_file),
-        "ssl.key.password": _key_password(kafka.ssl_key_password_file),
     }
+    if kafka.ssl_key_password_file:
+        file = kafka.ssl_key_password_file
+        options["ssl.key.password"] = secret_at_start(file, "kafka.ssl_key_password_file")
     if kafka.security_protocol.startswith("SASL"):
         password, tokens = sasl_password(kafka), token_source(kafka)
         options |= {
@@ -95,13 +96,6 @@ def kafka_options(kafka: KafkaSettings) -> dict[str, object]:
 
 def _path(path: object | None) -> str | None:
     return None if path is None else str(path)
-
-
-def _key_password(file: Path | None) -> str | None:
-    try:
-        return read_secret(file, "kafka.ssl_key_password_file") if file else None
-    except OSError as exc:
-        raise SettingsError(f"kafka.ssl_key_password_file: {exc}") from exc
 
 
 async def run_load(  # noqa: PLR0913 - the last three are a caller's own
