@@ -1,10 +1,12 @@
 """Builders of groups, members and messages with few arguments."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from immutables import Map
 
+from binwright.audit.audit import PartitionAudit
 from binwright.controller.decide.events import RecordRead
 from binwright.controller.decide.group import ControllerConfig, Group, Member
 from binwright.controller.decide.ownership import (
@@ -167,3 +169,22 @@ def gap(slot: Slot, epoch: int, committed: Mapping[TopicPartition, int]) -> Gap:
 
 def goodbye(slot: Slot, epoch: int, following: Mapping[TopicPartition, int]) -> Goodbye:
     return Goodbye(slot=slot, epoch=epoch, next=following)
+
+
+def partition_audit(**changes: Any) -> PartitionAudit:
+    """Return the audit of a partition: without `changes`, ten records have one row each."""
+    clean = PartitionAudit(
+        partition=3,
+        start=0,
+        end=10,
+        rows=10,
+        first=0,
+        last=9,
+        lost=0,
+        lost_ranges=(),
+        unread=0,
+        surplus=0,
+        doubles=(),
+        beyond=0,
+    )
+    return replace(clean, **changes)

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
+from tests.builders import partition_audit
 
 from binwright.audit.audit import AuditResult, PartitionAudit, TableAudit, audit
 from binwright.audit.lake_reader import lake_reader
@@ -14,20 +15,7 @@ from binwright.audit.topic_extents import MAX_LISTED, Range, Tally, open_topic_e
 from binwright.protocol.errors import BrokerUnavailable, LakeUnavailable
 from binwright.runtime.settings import KafkaSettings, LakeSettings
 
-CLEAN = PartitionAudit(
-    partition=3,
-    start=0,
-    end=10,
-    rows=10,
-    first=0,
-    last=9,
-    lost=0,
-    lost_ranges=(),
-    unread=0,
-    surplus=0,
-    doubles=(),
-    beyond=0,
-)
+CLEAN = partition_audit()
 
 
 def table_of(*partitions: PartitionAudit, exists: bool = True) -> TableAudit:

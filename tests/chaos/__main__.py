@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from tests.chaos.fault_schedule import LASTING_S, LONG_LASTING_S, Kind
 from tests.chaos.scenario import RECOVERY_S, Scenario, ScenarioOptions
-from tests.chaos.system import COMPACT_FILES, FEWEST_TABLES, FRESHNESS_S
+from tests.chaos.system import COMPACT_FILES, FEWEST_TABLES, FRESHNESS_S, SystemShape
 
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import EXIT_FAILED, EXIT_OK, run
@@ -112,9 +112,9 @@ def main() -> int:
         lasting_s=LONG_LASTING_S if asked.long else LASTING_S,
         cold=asked.cold,
         deadline_s=asked.deadline,
-        tables=asked.tables,
-        freshness_s=asked.freshness,
-        compact_files=asked.compact,
+        shape=SystemShape(
+            tables=asked.tables, freshness_s=asked.freshness, compact_files=asked.compact
+        ),
     )
     with workplace(asked.keep) as directory:
         course = Scenario(options, directory, console.log)

@@ -23,9 +23,6 @@ from tests.chaos.health import health_problems, wait_until_recovered
 from tests.chaos.servers import may_mount
 from tests.chaos.system import (
     CAPACITY,
-    COMPACT_FILES,
-    FEWEST_TABLES,
-    FRESHNESS_S,
     System,
     SystemShape,
     run_system,
@@ -64,9 +61,7 @@ class ScenarioOptions:
     lasting_s: Mapping[Kind, float] = field(default_factory=lambda: LASTING_S)
     cold: bool = False  # do not wait until the servers are at their pace
     deadline_s: float = RECOVERY_S  # of each recovery
-    tables: int = FEWEST_TABLES
-    freshness_s: float = FRESHNESS_S
-    compact_files: int = COMPACT_FILES
+    shape: SystemShape = field(default_factory=SystemShape)  # but for its number of servers
 
     @property
     def servers(self) -> int:
@@ -118,10 +113,7 @@ class Scenario:
         """
         without = [] if may_mount() else [Kind.DISK_FULL]
         self.skipped += [f"{kind}: nothing can be mounted here" for kind in without]
-        options = self.options
-        shape = SystemShape(
-            options.servers, options.tables, options.freshness_s, options.compact_files
-        )
+        shape = replace(self.options.shape, servers=self.options.servers)
         async with run_system(self.directory, shape, self.log) as made:
             await self._ready(made)
             done = asyncio.Event()

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from tests.builders import partition_audit
 from tests.chaos.scenario import stream, without_bombs
 
 from binwright.audit.audit import AuditResult, PartitionAudit, TableAudit
@@ -9,20 +10,7 @@ from binwright.audit.topic_extents import Range
 from binwright.protocol.model import TopicPartition
 
 P = TopicPartition("orders", 0)
-PARTITION = PartitionAudit(
-    partition=0,
-    start=0,
-    end=9,
-    rows=8,
-    first=0,
-    last=8,
-    lost=1,
-    lost_ranges=(Range(4, 4),),
-    unread=0,
-    surplus=0,
-    doubles=(),
-    beyond=0,
-)
+PARTITION = partition_audit(partition=0, rows=9, lost=1, lost_ranges=(Range(4, 4),))
 
 
 def audited(partition: PartitionAudit) -> AuditResult:

@@ -20,15 +20,6 @@ from binwright.runtime.settings import (
 )
 from binwright.scaler.settings import ScalerProgramSettings
 
-TLS = {"security_protocol": "SSL"}
-LOGIN = {"security_protocol": "SASL_PLAINTEXT", "sasl_username": "a", "sasl_password": "b"}
-OAUTH = {"security_protocol": "SASL_SSL", "sasl_mechanism": "OAUTHBEARER"}
-
-
-@pytest.fixture(autouse=True)
-def _bare(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("BINWRIGHT_SETTINGS", raising=False)
-
 
 def test_the_environment_wins_over_the_file(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -70,23 +61,6 @@ def test_all_faults_are_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
         ("monitor", {"window_s": 1.5}, "at least twice interval_s"),
         ("monitor", {"pattern": "("}, r"pattern: not a regular expression: '\(': missing \)"),
         ("consumer", {"batch_cap_bytes": 1}, "at least batch_bytes"),
-        ("kafka", {"security_protocol": "SASL_SSL"}, "needs sasl_username, and sasl_password or"),
-        ("kafka", OAUTH, "OAUTHBEARER needs sasl_token_file or sasl_token_url"),
-        ("kafka", OAUTH | {"sasl_token_url": "https://a/t"}, "needs sasl_username, and"),
-        ("kafka", {"sasl_token_url": "http://a/t"}, "must be an https address, or http on this"),
-        ("kafka", {"sasl_token_url": "https://me:s@a/t"}, "must hold no user"),
-        ("kafka", OAUTH | {"sasl_token_url": "https://a/t", "sasl_token_file": "f"}, "leave one"),
-        ("kafka", {"sasl_password": "a", "sasl_password_file": "f"}, "leave one of them out"),
-        ("kafka", {"sasl_password": "a"}, "sasl_password would be ignored, .* is PLAINTEXT"),
-        ("kafka", {"sasl_mechanism": "SCRAM-SHA-256"}, "sasl_mechanism would be ignored"),
-        ("kafka", TLS | {"sasl_username": "a"}, "sasl_username would be ignored, .* is SSL"),
-        ("kafka", {"ssl_ca_file": "f"}, "ssl_ca_file would be ignored, .* is PLAINTEXT"),
-        ("kafka", LOGIN | {"ssl_key_file": "f"}, "ssl_key_file would .* is SASL_PLAINTEXT"),
-        ("kafka", TLS | {"ssl_key_file": "f"}, "ssl_key_file would .*certificate_file is unset"),
-        ("kafka", LOGIN | {"sasl_token_file": "f"}, "sasl_token_file would .* is PLAIN$"),
-        ("kafka", OAUTH | {"sasl_token_file": "f", "sasl_username": "a"}, "sasl_username would"),
-        ("kafka", OAUTH | {"sasl_token_file": "f", "sasl_token_scope": "a"}, "scope would be"),
-        ("kafka", LOGIN | {"bootstrap_servers": "localhost:1,a:1"}, "lets the network read"),
         ("lake", {"spark": "http://there:1"}, "expected a Spark Connect address"),
         ("lake", {"spark": "sc://a:1,b:2"}, "expected a Spark Connect address"),
         ("lake", {"path": ""}, "must name a directory"),
@@ -269,27 +243,6 @@ def test_every_program_refuses_a_table_that_none_reads(
     monkeypatch.setenv("BINWRIGHT_SETTINGS", str(file))
     with pytest.raises(SettingsError, match=r"controllers: there is no such setting"):
         load(program)
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        LOGIN | {"bootstrap_servers": "localhost:1,127.0.0.2:1, [::1]:1"},
-        LOGIN | {"bootstrap_servers": "a:1", "allow_cleartext_password": True},
-        LOGIN | {"bootstrap_servers": "a:1", "sasl_mechanism": "SCRAM-SHA-256"},
-        LOGIN | {"bootstrap_servers": "a:1", "security_protocol": "SASL_SSL"},
-    ],
-)
-def test_a_password_is_sent_where_the_network_cannot_read_it_or_may(
-    values: dict[str, object],
-) -> None:
-    assert load_settings(kafka=values).kafka.bootstrap_servers == values["bootstrap_servers"]
-
-
-def test_a_password_in_an_address_is_not_printed() -> None:
-    with pytest.raises(SettingsError) as caught:
-        load_settings(kafka={"sasl_token_url": "https://me:s3cret@a/token"})
-    assert "s3cret" not in str(caught.value)
 
 
 def test_a_secret_prints_as_stars() -> None:
