@@ -19,8 +19,8 @@ from tests.chaos.fault_schedule import Fault
 from tests.chaos.health import watch_others_land
 from tests.chaos.servers import FAR, place_partitions
 from tests.chaos.system import System
-from tests.kafka.batches import ZSTD
-from tests.kafka.bombs import bomb, produce, zstd
+from tests.kafka.batches import ZSTD, produce
+from tests.kafka.bombs import bomb, zstd
 
 from binwright.consumer.lake.session import ReconnectingSession
 from binwright.kafka.client import client_options

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import urlparse
 
 import pytest
 from structlog.testing import capture_logs
+from tests.chaos.proxy import Proxy
 
 from binwright.consumer.warm_up import warm_up
 from binwright.protocol.errors import ExternalError
@@ -45,35 +46,22 @@ STARTS_S = 5.0  # longer than a call retries a server that does not answer
 @asynccontextmanager
 async def server_that_starts(spark_url: str) -> AsyncIterator[str]:
     """Give the URL of a server that closes its connections until `STARTS_S` after the first one."""
-    loop, behind = asyncio.get_running_loop(), urlparse(spark_url)
+    loop, behind = asyncio.get_running_loop(), Proxy(urlparse(spark_url).port or 0)
     first: list[float] = []
-    pipes: set[asyncio.Task[None]] = set()
-
-    async def pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError):
-            while data := await reader.read(65_536):
-                writer.write(data)
-                await writer.drain()
-        writer.close()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         first.append(loop.time())
         if loop.time() < first[0] + STARTS_S:
             writer.close()
             return
-        answers, requests = await asyncio.open_connection(behind.hostname, behind.port)
-        pipes.update(
-            asyncio.create_task(each) for each in (pipe(reader, requests), pipe(answers, writer))
-        )
+        await behind.serve(reader, writer)
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     try:
         yield f"sc://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
         server.close()
-        for each in pipes:
-            each.cancel()
-        await asyncio.gather(*pipes, return_exceptions=True)
+        behind.close()
 
 
 async def test_a_server_that_still_starts_is_waited_for(lake: Path, spark_url: str) -> None:

@@ -4,9 +4,14 @@ import struct
 from collections.abc import Sequence
 
 import cramjam
+from aiokafka import AIOKafkaProducer
+from aiokafka import TopicPartition as KafkaPartition
+from aiokafka.protocol.produce import ProduceRequest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 from aiokafka.record.util import calc_crc32c
+
+from binwright.protocol.model import TopicPartition
 
 CRC_AT, ATTRIBUTES_AT = 17, 21
 TRANSACTIONAL, CONTROL = 0x10, 0x20
@@ -70,3 +75,14 @@ def java_snappy(content: bytes) -> bytes:
         block = bytes(cramjam.snappy.compress_raw(content[at : at + (1 << 15)]))
         out += struct.pack(">i", len(block)) + block
     return bytes(out)
+
+
+async def produce(producer: AIOKafkaProducer, partition: TopicPartition, batch: bytes) -> int:
+    """Write a batch as it is; return its first offset."""
+    request = ProduceRequest(None, 1, 10_000, [(partition.topic, [(partition.partition, batch)])])
+    await producer.partitions_for(partition.topic)
+    node = producer.client.cluster.leader_for_partition(KafkaPartition(*partition))
+    answer = await producer.client.send(node, request)
+    ((_, ((_, code, offset, *_),)),) = answer.topics
+    assert code == 0, answer
+    return int(offset)

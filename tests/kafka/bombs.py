@@ -6,12 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import cramjam
-from aiokafka import AIOKafkaProducer
-from aiokafka import TopicPartition as KafkaPartition
-from aiokafka.protocol.produce import ProduceRequest
 from tests.kafka.batches import ATTRIBUTES_AT, built, checksummed, java_snappy
-
-from binwright.protocol.model import TopicPartition
 
 HEADER_BYTES, LENGTH_AT = 61, 8
 PIECE_BYTES = 1 << 20
@@ -65,14 +60,3 @@ def bomb(codec: int, compressed: bytes) -> bytes:
     struct.pack_into(">i", batch, LENGTH_AT, len(batch) - LENGTH_AT - 4)
     struct.pack_into(">h", batch, ATTRIBUTES_AT, codec)
     return checksummed(batch)
-
-
-async def produce(producer: AIOKafkaProducer, partition: TopicPartition, batch: bytes) -> int:
-    """Write a batch as it is; return its first offset."""
-    request = ProduceRequest(None, 1, 10_000, [(partition.topic, [(partition.partition, batch)])])
-    await producer.partitions_for(partition.topic)
-    node = producer.client.cluster.leader_for_partition(KafkaPartition(*partition))
-    answer = await producer.client.send(node, request)
-    ((_, ((_, code, offset, *_),)),) = answer.topics
-    assert code == 0, answer
-    return int(offset)

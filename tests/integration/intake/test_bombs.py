@@ -11,8 +11,8 @@ import pytest
 from aiokafka.admin import NewTopic
 from tests.integration.intake.data_topic import DataTopic, new_data_topic
 from tests.integration.intake.reading_process import DEADLINE_S
-from tests.kafka.batches import GZIP, LZ4, SNAPPY, ZSTD
-from tests.kafka.bombs import bomb, gzip, lz4, produce, snappy, zstd
+from tests.kafka.batches import GZIP, LZ4, SNAPPY, ZSTD, produce
+from tests.kafka.bombs import bomb, gzip, lz4, snappy, zstd
 
 from binwright.local.kafka import run_broker
 from binwright.protocol.model import TopicPartition

@@ -7,7 +7,6 @@ import pytest
 from aiokafka import OffsetAndMetadata
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.consumer import AIOKafkaConsumer
-from aiokafka.protocol.produce import ProduceRequest
 from tests.integration.intake.data_topic import (
     DEADLINE_S,
     DataTopic,
@@ -17,7 +16,7 @@ from tests.integration.intake.data_topic import (
     numbered_values,
     values,
 )
-from tests.kafka.batches import stored
+from tests.kafka.batches import produce, stored
 
 from binwright.consumer.reading.data_reader import KafkaDataReader
 from binwright.local.kafka import run_broker
@@ -104,12 +103,8 @@ async def test_offsets_committed_by_other_clients_are_not_used(data_topic: DataT
 async def test_a_header_key_that_is_not_utf8_costs_nothing(data_topic: DataTopic) -> None:
     """librdkafka lets anybody send one; aiokafka's decoder raises in the middle of a fetch."""
     batch = stored(0, 3, header=b"\xff\xfe\xfd!")
-    request = ProduceRequest(None, 1, 1_000, [(data_topic.topic, [(0, batch)])])
-    client = data_topic.producer.client
     await data_topic.produce(1, b"other")
-    node = client.cluster.leader_for_partition(KafkaPartition(data_topic.topic, 0))
-    answer = await client.send(node, request)
-    assert answer.topics[0][1][0][1] == 0
+    await produce(data_topic.producer, data_topic.partition(0), batch)
     async with new_intake(data_topic) as intake:
         await intake.start(data_topic.partition(0), 0)
         await intake.start(data_topic.partition(1), 0)
