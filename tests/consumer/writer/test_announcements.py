@@ -199,6 +199,20 @@ async def test_a_table_far_behind_leaves_the_others_their_turns(
         assert ahead.offsets == world.announced[ahead.topic]
 
 
+async def test_a_table_that_begins_while_the_last_other_ends_is_read_for() -> None:
+    async with tables(*TABLES[:2]) as (world, (ending, new)):
+        world.landing.subscribe(ending.subscription())
+        await asyncio.sleep(1)
+        end = asyncio.create_task(world.landing.unsubscribe(ending.topic))
+        await asyncio.sleep(0)  # the reader is being closed
+        world.landing.subscribe(new.subscription())
+        await end
+        await world.announce(new.topic)
+        await asyncio.sleep(6)
+
+        assert new.offsets == world.announced[new.topic]
+
+
 async def test_a_recreated_topic_is_reported_to_each_table() -> None:
     async with tables(*TABLES[:2]) as (world, (one, other)):
         world.landing.subscribe(one.subscription(7))

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from zlib import crc32
 
 import structlog
@@ -20,6 +21,11 @@ log = structlog.get_logger()
 RETRY_S = 1.0
 TURN_RECORDS = 5_000
 """A table far behind the others is read for so long before they have their turn."""
+AHEAD_S = 1.0
+"""A table that is ahead of another waits for records only so long: longer than a broker takes to
+answer a fetch that was moved."""
+
+_Read = Callable[[Reader], Awaitable[Sequence[Record]]]
 
 Announced = Sequence[tuple[int, Staged]]
 """Announcements of one table: offset in the landing topic and message, in offset order."""
@@ -88,7 +94,7 @@ class LandingTopic:
         partition = landing_partition(topic)
         reader = self._partitions.get(partition)
         if reader is not None and not await reader.remove(topic):
-            del self._partitions[partition]
+            self._partitions.pop(partition, None)
 
     def resume(self, topic: str) -> None:
         """Ask again whether the table has room."""
@@ -110,8 +116,7 @@ class _PartitionReader:
     def add(self, subscription: Subscription) -> None:
         self._subscriptions[subscription.topic] = subscription
         self.changed.set()
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._run())
+        self._begin()
 
     async def remove(self, topic: str) -> bool:
         """Remove a table; return whether others are left. Without any, the reading has ended."""
@@ -119,22 +124,34 @@ class _PartitionReader:
         if not self._subscriptions and self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task})
+            self._begin()
         return bool(self._subscriptions)
 
+    def _begin(self) -> None:
+        """Read, if a table subscribes and nothing reads yet."""
+        if self._subscriptions and (self._task is None or self._task.done()):
+            self._task = asyncio.create_task(self._run())
+
     async def _run(self) -> None:
-        try:
-            while self._subscriptions:
-                await self._serve_next()
-        except TopicMissing as exc:
-            self._lose(str(exc))
-        except Exception as exc:  # a bug: the tables are claimed again
-            log.exception("landing.failed", partition=self._partition)
-            self._lose(repr(exc))
-        finally:
-            await self._close()
+        while self._subscriptions:  # also those that came while the reader was closed
+            try:
+                while self._subscriptions:
+                    await self._serve_next()
+            except TopicMissing as exc:
+                self._lose(str(exc))
+            except Exception as exc:  # a bug: the tables are claimed again
+                log.exception("landing.failed", partition=self._partition)
+                self._lose(repr(exc))
+            finally:
+                await self._close()
 
     async def _serve_next(self) -> None:
-        """Read for the table whose turn it is, and for all that are at its position."""
+        """Read for the table whose turn it is, and for all that are at its position.
+
+        One that is behind waits for its records, which are there, since others have passed them:
+        tables that only looked whether something had been fetched would seek each other's fetches
+        away without end.
+        """
         self.changed.clear()
         ready = [s for s in self._subscriptions.values() if s.has_room()]
         if not ready:
@@ -142,20 +159,22 @@ class _PartitionReader:
             return
         first = min(ready, key=lambda s: (s.turn, s.next, s.topic))
         alone = all(s.next == first.next for s in ready)
+        behind = first.next == min(s.next for s in ready)
         self._turn += 1
         first.turn = self._turn
         end = first.next + TURN_RECORDS
         while first.has_room() and first.next < end:
-            if not await self._read_on(first, READ_S if alone else 0.0):
+            read = self._read_until_changed if alone else self._read
+            if not await self._read_on(first, partial(read, READ_S if behind else AHEAD_S)):
                 return  # nothing more is there
             if alone and self.changed.is_set():
                 return
 
-    async def _read_on(self, first: Subscription, timeout_s: float) -> bool:
+    async def _read_on(self, first: Subscription, read: _Read) -> bool:
         """Read once from the position of `first`; return whether there was something."""
         try:
             reader = await self._at(first.next)
-            records = await self._read(reader, timeout_s)
+            records = await read(reader)
         except BrokerUnavailable as exc:
             log.warning("landing_topic.unreachable", partition=self._partition, reason=str(exc))
             await asyncio.sleep(RETRY_S)
@@ -169,7 +188,10 @@ class _PartitionReader:
                 await each.take(records, position)
         return bool(records)
 
-    async def _read(self, reader: Reader, timeout_s: float) -> Sequence[Record]:
+    async def _read(self, timeout_s: float, reader: Reader) -> Sequence[Record]:
+        return await reader.read(timeout_s)
+
+    async def _read_until_changed(self, timeout_s: float, reader: Reader) -> Sequence[Record]:
         """Read; return nothing as soon as subscriptions change: a new one does not wait."""
         reading = asyncio.create_task(reader.read(timeout_s))
         changed = asyncio.create_task(self.changed.wait())
