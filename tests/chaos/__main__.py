@@ -44,6 +44,17 @@ def show(course: Scenario) -> Table:
     return table
 
 
+def show_row_ages(course: Scenario) -> Table:
+    """Return how old each table's rows were when they became readable, for people."""
+    table = Table(title="age of rows when they became readable, s")
+    for name in ("table", "rows", "p50", "p99", "max"):
+        table.add_column(name, justify="left" if name == "table" else "right")
+    for one in course.row_ages:
+        ages = (one.p50_s, one.p99_s, one.max_s)
+        table.add_row(one.topic, str(one.rows), *("" if a is None else f"{a:.1f}" for a in ages))
+    return table
+
+
 def verdict(course: Scenario) -> str:
     """Return the remaining lines of the summary."""
     longest = max((s.recovery_s for s in course.injected_faults), default=0.0)
@@ -123,6 +134,7 @@ def main() -> int:
         sys.stdout.write(json.dumps(course.facts(), indent=2) + "\n")
     else:
         console.print(show(course))
+        console.print(show_row_ages(course))
         console.print(verdict(course))
     return code or (EXIT_OK if course.clean else EXIT_FAILED)
 

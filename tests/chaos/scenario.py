@@ -29,6 +29,7 @@ from tests.chaos.system import (
 )
 
 from binwright.audit.audit import AuditResult, audit
+from binwright.audit.row_ages import Freshness, freshness
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
 from binwright.recordings.load import LoadResult, run_load
@@ -96,6 +97,7 @@ class Scenario:
     produced: int = 0
     took_s: float = 0.0
     audit: AuditResult | None = None
+    row_ages: tuple[Freshness, ...] = ()
     _began: float = field(default_factory=time.monotonic)
 
     @property
@@ -137,6 +139,7 @@ class Scenario:
             settings = made.direct_settings
             found = await audit(settings.topics, settings.kafka, settings.lake)
             self.audit = without_bombs(found, made.bombs)
+            self.row_ages = await freshness(settings.topics, settings.lake)
         self.took_s = self._now()
 
     def _plan(self, without: list[Kind]) -> Iterator[ConcurrentFaults]:
@@ -259,6 +262,7 @@ class Scenario:
             "skipped": self.skipped,
             "produced_records": self.produced,
             "landed_rows": self.audit.rows if self.audit else None,
+            "row_ages": [asdict(one) for one in self.row_ages],
             "wrong": list(self.audit.faults()) if self.audit else None,
             "failure": self.failure,
             "clean": self.clean,

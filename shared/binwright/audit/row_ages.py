@@ -16,8 +16,9 @@ from binwright.runtime.settings import LakeSettings
 from binwright.runtime.spark_url import with_token
 
 _LOG = "add STRUCT<path: STRING, dataChange: BOOLEAN>, commitInfo STRUCT<timestamp: BIGINT>"
-# A compaction adds files of rows that were readable before: dataChange is false then. A log that
-# was compacted repeats actions without the time of their commit.
+# A compaction adds files of rows that were readable before: dataChange is false then, and what it
+# replaced stays beside until a vacuum. A log that was compacted repeats actions without the time
+# of their commit.
 _AGES = """
 WITH commits AS (
     SELECT commit, commitInfo.timestamp AS at_ms FROM {log} WHERE commitInfo IS NOT NULL
@@ -26,9 +27,10 @@ WITH commits AS (
     FROM {log} JOIN commits USING (commit) WHERE add.dataChange GROUP BY ALL
 ), ages AS (
     SELECT (at_ms * 1000 - unix_micros(timestamp)) / 1e6 AS age_s
-    FROM {rows} LEFT JOIN added USING (file)
+    FROM {stored} JOIN added USING (file)
 )
-SELECT count(age_s) AS rows, count(*) - count(age_s) AS undated, max(age_s) AS max_s,
+SELECT count(*) AS rows, greatest((SELECT count(*) FROM {table}) - count(*), 0) AS undated,
+       max(age_s) AS max_s,
        percentile_approx(age_s, 0.5, 10000) AS p50_s, percentile_approx(age_s, 0.99, 10000) AS p99_s
 FROM ages
 """
@@ -43,7 +45,7 @@ class Freshness:
 
     topic: str
     rows: int  # with a known age
-    undated: int  # rewritten since, or older than the table's log
+    undated: int  # of the table: their first file or its commit is gone
     p50_s: float | None
     p99_s: float | None
     max_s: float | None
@@ -67,13 +69,13 @@ async def freshness(topics: Sequence[str], lake: LakeSettings) -> tuple[Freshnes
 def _ages(spark: Any, topic: str, path: str) -> Freshness:
     table = spark.read.format("delta").load(path)
     try:
-        rows = table.selectExpr("timestamp", "_metadata.file_name AS file")
-        _ = rows.schema
+        _ = table.schema
     except AnalysisException as exc:
         if table_missing(exc):
             return Freshness(topic=topic, rows=0, undated=0, p50_s=None, p99_s=None, max_s=None)
         raise
     log = spark.read.schema(_LOG).json(f"{path}/_delta_log/*.json")
     log = log.selectExpr("add", "commitInfo", "_metadata.file_name AS commit")
-    ages = spark.sql(_AGES, log=log, rows=rows).collect()[0]
+    stored = spark.read.parquet(path).selectExpr("timestamp", "_metadata.file_name AS file")
+    ages = spark.sql(_AGES, log=log, stored=stored, table=table).collect()[0]
     return Freshness(topic=topic, **ages.asDict())

@@ -4,6 +4,7 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from tests.integration.audit.place import (
@@ -183,7 +184,7 @@ async def test_a_topic_that_does_not_exist_is_reported(place: Place) -> None:
 async def test_ages_are_those_at_the_commit(
     broker: str, spark: Any, spark_url: str, lake: Path
 ) -> None:
-    """Rows of ten minutes and, one in fifty, of an hour; a rewrite forgets when they came."""
+    """Rows of ten minutes and, one in fifty, of an hour; known until their first files go."""
     place = Place(broker, spark, spark_url, lake, "ages")
     now = datetime.now(UTC)
     place.land({0: range(49)}, now - timedelta(minutes=10))
@@ -198,8 +199,20 @@ async def test_ages_are_those_at_the_commit(
     assert fresh.max_s == fresh.p99_s
 
     spark.sql(f"OPTIMIZE delta.`{place.table}`").collect()
+    assert await freshness([place.topic], place.lake) == (fresh,)
+
+    delete_first_files(spark, place)
     (rewritten,) = await freshness([place.topic], place.lake)
     assert (rewritten.rows, rewritten.undated, rewritten.p50_s) == (0, 50, None)
+
+
+def delete_first_files(spark: Any, place: Place) -> None:
+    """Delete the files that are not in the table any more, as a vacuum does."""
+    rows = spark.read.format("delta").load(place.table)
+    current = {unquote(urlsplit(uri).path) for uri in rows.inputFiles()}
+    for file in Path(place.table).glob("*.parquet"):
+        if str(file) not in current:
+            file.unlink()
 
 
 async def test_a_table_that_does_not_exist_has_no_ages(place: Place) -> None:
