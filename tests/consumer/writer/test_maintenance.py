@@ -2,7 +2,7 @@
 
 import pytest
 
-from binwright.consumer.writer.maintenance import MaintenanceConfig
+from binwright.consumer.writer.maintenance import MaintenanceConfig, compaction_interval
 from binwright.protocol.errors import LakeUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.lake import Compaction
@@ -11,7 +11,7 @@ from .scene import P, Process, Scene, once, process, seconds
 
 pytestmark = pytest.mark.looptime
 
-EVERY_TEN = MaintenanceConfig(compact_files=10)
+EVERY_TEN = MaintenanceConfig(compact_files=11)  # the table of orders: after 10
 
 
 async def land(scene: Scene, commits: int, first: int = 0) -> None:
@@ -36,6 +36,14 @@ async def test_files_are_compacted_after_so_many_commits() -> None:
         assert jobs(writer, "compact") == 2
     assert scene.landed() == once(210)
     assert scene.storage.table("orders").files <= 3
+
+
+def test_tables_that_began_together_are_compacted_apart() -> None:
+    intervals = [compaction_interval(f"table-{n}", 200) for n in range(50)]
+
+    assert min(intervals) >= 120
+    assert max(intervals) <= 200
+    assert len(set(intervals)) > 30
 
 
 async def test_without_settings_no_maintenance_is_done() -> None:

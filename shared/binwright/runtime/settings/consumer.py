@@ -82,7 +82,7 @@ class LakeSettings(Section):
     batch_bytes: Bytes = 256_000_000
     """Size of the staged files in one commit."""
     compact_files: Annotated[int, Field(ge=0)] = 200
-    """Number of small files of a table that are compacted into larger ones; 0: never."""
+    """Small files of a table, at most, that are compacted into larger ones; 0: never."""
     compact_below_bytes: Bytes = 32_000_000
     """A file below this size counts as small."""
     target_file_bytes: Bytes = 128_000_000
