@@ -8,6 +8,7 @@ from tools.reference.markdown import code, table
 
 from binwright.cli.settings_file import (
     descriptions,
+    entry_of,
     inner_sections,
     program_fields,
     section_of,
@@ -33,9 +34,12 @@ mirror.
 def page() -> str:
     """Return the page, in Markdown."""
     fields, meanings = program_fields()
-    own = {n: f for n, f in fields.items() if not section_of(f)}
+    own = {n: f for n, f in fields.items() if not (section_of(f) or entry_of(f))}
     parts = [HEAD, _table(own, meanings)]
     for name, field in sorted(fields.items()):
+        if entry := entry_of(field):
+            parts.append(f"## [[{name}]]\n\n{entry.__doc__}\n")
+            parts.append(_table(entry.model_fields, descriptions(entry)))
         if section := section_of(field):
             parts.append(f"## [{name}]\n\n{section.__doc__}\n")
             parts.append(_table(section.model_fields, descriptions(section)))

@@ -41,9 +41,11 @@ def command() -> None:
 def text() -> str:
     """Return the file, in TOML."""
     fields, meanings = program_fields()
-    own = {name: field for name, field in fields.items() if not section_of(field)}
+    own = {n: f for n, f in fields.items() if not (section_of(f) or entry_of(f))}
     parts = [HEAD, *_values(own, meanings)]
     for name, field in sorted(fields.items()):
+        if entry := entry_of(field):
+            parts += _section(f"#[[{name}]]", entry)
         if section := section_of(field):
             parts += _section(f"[{name}]", section)
             for head, inner in inner_sections(name, section):
@@ -96,6 +98,12 @@ def section_of(field: FieldInfo) -> type[Section] | None:
     """Return the model of a field that is a table of the file; None: it is a value."""
     kind = field.annotation
     return kind if isinstance(kind, type) and issubclass(kind, Section) else None
+
+
+def entry_of(field: FieldInfo) -> type[Section] | None:
+    """Return the model of a field that is a list of tables, `[[NAME]]`; None: it is none."""
+    kinds = get_args(field.annotation) if get_origin(field.annotation) is tuple else ()
+    return next((k for k in kinds if isinstance(k, type) and issubclass(k, Section)), None)
 
 
 def inner_sections(name: str, section: type[Section]) -> Iterator[tuple[str, type[Section]]]:

@@ -12,6 +12,9 @@ TOPIC_LENGTH, GROUP_LENGTH, FILE_LENGTH = 249, 200, 255
 RESERVED = frozenset({"_delta_log", "_staging", "_up"})
 """Beside or in tables these are directories of Delta and of ours: no topic of that name lands."""
 
+BAD_SUFFIX = "__bad"
+"""Behind the name of a table of columns: the table of its bad records."""
+
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _MARK = re.compile(r"large-\d{1,10}-\d{1,19}-[0-9a-f]{8}-[12]\.mark")
 _STAGED = re.compile(r"\d{1,10}-\d{1,19}-\d{1,19}-[0-9a-f]{8}\.parquet")

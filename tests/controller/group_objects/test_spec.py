@@ -11,6 +11,7 @@ from binwright.controller.group_objects.spec import environment, settings_of
 from binwright.controller.settings import ControllerProgramSettings
 from binwright.kafka.metrics_topic import Measurements
 from binwright.kubernetes.objects import Obj
+from binwright.protocol.columns import parse_columns
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.patterns import compile_pattern
 from binwright.runtime.settings import load, load_settings
@@ -95,6 +96,17 @@ def test_topics_are_left_out_by_patterns() -> None:
     given = consumer_group(topicPatterns=[".*"], excludeTopicPatterns=["test-.*"])
     config = group_context(settings_of(given, load_settings())).config
     assert [t for t in ("clicks", "test-1") if config.includes(t)] == ["clicks"]
+
+
+def test_tables_of_columns_replace_those_of_the_settings_and_reach_the_consumers() -> None:
+    table = {"topicPatterns": ["or.*"], "format": "json", "columns": "id BIGINT"}
+    base = load_settings(tables=[{"topics": ["x"], "format": "json", "columns": "a INT"}])
+    found = settings_of(consumer_group(tables=[table]), base)
+    assert found.columns("orders") == parse_columns("id BIGINT")
+    assert "topic_patterns" in environment(found)["BINWRIGHT_TABLES"]
+    assert settings_of(consumer_group(), base).tables == base.tables
+    with pytest.raises(SettingsError, match=r"columns: .*there is no type 'thing'"):
+        settings_of(consumer_group(tables=[table | {"columns": "id THING"}]), base)
 
 
 @pytest.mark.parametrize("field", ["topicPatterns", "excludeTopicPatterns"])

@@ -306,5 +306,11 @@ async def test_the_api_server_refuses_invalid_specs(harness: GroupsHarness) -> N
     )
     assert "slots are numbers" in await harness.refused("bad", topics=["a"], slotLimits={"one": 5})
     assert "unknown field" in await harness.refused("bad", topics=["a"], topic="b")
-    await harness.apply("good", topics=["a"], group="g", slotLimits={"0": 5, "1": 10.5})
+    table = {"topics": ["a"], "format": "json", "columns": "id BIGINT"}
+    assert "Unsupported value" in await harness.refused(
+        "bad", topics=["a"], tables=[table | {"format": "xml"}]
+    )
+    await harness.apply(
+        "good", topics=["a"], group="g", slotLimits={"0": 5, "1": 10.5}, tables=[table]
+    )
     assert "group cannot be changed" in await harness.refused("good", topics=["a"], group="h")

@@ -28,6 +28,7 @@ from binwright.runtime.settings.section import (
     TopicPatterns,
     check_distinct,
 )
+from binwright.runtime.settings.tables import TableSettings
 
 __all__ = [
     "EVERY_NAME",
@@ -45,6 +46,7 @@ __all__ = [
     "Section",
     "Settings",
     "StagingSettings",
+    "TableSettings",
     "TopicPatterns",
     "TopicSettings",
     "check_distinct",

@@ -18,6 +18,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from binwright.protocol.columns import Columns
 from binwright.protocol.names import RESERVED, GroupName, TopicName
 from binwright.protocol.patterns import compile_patterns
 from binwright.protocol.selection import LANDING_SUFFIX, METADATA_SUFFIX, Selection
@@ -31,6 +32,7 @@ from binwright.runtime.settings.controller import ControllerSettings, HealthSett
 from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.runtime.settings.monitor import MonitorSettings
 from binwright.runtime.settings.section import TopicPatterns, check_distinct
+from binwright.runtime.settings.tables import TableSettings, check_tables, table_of
 
 PREFIX = "BINWRIGHT_"
 STAGING = "_staging"  # in lake.path
@@ -55,6 +57,7 @@ EVERY_NAME = frozenset(
         "scaler",
         "staging",
         "steering",
+        "tables",
         "topic_patterns",
         "topics",
     ]
@@ -162,6 +165,13 @@ class Settings(TopicSettings):
     staging: StagingSettings = StagingSettings()
     """Where consumers stage rows for the tables' writers."""
     lake: LakeSettings = LakeSettings()
+    tables: tuple[TableSettings, ...] = ()
+    """Topics whose values become columns."""
+
+    @model_validator(mode="after")
+    def _tables_agree(self) -> Self:
+        check_tables(self.tables, self.topics)
+        return self
 
     @model_validator(mode="after")
     def _staging_touches_no_table(self) -> Self:
@@ -196,6 +206,11 @@ class Settings(TopicSettings):
         """
         now = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self)(**now | changes)
+
+    def columns(self, topic: str) -> Columns | None:
+        """Return the columns into which a topic's values are decoded; None: they land as bytes."""
+        table = table_of(self.tables, topic)
+        return None if table is None else table.parsed
 
     @property
     def metadata_topic(self) -> str:

@@ -1,6 +1,6 @@
 """Reads a ConsumerGroup object as settings: its fields override the controller's own settings."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -9,7 +9,13 @@ from pydantic.alias_generators import to_camel
 
 from binwright.kubernetes.objects import DOMAIN, Obj, name_of, renamed
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import Section, Settings, TopicPatterns, settings_environment
+from binwright.runtime.settings import (
+    Section,
+    Settings,
+    TableSettings,
+    TopicPatterns,
+    settings_environment,
+)
 from binwright.runtime.spark_url import has_token
 
 API_VERSION, KIND = f"{DOMAIN}/v1alpha1", "ConsumerGroup"
@@ -22,12 +28,19 @@ _PASSED_ON = (
     "BINWRIGHT_LAKE__PATH",
     "BINWRIGHT_LAKE__SPARK",
     "BINWRIGHT_LAKE__FRESHNESS_S",
+    "BINWRIGHT_TABLES",
     "BINWRIGHT_STAGING__PATH",
     "BINWRIGHT_CONSUMER__START",
     "BINWRIGHT_CONTROLLER__MAX_SLOTS",
 )
 _LAKE = {"path": "path", "spark": "spark", "freshnessSeconds": "freshness_s"}
 _STAGING = {"staging": "path"}
+_TABLE = {
+    "topics": "topics",
+    "topicPatterns": "topic_patterns",
+    "format": "format",
+    "columns": "columns",
+}
 _CONTROLLER = {
     "limitBytesPerSecond": "limit_bytes_per_s",
     "capacityBytesPerSecond": "capacity_bytes_per_s",
@@ -57,6 +70,7 @@ class _Spec(BaseModel):
     exclude_topic_patterns: TopicPatterns = ()
     sink: dict[str, Any] = Field(default_factory=dict)
     budgets: dict[str, Any] = Field(default_factory=dict)
+    tables: tuple[dict[str, Any], ...] | None = None
 
 
 S = TypeVar("S", bound=Section)
@@ -85,6 +99,7 @@ def settings_of(obj: Obj, base: Settings) -> Settings:
             topic_patterns=found.topic_patterns,
             exclude_topic_patterns=found.exclude_topic_patterns,
             controller=_changed(base.controller, _controller(spec, found.budgets)),
+            tables=_tables(found.tables) if found.tables is not None else base.tables,
             lake=_changed(base.lake, renamed(found.sink, _LAKE)),
             staging=_changed(base.staging, renamed(found.sink, _STAGING)),
             consumer=_changed(base.consumer, renamed(spec, {"start": "start"})),
@@ -95,6 +110,10 @@ def settings_of(obj: Obj, base: Settings) -> Settings:
     if secrets := secrets_in(settings):
         raise SettingsError(f"the spec does not hold: {'; '.join(secrets)}")
     return settings
+
+
+def _tables(given: Iterable[Obj]) -> tuple[TableSettings, ...]:
+    return tuple(TableSettings(**renamed(table, _TABLE)) for table in given)
 
 
 def _controller(spec: Obj, budgets: Obj) -> dict[str, Any]:

@@ -1,0 +1,228 @@
+"""The columns of a table, as its settings name them: names and SQL types.
+
+The text is that of a Spark schema: `id BIGINT, item STRING, tags ARRAY<STRING>, at TIMESTAMP`.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import NoReturn
+
+KAFKA = "_kafka"
+"""The table's first column: a struct of the record's place, time, key and headers."""
+
+SIMPLE = frozenset(
+    [
+        "boolean",
+        "tinyint",
+        "smallint",
+        "int",
+        "bigint",
+        "float",
+        "double",
+        "string",
+        "binary",
+        "date",
+        "timestamp",
+    ]
+)
+_ALIASES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
+_ALIASES |= {"real": "float", "bool": "boolean"}
+_TOKEN = re.compile(r"\s*(`(?:[^`]|``)+`|\w+|[<>(),:])")
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_RESERVED = re.compile(r"[ ,;{}()\n\t=]")  # Parquet refuses them in names
+_NUMBER = re.compile(r"[0-9]{1,9}")
+DEEPEST, MOST_DIGITS = 32, 38
+
+
+@dataclass(frozen=True, slots=True)
+class Simple:
+    """A type without parts, one of `SIMPLE`."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Decimal:
+    """A decimal number."""
+
+    precision: int  # digits, 1 to 38
+    scale: int  # of them behind the point
+
+    def __str__(self) -> str:
+        return f"decimal({self.precision},{self.scale})"
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A list of values of one type."""
+
+    item: "ColumnType"
+
+    def __str__(self) -> str:
+        return f"array<{self.item}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Values of one type by text."""
+
+    value: "ColumnType"
+
+    def __str__(self) -> str:
+        return f"map<string,{self.value}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """Named fields."""
+
+    fields: "Columns"
+
+    def __str__(self) -> str:
+        return f"struct<{','.join(f'{quoted(f.name)}:{f.type}' for f in self.fields)}>"
+
+
+ColumnType = Simple | Decimal | Array | Map | Struct
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column, or a field of a struct; it may be NULL."""
+
+    name: str
+    type: ColumnType
+
+
+Columns = tuple[Column, ...]
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL takes it."""
+    return name if _PLAIN.fullmatch(name) else f"`{name.replace('`', '``')}`"
+
+
+def columns_text(columns: Columns) -> str:
+    """Return the text of columns, which `parse_columns` reads."""
+    return ", ".join(f"{quoted(column.name)} {column.type}" for column in columns)
+
+
+def parse_columns(text: str) -> Columns:
+    """Return the columns that a text names.
+
+    Raises:
+        ValueError: It is malformed, or names a type that there is not; says where.
+    """
+    columns = _Parser(text).fields("")
+    if taken := [c.name for c in columns if c.name.casefold() == KAFKA]:
+        raise ValueError(f"the column {taken[0]} is the record's place in Kafka; use another name")
+    return columns
+
+
+class _Parser:
+    """Reads tokens of one text in turn."""
+
+    def __init__(self, text: str) -> None:
+        self._text, self._at, self._depth = text, 0, 0
+        self._here = ""
+        self._next()
+
+    def fields(self, end: str) -> Columns:
+        """Return the fields up to a token; "": the end of the text."""
+        found: list[Column] = []
+        while self._here != end:
+            if found:
+                self._take(",")
+            name = self._name()
+            if self._here == ":":
+                self._next()
+            found.append(Column(name, self._type()))
+        if not found:
+            raise ValueError("names no column" if not end else "a struct names no field")
+        names = [column.name.casefold() for column in found]
+        if doubled := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"names {doubled[0]} twice; upper and lower case count as the same")
+        return tuple(found)
+
+    def _name(self) -> str:
+        token = self._word("a name")
+        name = token[1:-1].replace("``", "`") if token.startswith("`") else token
+        if _RESERVED.search(name):
+            raise ValueError(f"the name {token} has one of the characters {' ,;{}()='!r}")
+        return name
+
+    def _type(self) -> ColumnType:
+        token = self._word("a type").lower()
+        name = _ALIASES.get(token, token)
+        if name in SIMPLE:
+            return Simple(name)
+        if name in {"decimal", "numeric"}:
+            return self._decimal()
+        if name not in {"array", "map", "struct"}:
+            raise ValueError(
+                f"there is no type {token!r}: {', '.join(sorted(SIMPLE))}, "
+                "decimal(p,s), array<…>, map<string,…> or struct<…>"
+            )
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise ValueError(f"types lie more than {DEEPEST} deep in each other")
+        self._take("<")
+        made = self._parts(name)
+        self._take(">")
+        self._depth -= 1
+        return made
+
+    def _parts(self, name: str) -> ColumnType:
+        if name == "array":
+            return Array(self._type())
+        if name == "struct":
+            return Struct(self.fields(">"))
+        if self._type() != Simple("string"):
+            raise ValueError("the keys of a map must be string")
+        self._take(",")
+        return Map(self._type())
+
+    def _decimal(self) -> Decimal:
+        if self._here != "(":
+            return Decimal(10, 0)
+        self._next()
+        precision, scale = self._number(), 0
+        if self._here == ",":
+            self._next()
+            scale = self._number()
+        self._take(")")
+        if not 1 <= precision <= MOST_DIGITS or scale > precision:
+            raise ValueError(f"there is no decimal({precision},{scale})")
+        return Decimal(precision, scale)
+
+    def _number(self) -> int:
+        token = self._word("a number")
+        if not _NUMBER.fullmatch(token):
+            self._fail("a number", token)
+        return int(token)
+
+    def _word(self, wanted: str) -> str:
+        here = self._here
+        if not here or here in "<>(),:":
+            self._fail(wanted, here)
+        self._next()
+        return here
+
+    def _take(self, token: str) -> None:
+        if self._here != token:
+            self._fail(repr(token), self._here)
+        self._next()
+
+    def _next(self) -> None:
+        if match := _TOKEN.match(self._text, self._at):
+            self._here, self._at = match[1], match.end()
+        elif rest := self._text[self._at :].strip():
+            self._fail("a name or a type", rest[:20])
+        else:
+            self._here, self._at = "", len(self._text)
+
+    def _fail(self, wanted: str, found: str) -> NoReturn:
+        there = repr(found) if found else "its end"
+        raise ValueError(f"needs {wanted} before character {self._at}, and has {there}")

@@ -1,0 +1,74 @@
+"""Settings of tables whose rows are columns, not bytes."""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Literal, Self
+
+from pydantic import field_validator, model_validator
+
+from binwright.protocol.columns import Columns, columns_text, parse_columns
+from binwright.protocol.names import BAD_SUFFIX, TopicName
+from binwright.protocol.patterns import compile_patterns
+from binwright.runtime.settings.section import Section, TopicPatterns, check_distinct
+
+_parsed = lru_cache(1_000)(parse_columns)
+_compiled = lru_cache(1_000)(compile_patterns)
+
+
+class TableSettings(Section):
+    """How the values of some topics become columns. Those of all other topics land as bytes."""
+
+    topics: tuple[TopicName, ...] = ()
+    """The topics."""
+    topic_patterns: TopicPatterns = ()
+    """Regular expressions: topics, too, whose whole names match one."""
+    format: Literal["json"]
+    """What values are: JSON objects."""
+    columns: str
+    """Names and SQL types, as in `"id BIGINT, tags ARRAY<STRING>"`; other fields are left out."""
+
+    @field_validator("columns")
+    @classmethod
+    def _are_columns(cls, value: str) -> str:
+        return columns_text(parse_columns(value))
+
+    @field_validator("topics")
+    @classmethod
+    def _are_distinct(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        check_distinct(value)
+        return value
+
+    @model_validator(mode="after")
+    def _is_of_some_topic(self) -> Self:
+        if not (self.topics or self.topic_patterns):
+            raise ValueError("names neither topics nor topic_patterns")
+        return self
+
+    def matches(self, topic: str) -> bool:
+        """Whether a pattern matches this topic."""
+        return any(pattern.matches(topic) for pattern in _compiled(self.topic_patterns))
+
+    @property
+    def parsed(self) -> Columns:
+        """Return the columns."""
+        return _parsed(self.columns)
+
+
+def table_of(tables: Iterable[TableSettings], topic: str) -> TableSettings | None:
+    """Return the settings that name the topic, else the first with a pattern that matches it."""
+    tables = tuple(tables)
+    named = (table for table in tables if topic in table.topics)
+    matched = (table for table in tables if table.matches(topic))
+    return next(named, None) or next(matched, None)
+
+
+def check_tables(tables: Iterable[TableSettings], topics: Iterable[str]) -> None:
+    """Raise `ValueError` where settings of tables contradict each other, or topics that land."""
+    check_distinct([topic for table in tables for topic in table.topics], "tables: topics ")
+    for topic in topics:
+        base = topic.removesuffix(BAD_SUFFIX)
+        if base != topic and table_of(tables, base) is not None:
+            raise ValueError(
+                f"topics: {topic} has the name of the table of bad records of {base}; land it with "
+                "another lake.path"
+            )
