@@ -10,6 +10,7 @@ from io import BytesIO
 from typing import Any
 
 import orjson
+import pyarrow as pa
 import yaml
 from google.protobuf.message import DecodeError
 from tests.builders import measurement, report
@@ -18,6 +19,7 @@ from tests.kafka.test_frames import HEAD_4, HEAD_10
 
 from binwright.balancer import plan_file
 from binwright.balancer.decide.proposals import decode_record
+from binwright.consumer.decoding.json_values import decode as decode_json
 from binwright.consumer.staging import parquet
 from binwright.controller.fleets.kubernetes.template import check_template, parse_template
 from binwright.controller.group_objects.spec import settings_of
@@ -33,6 +35,7 @@ from binwright.kafka.group_requests import (
 from binwright.kafka.log_dirs import DescribeLogDirs, disk_bytes, is_refused, sizes
 from binwright.kafka.segments import Segment
 from binwright.protocol import wire
+from binwright.protocol.columns import parse_columns
 from binwright.protocol.errors import (
     MalformedMessage,
     PlacementError,
@@ -85,6 +88,11 @@ PARTS = tuple(
 )
 ROWS = {ORDERS: [Record(offset, 0, b"k", b"v" * 50) for offset in range(20)]}
 STAGED_FILE = parquet.encode(in_columns(ROWS), Footer("an id", 20, {0: (0, 20)})).to_pybytes()
+JSON_COLUMNS = parse_columns(
+    "id BIGINT, x DOUBLE, d DECIMAL(9,2), at TIMESTAMP, s STRUCT<b: BOOLEAN, l: ARRAY<STRING>>"
+)
+JSON_VALUE = b'{"id":7,"x":1.5e3,"d":"1.25","at":"2026-01-01T00:00:00Z","s":{"b":true,"l":["a"]}}'
+JSON_VALUES = b"\0".join([JSON_VALUE, b"{}", JSON_VALUE[:-1], b'{"d": 3.5}'] * 3)
 SETTINGS = load_settings(topics=["base"])
 GROUP_SPECS = tuple(
     map(
@@ -94,6 +102,7 @@ GROUP_SPECS = tuple(
                 "topics": ["orders"],
                 "sink": {"path": "/x", "freshnessSeconds": 5},
                 "minConsumers": 1,
+                "tables": [{"topics": ["orders"], "format": "json", "columns": "id BIGINT"}],
             },
             {
                 "topicPatterns": ["a.*"],
@@ -255,6 +264,11 @@ def _footer(content: bytes) -> object:
     return None if wanted is None else parquet.decode_footer(content[-wanted:])
 
 
+def _json_values(content: bytes) -> object:
+    """Decode values, separated as no valid one is."""
+    return decode_json(pa.array(content.split(b"\0"), pa.binary()), JSON_COLUMNS)
+
+
 def _staged_file(content: bytes) -> object:
     return parquet.is_whole(content)
 
@@ -323,6 +337,7 @@ TARGETS: Mapping[str, Target] = {
     ),
     "record batches": Target(_columns, (), (*_STORED, b"".join(_STORED))),
     "staged file's footer": Target(_footer, (), (STAGED_FILE, STAGED_FILE[-600:])),
+    "JSON values": Target(_json_values, (), (JSON_VALUES,)),
     "staged file": Target(_staged_file, (), (STAGED_FILE,)),
     **dict(
         _frame(name, decode)

@@ -1,6 +1,7 @@
 """Records become rows without loss or change; a file's footer says what it holds."""
 
 from datetime import UTC, datetime
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,10 +14,12 @@ from binwright.consumer.staging.parquet import (
     LATEST_MS,
     SCHEMA,
     decode_footer,
+    decoded_schema,
     encode,
     footer_bytes,
     to_arrow,
 )
+from binwright.protocol.columns import SIMPLE, parse_columns
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Footer
@@ -141,6 +144,11 @@ def test_a_footer_of_many_partitions_is_small() -> None:
         b'{"topic_id": null, "ranges": [[0, -1, 2]]}',
         b'{"topic_id": null, "ranges": [[0, 0, 9223372036854775808]]}',
         b'{"topic_id": null, "ranges": [[true, 0, 1]]}',
+        b'{"topic_id": null, "ranges": [], "columns": 7}',
+        b'{"topic_id": null, "ranges": [], "columns": ""}',
+        b'{"topic_id": null, "ranges": [], "columns": "a varchar"}',
+        b'{"topic_id": null, "ranges": [], "columns": null, "bad": -1}',
+        b'{"topic_id": null, "ranges": [], "columns": null, "bad": null}',
     ],
 )
 def test_an_entry_of_another_form_is_no_footer(entry: bytes) -> None:
@@ -149,9 +157,90 @@ def test_an_entry_of_another_form_is_no_footer(entry: bytes) -> None:
     assert decode_footer(sink.getvalue().to_pybytes()) is None
 
 
+def test_an_entry_of_an_older_version_is_of_raw_records() -> None:
+    entry = b'{"topic_id": "x", "ranges": [[0, 1, 2]]}'
+    sink = pa.BufferOutputStream()
+    pq.write_table(to_arrow({}).replace_schema_metadata({FOOTER: entry}), sink)
+    assert decode_footer(sink.getvalue().to_pybytes()) == Footer("x", 0, {0: (1, 2)}, None, 0)
+
+
 @pytest.mark.parametrize(
     "tail", [b"", b"PAR1", b"x" * 100, (FOOTER_BYTES).to_bytes(4, "little") + b"PAR1"]
 )
 def test_the_end_of_another_file_is_no_footer(tail: bytes) -> None:
     assert footer_bytes(tail) is None
     assert decode_footer(tail) is None
+
+
+# --- decoded values ------------------------------------------------------------------------------
+
+COLUMNS_OF = parse_columns("id bigint, at timestamp, price decimal(9,2), tags array<string>")
+GOOD = b'{"id":1,"at":"2026-11-23T10:11:12Z","price":1.25,"tags":["a",null]}'
+
+
+def test_a_decoded_file_has_a_row_or_a_bad_record_for_each_record() -> None:
+    rows = {
+        P: [Record(3, 5, b"k", GOOD, headers=(("h", b"1"),)), Record(4, 5, None, b'{"id":"x"}')],
+        R: [Record(9, 5, None, None), Record(12, 5, b"k", b"\xff")],
+    }
+    content = encode(in_columns(rows), Footer("x", 4, RANGES, COLUMNS_OF, bad=99))
+    table = pq.read_table(pa.BufferReader(content))
+
+    assert decode_footer(content.to_pybytes()) == Footer("x", 4, RANGES, COLUMNS_OF, bad=2)
+    raw = to_arrow(in_columns(rows))
+    assert table.drop_columns(["row", "bad"]).equals(raw.drop_columns(["value"]))
+    nothing = {"id": None, "at": None, "price": None, "tags": None}
+    good = {
+        "id": 1,
+        "at": datetime(2026, 11, 23, 10, 11, 12, tzinfo=UTC),
+        "price": Decimal("1.25"),
+        "tags": ["a", None],
+    }
+    assert table["row"].to_pylist() == [good, None, nothing, None]
+    assert [bad and (bad["value"], bad["kind"]) for bad in table["bad"].to_pylist()] == [
+        None,
+        (b'{"id":"x"}', "incompatible"),
+        None,
+        (b"\xff", "malformed"),
+    ]
+
+
+def test_a_decoded_file_has_these_columns_in_this_order() -> None:
+    """Spark reads it by them."""
+    content = encode({}, Footer(None, 0, {}, parse_columns("a int")))
+    schema = pq.read_schema(pa.BufferReader(content)).remove_metadata()
+
+    assert schema == decoded_schema(parse_columns("a int"))
+    assert [f"{field.name} {field.type}" for field in schema] == [
+        "topic string",
+        "partition int32",
+        "offset int64",
+        "timestamp timestamp[us, tz=UTC]",
+        "timestamp_type int32",
+        "key binary",
+        "headers list<element: struct<key: string, value: binary>>",
+        "row struct<a: int32>",
+        "bad struct<value: binary, kind: string, reason: string>",
+    ]
+    assert decode_footer(content.to_pybytes()) == Footer(None, 0, {}, parse_columns("a int"))
+
+
+def test_columns_of_each_type_are_written_and_read_back() -> None:
+    text = ", ".join(f"c{n} {name}" for n, name in enumerate(sorted(SIMPLE)))
+    text += ", d decimal(38,38), m map<string,array<struct<`x-y`:map<string,int>>>>"
+    columns = parse_columns(text)
+    value = b'{"m":{"k":[{"x-y":{"l":1}},null],"z":null},"d":0.5}'
+    rows = in_columns({P: [Record(0, 0, None, value), Record(1, 0, None, b"")]})
+    content = encode(rows, Footer(None, 2, {}, columns))
+
+    row, missing = (each.as_py() for each in pq.read_table(pa.BufferReader(content))["row"])
+    assert row["m"] == [("k", [{"x-y": [("l", 1)]}, None]), ("z", None)]
+    assert missing is None
+    assert decode_footer(content.to_pybytes()) == Footer(None, 2, {}, columns, bad=1)
+
+
+def test_a_raw_file_is_as_before_but_for_its_entry() -> None:
+    rows = in_columns({P: [Record(3, 0, None, GOOD)]})
+    content = encode(rows, Footer("x", 1, RANGES))
+    assert pq.read_table(pa.BufferReader(content)).equals(to_arrow(rows))
+    assert decode_footer(content.to_pybytes()) == Footer("x", 1, RANGES, None, 0)

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from binwright.protocol.columns import Columns
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
 
@@ -18,6 +19,8 @@ class Footer:
     topic_id: str | None  # of the topic that the rows were read from
     rows: int
     ranges: Ranges
+    columns: Columns | None = None  # into which values were decoded; None: raw records
+    bad: int = 0  # rows whose value could not be decoded
 
 
 class Staging(Protocol):
@@ -33,7 +36,11 @@ class Staging(Protocol):
         rows: Mapping[TopicPartition, Sequence[Records]],
         footer: Footer,
     ) -> int:
-        """Write a file atomically and durably; return its bytes. Raise `StagingUnavailable`."""
+        """Write a file atomically and durably; return its bytes. Raise `StagingUnavailable`.
+
+        Values are decoded into the columns of `footer`, if it has any. How many could not be, the
+        file's own footer says.
+        """
 
     async def keep(self, topic: str, name: str, content: bytes) -> None:
         """Write a file that no collection deletes. Raise `StagingUnavailable`."""
@@ -93,6 +100,11 @@ class Batch:
     ends: Mapping[int, int] = field(default_factory=dict)  # partition -> next offset afterwards
     rows: int = 0  # an estimate: a slice counts all rows of its file
     bytes: int = 0
+    topic_id: str | None = None  # of the topic that its rows were read from
+    columns: Columns | None = None  # of its files, all together; None: raw records
+    bad: int = 0  # rows of its files that could not be decoded
+    landed_in_part: bool = False
+    """Some of its bad records may have landed before, when its rows did not: they are left out."""
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -107,6 +119,7 @@ class Table:
     topic: str
     group: str
     cluster: str  # the id of the Kafka cluster
+    columns: Columns | None = None  # of its values; None: they land as bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,13 +164,15 @@ class Lake(Protocol):
     async def open(self, table: Table) -> None:
         """Create the topic's table unless it exists, and verify that this group owns it.
 
+        A table of columns gets those that it has not, and a table of bad records beside it.
+
         Raises:
             LakeUnavailable: Spark does not reply; try again.
             TableRefused: The path cannot be written, holds something else, or is another group's.
         """
 
     async def claim(self, topic: str, writer: str, stamp: str) -> None:
-        """Commit the writer's id to the table's metadata.
+        """Commit the writer's id to the table's metadata; first to that of its bad records.
 
         Delta refuses each append that took its snapshot before and would commit after it.
 
@@ -168,7 +183,7 @@ class Lake(Protocol):
         """
 
     async def append(self, topic: str, batch: Batch, lease: str, stamp: str) -> None:
-        """Append the batch's rows of its staged files in one commit.
+        """Append the batch's rows of its staged files in one commit, without bad records.
 
         The tasks that read the staged files also read the lease, after the commit's snapshot (†).
 
@@ -177,6 +192,20 @@ class Lake(Protocol):
                 committed nothing.
             WriteConflict, WriteUnclear, TableRefused: As of `claim`.
         """
+
+    async def append_bad(self, topic: str, batch: Batch, lease: str, stamp: str) -> None:
+        """Append the batch's bad records to their own table in one commit; like `append`."""
+
+    async def add_columns(self, topic: str, columns: Columns) -> None:
+        """Add those of these columns, and of their fields, that the table has not.
+
+        Raises:
+            TableRefused: The table has one of another type.
+            WriteConflict, WriteUnclear: As of `claim`.
+        """
+
+    async def highest_bad_offsets(self, topic: str, topic_id: str | None) -> Mapping[int, int]:
+        """Return the highest offset of each partition that has bad records of this topic."""
 
     async def commit_stamp(self, topic: str, lease: str, number: int, stamp: str) -> None:
         """Commit no rows; `number` is above those of earlier stamps under this lease.

@@ -1,4 +1,8 @@
-"""Records as rows of a Parquet file, whose footer says which offsets it holds."""
+"""Records as rows of a Parquet file, whose footer says which offsets it holds.
+
+The value of a record is a column of bytes, or it is decoded into columns: then `row` and `bad` take
+its place, behind the others.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, groupby
@@ -9,6 +13,9 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from binwright.consumer.decoding.arrow_types import BAD, row_type
+from binwright.consumer.decoding.json_values import decode
+from binwright.protocol.columns import Columns, columns_text, parse_columns
 from binwright.protocol.fields import checked_offset
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
@@ -115,16 +122,47 @@ def _headers(given: Any) -> "pa.Array[Any]":
     return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), items)
 
 
+def decoded_schema(columns: Columns) -> pa.Schema:
+    """Return the columns of a file of decoded values.
+
+    `row` is NULL exactly where the record is bad, and `bad` exactly where it is not.
+    """
+    fields: list[pa.Field[Any]] = [field for field in SCHEMA if field.name != "value"]
+    return pa.schema([*fields, pa.field("row", row_type(columns)), pa.field("bad", BAD)])
+
+
+def _decoded(table: pa.Table, columns: Columns) -> pa.Table:
+    """Return the rows with their values decoded."""
+    batches = []
+    for batch in table.combine_chunks().to_batches():
+        row, bad = decode(batch["value"], columns)
+        arrays: list[pa.Array[Any]] = [*batch.drop_columns(["value"]).columns, row, bad]
+        batches.append(pa.RecordBatch.from_arrays(arrays, schema=decoded_schema(columns)))
+    return pa.Table.from_batches(batches, schema=decoded_schema(columns))
+
+
 def encode(rows: Mapping[TopicPartition, Sequence[Records]], footer: Footer) -> pa.Buffer:
-    """Return the rows as a Parquet file; it is read once, so it has no indexes and statistics."""
+    """Return the rows as a Parquet file; it is read once, so it has no indexes and statistics.
+
+    Values are decoded if `footer` has columns. How many are bad is counted here, whatever `footer`
+    says.
+    """
+    table, columns, bad = to_arrow(rows), footer.columns, 0
+    if columns is not None:
+        table = _decoded(table, columns)
+        bad = len(table) - table["bad"].null_count
+    entry = {
+        "topic_id": footer.topic_id,
+        "ranges": [[p, first, end] for p, (first, end) in sorted(footer.ranges.items())],
+        "columns": None if columns is None else columns_text(columns),
+        "bad": bad,
+    }
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(
-        sink, SCHEMA, compression=CODEC, use_dictionary=False, write_statistics=False
+        sink, table.schema, compression=CODEC, use_dictionary=False, write_statistics=False
     ) as writer:
-        writer.write_table(to_arrow(rows))
-        ranges = [[p, first, end] for p, (first, end) in sorted(footer.ranges.items())]
-        entry = orjson.dumps({"topic_id": footer.topic_id, "ranges": ranges})
-        writer.add_key_value_metadata({FOOTER: entry.decode()})
+        writer.write_table(table)
+        writer.add_key_value_metadata({FOOTER: orjson.dumps(entry).decode()})
     return sink.getvalue()
 
 
@@ -167,8 +205,11 @@ def decode_footer(tail: bytes) -> Footer | None:
             )
             for p, first, end in ranges
         }
+        bad = checked_offset("bad", entry.get("bad", 0))
+        text = entry.get("columns")  # not there: the file is of an older version
+        columns = None if text is None else parse_columns(text)
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError):
         return None
     if topic_id is not None and not isinstance(topic_id, str):
         return None
-    return Footer(topic_id, metadata.num_rows, found)
+    return Footer(topic_id, metadata.num_rows, found, columns, bad)

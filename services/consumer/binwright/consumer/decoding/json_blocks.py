@@ -1,0 +1,185 @@
+r"""Reads many JSON values at once, where Arrow's result is that of `json_records`.
+
+The values are joined by line breaks and parsed as one text. Each begins with `{` and ends with `}`,
+but for white space. Between a `}` and a `{` there is no comma, and strings have no line breaks, so
+wherever one value meets the next, no object is open: each value is one object or more, or Arrow
+refuses the text. As many rows as values are therefore one row each.
+
+Arrow refuses most of what the strict reader refuses: wrong types, numbers out of range, lone
+surrogates, control characters; also some that it accepts, like a key that is there twice. Where
+Arrow accepts more, the value is not given to it: see `_SUSPECT`.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pj
+
+from binwright.consumer.decoding.arrow_types import arrow_type
+from binwright.consumer.decoding.json_records import MOST_NESTED, brackets
+from binwright.protocol.columns import Array, Columns, ColumnType, Decimal, Map, Simple, Struct
+
+_SPACE = r"[ \t\r\n]*"
+_BEFORE, _AFTER = r"[:,\[ \t\r\n]", rf"{_SPACE}[,\]}}]"
+_SUSPECT = "|".join(
+    [
+        rf"^{_SPACE}([^{{ \t\r\n]|$)",  # begins with something else than {
+        rf"[^}} \t\r\n]{_SPACE}$",  # ends with something else than }
+        r"\x00",  # ends the text for Arrow
+        rf"\}}{_SPACE}n",  # null is a row for Arrow, or crashes it
+        rf"{_BEFORE}-?(NaN|Inf|Infinity){_AFTER}",  # numbers for Arrow
+        rf"{_BEFORE}-0{_AFTER}",  # the integer 0, and -0.0 for Arrow
+        rf"{_BEFORE}-?[0-9.]+[eE]\+?[0-9]{{3}}",  # maybe infinite: Arrow looks only if it is needed
+        r"[0-9]{200}",  # likewise
+    ]
+)
+LONGEST = 1 << 20  # bytes of a value that is read in a block
+
+_DAY = r"[12][0-9]{3}-[0-9]{2}-[0-9]{2}"
+_DATE = rf"^{_DAY}$"
+_NAIVE = rf"{_DAY}[T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{{1,6}})?)?"
+_ZONE = r"(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
+_TIMESTAMPS: list[tuple[str, pa.DataType]] = [
+    (rf"^{_NAIVE}{_ZONE}$", pa.timestamp("us", "UTC")),
+    (rf"^{_NAIVE}$", pa.timestamp("us")),
+]
+_NANOSECONDS, _MICROSECONDS = r"(\.[0-9]{6})[0-9]+", r"\1"
+
+
+class _Refused(Exception):
+    """Arrow's result may differ from the strict reader's."""
+
+
+def in_blocks(columns: Columns) -> bool:
+    """Return whether `BlockReader` reads all of these types."""
+    return all(_is_read(column.type) for column in columns)
+
+
+def _is_read(kind: ColumnType) -> bool:
+    match kind:
+        case Simple(name):
+            return name != "binary"  # Arrow knows no base64
+        case Decimal():
+            return True
+        case Array(item):
+            return _is_read(item)
+        case Struct(fields):
+            return in_blocks(fields)
+        case Map():
+            return False  # Arrow wants a list of keys and values
+
+
+def suspects(values: "pa.BinaryArray") -> npt.NDArray[np.bool_]:
+    """Return which of these values, none of them NULL, `BlockReader` must not be given."""
+    matches = pc.match_substring_regex(values, pattern=_SUSPECT)
+    found: npt.NDArray[np.bool_] = matches.to_numpy(zero_copy_only=False).copy()
+    lengths = pc.binary_length(values).to_numpy()
+    for place in np.flatnonzero(~found & (lengths > MOST_NESTED)).tolist():
+        value: bytes = values[place].as_py()
+        found[place] = len(value) > LONGEST or brackets(value) > MOST_NESTED
+    return found
+
+
+class BlockReader:
+    """Reads values into these columns, whose types are all `in_blocks`."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self._schema = pa.schema([pa.field(c.name, _text_type(c.type)) for c in columns])
+
+    def read(self, values: "pa.BinaryArray") -> "pa.Array[Any] | None":
+        """Return a row for each value, of `row_type`; None: the block must be split.
+
+        Args:
+            values: One at least, none of them NULL or among the `suspects`.
+        """
+        try:
+            values.cast(pa.string())  # also refuses what is not UTF-8 where Arrow does not look
+            text = _joined(values)
+            source: Any = pa.BufferReader(text)
+            table = pj.read_json(
+                source,
+                pj.ReadOptions(use_threads=False, block_size=text.size),
+                pj.ParseOptions(explicit_schema=self._schema, unexpected_field_behavior="ignore"),
+            )
+            if table.num_rows != len(values):
+                return None
+            found = [column.combine_chunks() for column in table.columns]
+            arrays = [_typed(a, c.type) for a, c in zip(found, self._columns, strict=True)]
+        except (pa.ArrowInvalid, _Refused):
+            return None
+        return pa.StructArray.from_arrays(arrays, names=[c.name for c in self._columns])
+
+
+def _joined(values: "pa.BinaryArray") -> Any:
+    """Return a buffer of the values, each with a line break behind it."""
+    lines = pa.concat_arrays([values, pa.array([b""], pa.binary())])
+    ends = pa.array([0, len(lines)], pa.int32())
+    joined: Any = pc.binary_join(pa.ListArray.from_arrays(ends, lines), b"\n")
+    return joined[0].as_buffer()
+
+
+def _text_type(kind: ColumnType) -> pa.DataType:
+    """Return the type as which Arrow reads a type from JSON, before `_typed`."""
+    match kind:
+        case Simple("date" | "timestamp"):
+            return pa.string()
+        case Simple("float"):
+            return pa.float64()
+        case Decimal(precision, scale):
+            # Its digits, at most `precision`, are multiplied by up to 10**scale before they are
+            # checked: that overflows 128 bits in silence, but never 256.
+            return pa.decimal256(precision, scale)
+        case Array(item):
+            return pa.list_(_text_type(item))
+        case Struct(fields):
+            return pa.struct([pa.field(f.name, _text_type(f.type)) for f in fields])
+        case _:
+            return arrow_type(kind)
+
+
+def _typed(array: Any, kind: ColumnType) -> Any:
+    """Return an array as read, of the Arrow type of `kind`; raise `_Refused`, `ArrowInvalid`."""
+    match kind:
+        case Simple("date"):
+            _check(array, _DATE)
+            return array.cast(pa.date32())
+        case Simple("timestamp"):
+            return _timestamps(array)
+        case Simple("float"):
+            floats = array.cast(pa.float32())
+            if pc.any(pc.is_inf(floats)).as_py():
+                raise _Refused
+            return floats
+        case Decimal():
+            array.validate(full=True)  # Arrow's reader lets some pass that have too many digits
+            return array.cast(arrow_type(kind))
+        case Array(item):
+            items = _typed(array.values, item)
+            return pa.ListArray.from_arrays(array.offsets, items, mask=array.is_null())
+        case Struct(fields):
+            parts = [_typed(array.field(i), f.type) for i, f in enumerate(fields)]
+            names = [f.name for f in fields]
+            return pa.StructArray.from_arrays(parts, names=names, mask=array.is_null())
+        case _:
+            return array
+
+
+def _timestamps(texts: Any) -> Any:
+    cut = pc.replace_substring_regex(texts, pattern=_NANOSECONDS, replacement=_MICROSECONDS)
+    for pattern, kind in _TIMESTAMPS:
+        if _all_match(cut, pattern):
+            return cut.cast(kind).cast(pa.timestamp("us", "UTC"))
+    raise _Refused
+
+
+def _check(texts: Any, pattern: str) -> None:
+    if not _all_match(texts, pattern):
+        raise _Refused
+
+
+def _all_match(texts: Any, pattern: str) -> bool:
+    return pc.all(pc.match_substring_regex(texts, pattern=pattern)).as_py() is not False

@@ -1,0 +1,305 @@
+"""Reads one JSON value into the fields of columns, or says what is wrong with it.
+
+This reader is the authority: `json_blocks` may only return what it would return.
+"""
+
+import json
+import re
+from base64 import b64decode
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Context, DivisionByZero, Inexact, InvalidOperation
+from decimal import Decimal as Number
+from typing import Any, Literal
+
+import orjson
+
+from binwright.consumer.decoding.arrow_types import row_type
+from binwright.protocol.columns import Array, Columns, ColumnType, Decimal, Map, Simple
+
+MOST_NESTED = 500  # arrays and objects in each other; deeper values are malformed
+REASON_LENGTH, PATH_LENGTH, EXCERPT_LENGTH = 200, 100, 40  # characters, at most
+
+DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_TIMESTAMP = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]((?:[01][0-9]|2[0-3]):[0-5][0-9])"
+    r"(?::([0-5][0-9])(?:\.([0-9]+))?)?"
+    r"(Z|[+-](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?)?"
+)
+_INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+_FLOAT_END = (2 - 2**-24) * 2**127  # a 32-bit float rounds it, and all above, to infinity
+_LONGEST_INTEGER = 20  # characters; one that is longer does not fit 64 bits
+
+Fields = dict[str, Any]
+Read = Callable[[Any], Any]
+ReadFields = Callable[[Any], Fields]
+
+
+@dataclass(frozen=True, slots=True)
+class Bad:
+    """Why a value could not be decoded."""
+
+    kind: Literal["malformed", "incompatible"]
+    reason: str  # at most `REASON_LENGTH` characters
+
+
+class _NumberText(str):
+    """A number as it was written: with a fraction or an exponent, or too long for 64 bits."""
+
+    __slots__ = ()
+
+
+class _Misfit(Exception):
+    """A value does not fit its type; callers put the place before the path as they let it pass."""
+
+    def __init__(self, wanted: str, there: object) -> None:
+        super().__init__(wanted)
+        self.wanted, self.there, self.path = wanted, there, ""
+
+
+class RecordReader:
+    """Reads values into these columns, one by one.
+
+    A decimal is exact: where there is one, a second parse gives the numbers as they were written.
+    """
+
+    def __init__(self, columns: Columns) -> None:
+        self._fields = _fields_reader(columns)
+        self.type = row_type(columns)
+        self._exact = any(_has_decimal(column.type) for column in columns)
+
+    def read(self, value: bytes | None) -> Fields | Bad:
+        """Return the fields that are there and not null, as Arrow takes them for `type`.
+
+        A tombstone (None) has no fields.
+        """
+        if value is None:
+            return {}
+        try:
+            document = orjson.loads(value)
+        except orjson.JSONDecodeError as exc:
+            return Bad("malformed", str(exc)[:REASON_LENGTH])
+        if type(document) is not dict:
+            return Bad("malformed", f"needs an object, has {_described(document)}")
+        if brackets(value) > MOST_NESTED and _is_too_deep(document):
+            return Bad("malformed", f"nested more than {MOST_NESTED} deep")
+        if self._exact:
+            document = json.loads(value.decode(), parse_float=_NumberText, parse_int=_integer)
+        try:
+            return self._fields(document)
+        except _Misfit as exc:
+            path = exc.path.removeprefix(".")
+            if len(path) > PATH_LENGTH:
+                path = f"{path[: PATH_LENGTH // 2 - 1]}…{path[-PATH_LENGTH // 2 :]}"
+            return Bad("incompatible", f"{path} needs {exc.wanted}, has {_described(exc.there)}")
+
+
+def brackets(value: bytes) -> int:
+    """Return the number of opening brackets and braces: JSON is nested at most as deep."""
+    return value.count(b"[") + value.count(b"{")
+
+
+def _is_too_deep(document: object) -> bool:
+    level: list[Any] = [document]
+    for _ in range(MOST_NESTED):
+        parts = [part.values() if type(part) is dict else part for part in level]
+        level = [inner for part in parts for inner in part if type(inner) in {dict, list}]
+    return bool(level)
+
+
+def _has_decimal(kind: ColumnType) -> bool:
+    match kind:
+        case Simple():
+            return False
+        case Decimal():
+            return True
+        case Array(inner) | Map(inner):
+            return _has_decimal(inner)
+        case _:
+            return any(_has_decimal(field.type) for field in kind.fields)
+
+
+def _integer(text: str) -> int | _NumberText:
+    return int(text) if len(text) <= _LONGEST_INTEGER else _NumberText(text)
+
+
+def _described(value: object) -> str:
+    """Return what a JSON value is, in a few words."""
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "an array"
+    text = str(value)
+    short = text if len(text) <= EXCERPT_LENGTH else f"{text[: EXCERPT_LENGTH - 1]}…"
+    return f"the string {short!r}"[: 3 * EXCERPT_LENGTH // 2] if type(value) is str else short
+
+
+# --- types ---------------------------------------------------------------------------------------
+
+
+def _reader(kind: ColumnType) -> Read:
+    """Return what reads a JSON value that is not null into a type; it raises `_Misfit`."""
+    match kind:
+        case Simple(name) if name in _INTEGERS:
+            return _integer_reader(name)
+        case Simple(name):
+            return _READERS[name]
+        case Decimal():
+            return _decimal_reader(kind)
+        case Array(item):
+            return _array_reader(item)
+        case Map(value):
+            return _map_reader(value)
+        case _:
+            return _fields_reader(kind.fields)
+
+
+def _fields_reader(columns: Columns) -> ReadFields:
+    readers = [(column.name, _reader(column.type)) for column in columns]
+
+    def read(value: Any) -> Fields:
+        if type(value) is not dict:
+            raise _Misfit("an object", value)
+        found: Fields = {}
+        for name, read_field in readers:
+            if (field := value.get(name)) is not None:
+                try:
+                    found[name] = read_field(field)
+                except _Misfit as exc:
+                    exc.path = f".{name}{exc.path}"
+                    raise
+        return found
+
+    return read
+
+
+def _array_reader(kind: ColumnType) -> Read:
+    read_item = _reader(kind)
+
+    def read(value: Any) -> list[Any]:
+        if type(value) is not list:
+            raise _Misfit("an array", value)
+        found: list[Any] = []
+        try:
+            for item in value:
+                found.append(None if item is None else read_item(item))  # noqa: PERF401 - its length is the index
+        except _Misfit as exc:
+            exc.path = f"[{len(found)}]{exc.path}"
+            raise
+        return found
+
+    return read
+
+
+def _map_reader(kind: ColumnType) -> Read:
+    read_item = _reader(kind)
+
+    def read(value: Any) -> list[tuple[str, Any]]:
+        if type(value) is not dict:
+            raise _Misfit("an object", value)
+        found: list[tuple[str, Any]] = []
+        for key, item in value.items():
+            try:
+                found.append((key, None if item is None else read_item(item)))
+            except _Misfit as exc:
+                exc.path = f".{key}{exc.path}"
+                raise
+        return found
+
+    return read
+
+
+def _integer_reader(name: str) -> Read:
+    end = 1 << (_INTEGERS[name] - 1)
+
+    def read(value: Any) -> int:
+        if type(value) is not int or not -end <= value < end:
+            raise _Misfit(name, value)
+        return value
+
+    return read
+
+
+def _decimal_reader(kind: Decimal) -> Read:
+    exact = Context(prec=kind.precision, traps=[Inexact, InvalidOperation, DivisionByZero])
+    unit = Number(1).scaleb(-kind.scale)
+
+    def read(value: Any) -> Number:
+        is_number = type(value) in {int, _NumberText}
+        if not is_number and not (type(value) is str and DECIMAL.fullmatch(value)):
+            raise _Misfit(str(kind), value)
+        try:
+            return Number(value).quantize(unit, context=exact)
+        except (Inexact, InvalidOperation):
+            raise _Misfit(str(kind), value) from None
+
+    return read
+
+
+def _boolean(value: Any) -> bool:
+    if type(value) is not bool:
+        raise _Misfit("boolean", value)
+    return value
+
+
+def _double(value: Any) -> float:
+    if type(value) not in {float, int, _NumberText}:
+        raise _Misfit("double", value)
+    return float(value)
+
+
+def _float(value: Any) -> float:
+    if type(value) not in {float, int, _NumberText} or abs(number := float(value)) >= _FLOAT_END:
+        raise _Misfit("float", value)
+    return number
+
+
+def _string(value: Any) -> str:
+    if type(value) is not str:
+        raise _Misfit("string", value)
+    return value
+
+
+def _binary(value: Any) -> bytes:
+    if type(value) is str:
+        try:
+            return b64decode(value, validate=True)
+        except ValueError:
+            pass
+    raise _Misfit("binary as base64", value)
+
+
+def _date(value: Any) -> date:
+    if type(value) is str and _DATE.fullmatch(value):
+        try:
+            return date.fromisoformat(value)
+        except ValueError:
+            pass
+    raise _Misfit("a date YYYY-MM-DD", value)
+
+
+def _timestamp(value: Any) -> datetime:
+    if type(value) is str and (match := _TIMESTAMP.fullmatch(value)):
+        day, minute, second, fraction, zone = match.groups()
+        micros = (fraction or "")[:6].ljust(6, "0")
+        try:
+            local = datetime.fromisoformat(f"{day}T{minute}:{second or '00'}.{micros}{zone or 'Z'}")
+            return local.astimezone(UTC)
+        except (ValueError, OverflowError):
+            pass
+    raise _Misfit("a timestamp of ISO 8601", value)
+
+
+_READERS: dict[str, Read] = {
+    "boolean": _boolean,
+    "float": _float,
+    "double": _double,
+    "string": _string,
+    "binary": _binary,
+    "date": _date,
+    "timestamp": _timestamp,
+}

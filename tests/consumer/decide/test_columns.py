@@ -1,0 +1,37 @@
+"""Columns of files that were staged under different settings."""
+
+import pytest
+
+from binwright.consumer.decide.columns import united
+from binwright.protocol.columns import columns_text, parse_columns
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "both"),
+    [
+        ("a int", "a int", "a int"),
+        ("a int, b string", "c date, a int", "a int, b string, c date"),
+        ("s struct<x:int>", "s struct<y:int>", "s struct<x:int,y:int>"),
+        ("s array<struct<x:int>>", "s array<struct<x:int,y:int>>", "s array<struct<x:int,y:int>>"),
+        (
+            "m map<string,struct<x:int>>",
+            "m map<string,struct<y:int>>",
+            "m map<string,struct<x:int,y:int>>",
+        ),
+    ],
+)
+def test_columns_and_fields_of_both_are_there(one: str, other: str, both: str) -> None:
+    assert columns_text(united(parse_columns(one), parse_columns(other))) == both
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("a int", "a bigint"),
+        ("a array<int>", "a array<string>"),
+        ("a struct<x:int>", "a array<int>"),
+    ],
+)
+def test_another_type_is_refused(one: str, other: str) -> None:
+    with pytest.raises(ValueError, match=r" is .* and "):
+        united(parse_columns(one), parse_columns(other))
