@@ -22,7 +22,9 @@ from binwright.consumer.writer.announcements import LandingTopic
 from binwright.consumer.writer.context import SharedLake, WriterContext
 from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.writer.writers import Writers
+from binwright.protocol.columns import parse_columns
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.ports.lake import Table
 from binwright.runtime.settings import LakeSettings
 from binwright.testing.data_topics import FakeDataReader
@@ -48,6 +50,14 @@ class Ground:
         rows = self.spark.read.format("delta").load(f"{self.lake}/{partition.topic}")
         found = rows.where(f"partition = {partition.partition}").select("offset").collect()
         return Counter(row[0] for row in found)
+
+    def columns(self, query: str) -> list[tuple[object, ...]]:
+        """Return the rows of a query of `{rows}` and `{bad}`, the tables of orders."""
+        tables = {
+            "rows": f"delta.`{self.lake}/orders`",
+            "bad": f"delta.`{self.lake}/orders{BAD_SUFFIX}`",
+        }
+        return [tuple(row) for row in self.spark.sql(query.format(**tables)).collect()]
 
     async def until(self, true: Callable[[], bool]) -> None:
         """Wait until it is true, or the test's time is over."""
@@ -98,7 +108,7 @@ class Ground:
 
     def _rules(self, topic: str) -> WriterConfig:
         return WriterConfig(
-            table=Table(topic, GROUP, CLUSTER),
+            table=Table(topic, GROUP, CLUSTER, self.scene.columns),
             writer=uuid5(NAMESPACE_OID, f"w{next(self.writers)}").hex,
             freshness_s=1.0,
         )
@@ -130,6 +140,41 @@ async def test_rows_of_two_tables_land_once_through_writers_that_die_at_any_mome
                 await ground.until_landed({P: 800, Q: 800, CLICKS: 800}, writers)
 
     assert ground.landed(P) == ground.landed(Q) == ground.landed(CLICKS) == once(800)
+
+
+async def test_json_lands_as_columns_beside_bad_records_through_writers_that_die(
+    ground: Ground,
+) -> None:
+    """Each offset is in one of the two tables, once; a column that is added is NULL before."""
+    scene = ground.scene
+    scene.columns = parse_columns("id BIGINT, item STRUCT<name: STRING>")
+    for turn in range(4):
+        first, end = turn * 100, turn * 100 + 100
+        if turn == 2:
+            scene.columns = parse_columns("id BIGINT, item STRUCT<name: STRING, size: INT>, n INT")
+        for partition in (P, Q):
+            values = (order(n, is_bad=n % 10 == turn) for n in range(first, end))
+            scene.topics.produce(partition, *values)
+        await scene.stage({P: (first, end), Q: (first, end)})
+        async with ground.writing("orders") as writers:
+            await scene.stage({P: (max(first - 50, 0), end)})  # a second reader's
+            await asyncio.sleep(0.5 + 1.5 * turn)
+            if turn == 3:
+                await ground.until_landed({P: 400, Q: 400}, writers)
+
+    place = "SELECT _kafka.partition, _kafka.offset FROM"
+    both = ground.columns(f"{place} {{rows}} UNION ALL {place} {{bad}}")
+    assert sorted(both) == [(p, n) for p in (0, 1) for n in range(400)]
+    assert ground.columns("SELECT kind, count(*) FROM {bad} GROUP BY ALL") == [("malformed", 80)]
+    late = "SELECT id, item.name, item.size, n FROM {rows} WHERE _kafka.offset = {n} LIMIT 1"
+    assert ground.columns(late.replace("{n}", "5")) == [(5, "a", None, None)]
+    assert ground.columns(late.replace("{n}", "305")) == [(305, "a", 7, 305)]
+
+
+def order(n: int, *, is_bad: bool) -> bytes:
+    """Return a record's value."""
+    value = b'{"id": %d, "n": %d, "item": {"name": "a", "size": 7}}' % (n, n)
+    return value[:-1] if is_bad else value
 
 
 async def test_a_file_that_lost_its_content_is_read_again(ground: Ground) -> None:

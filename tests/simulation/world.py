@@ -43,7 +43,8 @@ from binwright.runtime.settings import MonitorSettings
 from binwright.testing.control_topics import FakeControlTopics
 from binwright.testing.data_topics import FakeDataReader, FakeTopics
 from binwright.testing.fleet import FakeFleet
-from binwright.testing.lake import FakeLake, FakeStorage
+from binwright.testing.lake import FakeLake
+from binwright.testing.lake_storage import FakeStorage
 from binwright.testing.staging import FakeStaging
 
 T = TypeVar("T")

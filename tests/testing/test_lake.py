@@ -25,7 +25,8 @@ from binwright.protocol.ports.lake import (
     Table,
     TableFiles,
 )
-from binwright.testing.lake import Failure, FakeLake, FakeStorage
+from binwright.testing.lake import Failure, FakeLake
+from binwright.testing.lake_storage import FakeStorage
 from binwright.testing.records import in_columns
 from binwright.testing.staging import FakeStaging, footer_of
 

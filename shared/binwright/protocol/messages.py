@@ -144,6 +144,7 @@ class TableReport:
     age_s: Amount = 0.0  # age of the oldest staged row that has not landed; 0: none
     pending_bytes: Number = 0  # in files that are announced and have not landed
     rows: Number = 0  # landed by this writer
+    bad: Number = 0  # of them: bad records, in their own table
     commits: Number = 0  # made by this writer
     fault: str = ""  # why nothing lands at the moment; empty: it does
 

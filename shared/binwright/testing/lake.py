@@ -1,12 +1,12 @@
 """A `Lake` in memory, with Delta's rules for conflicting commits."""
 
 import asyncio
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
 
+from binwright.protocol.columns import Columns
 from binwright.protocol.errors import (
     LakeUnavailable,
     StagedUnreadable,
@@ -15,18 +15,18 @@ from binwright.protocol.errors import (
     WriteUnclear,
 )
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.ports.kafka import Record
-from binwright.protocol.ports.lake import Batch, Commit, Compaction, History, Table, TableFiles
+from binwright.protocol.ports.lake import Batch, Compaction, History, Table, TableFiles
+from binwright.testing.lake_storage import (
+    BadRecord,
+    FakeStorage,
+    FakeTable,
+    Rows,
+    StagedRows,
+)
 
-Rows = Mapping[TopicPartition, Sequence[Record]]
 FILE_BYTES = 1_000  # of every data file
-
-
-class StagedRows(Protocol):
-    """Reads staged files and leases, as Spark does: a `FakeStaging`."""
-
-    def rows(self, topic: str, file: str) -> Rows | None:
-        """Return a file's rows; None if it is missing or truncated."""
 
 
 class Failure(Enum):
@@ -43,72 +43,6 @@ class Failure(Enum):
 _OF_WRITES = frozenset(Failure) - {Failure.UNAVAILABLE}
 
 
-@dataclass
-class FakeTable:
-    """One table: its log, and its rows in the order in which they landed."""
-
-    owner: Table | None = None  # None: created by hand
-    commits: list[Commit] = field(default_factory=lambda: [Commit(0, None)])  # 0: the creation
-    writer: str = ""  # by the metadata
-    metadata_version: int = 0  # of the last commit that changed the metadata
-    stamps: dict[str, int] = field(default_factory=dict)  # lease -> highest number sent
-    rows: dict[TopicPartition, list[Record]] = field(default_factory=dict)
-    files: int = 0
-    oldest: int = 0  # versions before it are cleaned up
-    vacuums: int = 0
-
-    def commit(self, rows: Rows, stamp: str | None) -> int:
-        """Land `rows`; return the table's new version."""
-        for partition, records in rows.items():
-            self.rows.setdefault(partition, []).extend(records)
-        self.files += bool(rows)
-        return self.add_commit(stamp)
-
-    def change_metadata(self, stamp: str | None = None, writer: str | None = None) -> int:
-        """Commit metadata, as a claim or a person's ALTER TABLE does; return the new version."""
-        self.writer = self.writer if writer is None else writer
-        self.metadata_version = self.add_commit(stamp)
-        return self.metadata_version
-
-    def add_commit(self, metadata: str | None = None) -> int:
-        """Add a commit without rows, as by another client; return its version."""
-        self.commits.append(Commit(len(self.commits), metadata))
-        return len(self.commits) - 1
-
-
-class FakeStorage:
-    """The storage that all Spark servers share; it and writes in flight outlive each server."""
-
-    def __init__(self) -> None:
-        self.tables: dict[str, FakeTable] = {}
-
-    def create(self, topic: str, owner: Table | None = None) -> FakeTable:
-        """Return the topic's table; create it if there is none."""
-        return self.tables.setdefault(topic, FakeTable(owner))
-
-    def table(self, topic: str) -> FakeTable:
-        """Return the topic's table; raise `TableRefused` if there is none."""
-        if topic not in self.tables:
-            raise TableRefused(f"there is no table of {topic}")
-        return self.tables[topic]
-
-    def drop(self, topic: str) -> None:
-        """Remove the table; the next `open` creates another."""
-        del self.tables[topic]
-
-    def forget(self, topic: str, before: int) -> None:
-        """Clean up the log: the history no longer has versions before `before`."""
-        self.tables[topic].oldest = before
-
-    def landed(self) -> Mapping[TopicPartition, Counter[int]]:
-        """Return partition -> offset -> how often the tables hold it."""
-        return {
-            partition: Counter(record.offset for record in records)
-            for table in self.tables.values()
-            for partition, records in table.rows.items()
-        }
-
-
 class FakeLake:
     """A `Lake`: one process's client of a `FakeStorage`.
 
@@ -119,6 +53,7 @@ class FakeLake:
     Attributes:
         latency_s: Of every call; tests may change it at any time.
         refusing: Topics whose tables refuse every append with rows.
+        unfit: Topics whose tables refuse further columns.
         calls: All calls so far: (name, topic).
     """
 
@@ -133,6 +68,7 @@ class FakeLake:
         self.latency_s = latency_s
         self.write_timeout_s = write_timeout_s
         self.refusing: set[str] = set()
+        self.unfit: set[str] = set()
         self.calls: list[tuple[str, str]] = []
         self._storage, self._staging = storage, staging
         self._busy: set[str] = set()
@@ -155,14 +91,37 @@ class FakeLake:
         found.owner = found.owner or table
         if found.owner != table:
             raise TableRefused(f"the table of {table.topic} belongs to {found.owner}")
+        if table.columns is not None:
+            self._storage.create(table.topic + BAD_SUFFIX, table)
 
     async def claim(self, topic: str, writer: str, stamp: str) -> None:
         """Fit `Lake.claim`."""
+        if topic + BAD_SUFFIX in self._storage.tables:
+            await self._write("claim_bad", topic, Batch(), (), stamp, writer)
         await self._write("claim", topic, Batch(), (), stamp, writer)
 
     async def append(self, topic: str, batch: Batch, lease: str, stamp: str) -> None:
         """Fit `Lake.append`."""
         await self._write("append", topic, batch, (lease,), stamp)
+
+    async def append_bad(self, topic: str, batch: Batch, lease: str, stamp: str) -> None:
+        """Fit `Lake.append_bad`."""
+        await self._write("append_bad", topic, batch, (lease,), stamp)
+
+    async def add_columns(self, topic: str, columns: Columns) -> None:
+        """Fit `Lake.add_columns`."""
+        await self._read("columns", topic)
+        if topic in self.unfit:
+            raise TableRefused(f"injected failure: {columns} do not fit the table of {topic}")
+
+    async def highest_bad_offsets(self, topic: str, topic_id: str | None) -> Mapping[int, int]:
+        """Fit `Lake.highest_bad_offsets`."""
+        await self._read("newest_bad", topic)
+        highest: dict[int, int] = {}
+        for known_id, p, offset, _ in self._storage.table(topic + BAD_SUFFIX).bad_records:
+            if known_id == topic_id:
+                highest[p.partition] = max(offset, highest.get(p.partition, offset))
+        return highest
 
     async def commit_stamp(self, topic: str, lease: str, number: int, stamp: str) -> None:
         """Fit `Lake.commit_stamp`."""
@@ -215,6 +174,11 @@ class FakeLake:
             return self._failures.popleft()
         return None
 
+    def _bad_records(self, topic: str) -> Collection[BadRecord]:
+        """Return those of the topic, by the table that is there when it is asked for them."""
+        table = self._storage.tables.get(topic + BAD_SUFFIX)
+        return () if table is None else table.bad_records
+
     def _enter(self, call: str, topic: str) -> None:
         """Begin a call; the real lake has one session per table."""
         if topic in self._busy:
@@ -249,12 +213,15 @@ class FakeLake:
     ) -> None:
         self._enter(call, topic)
         try:
-            table = self._storage.table(topic)
-            if batch.slices and topic in self.refusing:
+            of_bad = call.endswith("_bad")
+            table = self._storage.table(topic + BAD_SUFFIX if of_bad else topic)
+            if batch.slices and topic in self.refusing and not of_bad:
                 await asyncio.sleep(self.latency_s)
                 raise TableRefused(f"injected failure: the table of {topic} refuses rows")
             write = _Write(
                 table=table,
+                bad_records=self._bad_records(topic),
+                of_bad=of_bad,
                 topic=topic,
                 batch=batch,
                 leases=leases,
@@ -280,6 +247,8 @@ class _Write:
     """A write in flight, which ends whether or not the caller still waits for its result."""
 
     table: FakeTable
+    bad_records: Collection[BadRecord]  # that have landed
+    of_bad: bool  # bad records are written, not rows
     topic: str
     batch: Batch
     leases: Sequence[str]
@@ -320,10 +289,31 @@ class _Write:
         if self.table.metadata_version >= self.snapshot or self.failure is Failure.CONFLICT:
             return WriteConflict("DELTA_METADATA_CHANGED")
         if self.writer is None:
-            self.table.commit(rows, self.stamp)
+            self._land(rows)
         else:
             self.table.change_metadata(self.stamp, self.writer)
         return unclear if self.failure is Failure.UNCLEAR_LANDED else None
+
+    def _land(self, rows: Rows) -> None:
+        stamp_alone = not self.batch.slices
+        if not (stamp_alone or any(rows.values())):
+            return  # Delta makes no commit of no rows
+        self.table.commit(rows, self.stamp)
+        if self.of_bad:
+            self.table.bad_records.update(
+                self._identity(p, record) for p, records in rows.items() for record in records
+            )
+
+    def _identity(self, partition: TopicPartition, record: Record) -> BadRecord:
+        return self.batch.topic_id, partition, record.offset, record.timestamp_ms
+
+    def _is_of(
+        self, bad: Collection[tuple[TopicPartition, int]], p: TopicPartition, r: Record
+    ) -> bool:
+        """Whether a row is to be written here, and has not landed as a bad record."""
+        if self.batch.landed_in_part and self._identity(p, r) in self.bad_records:
+            return False
+        return ((p, r.offset) in bad) is self.of_bad
 
     def _rows(self) -> tuple[Rows, Collection[str]]:
         """Return the rows of all slices, and the files that cannot be read."""
@@ -334,8 +324,13 @@ class _Write:
             if staged is None:
                 lost.append(part.file)
                 continue
+            bad = self.staging.bad(self.topic, part.file)
             for p, records in staged.items():
                 first, end = part.ranges.get(p.partition, (0, 0))
-                taken = [r for r in records if part.whole or first <= r.offset < end]
+                taken = [
+                    r
+                    for r in records
+                    if (part.whole or first <= r.offset < end) and self._is_of(bad, p, r)
+                ]
                 rows.setdefault(p, []).extend(taken)
         return rows, lost

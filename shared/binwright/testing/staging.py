@@ -1,13 +1,14 @@
 """A `Staging` in memory that can fail, be full or slow, and lose or truncate files."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import Records
+from binwright.protocol.ports.kafka import Record, Records
 from binwright.protocol.ports.lake import Footer
+from binwright.testing.lake_storage import Place
 from binwright.testing.records import Rows, in_rows
 
 ROW_OVERHEAD = 16  # bytes of each row in a file besides its key and value
@@ -27,6 +28,7 @@ class FakeStagedFile:
     footer: Footer
     bytes: int
     at: float  # when it was written, on the loop's clock
+    bad: frozenset[Place] = frozenset()  # the rows that could not be decoded
     torn: bool = False
 
 
@@ -40,6 +42,7 @@ class FakeStaging:
         write_error: Why writes fail; empty: they succeed.
         capacity: The limit on all files, bytes; None: unlimited.
         written: How many files were written.
+        is_bad: Tells of each row that is decoded whether that fails; asked each time it is staged.
         kept: Topic, name -> content of a file that is not of rows.
     """
 
@@ -50,6 +53,7 @@ class FakeStaging:
         self.write_error = ""
         self.capacity: int | None = None
         self.written = 0
+        self.is_bad: Callable[[Record], bool] = lambda _: False
         self.kept: dict[tuple[str, str], bytes] = {}
 
     # --- the port --------------------------------------------------------------------------------
@@ -77,8 +81,13 @@ class FakeStaging:
         )
         if self.capacity is not None and self.bytes + size > self.capacity:
             raise StagingUnavailable("injected failure: No space left on device")
+        bad: frozenset[Place] = frozenset()
+        if footer.columns is not None:
+            every = ((p, r) for p, records in kept.items() for r in records)
+            bad = frozenset((p, r.offset) for p, r in every if self.is_bad(r))
         now = asyncio.get_running_loop().time()
-        self.files.setdefault(topic, {})[name] = FakeStagedFile(kept, footer, size, now)
+        footer = replace(footer, bad=len(bad))
+        self.files.setdefault(topic, {})[name] = FakeStagedFile(kept, footer, size, now, bad)
         self.written += 1
         return size
 
@@ -144,6 +153,11 @@ class FakeStaging:
             return {}
         found = self.files.get(topic, {}).get(file)
         return None if found is None or found.torn else found.rows
+
+    def bad(self, topic: str, file: str) -> Collection[Place]:
+        """Return the rows of a file that could not be decoded."""
+        found = self.files.get(topic, {}).get(file)
+        return found.bad if found else ()
 
     @property
     def bytes(self) -> int:

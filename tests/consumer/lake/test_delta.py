@@ -1,6 +1,6 @@
 """SQL, paths and settings for Spark, tested without a server."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -9,12 +9,17 @@ from binwright.consumer.lake.delta import (
     COMPILED,
     append_batch,
     checkpoint_interval,
+    spark_path,
+)
+from binwright.consumer.lake.staged_rows import (
+    Frame,
+    bad_records,
     condition,
     quoted,
-    spark_path,
+    rows,
     tasks_for,
 )
-from binwright.protocol.ports.lake import Batch, FileSlice
+from binwright.protocol.ports.lake import Batch
 
 
 def test_a_path_may_have_any_character() -> None:
@@ -27,10 +32,8 @@ def test_tables_that_begin_together_do_not_write_their_checkpoints_together() ->
     assert max(map(intervals.count, intervals)) < 15
 
 
-def test_a_slice_selects_its_ranges_without_their_ends() -> None:
-    part = FileSlice("a.parquet", {1: (7, 9), 0: (0, 3)}, whole=False, bytes=1)
-
-    assert condition(part) == (
+def test_ranges_are_selected_without_their_ends() -> None:
+    assert condition({1: (7, 9), 0: (0, 3)}) == (
         "(partition = 0 AND offset >= 0 AND offset < 3) OR "
         "(partition = 1 AND offset >= 7 AND offset < 9)"
     )
@@ -80,10 +83,15 @@ class Settings:
         raise OSError("no server")
 
 
+@pytest.mark.parametrize("frame", [rows, bad_records])
 @pytest.mark.parametrize(("size", "wanted"), [(128 << 20, {}), ((128 << 20) + 1, COMPILED)])
-def test_spark_compiles_large_appends_alone(size: int, wanted: Mapping[str, str]) -> None:
+def test_spark_compiles_large_appends_alone(
+    frame: Callable[..., Frame], size: int, wanted: Mapping[str, str]
+) -> None:
     session: Any = Settings()
-    work = append_batch(Batch(bytes=size), "/staged", "lease.parquet", "/lake/orders", "{}")
+    work = append_batch(
+        frame(Batch(), "/staged", "lease.parquet", "/lake/bad"), size, "/lake/orders", "{}"
+    )
     with pytest.raises(OSError, match="no server"):
         work(session)
 

@@ -16,24 +16,31 @@ from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMainte
 from binwright.consumer.writer.writers import Writers
 from binwright.kafka.control_records import LANDING_PARTITIONS
 from binwright.protocol import wire
+from binwright.protocol.columns import Columns, parse_columns
 from binwright.protocol.messages import OffsetRange, Staged, TableReport
 from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.ports.lake import Footer, Lake, Table
 from binwright.testing.control_topics import FakeControlTopics
 from binwright.testing.data_topics import FakeDataReader, FakeTopics
-from binwright.testing.lake import FakeLake, FakeStorage
+from binwright.testing.lake import FakeLake
+from binwright.testing.lake_storage import FakeStorage
 from binwright.testing.records import in_columns
 from binwright.testing.staging import FakeStaging
 
 GROUP, CLUSTER, LANDING = "g", "cluster-a", "g.landing"
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
+COLUMNS = parse_columns("id BIGINT")
 NO_MAINTENANCE = MaintenanceConfig()
 
 
 class Scene:
     """One group on one cluster: topics, tables and staged files, shared by its processes."""
 
-    def __init__(self, partitions: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self, partitions: Mapping[str, int] | None = None, columns: Columns | None = None
+    ) -> None:
+        self.columns = columns  # of all tables; None: their rows are raw records
         self.topics = FakeTopics(partitions or {"orders": 2})
         self.bus = FakeControlTopics()
         self.storage = FakeStorage()
@@ -77,6 +84,7 @@ class Scene:
             self.topics.topic_id(topic),
             sum(map(len, rows.values())),
             {p.partition: found for p, found in ranges.items()},
+            self.columns,
         )
         size = await self.staging.write(topic, file, in_columns(rows), footer)
         return Staged(
@@ -105,6 +113,11 @@ class Scene:
     def files(self, topic: str = "orders") -> set[str]:
         """Return the names of the staged files that exist."""
         return set(self.staging.files.get(topic, {}))
+
+    def bad(self, topic: str = "orders") -> dict[TopicPartition, list[int]]:
+        """Return the offsets of the topic's bad records that landed, in that order."""
+        rows = self.storage.table(topic + BAD_SUFFIX).rows
+        return {p: [r.offset for r in records] for p, records in rows.items() if records}
 
     def landed(self, partition: TopicPartition = P) -> Counter[int]:
         return Counter(self.storage.landed().get(partition, Counter()))
@@ -137,7 +150,7 @@ class Process:
         self.gaps: list[dict[TopicPartition, int]] = []
         self.lost: list[str] = []
         self.written: list[tuple[str, float]] = []
-        self._name, self._attempts = name, count(1)
+        self._name, self._attempts, self._columns = name, count(1), scene.columns
         self._settings = {
             "freshness_s": freshness_s,
             "from_latest": from_latest,
@@ -165,7 +178,7 @@ class Process:
 
     def _writer_config(self, topic: str) -> WriterConfig:
         writer = uuid5(NAMESPACE_OID, f"{self._name}/{next(self._attempts)}").hex
-        table = Table(topic, GROUP, CLUSTER)
+        table = Table(topic, GROUP, CLUSTER, self._columns)
         return WriterConfig(table=table, writer=writer, **self._settings)  # type: ignore[arg-type]
 
     def _record_event(self, event: Event) -> None:
@@ -190,7 +203,7 @@ class Process:
     def appending(self, topic: str) -> bool:
         """Whether an append is under way."""
         last = [name for name, table in self.lake.calls if table == topic][-1]
-        return last == "append" and self.writers._writing[topic][0].committing
+        return last.startswith("append") and self.writers._writing[topic][0].committing
 
     def kill(self) -> None:
         """Cancel it: calls in flight go on."""

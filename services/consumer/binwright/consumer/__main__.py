@@ -130,6 +130,7 @@ def _ingest_config(settings: Settings) -> IngestConfig:
             config.batch_cap_bytes,
             time.time() - time.monotonic(),
         ),
+        columns=settings.columns,
         from_latest=config.start == "latest",
         report_s=config.report_s,
         drain_s=config.drain_timeout_s / 2,
@@ -141,7 +142,7 @@ def _ingest_config(settings: Settings) -> IngestConfig:
 def _writer_config(settings: Settings, cluster: str) -> Callable[[str], WriterConfig]:
     def config(topic: str) -> WriterConfig:
         return WriterConfig(
-            table=Table(topic, settings.group, cluster),
+            table=Table(topic, settings.group, cluster, settings.columns(topic)),
             writer=uuid4().hex,
             from_latest=settings.consumer.start == "latest",
             freshness_s=settings.lake.freshness_s,

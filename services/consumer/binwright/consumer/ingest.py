@@ -42,6 +42,7 @@ from binwright.consumer.partitions import AssignedPartitions
 from binwright.consumer.staging.collection import collect_regularly
 from binwright.consumer.staging.stager import Origin, Stager
 from binwright.kafka.control_records import commands
+from binwright.protocol.columns import Columns
 from binwright.protocol.errors import StagingUnavailable, Superseded
 from binwright.protocol.messages import Report, TableReport
 from binwright.protocol.ports.kafka import DataReader
@@ -61,6 +62,7 @@ class IngestConfig:
     """The settings of one consumer."""
 
     batch: BatchConfig = field(default_factory=BatchConfig)
+    columns: Callable[[str], Columns | None] = lambda _: None  # of a topic; None: bytes
     from_latest: bool = False
     report_s: float = 1.0
     drain_s: float = 30.0  # from the start of leaving until all is stopped, at most
@@ -131,6 +133,7 @@ class Ingest:
             bus=mailbox.bus,
             backlog=self._backlog,
             emit=self.apply_event,
+            columns=config.columns,
             beat=beat,
         )
         self._writers = writers(self.apply_event)

@@ -29,6 +29,7 @@ def _table(group: str, topic: str, table: TableReport) -> Iterator[Sample]:
     yield Sample("binwright_table_age_seconds", table.age_s, labels)
     yield Sample("binwright_table_pending_bytes", table.pending_bytes, labels)
     yield Sample("binwright_table_rows_total", table.rows, labels)
+    yield Sample("binwright_table_bad_records_total", table.bad, labels)
     yield Sample("binwright_table_commits_total", table.commits, labels)
     yield Sample("binwright_table_landing", table.state == "landing", labels)
     yield Sample("binwright_table_refused", table.state == "refused", labels)

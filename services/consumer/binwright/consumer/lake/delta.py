@@ -1,40 +1,37 @@
 """SQL and writes for one Delta table over a Spark Connect session. All calls block."""
 
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import reduce
 from typing import Any
 from zlib import crc32
 
 from pyspark.errors import PySparkException
+from pyspark.sql.connect import functions as sf
 from pyspark.sql.connect.dataframe import DataFrame
 from pyspark.sql.connect.session import SparkSession
 
-from binwright.consumer.lake.faults import CONFLICTS, NOT_EMPTY, mentions, reported_by_server
-from binwright.consumer.staging.parquet import COLUMNS
-from binwright.protocol.errors import TableRefused
-from binwright.protocol.ports.lake import (
-    Batch,
-    Commit,
-    Compaction,
-    FileSlice,
-    History,
-    Table,
-    TableFiles,
+from binwright.consumer.lake.faults import (
+    ADDED_BEFORE,
+    CONFLICTS,
+    NOT_EMPTY,
+    mentions,
+    reported_by_server,
 )
+from binwright.consumer.lake.staged_rows import Frame, bad_of_topic, quoted, tasks_for
+from binwright.consumer.lake.table_columns import (
+    BAD,
+    Layout,
+    check_layout,
+    layout_of,
+    missing_columns,
+)
+from binwright.protocol.columns import KAFKA, Columns, columns_text
+from binwright.protocol.errors import TableRefused
+from binwright.protocol.ports.lake import Commit, Compaction, History, Table, TableFiles
 
 METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 """The session's `userMetadata` of commits that have no option for it."""
-DDL = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
-READING = {
-    # The rows of a file that Spark skipped would be lost (†).
-    "ignoreCorruptFiles": "false",
-    "ignoreMissingFiles": "false",
-}
-TASK_BYTES = 128 << 20
-"""Staged bytes per task. Each task writes one file; more tasks do not speed up small batches."""
 COMPILED = {
     # Statistics and projections of many rows take less CPU compiled; for few rows, compiling takes
     # more than all of it, so servers that land small appends have it off.
@@ -43,8 +40,6 @@ COMPILED = {
 }
 """Settings of a session while it appends what takes more than one task."""
 PROPERTIES = {
-    # What people filter by. The topic is the same in all rows, and its statistics cost the most.
-    "delta.dataSkippingStatsColumns": "partition,offset,timestamp",
     # The log lists files removed by compaction for so long: 32 us per file and commit.
     "delta.deletedFileRetentionDuration": "interval 6 hours",
     "delta.logRetentionDuration": "interval 2 days",  # a claim reads back to the last full stamp
@@ -62,69 +57,84 @@ CREATION_PAUSE_S = 0.2
 
 
 def ensure(spark: SparkSession, path: str, table: Table) -> None:
-    """Create the table if it is missing; raise `TableRefused` if this group may not write it."""
+    """Create the topic's table if it is missing, and give it the columns that it lacks.
+
+    Raises:
+        TableRefused: This group may not write it, or it has other columns.
+    """
+    comment = f"Records of the Kafka topic {table.topic}, landed by binwright"
+    _ensure(spark, path, table, layout_of(table.columns), comment)
+    if table.columns is not None:
+        columns = table.columns
+        with_retries(lambda: add_columns(spark, path, columns))
+
+
+def ensure_bad(spark: SparkSession, path: str, table: Table) -> None:
+    """Create the topic's table of bad records if it is missing; raises like `ensure`."""
+    comment = f"Records of the Kafka topic {table.topic} that binwright could not decode"
+    _ensure(spark, path, table, BAD, comment)
+
+
+def _ensure(spark: SparkSession, path: str, table: Table, layout: Layout, comment: str) -> None:
     try:
-        check_columns(spark, path)
+        there = spark.table(quoted(path)).schema
     except PySparkException as exc:
         if not reported_by_server(exc):
             raise
-        create(spark, path, table)
-        check_columns(spark, path)
+        with_retries(lambda: create(spark, path, table, layout, comment))
+        there = spark.table(quoted(path)).schema
+    check_layout(path, layout, there)
     check_owner(spark, path, table)
 
 
-def create(spark: SparkSession, path: str, table: Table) -> None:
+def create(spark: SparkSession, path: str, table: Table, layout: Layout, comment: str) -> None:
     """Create the table if it is missing; another process may be creating it, too."""
-    interval = {"delta.checkpointInterval": str(checkpoint_interval(table.topic))}
-    execute_with_retries(
-        spark,
-        f"CREATE TABLE IF NOT EXISTS {quoted(path)} ({DDL}) USING delta "
-        f"COMMENT 'Records of the Kafka topic {table.topic}, landed by binwright' "
-        f"TBLPROPERTIES ({_property_list({**PROPERTIES, **interval, **_owner(table)})})",
-    )
+    properties = {
+        **PROPERTIES,
+        "delta.dataSkippingStatsColumns": ",".join(layout.statistics),
+        "delta.checkpointInterval": str(checkpoint_interval(path.rpartition("/")[2])),
+        **_owner(table),
+    }
+    spark.sql(
+        f"CREATE TABLE IF NOT EXISTS {quoted(path)} "
+        f"({columns_text((*layout.required, *layout.added))}) USING delta "
+        f"COMMENT '{comment}' TBLPROPERTIES ({_property_list(properties)})"
+    ).collect()
 
 
-def execute_with_retries(spark: SparkSession, statement: str) -> None:
-    """Execute a statement; retry for `CREATION_S` seconds after conflicts with other commits."""
+def with_retries(work: Callable[[], None]) -> None:
+    """Do some work; repeat it for `CREATION_S` seconds after conflicts with other commits."""
     deadline = time.monotonic() + CREATION_S
     while True:
         try:
-            spark.sql(statement).collect()
+            work()
         except Exception as exc:
-            if not mentions(exc, *CONFLICTS, NOT_EMPTY) or time.monotonic() > deadline:
+            known = mentions(exc, *CONFLICTS, *ADDED_BEFORE, NOT_EMPTY)
+            if not known or time.monotonic() > deadline:
                 raise
             time.sleep(CREATION_PAUSE_S)
         else:
             return
 
 
-def check_columns(spark: SparkSession, path: str) -> None:
-    """Raise `TableRefused` unless the table takes our rows; it may have more, nullable columns."""
-    there = {field.name: field for field in spark.table(quoted(path)).schema.fields}
-    faults = [
-        f"{name} {kind} (there: {there[name].dataType.simpleString() if name in there else 'none'})"
-        for name, kind in COLUMNS.items()
-        if name not in there or there[name].dataType.simpleString() != kind
-    ]
-    faults += [
-        f"{name} may not be NOT NULL: we have nothing to put there"
-        for name, field in there.items()
-        if name not in COLUMNS and not field.nullable
-    ]
-    if faults:
-        raise TableRefused(
-            f"the table at {path} has other columns than ours: {'; '.join(faults)}. Move it away, "
-            "or name another lake (--lake, or lake.path)"
-        )
+def add_columns(spark: SparkSession, path: str, columns: Columns) -> None:
+    """Add the columns, and the fields of structs, that the table lacks; nothing else changes.
+
+    Raises:
+        TableRefused: The table has one of another type.
+    """
+    missing = missing_columns(path, columns, spark.table(quoted(path)).schema)
+    if missing:
+        added = ", ".join(f"{each.name} {each.wanted}" for each in missing)
+        spark.sql(f"ALTER TABLE {quoted(path)} ADD COLUMNS ({added})").collect()
 
 
 def check_owner(spark: SparkSession, path: str, table: Table) -> None:
     """Own a table that has no owner; raise `TableRefused` if another group owns it."""
     actual = properties(spark, path)
     if GROUP not in actual and CLUSTER not in actual:  # created by hand
-        execute_with_retries(
-            spark, f"ALTER TABLE {quoted(path)} SET TBLPROPERTIES ({_property_list(_owner(table))})"
-        )
+        statement = f"SET TBLPROPERTIES ({_property_list(_owner(table))})"
+        with_retries(lambda: spark.sql(f"ALTER TABLE {quoted(path)} {statement}").collect())
         actual = properties(spark, path)
     owner = (actual.get(GROUP), actual.get(CLUSTER))
     if owner != (table.group, table.cluster):
@@ -148,9 +158,9 @@ def properties(spark: SparkSession, path: str) -> Mapping[str, str]:
     return {row[0]: row[1] for row in rows}
 
 
-def checkpoint_interval(topic: str) -> int:
-    """Return the number of commits between two checkpoints of a topic's table."""
-    return CHECKPOINT_INTERVALS[crc32(topic.encode()) % len(CHECKPOINT_INTERVALS)]
+def checkpoint_interval(name: str) -> int:
+    """Return the number of commits between two checkpoints of the table in a directory `name`."""
+    return CHECKPOINT_INTERVALS[crc32(name.encode()) % len(CHECKPOINT_INTERVALS)]
 
 
 def _owner(table: Table) -> Mapping[str, str]:
@@ -163,47 +173,6 @@ def _property_list(given: Mapping[str, str]) -> str:
 
 def _escaped(value: str) -> str:
     return value.replace("\\", "\\\\").replace("'", "\\'")
-
-
-# --- frames of staged files: the server reads them, not this process ---------------------------
-
-
-def tasks_for(size: int) -> int:
-    """Return the number of tasks, and so of files, for `size` staged bytes."""
-    return max(1, -(-size // TASK_BYTES))
-
-
-def frame_of(batch: Batch, directory: str, lease: str) -> Callable[[SparkSession], DataFrame]:
-    """Return a function that builds the frame of a batch of files in `directory`.
-
-    The lease is read like a staged file: by a task, so after the commit's snapshot (†).
-    """
-    whole = [lease, *(part.file for part in batch.slices if part.whole)]
-    parts = [part for part in batch.slices if not part.whole]
-
-    def build(spark: SparkSession) -> DataFrame:
-        frames = [_read(spark, directory, whole)]
-        frames += [_read(spark, directory, [part.file]).where(condition(part)) for part in parts]
-        return reduce(DataFrame.unionAll, frames).coalesce(tasks_for(batch.bytes))
-
-    return build
-
-
-def _read(spark: SparkSession, directory: str, files: list[str]) -> DataFrame:
-    paths = [_literal(f"{directory}/{file}") for file in files]
-    return spark.read.schema(DDL).options(**READING).parquet(*paths)
-
-
-def condition(part: FileSlice) -> str:
-    """Return the SQL condition of the rows that a slice takes from its file."""
-    return " OR ".join(
-        f"(partition = {int(p)} AND offset >= {int(first)} AND offset < {int(end)})"
-        for p, (first, end) in sorted(part.ranges.items())
-    )
-
-
-def _literal(path: str) -> str:
-    return re.sub(r"([*?{}\[\]\\])", r"\\\1", path)  # else a glob pattern
 
 
 # --- write and read ----------------------------------------------------------------------------
@@ -229,12 +198,12 @@ def _settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
 
 
 def append(
-    frame: Callable[[SparkSession], DataFrame],
-    path: str,
-    stamp: str,
-    transaction: tuple[str, int] | None = None,
+    frame: Frame, path: str, stamp: str, transaction: tuple[str, int] | None = None
 ) -> Callable[[SparkSession], None]:
     """Return a function that appends a frame.
+
+    Columns are matched by name, and so are fields of structs at any depth. Those of the table that
+    the frame has not are NULL; one that the table has not is refused.
 
     Args:
         frame: Builds what is appended.
@@ -255,12 +224,10 @@ def append(
     return work
 
 
-def append_batch(
-    batch: Batch, directory: str, lease: str, path: str, stamp: str
-) -> Callable[[SparkSession], None]:
-    """Return a function that appends a batch of files in `directory`; compiled if it is large."""
-    work = append(frame_of(batch, directory, lease), path, stamp)
-    if tasks_for(batch.bytes) == 1:
+def append_batch(frame: Frame, size: int, path: str, stamp: str) -> Callable[[SparkSession], None]:
+    """Return a function that appends a frame of `size` staged bytes; compiled if it is large."""
+    work = append(frame, path, stamp)
+    if tasks_for(size) == 1:
         return work
 
     def compiled(spark: SparkSession) -> None:
@@ -277,10 +244,19 @@ def history(spark: SparkSession, path: str, limit: int) -> History:
     return History(commits, complete=len(commits) < limit or commits[-1].version == 0)
 
 
-def highest_offsets(spark: SparkSession, path: str) -> dict[int, int]:
+def highest_offsets(spark: SparkSession, path: str, *, raw: bool) -> dict[int, int]:
     """Return the highest offset of each partition that has rows."""
-    query = f"SELECT partition, max(offset) FROM {quoted(path)} GROUP BY partition"  # noqa: S608
-    return dict(map(tuple, spark.sql(query).collect()))
+    return _highest(spark.table(quoted(path)), "" if raw else f"{KAFKA}.")
+
+
+def highest_bad_offsets(spark: SparkSession, path: str, topic_id: str | None) -> dict[int, int]:
+    """Return the highest offset of each partition that has bad records of this topic."""
+    return _highest(bad_of_topic(spark, path, topic_id), f"{KAFKA}.")
+
+
+def _highest(frame: DataFrame, prefix: str) -> dict[int, int]:
+    highest = frame.groupBy(f"{prefix}partition").agg(sf.max(f"{prefix}offset"))
+    return dict(map(tuple, highest.collect()))
 
 
 # --- maintenance -------------------------------------------------------------------------------
@@ -304,11 +280,6 @@ def compact(spark: SparkSession, path: str) -> Compaction:
 def vacuum(spark: SparkSession, path: str, retain_s: float) -> None:
     """Delete files that no version of the last `retain_s` seconds refers to."""
     spark.sql(f"VACUUM {quoted(path)} RETAIN {retain_s / 3600:f} HOURS").collect()
-
-
-def quoted(path: str) -> str:
-    """Return a table's path as SQL names it."""
-    return f"delta.`{path.replace('`', '``')}`"
 
 
 def spark_path(path: str) -> str:

@@ -31,6 +31,9 @@ CONFLICTS = (
 NOT_EMPTY = "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION"
 """Raised where other files are, or where another process is creating the table."""
 
+ADDED_BEFORE = ("FIELD_ALREADY_EXISTS", "DELTA_DUPLICATE_COLUMNS_FOUND")
+"""Raised for a column that another process has just added."""
+
 FORBIDDEN = (
     "DELTA_CANNOT_CREATE_LOG_PATH",
     "AccessControlException",
@@ -105,6 +108,12 @@ class LakeErrors:
             if mentions(exc, *WRITE_FAILED):
                 return WriteConflict(f"{self.path}: {_line(exc)}")
         return WriteUnclear(f"{self.path}: {self._reason(exc)}")
+
+    def alter_error(self, exc: Exception) -> BinwrightError:
+        """Return our error for columns that could not be added."""
+        if mentions(exc, *ADDED_BEFORE):
+            return WriteConflict(f"{self.path}: {_line(exc)}")
+        return self.write_error(exc)
 
     def read_error(self, exc: Exception) -> BinwrightError:
         """Return our error for a failed read."""

@@ -1,19 +1,25 @@
-"""Implements the port `Lake`: one Delta table per topic, at `<lake.path>/<topic>`."""
+"""Implements the port `Lake`: one Delta table per topic, at `<lake.path>/<topic>`.
+
+A table of columns has one of bad records beside it, at `<lake.path>/<topic>__bad`.
+"""
 
 import asyncio
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Self, TypeVar
 
 import structlog
 from pyspark.sql.connect.session import SparkSession
 
-from binwright.consumer.lake import delta
+from binwright.consumer.lake import delta, staged_rows
 from binwright.consumer.lake.faults import LakeErrors
 from binwright.consumer.lake.log_trim import local_path, trim_log
 from binwright.consumer.lake.session import ReconnectingSession, Work
+from binwright.protocol.columns import Columns
 from binwright.protocol.errors import BinwrightError, WriteUnclear
+from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.ports.lake import Batch, Compaction, History, Table, TableFiles
 from binwright.runtime.settings import LakeSettings
 from binwright.runtime.settings.consumer import LONGEST_WORK_S, LONGEST_WRITE
@@ -56,6 +62,7 @@ class SparkLake:
         self._staged = delta.spark_path(staged).rstrip("/")
         self._write_timeout_s, self._read_timeout_s = write_timeout_s, read_timeout_s
         self._limits_s: dict[str, float] = {}  # write limits of tables that overran the last one
+        self._of_columns: set[str] = set()  # topics whose tables these are
         self._sessions: dict[str, ReconnectingSession] = {}
         self._maintenance_sessions: dict[str, ReconnectingSession] = {}  # by server
 
@@ -71,37 +78,57 @@ class SparkLake:
     # --- the port --------------------------------------------------------------------------------
 
     async def open(self, table: Table) -> None:
-        """Create the topic's table if it is missing; see `Lake.open`."""
-        access = self._access(table.topic)
-        await access.run(
-            self._session(table.topic),
-            lambda spark: delta.ensure(spark, access.path, table),
-            self._read_timeout_s,
-            access.errors.open_error,
-        )
+        """Create the topic's tables if they are missing; see `Lake.open`."""
+        topic, of_columns = table.topic, table.columns is not None
+        access = self._access(topic)
+        await self._open(topic, access, lambda spark: delta.ensure(spark, access.path, table))
+        if of_columns:
+            bad = self._bad_access(topic)
+            await self._open(topic, bad, lambda spark: delta.ensure_bad(spark, bad.path, table))
+            self._of_columns.add(topic)
+        else:
+            self._of_columns.discard(topic)
 
     async def claim(self, topic: str, writer: str, stamp: str) -> None:
-        """Commit the writer's id to the metadata; see `Lake.claim`."""
-        access = self._access(topic)
-        await access.run(
-            self._session(topic),
-            lambda spark: delta.claim(spark, access.path, writer, stamp),
-            self._write_timeout_s,
-            access.errors.write_error,
-        )
+        """Commit the writer's id to the metadata; see `Lake.claim`.
+
+        First that of the bad records: once the claim's stamp is in the table, both are claimed (†).
+        """
+        for access in reversed(self._accesses(topic)):
+            await access.run(
+                self._session(topic),
+                partial(delta.claim, path=access.path, writer=writer, stamp=stamp),
+                self._write_timeout_s,
+                access.errors.write_error,
+            )
 
     async def append(self, topic: str, batch: Batch, lease: str, stamp: str) -> None:
         """Append the batch's rows in one commit; see `Lake.append`."""
-        directory, path = f"{self._staged}/{topic}", self._access(topic).path
-        work = delta.append_batch(batch, directory, lease, path, stamp)
-        await self._write(topic, work, (*batch.files, lease))
+        await self._append(topic, staged_rows.rows, self._access(topic), batch, lease, stamp)
+
+    async def append_bad(self, topic: str, batch: Batch, lease: str, stamp: str) -> None:
+        """Append the batch's bad records in one commit; see `Lake.append_bad`."""
+        access = self._bad_access(topic)
+        await self._append(topic, staged_rows.bad_records, access, batch, lease, stamp)
+
+    async def add_columns(self, topic: str, columns: Columns) -> None:
+        """Add the columns that the table lacks; see `Lake.add_columns`."""
+        access = self._access(topic)
+        await access.run(
+            self._session(topic),
+            lambda spark: delta.add_columns(spark, access.path, columns),
+            self._write_timeout_s,
+            access.errors.alter_error,
+        )
 
     async def commit_stamp(self, topic: str, lease: str, number: int, stamp: str) -> None:
         """Commit no rows; see `Lake.commit_stamp`."""
-        frame = delta.frame_of(Batch(), f"{self._staged}/{topic}", lease)
+        access = self._access(topic)
+        batch = Batch(columns=() if topic in self._of_columns else None)
+        frame = staged_rows.rows(batch, f"{self._staged}/{topic}", lease, access.path)
         transaction = (f"binwright/{lease}", number)
-        work = delta.append(frame, self._access(topic).path, stamp, transaction)
-        await self._write(topic, work, (lease,))
+        work = delta.append(frame, access.path, stamp, transaction)
+        await self._write(topic, access, work, (lease,))
 
     async def history(self, topic: str, limit: int) -> History:
         """Return the newest commits; see `Lake.history`."""
@@ -110,33 +137,41 @@ class SparkLake:
 
     async def highest_offsets(self, topic: str) -> Mapping[int, int]:
         """Return the highest landed offset of each partition: a scan, on a session of its own."""
-        access, session = self._access(topic), self._new_session(self._lake.server(topic))
-        try:
-            return await access.run(
-                session,
-                lambda spark: delta.highest_offsets(spark, access.path),
-                SCAN_TIMEOUT_S,
-                access.errors.read_error,
-            )
-        finally:
-            await session.reset()
+        access, raw = self._access(topic), topic not in self._of_columns
+        return await self._scan(
+            topic, access, lambda spark: delta.highest_offsets(spark, access.path, raw=raw)
+        )
+
+    async def highest_bad_offsets(self, topic: str, topic_id: str | None) -> Mapping[int, int]:
+        """Return the highest offset of bad records of each partition; see `highest_offsets`."""
+        access = self._bad_access(topic)
+        return await self._scan(
+            topic, access, lambda spark: delta.highest_bad_offsets(spark, access.path, topic_id)
+        )
 
     async def files(self, topic: str) -> TableFiles:
         """Return the number and size of the table's files; see `Lake.files`."""
-        access = self._access(topic)
-        return await self._maintain(topic, lambda spark: delta.files(spark, access.path))
+        return await self._maintain(topic, self._access(topic), delta.files)
 
     async def compact(self, topic: str) -> Compaction:
-        """Merge small files; see `Lake.compact`. On a local disk, trim the table's log, too."""
-        access = self._access(topic)
-        done = await self._maintain(topic, lambda spark: delta.compact(spark, access.path))
+        """Merge small files, also of bad records; see `Lake.compact`.
+
+        On a local disk, trim the tables' logs, too. Bad records are not in the result.
+        """
+        result = await self._maintain(topic, self._access(topic), delta.compact)
+        if topic in self._of_columns:
+            await self._maintain(topic, self._bad_access(topic), delta.compact)
+            await self._trim_log(f"{topic}{BAD_SUFFIX}")
         await self._trim_log(topic)
-        return done
+        return result
 
     async def vacuum(self, topic: str) -> None:
-        """Delete unreferenced files; see `Lake.vacuum`."""
-        access, retain_s = self._access(topic), self._lake.vacuum_retention_s
-        await self._maintain(topic, lambda spark: delta.vacuum(spark, access.path, retain_s))
+        """Delete unreferenced files, also of bad records; see `Lake.vacuum`."""
+        retain_s = self._lake.vacuum_retention_s
+        for access in self._accesses(topic):
+            await self._maintain(
+                topic, access, lambda spark, path: delta.vacuum(spark, path, retain_s)
+            )
 
     async def release(self, topic: str) -> None:
         """End the table's session."""
@@ -145,8 +180,27 @@ class SparkLake:
 
     # --- inside ----------------------------------------------------------------------------------
 
-    async def _write(self, topic: str, work: Work[None], files: Collection[str]) -> None:
-        access, began = self._access(topic), time.monotonic()
+    async def _open(self, topic: str, access: "_TableAccess", work: Work[None]) -> None:
+        session, limit_s = self._session(topic), self._read_timeout_s
+        await access.run(session, work, limit_s, access.errors.open_error)
+
+    async def _append(  # noqa: PLR0913, PLR0917 - the parts of a commit
+        self,
+        topic: str,
+        rows: Callable[[Batch, str, str, str], staged_rows.Frame],
+        access: "_TableAccess",
+        batch: Batch,
+        lease: str,
+        stamp: str,
+    ) -> None:
+        frame = rows(batch, f"{self._staged}/{topic}", lease, self._bad_access(topic).path)
+        work = delta.append_batch(frame, batch.bytes, access.path, stamp)
+        await self._write(topic, access, work, (*batch.files, lease))
+
+    async def _write(
+        self, topic: str, access: "_TableAccess", work: Work[None], files: Collection[str]
+    ) -> None:
+        began = time.monotonic()
         limit_s = self._limits_s.get(topic, self._write_timeout_s)
         try:
             await access.run(
@@ -167,23 +221,39 @@ class SparkLake:
         access, session = self._access(topic), self._session(topic)
         return await access.run(session, work, self._read_timeout_s, access.errors.read_error)
 
-    async def _maintain(self, topic: str, work: Callable[[SparkSession], T]) -> T:
-        access, server = self._access(topic), self._lake.server(topic)
+    async def _scan(
+        self, topic: str, access: "_TableAccess", work: Callable[[SparkSession], T]
+    ) -> T:
+        session = self._new_session(self._lake.server(topic))
+        try:
+            return await access.run(session, work, SCAN_TIMEOUT_S, access.errors.read_error)
+        finally:
+            await session.reset()
+
+    async def _maintain(
+        self, topic: str, access: "_TableAccess", work: Callable[[SparkSession, str], T]
+    ) -> T:
+        server = self._lake.server(topic)
         session = self._maintenance_sessions.setdefault(
             server, self._new_session(server, self._conf())
         )
-        return await access.run(session, work, LONGEST_WORK_S, access.errors.read_error)
+        return await access.run(
+            session,
+            lambda spark: work(spark, access.path),
+            LONGEST_WORK_S,
+            access.errors.read_error,
+        )
 
-    async def _trim_log(self, topic: str) -> None:
+    async def _trim_log(self, name: str) -> None:
         lake, keep = local_path(self._path), self._lake.log_commits
         if lake is None or not keep:
             return
         try:
-            deleted = await asyncio.to_thread(trim_log, lake / topic, keep)
+            deleted = await asyncio.to_thread(trim_log, lake / name, keep)
         except OSError as exc:  # the disk may be mounted for Spark only
-            log.debug("log.trim_failed", table=topic, reason=str(exc))
+            log.debug("log.trim_failed", table=name, reason=str(exc))
         else:
-            log.info("log.trimmed", table=topic, files=deleted)
+            log.info("log.trimmed", table=name, files=deleted)
 
     def _conf(self) -> Mapping[str, str]:
         return {
@@ -203,9 +273,17 @@ class SparkLake:
     ) -> ReconnectingSession:
         return ReconnectingSession(server, conf, self._lake.token_file)
 
-    def _access(self, topic: str) -> "_TableAccess":
-        path = f"{self._path}/{topic}"
+    def _access(self, topic: str, suffix: str = "") -> "_TableAccess":
+        path = f"{self._path}/{topic}{suffix}"
         return _TableAccess(path, LakeErrors(path, redacted_url(self._lake.server(topic))))
+
+    def _bad_access(self, topic: str) -> "_TableAccess":
+        return self._access(topic, BAD_SUFFIX)
+
+    def _accesses(self, topic: str) -> tuple["_TableAccess", ...]:
+        """Return the accesses to the topic's table and, if it has one, that of bad records."""
+        bad = (self._bad_access(topic),) if topic in self._of_columns else ()
+        return self._access(topic), *bad
 
 
 @dataclass(frozen=True, slots=True)

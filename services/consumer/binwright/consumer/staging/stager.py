@@ -15,6 +15,7 @@ from binwright.consumer.partitions import AssignedPartitions, TakenRows
 from binwright.consumer.writer.announcements import landing_partition
 from binwright.kafka.control_records import LANDING_CONFIG, LANDING_PARTITIONS
 from binwright.kafka.publishing import Publisher
+from binwright.protocol.columns import Columns
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.messages import Staged
 from binwright.protocol.model import Slot
@@ -56,12 +57,14 @@ class Stager:
         bus: ControlTopics,
         backlog: Backlog,
         emit: Emit,
+        columns: Callable[[str], Columns | None] = lambda _: None,
         beat: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.rows, self.rate = 0, Meter()
         self.faults: dict[str, str] = {}
         self._origin, self._partitions, self._staging, self._bus = origin, partitions, staging, bus
         self._backlog, self._emit, self._beat = backlog, emit, beat
+        self._columns = columns  # of a topic; None: its records are staged as they are
         self._slots = asyncio.Semaphore(CONCURRENT_WRITES)
         self._count = 0
 
@@ -104,7 +107,7 @@ class Stager:
             return
         rows = {p: part.records for p, part in taken.ranges.items()}
         ranges = {p.partition: (r.range.first, r.range.next) for p, r in taken.ranges.items()}
-        footer = Footer(taken.topic_id, taken.count, ranges)
+        footer = Footer(taken.topic_id, taken.count, ranges, self._columns(taken.topic))
         async with self._slots:
             writing = self._staging.write(taken.topic, name, rows, footer)
             size = await self._warn_if_slow(writing, taken.topic)

@@ -1,47 +1,40 @@
-"""Carries out what the machine of a table's writer returns.
+"""Runs the requests of a table's writer on Spark, Kafka and the staging location.
 
-Requests run on Spark, Kafka and the staging location, one at a time, and each has one outcome.
-Effects (deleted files, committed offsets, reports of missing rows) have none: deletions and offsets
-are worked off in the background, and no commit waits for them.
+They run one at a time, and each has one outcome.
 """
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 import structlog
 
+from binwright.consumer.decide.columns import united
 from binwright.consumer.decide.writer.chain import same_topic
 from binwright.consumer.decide.writer.states import (
     Append,
     ClaimTable,
-    CommitOffsets,
     Committed,
     Conflict,
-    DeleteFiles,
     DeleteOtherLeases,
     Done,
-    Effect,
     HistoryRead,
     LandedOffsets,
     LeaseGone,
-    Log,
     Outcome,
     QueryKafka,
-    ReadAnnouncements,
     ReadHistory,
     ReadLandedOffsets,
     Refused,
     Request,
-    RereadPartitions,
     TopicState,
     Unclear,
     Unreadable,
     WriteLease,
 )
-from binwright.consumer.events import Emit, RowsMissing
 from binwright.consumer.writer.announcements import landing_partition
 from binwright.consumer.writer.context import WriterContext
+from binwright.protocol.columns import Columns
 from binwright.protocol.errors import (
     BrokerUnavailable,
     LakeUnavailable,
@@ -53,8 +46,7 @@ from binwright.protocol.errors import (
     WriteUnclear,
 )
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import DataReader, GroupOffset
-from binwright.protocol.ports.lake import Batch, FileSlice, Footer, Lake, Staging
+from binwright.protocol.ports.lake import Batch, FileSlice, Footer, Lake
 
 log = structlog.get_logger()
 
@@ -69,13 +61,17 @@ _WITHOUT_VERDICT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RequestRunner:
     """Runs the requests of one table's writer."""
 
     topic: str
     lake: Lake
     context: WriterContext
+    columns: Columns | None = None  # of its rows; None: raw records
+    _known: set[Columns] = field(default_factory=set)  # that the table has
+    _bad_ends: tuple[str | None, Mapping[int, int]] | None = None
+    """Topic id, and the highest offsets of its bad records when the table was claimed."""
 
     async def run(self, request: Request, topic_id: str | None) -> Outcome:
         """Run a request once and return its outcome; errors of Spark and Kafka are outcomes, too.
@@ -105,6 +101,7 @@ class RequestRunner:
                 await self.context.staging.delete_other_leases(self.topic, lease)
                 return Done()
             case ClaimTable(writer=writer, stamp=stamp):
+                self._bad_ends = None
                 await self.lake.claim(self.topic, writer, stamp)
                 return Committed()
             case QueryKafka():
@@ -118,36 +115,103 @@ class RequestRunner:
         batch, lease = request.batch, request.lease
         if not await self._holds(lease):
             return LeaseGone()
-        if lost := await self._not_as_announced(batch):
+        footers = await self.context.staging.footers(self.topic, batch.files)
+        if lost := _not_as_announced(batch, footers):
             return Unreadable(lost, "gone, damaged, or not what was announced")
+        if self.columns is not None and batch.slices:
+            if unfit := await self._add_columns(footers):
+                return Unreadable(*unfit)
+            batch = await self._as_columns(batch, footers)
+        bad_ends, self._bad_ends = self._bad_ends, None
+        outcome = await self._land(batch, request)
+        if isinstance(outcome, Committed):
+            self._bad_ends = bad_ends  # else its bad records may have landed alone: look again (†)
+            return Committed(batch.bad)
+        return outcome
+
+    async def _land(self, batch: Batch, request: Append) -> Outcome:
+        """Commit the batch's bad records, then its rows (†: in this order), or its stamp alone."""
+        lake, topic, lease, stamp = self.lake, self.topic, request.lease, request.stamp
+        if batch.bad:
+            outcome = await self._write(lake.append_bad(topic, batch, lease, stamp), request)
+            if not isinstance(outcome, Committed):
+                return outcome
+        if batch.rows > batch.bad or not _is_whole(batch):
+            outcome = await self._write(lake.append(topic, batch, lease, stamp), request)
+            if batch.columns is None or _is_whole(batch) or not isinstance(outcome, Committed):
+                return outcome
+            # Its rows may all be bad, or left out: Delta makes no commit of none.
+            return await self._stamp_after_rows(request)
+        stamped = lake.commit_stamp(topic, lease, request.number, stamp)
+        return await self._write(stamped, request)
+
+    async def _stamp_after_rows(self, request: Append) -> Outcome:
+        """Commit the stamp alone; without it, whether the rows have landed is unknown (†)."""
+        stamped = self.lake.commit_stamp(self.topic, request.lease, request.number, request.stamp)
         try:
-            if batch.slices:
-                await self.lake.append(self.topic, batch, lease, request.stamp)
-            else:
-                await self.lake.commit_stamp(self.topic, lease, request.number, request.stamp)
+            outcome = await self._write(stamped, request)
+        except (WriteConflict, TableRefused) as exc:
+            outcome = Refused(str(exc))
+        if isinstance(outcome, Unreadable | Refused):
+            return Unclear(f"the stamp behind the rows has not landed: {outcome.reason}")
+        return outcome
+
+    async def _write(self, write: Awaitable[None], request: Append) -> Outcome:
+        try:
+            await write
         except StagedUnreadable as exc:
             # Deleted by another writer, which has landed them? Then the lease went before (†).
-            if not await self._holds(lease):
+            if not await self._holds(request.lease):
                 return LeaseGone()
-            lost = await self._unreadable(batch, exc.files)
+            lost = await self._unreadable(request.batch, exc.files)
             return Unreadable(lost, str(exc)) if lost else Refused(str(exc))
         return Committed()
 
+    async def _add_columns(
+        self, footers: Mapping[str, Footer]
+    ) -> tuple[frozenset[str], str] | None:
+        """Give the table the columns of these files; return those that do not fit it, and why.
+
+        What was staged under other settings is read again.
+        """
+        for columns in {footer.columns for footer in footers.values()} - self._known:
+            reason = "staged as raw records, and the table has columns"
+            try:
+                if columns is not None:
+                    await self.lake.add_columns(self.topic, columns)
+                    self._known.add(columns)
+                    continue
+            except TableRefused as exc:
+                reason = str(exc)
+            return frozenset(
+                f for f, footer in footers.items() if footer.columns == columns
+            ), reason
+        return None
+
+    async def _as_columns(self, batch: Batch, footers: Mapping[str, Footer]) -> Batch:
+        """Return the batch with what the files' footers say of its rows."""
+        found = [footers[file] for file in batch.files]
+        topic_id = next((footer.topic_id for footer in found), None)
+        columns: Columns = ()
+        for footer in found:
+            columns = united(columns, footer.columns or ())
+        if self._bad_ends is None or self._bad_ends[0] != topic_id:
+            self._bad_ends = topic_id, await self.lake.highest_bad_offsets(self.topic, topic_id)
+        highest = self._bad_ends[1]
+        return replace(
+            batch,
+            topic_id=topic_id,
+            columns=columns,
+            bad=sum(footer.bad for footer in found),
+            landed_in_part=any(
+                first <= highest.get(p, -1)
+                for part in batch.slices
+                for p, (first, _) in part.ranges.items()
+            ),
+        )
+
     async def _holds(self, lease: str) -> bool:
         return lease in await self.context.staging.existing(self.topic, {lease})
-
-    async def _not_as_announced(self, batch: Batch) -> frozenset[str]:
-        """Return the files that do not hold what their announcements say (†).
-
-        Spark would read an empty one as no rows. Whoever may write to the landing topic could
-        announce other offsets than a file has.
-        """
-        footers = await self.context.staging.footers(self.topic, batch.files)
-        return frozenset(
-            part.file
-            for part in batch.slices
-            if (footer := footers.get(part.file)) is None or not _holds_slice(footer, part)
-        )
 
     async def _unreadable(self, batch: Batch, suspected: Collection[str]) -> frozenset[str]:
         """Return the files of the batch that are missing or damaged, looking at suspects first."""
@@ -201,6 +265,24 @@ class RequestRunner:
         )
 
 
+def _not_as_announced(batch: Batch, footers: Mapping[str, Footer]) -> frozenset[str]:
+    """Return the files that do not hold what their announcements say (†).
+
+    Spark would read an empty one as no rows. Whoever may write to the landing topic could announce
+    other offsets than a file has.
+    """
+    return frozenset(
+        part.file
+        for part in batch.slices
+        if (footer := footers.get(part.file)) is None or not _holds_slice(footer, part)
+    )
+
+
+def _is_whole(batch: Batch) -> bool:
+    """Whether all rows of the batch's files land with it."""
+    return not batch.landed_in_part and all(part.whole for part in batch.slices)
+
+
 def _holds_slice(footer: Footer, part: FileSlice) -> bool:
     if part.whole:
         return footer.ranges == part.ranges
@@ -208,151 +290,3 @@ def _holds_slice(footer: Footer, part: FileSlice) -> bool:
         p in footer.ranges and footer.ranges[p][0] <= first and end <= footer.ranges[p][1]
         for p, (first, end) in part.ranges.items()
     )
-
-
-TRIES, RETRY_S = 4, 5.0
-AT_ONCE = 500  # files
-REFRESH_S = 3600.0
-"""Offsets are committed again so often: Kafka deletes them days after their last commit."""
-
-
-class Effects:
-    """Carries out the effects of one table's writer; no commit waits for them."""
-
-    def __init__(self, topic: str, context: WriterContext, emit: Emit) -> None:
-        self._topic, self._emit = topic, emit
-        self._deletions = Deletions(context.staging, topic)
-        self._offsets = OffsetCommitter(context.reader)
-        self._committing: asyncio.Task[None] | None = None
-
-    def carry_out(self, effects: Iterable[Effect], topic_id: str | None) -> int | None:
-        """Carry out the effects; return the offset to read announcements from, None if unchanged.
-
-        Args:
-            effects: In the order in which the machine returned them.
-            topic_id: The id of the data topic that the offsets belong to.
-        """
-        begin = None
-        for effect in effects:
-            match effect:
-                case DeleteFiles(files=files):
-                    self._deletions.add(files)
-                case CommitOffsets(committed=committed):
-                    self._commit_offsets(committed, topic_id)
-                case RereadPartitions(committed=committed):
-                    log.warning("rows.missing", table=self._topic, read_again_from=committed)
-                    self._emit(RowsMissing(self._by_partition(committed)))
-                case Log(event=event, facts=facts, fault=fault):
-                    (log.error if fault else log.info)(event, table=self._topic, **facts)
-                case ReadAnnouncements(offset=offset):
-                    begin = offset
-        return begin
-
-    def _commit_offsets(self, committed: Mapping[int, int], topic_id: str | None) -> None:
-        offsets = {p: GroupOffset(o, topic_id) for p, o in self._by_partition(committed).items()}
-        self._offsets.add(offsets)
-        if self._committing is None:
-            self._committing = asyncio.create_task(self._offsets.run())
-
-    def _by_partition(self, offsets: Mapping[int, int]) -> dict[TopicPartition, int]:
-        return {TopicPartition(self._topic, p): offset for p, offset in offsets.items()}
-
-    async def end(self, timeout_s: float) -> None:
-        """Wait for deletions, `timeout_s` seconds at most, then stop."""
-        if self._committing is not None:
-            self._committing.cancel()
-        await self._deletions.end(timeout_s)
-
-
-class Deletions:
-    """Deletes staged files of one topic; files that it cannot delete are collected by age."""
-
-    def __init__(self, staging: Staging, topic: str) -> None:
-        self._staging, self._topic = staging, topic
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    def add(self, files: Collection[str]) -> None:
-        """Delete these files in the background."""
-        ordered = sorted(files)
-        for begin in range(0, len(ordered), AT_ONCE):
-            task = asyncio.create_task(self._delete(ordered[begin : begin + AT_ONCE]))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-
-    async def _delete(self, files: Collection[str]) -> None:
-        for attempt in range(1, TRIES + 1):
-            try:
-                await self._staging.delete(self._topic, files)
-            except StagingUnavailable as exc:
-                last = attempt == TRIES
-                then = "left to collection by age" if last else "tried again"
-                fields = {"table": self._topic, "files": len(files), "reason": str(exc)}
-                log.warning("deletion.failed", then=then, **fields)
-                if not last:
-                    await asyncio.sleep(RETRY_S * attempt)
-            else:
-                return
-
-    async def end(self, timeout_s: float) -> None:
-        """Wait until all are deleted, `timeout_s` seconds at most, then cancel the rest."""
-        if tasks := set(self._tasks):
-            _, late = await asyncio.wait(tasks, timeout=timeout_s)
-            for task in late:
-                task.cancel()
-
-
-class OffsetCommitter:
-    """Commits landed offsets under the group's name, and again while a table is idle."""
-
-    def __init__(self, reader: DataReader) -> None:
-        self._reader = reader
-        self._known: dict[TopicPartition, GroupOffset] = {}
-        self._compared: set[TopicPartition] = set()
-        self._due: dict[TopicPartition, GroupOffset] = {}
-        self._changed = asyncio.Event()
-        self._failing = False
-
-    def add(self, offsets: Mapping[TopicPartition, GroupOffset]) -> None:
-        """Commit these soon; forget offsets of an earlier topic of the same name."""
-        ids = {offset.topic_id for offset in offsets.values()}
-        self._known = {p: o for p, o in self._known.items() if o.topic_id in ids} | {**offsets}
-        self._due = {p: o for p, o in self._due.items() if o.topic_id in ids} | {**offsets}
-        self._changed.set()
-
-    async def run(self) -> None:
-        """Commit due offsets until cancelled."""
-        while True:
-            try:
-                async with asyncio.timeout(RETRY_S if self._due else REFRESH_S):
-                    await self._changed.wait()
-            except TimeoutError:
-                self._due = dict(self._known)
-            self._changed.clear()
-            if self._due:
-                await self._commit()
-
-    async def _commit(self) -> None:
-        due, self._due = self._due, {}
-        try:
-            await self._log_set_back(due)
-            await self._reader.commit(due)
-        except (BrokerUnavailable, TopicMissing) as exc:
-            self._due = {**due, **self._due}
-            if not self._failing:
-                log.warning("offsets.not_committed", partitions=len(due), reason=str(exc))
-            self._failing = True
-        else:
-            self._failing = False
-
-    async def _log_set_back(self, due: Mapping[TopicPartition, GroupOffset]) -> None:
-        """Log each partition whose first commit here is below what Kafka has for this topic."""
-        if not (new := due.keys() - self._compared):
-            return
-        before = await self._reader.committed(new)
-        self._compared |= new
-        for partition in sorted(new & before.keys()):
-            was, now = before[partition], due[partition]
-            if same_topic(was.topic_id, now.topic_id) and was.offset > now.offset:
-                log.warning(
-                    "offset.set_back", partition=str(partition), was=was.offset, now=now.offset
-                )

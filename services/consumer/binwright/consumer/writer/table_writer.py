@@ -35,9 +35,10 @@ from binwright.consumer.decide.writer.states import (
     Writer,
 )
 from binwright.consumer.events import Emit
-from binwright.consumer.writer.actions import Effects, RequestRunner
+from binwright.consumer.writer.actions import RequestRunner
 from binwright.consumer.writer.announcements import Announced, Subscription
 from binwright.consumer.writer.context import MOST_PENDING, WriterContext
+from binwright.consumer.writer.effects import Effects
 from binwright.protocol.errors import LakeUnavailable, TableRefused
 from binwright.protocol.messages import TableReport
 from binwright.protocol.model import TopicPartition
@@ -140,7 +141,7 @@ class TableWriter:
             self._start_permit.release()
 
     async def _write(self, lake: Lake) -> None:
-        runner = RequestRunner(self._topic, lake, self._context)
+        runner = RequestRunner(self._topic, lake, self._context, self._writer.config.table.columns)
         try:
             while not self.stopping and not isinstance(self._writer.phase, Lost):
                 await self._step(runner)
@@ -358,6 +359,7 @@ def _report(writer: Writer, fault: str, now: float, *, refused: bool) -> TableRe
         age_s=0.0 if oldest is None else max(now - oldest, 0.0),
         pending_bytes=chain.pending_bytes,
         rows=landing.rows,
+        bad=landing.bad,
         commits=landing.commits,
         fault=landing.fault or fault,
     )

@@ -141,8 +141,8 @@ def _send(
     return replace(state, joins=True) if batch.slices else state, request
 
 
-def committed(state: Landing, config: WriterConfig, now: float) -> Step:
-    """Apply that the commit in flight is in the table."""
+def committed(state: Landing, config: WriterConfig, now: float, bad: int = 0) -> Step:
+    """Apply that the commit in flight is in the table, with so many bad records beside it."""
     flight = state.flight
     if flight is None:
         raise ValueError("nothing is in flight")
@@ -170,6 +170,7 @@ def committed(state: Landing, config: WriterConfig, now: float) -> Step:
         full_at=now if flight.stamp.full else state.full_at,
         fault="",
         rows=state.rows + flight.batch.rows,
+        bad=state.bad + bad,
         commits=state.commits + 1,
     )
     return done, (*effects, *_delete(finished))

@@ -141,6 +141,8 @@ class LandedOffsets:
 class Committed:
     """The commit is in the table."""
 
+    bad: int = 0  # of its rows: bad records, which are in their own table
+
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
@@ -299,6 +301,7 @@ class Landing:
     fault: str = ""  # why the table refuses batches; empty: it does not
     late: bool = False  # commits take longer than `freshness_s`
     rows: int = 0  # landed under this claim
+    bad: int = 0  # of them: bad records
     commits: int = 0  # under this claim
 
 

@@ -1,0 +1,145 @@
+"""Frames of the rows of staged files: the server reads them, not this process.
+
+A staged file has raw records, or values that were decoded into `row`; where one could not be
+decoded, `row` is NULL, and `bad` has its bytes and what is wrong with them.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import reduce
+
+from pyspark.sql.connect import functions as sf
+from pyspark.sql.connect.column import Column as SparkColumn
+from pyspark.sql.connect.dataframe import DataFrame
+from pyspark.sql.connect.session import SparkSession
+
+from binwright.consumer.lake.table_columns import PLACE, RECORD_COLUMNS
+from binwright.protocol.columns import KAFKA, Column, Columns, Struct, columns_text, parse_columns
+from binwright.protocol.ports.lake import Batch, Ranges
+
+Frame = Callable[[SparkSession], DataFrame]
+
+READING = {
+    # The rows of a file that Spark skipped would be lost (†).
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
+}
+TASK_BYTES = 128 << 20
+"""Staged bytes per task. Each task writes one file; more tasks do not speed up small batches."""
+FAULT = parse_columns("bad struct<value:binary,kind:string,reason:string>")
+
+
+def tasks_for(size: int) -> int:
+    """Return the number of tasks, and so of files, for `size` staged bytes."""
+    return max(1, -(-size // TASK_BYTES))
+
+
+def rows(batch: Batch, directory: str, lease: str, bad_path: str) -> Frame:
+    """Return a function that builds the frame of a batch, without its bad records.
+
+    Args:
+        batch: What to read; its `columns` say whether its files have raw records.
+        directory: Of the staged files and the lease.
+        lease: Read like a staged file: by a task, so after the commit's snapshot (†).
+        bad_path: Of the table of bad records.
+    """
+
+    def build(spark: SparkSession) -> DataFrame:
+        if batch.columns is None:
+            frame = _staged(spark, batch, directory, lease, RECORD_COLUMNS)
+        else:
+            # A stamp's frame has no columns, and a struct cannot have none.
+            row = (Column("row", Struct(batch.columns)),) if batch.columns else ()
+            frame = _staged(spark, batch, directory, lease, (*PLACE, *row, *FAULT))
+            frame = _not_landed(spark, frame.where("bad IS NULL"), batch, bad_path)
+            frame = frame.select(_place(), *(f"{column.name}.*" for column in row))
+        return frame.coalesce(tasks_for(batch.bytes))
+
+    return build
+
+
+def bad_records(batch: Batch, directory: str, lease: str, bad_path: str) -> Frame:
+    """Return a function that builds the frame of a batch's bad records; see `rows`."""
+
+    def build(spark: SparkSession) -> DataFrame:
+        frame = _staged(spark, batch, directory, lease, (*PLACE, *FAULT))
+        frame = _not_landed(spark, frame.where("bad IS NOT NULL"), batch, bad_path)
+        topic_id = sf.lit(batch.topic_id).cast("string").alias("topic_id")
+        fault = ("bad.kind", "bad.reason", "bad.value")
+        landed_at = sf.current_timestamp().alias("landed_at")
+        frame = frame.select(_place(), topic_id, *fault, landed_at)
+        return frame.coalesce(tasks_for(batch.bytes))
+
+    return build
+
+
+def _staged(
+    spark: SparkSession, batch: Batch, directory: str, lease: str, columns: Columns
+) -> DataFrame:
+    """Return the rows of a batch; columns and fields that a file lacks are NULL."""
+    whole = [lease, *(part.file for part in batch.slices if part.whole)]
+    parts = [part for part in batch.slices if not part.whole]
+
+    def read(files: Sequence[str]) -> DataFrame:
+        paths = [_literal(f"{directory}/{file}") for file in files]
+        return spark.read.schema(columns_text(columns)).options(**READING).parquet(*paths)
+
+    frames = [read(whole)]
+    frames += [read([part.file]).where(condition(part.ranges)) for part in parts]
+    return reduce(DataFrame.unionAll, frames)
+
+
+def _place() -> SparkColumn:
+    return sf.struct(*(column.name for column in PLACE)).alias(KAFKA)
+
+
+def _not_landed(spark: SparkSession, frame: DataFrame, batch: Batch, bad_path: str) -> DataFrame:
+    """Leave out the rows that have landed as bad records, whatever they decode to now (†).
+
+    Records of another topic of the same name may have the same offsets, and after a truncation of
+    the log so may records of this one: these have other timestamps.
+    """
+    if not batch.landed_in_part:
+        return frame
+    landed = (
+        bad_of_topic(spark, bad_path, batch.topic_id)
+        .select(f"{KAFKA}.partition", f"{KAFKA}.offset", f"{KAFKA}.timestamp")
+        .where(condition(_bounds(batch)))
+        .toDF("landed_partition", "landed_offset", "landed_timestamp")
+    )
+    same = sf.expr(
+        "partition = landed_partition AND offset = landed_offset AND timestamp <=> landed_timestamp"
+    )
+    return frame.join(landed, same, "left_anti")
+
+
+def bad_of_topic(spark: SparkSession, bad_path: str, topic_id: str | None) -> DataFrame:
+    """Return the bad records of the topic with this id."""
+    return spark.table(quoted(bad_path)).where(sf.col("topic_id").eqNullSafe(sf.lit(topic_id)))
+
+
+def _bounds(batch: Batch) -> Ranges:
+    """Return one range of each partition that has all of the batch's."""
+    bounds: dict[int, tuple[int, int]] = {}
+    for part in batch.slices:
+        for partition, (first, end) in part.ranges.items():
+            low, high = bounds.get(partition, (first, end))
+            bounds[partition] = min(low, first), max(high, end)
+    return bounds
+
+
+def condition(ranges: Ranges) -> str:
+    """Return the SQL condition of the rows with these offsets."""
+    return " OR ".join(
+        f"(partition = {int(p)} AND offset >= {int(first)} AND offset < {int(end)})"
+        for p, (first, end) in sorted(ranges.items())
+    )
+
+
+def _literal(path: str) -> str:
+    return re.sub(r"([*?{}\[\]\\])", r"\\\1", path)  # else a glob pattern
+
+
+def quoted(path: str) -> str:
+    """Return a table's path as SQL names it."""
+    return f"delta.`{path.replace('`', '``')}`"

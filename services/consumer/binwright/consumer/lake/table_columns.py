@@ -1,0 +1,132 @@
+"""The columns of our tables, and how those of a table that exists differ from them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
+
+from binwright.consumer.staging.parquet import COLUMNS
+from binwright.protocol.columns import (
+    KAFKA,
+    Array,
+    Column,
+    Columns,
+    ColumnType,
+    Map,
+    Struct,
+    parse_columns,
+    quoted,
+)
+from binwright.protocol.errors import TableRefused
+
+RECORD_COLUMNS = parse_columns(", ".join(f"{name} {kind}" for name, kind in COLUMNS.items()))
+"""A record as it is in Kafka, of a raw table."""
+PLACE = tuple(column for column in RECORD_COLUMNS if column.name != "value")
+"""All of a record but its value."""
+KAFKA_COLUMN = Column(KAFKA, Struct(PLACE))
+BAD_COLUMNS = (
+    KAFKA_COLUMN,
+    *parse_columns(
+        "topic_id string, kind string, reason string, value binary, landed_at timestamp"
+    ),
+)
+STATISTICS = ("partition", "offset", "timestamp")
+"""What people filter by. The topic is the same in all rows, and its statistics cost the most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """The columns of one kind of table, in order of creation."""
+
+    required: Columns  # a table without one of them is refused
+    added: Columns = ()  # a table without one of them gets it
+    statistics: tuple[str, ...] = tuple(f"{KAFKA}.{name}" for name in STATISTICS)
+
+
+RAW = Layout(required=RECORD_COLUMNS, statistics=STATISTICS)
+BAD = Layout(required=BAD_COLUMNS)
+
+
+def layout_of(columns: Columns | None) -> Layout:
+    """Return the layout of a topic's table whose values have these columns; None: raw records."""
+    return RAW if columns is None else Layout(required=(KAFKA_COLUMN,), added=columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A column, or a field within one, that a table has not, or has with another type."""
+
+    name: str  # as SQL takes it: `a.b`, `list.element.b`, `map.value.b`
+    wanted: ColumnType
+    actual: str | None  # None: the table has none of this name
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.wanted} (there: {self.actual or 'none'})"
+
+
+def differences(columns: Columns, there: StructType, prefix: str = "") -> Iterator[Difference]:
+    """Yield how a table differs from these columns, which may be fewer than it has.
+
+    Names are compared as Spark does, whatever their case.
+    """
+    fields = {field.name.lower(): field for field in there.fields}
+    for column in columns:
+        name = prefix + quoted(column.name)
+        if (field := fields.get(column.name.lower())) is None:
+            yield Difference(name, column.type, None)
+        else:
+            yield from _type_differences(name, column.type, field.dataType)
+
+
+def _type_differences(name: str, wanted: ColumnType, there: DataType) -> Iterator[Difference]:
+    match wanted, there:
+        case Struct(fields), StructType():
+            yield from differences(fields, there, f"{name}.")
+        case Array(item), ArrayType():
+            yield from _type_differences(f"{name}.element", item, there.elementType)
+        case Map(value), MapType(keyType=StringType()):
+            yield from _type_differences(f"{name}.value", value, there.valueType)
+        case _ if str(wanted) != there.simpleString():
+            yield Difference(name, wanted, there.simpleString())
+
+
+def check_layout(path: str, layout: Layout, there: StructType) -> None:
+    """Raise `TableRefused` unless the table takes our rows; it may have more, nullable columns."""
+    names = {field.name.lower() for field in there.fields}
+    is_raw, wants_raw = KAFKA not in names, layout.required == RECORD_COLUMNS
+    if wants_raw and not is_raw:
+        raise TableRefused(
+            f"the table at {path} has a column {KAFKA}, so it is one of columns, and no entry of "
+            "`tables` names its topic. Add one, move the table away, or name another lake "
+            "(--lake, or lake.path)"
+        )
+    if is_raw and not wants_raw:
+        raise TableRefused(
+            f"the table at {path} has no column {KAFKA}, so it is one of raw records, and an entry "
+            "of `tables` names its topic. Take it out there, move the table away, or name another "
+            "lake (--lake, or lake.path)"
+        )
+    filled = {column.name.lower() for column in layout.required}
+    faults = [*map(str, differences(layout.required, there))]
+    faults += [
+        f"{field.name} may not be NOT NULL: we may have nothing to put there"
+        for field in there.fields
+        if field.name.lower() not in filled and not field.nullable
+    ]
+    if faults:
+        raise TableRefused(
+            f"the table at {path} has other columns than ours: {'; '.join(faults)}. Move it away, "
+            "or name another lake (--lake, or lake.path)"
+        )
+
+
+def missing_columns(path: str, columns: Columns, there: StructType) -> tuple[Difference, ...]:
+    """Return what a table lacks of these columns; raise `TableRefused` if a type differs."""
+    found = tuple(differences(columns, there))
+    if others := [each for each in found if each.actual is not None]:
+        raise TableRefused(
+            f"the table at {path} has columns of other types: {'; '.join(map(str, others))}. "
+            "Values are not converted: name the table's types in `tables`, or other columns, or "
+            "move the table away"
+        )
+    return found

@@ -1,0 +1,174 @@
+"""Carries out the effects of a table's writer: deleted files, committed offsets, missing rows.
+
+They have no outcome: deletions and offsets are worked off in the background, and no commit waits.
+"""
+
+import asyncio
+from collections.abc import Collection, Iterable, Mapping
+
+import structlog
+
+from binwright.consumer.decide.writer.chain import same_topic
+from binwright.consumer.decide.writer.states import (
+    CommitOffsets,
+    DeleteFiles,
+    Effect,
+    Log,
+    ReadAnnouncements,
+    RereadPartitions,
+)
+from binwright.consumer.events import Emit, RowsMissing
+from binwright.consumer.writer.context import WriterContext
+from binwright.protocol.errors import BrokerUnavailable, StagingUnavailable, TopicMissing
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import DataReader, GroupOffset
+from binwright.protocol.ports.lake import Staging
+
+log = structlog.get_logger()
+
+TRIES, RETRY_S = 4, 5.0
+AT_ONCE = 500  # files
+REFRESH_S = 3600.0
+"""Offsets are committed again so often: Kafka deletes them days after their last commit."""
+
+
+class Effects:
+    """Carries out the effects of one table's writer; no commit waits for them."""
+
+    def __init__(self, topic: str, context: WriterContext, emit: Emit) -> None:
+        self._topic, self._emit = topic, emit
+        self._deletions = Deletions(context.staging, topic)
+        self._offsets = OffsetCommitter(context.reader)
+        self._committing: asyncio.Task[None] | None = None
+
+    def carry_out(self, effects: Iterable[Effect], topic_id: str | None) -> int | None:
+        """Carry out the effects; return the offset to read announcements from, None if unchanged.
+
+        Args:
+            effects: In the order in which the machine returned them.
+            topic_id: The id of the data topic that the offsets belong to.
+        """
+        begin = None
+        for effect in effects:
+            match effect:
+                case DeleteFiles(files=files):
+                    self._deletions.add(files)
+                case CommitOffsets(committed=committed):
+                    self._commit_offsets(committed, topic_id)
+                case RereadPartitions(committed=committed):
+                    log.warning("rows.missing", table=self._topic, read_again_from=committed)
+                    self._emit(RowsMissing(self._by_partition(committed)))
+                case Log(event=event, facts=facts, fault=fault):
+                    (log.error if fault else log.info)(event, table=self._topic, **facts)
+                case ReadAnnouncements(offset=offset):
+                    begin = offset
+        return begin
+
+    def _commit_offsets(self, committed: Mapping[int, int], topic_id: str | None) -> None:
+        offsets = {p: GroupOffset(o, topic_id) for p, o in self._by_partition(committed).items()}
+        self._offsets.add(offsets)
+        if self._committing is None:
+            self._committing = asyncio.create_task(self._offsets.run())
+
+    def _by_partition(self, offsets: Mapping[int, int]) -> dict[TopicPartition, int]:
+        return {TopicPartition(self._topic, p): offset for p, offset in offsets.items()}
+
+    async def end(self, timeout_s: float) -> None:
+        """Wait for deletions, `timeout_s` seconds at most, then stop."""
+        if self._committing is not None:
+            self._committing.cancel()
+        await self._deletions.end(timeout_s)
+
+
+class Deletions:
+    """Deletes staged files of one topic; files that it cannot delete are collected by age."""
+
+    def __init__(self, staging: Staging, topic: str) -> None:
+        self._staging, self._topic = staging, topic
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def add(self, files: Collection[str]) -> None:
+        """Delete these files in the background."""
+        ordered = sorted(files)
+        for begin in range(0, len(ordered), AT_ONCE):
+            task = asyncio.create_task(self._delete(ordered[begin : begin + AT_ONCE]))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _delete(self, files: Collection[str]) -> None:
+        for attempt in range(1, TRIES + 1):
+            try:
+                await self._staging.delete(self._topic, files)
+            except StagingUnavailable as exc:
+                last = attempt == TRIES
+                then = "left to collection by age" if last else "tried again"
+                fields = {"table": self._topic, "files": len(files), "reason": str(exc)}
+                log.warning("deletion.failed", then=then, **fields)
+                if not last:
+                    await asyncio.sleep(RETRY_S * attempt)
+            else:
+                return
+
+    async def end(self, timeout_s: float) -> None:
+        """Wait until all are deleted, `timeout_s` seconds at most, then cancel the rest."""
+        if tasks := set(self._tasks):
+            _, late = await asyncio.wait(tasks, timeout=timeout_s)
+            for task in late:
+                task.cancel()
+
+
+class OffsetCommitter:
+    """Commits landed offsets under the group's name, and again while a table is idle."""
+
+    def __init__(self, reader: DataReader) -> None:
+        self._reader = reader
+        self._known: dict[TopicPartition, GroupOffset] = {}
+        self._compared: set[TopicPartition] = set()
+        self._due: dict[TopicPartition, GroupOffset] = {}
+        self._changed = asyncio.Event()
+        self._failing = False
+
+    def add(self, offsets: Mapping[TopicPartition, GroupOffset]) -> None:
+        """Commit these soon; forget offsets of an earlier topic of the same name."""
+        ids = {offset.topic_id for offset in offsets.values()}
+        self._known = {p: o for p, o in self._known.items() if o.topic_id in ids} | {**offsets}
+        self._due = {p: o for p, o in self._due.items() if o.topic_id in ids} | {**offsets}
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Commit due offsets until cancelled."""
+        while True:
+            try:
+                async with asyncio.timeout(RETRY_S if self._due else REFRESH_S):
+                    await self._changed.wait()
+            except TimeoutError:
+                self._due = dict(self._known)
+            self._changed.clear()
+            if self._due:
+                await self._commit()
+
+    async def _commit(self) -> None:
+        due, self._due = self._due, {}
+        try:
+            await self._log_set_back(due)
+            await self._reader.commit(due)
+        except (BrokerUnavailable, TopicMissing) as exc:
+            self._due = {**due, **self._due}
+            if not self._failing:
+                log.warning("offsets.not_committed", partitions=len(due), reason=str(exc))
+            self._failing = True
+        else:
+            self._failing = False
+
+    async def _log_set_back(self, due: Mapping[TopicPartition, GroupOffset]) -> None:
+        """Log each partition whose first commit here is below what Kafka has for this topic."""
+        if not (new := due.keys() - self._compared):
+            return
+        before = await self._reader.committed(new)
+        self._compared |= new
+        for partition in sorted(new & before.keys()):
+            was, now = before[partition], due[partition]
+            if same_topic(was.topic_id, now.topic_id) and was.offset > now.offset:
+                log.warning(
+                    "offset.set_back", partition=str(partition), was=was.offset, now=now.offset
+                )

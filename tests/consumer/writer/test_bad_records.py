@@ -1,0 +1,172 @@
+"""Records that cannot be decoded land in a table of their own: each offset in one of two tables."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from binwright.protocol.ports.kafka import Record
+from binwright.testing.lake import Failure
+
+from .scene import COLUMNS, P, Process, Q, Scene, once, process, seconds
+
+pytestmark = pytest.mark.looptime
+
+
+def is_odd(record: Record) -> bool:
+    return record.offset % 2 == 1
+
+
+def is_even(record: Record) -> bool:
+    return record.offset % 2 == 0
+
+
+@asynccontextmanager
+async def decoding() -> AsyncIterator[tuple[Scene, Process]]:
+    """Run a writer of a table of columns; records of odd offsets are bad."""
+    scene = await Scene(columns=COLUMNS).prepare()
+    scene.staging.is_bad = is_odd
+    async with process(scene, "orders") as writer:
+        await seconds(5)
+        yield scene, writer
+
+
+async def land_read_again(scene: Scene, writer: Process) -> None:
+    """Let the ranges that were missed be staged again, decoded as they are now."""
+    for _ in range(4):
+        await seconds(20)
+        for gap in writer.gaps:
+            for partition, offset in gap.items():
+                await scene.stage({partition: (offset, scene.topics.bounds(partition)[1])})
+        writer.gaps.clear()
+
+
+async def test_bad_records_land_beside_the_rows_and_are_counted() -> None:
+    async with decoding() as (scene, writer):
+        await scene.land({P: (0, 6), Q: (0, 3)})
+        await seconds(5)
+
+        assert scene.landed(P) == once(6)
+        assert scene.landed(Q) == once(3)
+        assert scene.bad() == {P: [1, 3, 5], Q: [1]}
+        assert (writer.report().rows, writer.report().bad) == (9, 4)
+
+
+async def test_a_batch_without_bad_records_is_one_commit() -> None:
+    async with decoding() as (scene, writer):
+        await scene.land({P: (0, 1)})
+        await seconds(5)
+
+        assert [name for name, _ in writer.lake.calls if "append" in name] == ["append"]
+
+
+@pytest.mark.parametrize("bad", [1, 3])
+async def test_a_batch_of_bad_records_alone_is_not_landed_again(bad: int) -> None:
+    scene = await Scene(columns=COLUMNS).prepare()
+    scene.staging.is_bad = lambda record: record.offset >= 3 - bad
+    async with process(scene, "orders", name="first"):
+        await seconds(5)
+        await scene.land({P: (0, 3)})
+        await seconds(5)
+    async with process(scene, "orders", name="next") as writer:
+        await seconds(5)
+
+        assert writer.report().committed == {P: 3, Q: 0}
+    assert scene.landed() == once(3)
+
+
+FAILURES = [
+    Failure.CONFLICT,
+    Failure.REFUSED,
+    Failure.UNCLEAR,
+    Failure.UNCLEAR_LANDED,
+    Failure.UNREADABLE,
+]
+
+
+@pytest.mark.parametrize("staged_again", [False, True])
+@pytest.mark.parametrize("failure", FAILURES)
+@pytest.mark.parametrize("call", ["append_bad", "append"])
+async def test_each_record_lands_once_whichever_commit_fails(
+    call: str, failure: Failure, *, staged_again: bool
+) -> None:
+    """Also if its file is lost then, and the record is decoded otherwise when it is read again."""
+    async with decoding() as (scene, writer):
+        real = getattr(writer.lake, call)
+
+        async def fail_once(*arguments: object) -> None:
+            setattr(writer.lake, call, real)
+            writer.lake.fail_next(failure)
+            if staged_again:
+                asyncio.get_running_loop().call_later(0.001, lose)
+            await real(*arguments)
+
+        def lose() -> None:
+            scene.staging.lose("orders")
+            scene.staging.is_bad = is_even
+
+        setattr(writer.lake, call, fail_once)
+        await scene.land({P: (0, 10), Q: (0, 10)})
+        await land_read_again(scene, writer)
+
+        assert scene.landed(P) == scene.landed(Q) == once(10)
+        assert writer.report().fault == ""
+
+
+@pytest.mark.parametrize("lands_in_s", [2.0, 7.0, 30.0])
+async def test_what_a_dead_writer_commits_lands_once_or_not(lands_in_s: float) -> None:
+    """Its commit of bad records is in flight while the next writer claims."""
+    scene = await Scene(columns=COLUMNS).prepare()
+    scene.staging.is_bad = is_odd
+    async with process(scene, "orders", name="dead") as dead:
+        await seconds(5)
+        dead.lake.latency_s = lands_in_s
+        await scene.land({P: (0, 10), Q: (0, 10)})
+        while not dead.appending("orders"):
+            await seconds(0.01)
+        dead.kill()
+        await asyncio.sleep(0)
+    scene.staging.is_bad = is_even
+    async with process(scene, "orders") as writer:
+        writer.lake.latency_s = 0.5
+        await land_read_again(scene, writer)
+
+    assert scene.landed(P) == scene.landed(Q) == once(10)
+
+
+async def test_bad_records_of_an_earlier_topic_hide_none_of_the_next() -> None:
+    async with decoding() as (scene, writer):
+        await scene.land({P: (0, 10)})
+        await seconds(5)
+        scene.topics.delete("orders")
+        scene.topics.create("orders", 2)
+        scene.staging.is_bad = lambda _: False
+        await scene.land({P: (0, 10)})
+        await seconds(60)
+
+        assert writer.report().committed == {P: 10, Q: 0}
+        assert scene.landed() == once(10) + once(10)
+
+
+async def test_what_was_staged_as_raw_records_is_read_again() -> None:
+    async with decoding() as (scene, writer):
+        scene.columns = None
+        await scene.land({P: (0, 4)})
+        scene.columns = COLUMNS
+        await land_read_again(scene, writer)
+
+        assert scene.landed() == once(4)
+        assert scene.bad() == {P: [1, 3]}
+
+
+async def test_what_does_not_fit_the_table_is_read_again_under_the_settings_of_then() -> None:
+    async with decoding() as (scene, writer):
+        writer.lake.unfit.add("orders")
+        await scene.land({P: (0, 4)})
+        await seconds(5)
+        assert scene.landed() == once(0)
+        writer.lake.unfit.clear()
+        await land_read_again(scene, writer)
+
+        assert scene.landed() == once(4)
