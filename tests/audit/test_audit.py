@@ -80,6 +80,14 @@ def test_rows_of_earlier_logs_and_offsets_without_a_row_are_remarks() -> None:
     )
 
 
+def test_bad_records_are_counted_among_the_rows_and_remarked() -> None:
+    result = AuditResult(tables=(table_of(CLEAN, replace(CLEAN, bad=2), replace(CLEAN, bad=1)),))
+
+    assert result.clean
+    assert (result.rows, result.bad, result.to_json()["bad"]) == (30, 3, 3)
+    assert result.remarks() == ("orders: 3 rows are bad records, in /lake/orders__bad",)
+
+
 def test_a_list_that_is_cut_ends_with_dots() -> None:
     ranges = tuple(Range(number * 2, number * 2) for number in range(MAX_LISTED))
     (fault,) = replace(CLEAN, lost=99, lost_ranges=ranges).faults()

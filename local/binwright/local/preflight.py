@@ -3,11 +3,8 @@
 import asyncio
 from datetime import datetime
 from functools import partial
-from typing import Any
 
-from pyspark.errors import AnalysisException
-
-from binwright.audit.lake_reader import lake_reader, table_missing
+from binwright.audit.lake_reader import delta_table, lake_reader
 from binwright.consumer.staging.file_staging import FileStaging
 from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_topics import KafkaControlTopics
@@ -98,12 +95,4 @@ async def check_lake(settings: Settings) -> None:
     for server in settings.lake.servers:
         async with lake_reader(with_token(server, settings.lake.token_file)) as reader:
             path = settings.lake.path.rstrip("/")
-            await reader.run(f"look at {path}", partial(_look, path=f"{path}/{PROBE_TOPIC}"))
-
-
-def _look(spark: Any, path: str) -> None:
-    try:
-        _ = spark.read.format("delta").load(path).schema
-    except AnalysisException as exc:
-        if not table_missing(exc):
-            raise
+            await reader.run(f"look at {path}", partial(delta_table, path=f"{path}/{PROBE_TOPIC}"))

@@ -4,6 +4,10 @@ Offsets are compared with the records that a plain reader gets, not with arithme
 transactions and compaction leave offsets without a record. Rows whose records retention has removed
 since they landed are correct.
 
+A table of columns and its table of bad records count as one: an offset that is in both, or twice in
+either, is doubled; one that is in neither is missing. `bad_records` says what cannot be told of bad
+records after a truncation.
+
 Offsets without a row that the topic no longer keeps, between offsets that landed, can no longer be
 checked. They count as `lost_to_retention` (the records were removed before they landed) unless the
 topic shows another cause: its policy is to compact, it has other offsets without a record, or
@@ -41,6 +45,7 @@ from binwright.audit.topic_extents import (
     open_topic_extents,
 )
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.names import BAD_SUFFIX
 from binwright.runtime.settings import KafkaSettings, LakeSettings
 from binwright.runtime.spark_url import with_token
 
@@ -57,7 +62,7 @@ class PartitionAudit:
     partition: int
     start: int  # first offset that the topic keeps
     end: int  # next offset of the topic
-    rows: int  # all in the table, `earlier` and `rewritten` ones included
+    rows: int  # all in the table, `earlier`, `rewritten` and `bad` ones included
     first: int | None  # lowest offset of this topic in the table, and the highest
     last: int | None
     lost: int  # records in the topic without a row
@@ -72,6 +77,7 @@ class PartitionAudit:
     not_landed: int = 0  # offsets behind the last that landed, that the topic no longer keeps
     earlier: int = 0  # rows of an earlier topic of this name
     rewritten: int = 0  # rows whose offsets were used again after the log was truncated
+    bad: int = 0  # rows that could not be decoded, in the table of bad records
 
     @property
     def clean(self) -> bool:
@@ -126,6 +132,7 @@ class TableAudit:
         """Return a line for each remark: worth knowing, and no fault."""
         parts = self.partitions
         sums = (
+            (sum(p.bad for p in parts), f"rows are bad records, in {self.path}{BAD_SUFFIX}"),
             (sum(p.earlier for p in parts), "rows are of an earlier topic of this name"),
             (sum(p.rewritten for p in parts), "rows are of what the log was before it was cut"),
             (
@@ -156,6 +163,11 @@ class AuditResult:
         """Count the rows of all tables."""
         return sum(partition.rows for table in self.tables for partition in table.partitions)
 
+    @property
+    def bad(self) -> int:
+        """Count those of the rows that are bad records."""
+        return sum(partition.bad for table in self.tables for partition in table.partitions)
+
     def faults(self) -> tuple[str, ...]:
         """Return a line for each fault, and for each table that does not exist."""
         return tuple(fault for table in self.tables for fault in table.faults())
@@ -174,7 +186,7 @@ class AuditResult:
             }
             for table in self.tables
         ]
-        return {"clean": self.clean, "rows": self.rows, "tables": tables}
+        return {"clean": self.clean, "rows": self.rows, "bad": self.bad, "tables": tables}
 
 
 async def audit(  # noqa: PLR0913 - each is a choice of the caller
@@ -192,7 +204,8 @@ async def audit(  # noqa: PLR0913 - each is a choice of the caller
     landed are.
 
     Args:
-        topics: By name; the table of a topic is at `lake.path` / topic.
+        topics: By name; the table of a topic is at `lake.path` / topic, and has raw records or
+            columns.
         kafka: How to reach the brokers.
         lake: Where the tables are, and which Spark reads them.
         isolation: How the consumers read: which records should have landed.
@@ -309,6 +322,7 @@ def _partition(
         not_landed=seen.not_landed.get(number, 0),
         earlier=earlier,
         rewritten=rewritten,
+        bad=seen.bad.get(number, 0),
     )
 
 

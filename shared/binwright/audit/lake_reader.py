@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql.connect.session import SparkSession
 
+from binwright.protocol.columns import KAFKA
 from binwright.protocol.errors import LakeUnavailable
 from binwright.runtime.spark_url import host_and_port, redacted_url
 
@@ -134,6 +135,33 @@ def check_reachable(url: str) -> None:
 def table_missing(error: AnalysisException) -> bool:
     """Whether this error means that there is no table at the path."""
     return error.getCondition() in _MISSING
+
+
+def delta_table(spark: Any, path: str) -> Any | None:
+    """Return a frame of the Delta table at `path`; None if there is no table."""
+    table = spark.read.format("delta").load(path)
+    try:
+        _ = table.schema  # until something is asked of a frame, Spark does not look
+    except AnalysisException as exc:
+        if table_missing(exc):
+            return None
+        raise
+    return table
+
+
+def is_of_columns(table: Any) -> bool:
+    """Whether a frame is of a table of columns: the record's place is in a struct."""
+    return KAFKA in table.columns
+
+
+def records(table: Any, *more: str) -> Any:
+    """Return a frame with the topic, partition, offset, timestamp, ... of a table's records.
+
+    Args:
+        table: A frame of a table of either kind, or of its bad records.
+        more: Further expressions to select.
+    """
+    return table.selectExpr(f"{KAFKA}.*" if is_of_columns(table) else "*", *more)
 
 
 def reason(error: PySparkException) -> str:

@@ -1,7 +1,8 @@
 """How old rows were when they became readable, from the tables themselves.
 
 A table's log names the commit that added each file. A row's age is the time of that commit minus
-the record's timestamp: the difference of the lake's clock and the producer's.
+the record's timestamp: the difference of the lake's clock and the producer's. Bad records of tables
+of columns are in another table, and not measured.
 """
 
 from collections.abc import Sequence
@@ -9,9 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from pyspark.errors import AnalysisException
-
-from binwright.audit.lake_reader import lake_reader, table_missing
+from binwright.audit.lake_reader import delta_table, lake_reader, records
 from binwright.runtime.settings import LakeSettings
 from binwright.runtime.spark_url import with_token
 
@@ -67,15 +66,11 @@ async def freshness(topics: Sequence[str], lake: LakeSettings) -> tuple[Freshnes
 
 
 def _ages(spark: Any, topic: str, path: str) -> Freshness:
-    table = spark.read.format("delta").load(path)
-    try:
-        _ = table.schema
-    except AnalysisException as exc:
-        if table_missing(exc):
-            return Freshness(topic=topic, rows=0, undated=0, p50_s=None, p99_s=None, max_s=None)
-        raise
+    if (table := delta_table(spark, path)) is None:
+        return Freshness(topic=topic, rows=0, undated=0, p50_s=None, p99_s=None, max_s=None)
     log = spark.read.schema(_LOG).json(f"{path}/_delta_log/*.json")
     log = log.selectExpr("add", "commitInfo", "_metadata.file_name AS commit")
-    stored = spark.read.parquet(path).selectExpr("timestamp", "_metadata.file_name AS file")
+    stored = spark.read.schema(table.schema).parquet(path)  # a table without rows has no file
+    stored = records(stored, "_metadata.file_name AS file")
     ages = spark.sql(_AGES, log=log, stored=stored, table=table).collect()[0]
     return Freshness(topic=topic, **ages.asDict())

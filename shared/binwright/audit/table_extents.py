@@ -1,15 +1,17 @@
 """Which offsets of its topic a table has rows of. Blocking: run it through `LakeReader.run`."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import PySparkException
 
-from binwright.audit.lake_reader import frame, reason, table_missing
+from binwright.audit.bad_records import BadRecords, read_bad_records
+from binwright.audit.lake_reader import delta_table, frame, is_of_columns, reason, records
 from binwright.audit.log_generations import LogHistory, log_history, newest_commits, origins
 from binwright.audit.topic_extents import MAX_LISTED, Range
+from binwright.protocol.names import BAD_SUFFIX
 
 MAX_RANGES = 1_000
 """Missing ranges of a partition that are checked one by one."""
@@ -20,6 +22,10 @@ _WINDOWS = {"partition": "INT", "start": "BIGINT", "end": "BIGINT"}
 
 # Every copy counts as a row; a second copy of an offset, in any file, is surplus.
 _COUNTED = "SELECT partition, offset, count(*) AS copies FROM {rows} GROUP BY ALL"
+_TOGETHER = """
+SELECT partition, offset, sum(copies) AS copies
+FROM (SELECT * FROM {rows} UNION ALL SELECT * FROM {bad}) GROUP BY ALL
+"""
 _COUNTS = """
 SELECT partition, sum(copies) AS rows, sum(copies) - count(*) AS surplus,
        min(offset) AS first, max(offset) AS last,
@@ -74,7 +80,7 @@ MissingRanges = Mapping[int, tuple[Range, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableExtents:
-    """The offsets in one version of a table."""
+    """The offsets in one version of a table, and of its bad records."""
 
     counts: Mapping[int, RowCounts]  # of each partition that has rows
     missing_ranges: MissingRanges  # among the offsets that the topic keeps
@@ -88,6 +94,8 @@ class TableExtents:
     """Partition -> rows of an earlier topic of this name."""
     rewritten: Mapping[int, int] = field(default_factory=dict)
     """Partition -> rows whose offsets were used again after the log was truncated."""
+    bad: Mapping[int, int] = field(default_factory=dict)
+    """Partition -> bad records among the rows, also of an earlier topic."""
     unchecked: str = ""  # why rows cannot be assigned to logs
 
 
@@ -95,35 +103,33 @@ def read_table_extents(
     spark: Any, path: str, bounds: Bounds, topic: str, topic_id: str | None
 ) -> TableExtents | None:
     """Read the table at `path`; None if there is no table. Raises what pyspark raises."""
-    table = spark.read.format("delta")
-    try:
-        _ = table.load(path).schema
-    except AnalysisException as exc:
-        if table_missing(exc):
-            return None
-        raise
+    if (table := delta_table(spark, path)) is None:
+        return None
     commits = newest_commits(spark, path)
     known = log_history(commits, topic, topic_id)
-    # All queries read one version, the newest: landing goes on meanwhile.
-    query = _TableQuery(spark, path, commits[0].version, bounds, known)
+    # All queries read one version, the newest: landing goes on meanwhile. A batch's bad records
+    # land before its rows, so their newest version, looked up after the table's, has all of them.
+    bad = read_bad_records(spark, path + BAD_SUFFIX, topic_id) if is_of_columns(table) else None
+    query = _TableQuery(spark, path, commits[0].version, bad, bounds, known)
     if not known.splits:
         return query.read()
     try:
         return query.read()
     except PySparkException as exc:
         versions = ", ".join(str(split.version) for split in known.splits)
-        whole = _TableQuery(spark, path, commits[0].version, bounds, replace(known, splits=()))
+        whole = replace(query, log_history=replace(known, splits=()))
         why = f"version {versions} of the table can no longer be read: {reason(exc)}"
         return replace(whole.read(), unchecked=why)
 
 
 @dataclass(frozen=True, slots=True)
 class _TableQuery:
-    """The queries on one version of a table."""
+    """The queries on one version of a table, and of its bad records."""
 
     spark: Any
     path: str
     version: int
+    bad: BadRecords | None
     bounds: Bounds
     log_history: LogHistory
 
@@ -134,6 +140,9 @@ class _TableQuery:
             counted, earlier, rewritten = by_log.present, by_log.earlier, by_log.rewritten
         else:
             counted, earlier, rewritten = self._counted(self.version), {}, {}
+        if self.bad is not None:
+            counted = self.spark.sql(_TOGETHER, rows=counted, bad=self._count(self.bad.present))
+            earlier = Counter(earlier) + Counter(self.bad.earlier)
         counts = self._counts(counted)
         landed = self._landed(counts)
         starts = {p: start for p, (start, _) in self.bounds.items()}
@@ -150,10 +159,14 @@ class _TableQuery:
             not_landed={p: starts[p] - b for p, (_, b) in landed.items() if b < starts[p]},
             earlier=earlier,
             rewritten=rewritten,
+            bad={} if self.bad is None else self.bad.rows,
         )
 
     def _counted(self, version: int) -> Any:
-        rows = self.spark.read.format("delta").option("versionAsOf", version).load(self.path)
+        table = self.spark.read.format("delta").option("versionAsOf", version).load(self.path)
+        return self._count(records(table))
+
+    def _count(self, rows: Any) -> Any:
         return self.spark.sql(_COUNTED, rows=rows)
 
     def _counts(self, counted: Any) -> dict[int, RowCounts]:

@@ -14,6 +14,8 @@ from tests.integration.topics import create_topic
 
 from binwright.audit.audit import AuditResult, audit
 from binwright.kafka.client import ClusterClient
+from binwright.protocol.columns import KAFKA
+from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.stamp import Stamp
 from binwright.runtime.settings import KafkaSettings, LakeSettings
 
@@ -33,6 +35,9 @@ FIELDS: "list[pa.Field[Any]]" = [
     pa.field("headers", pa.list_(HEADER)),
 ]
 COLUMNS = pa.schema(FIELDS)
+KAFKA_STRUCT = (
+    f"struct({', '.join(field.name for field in FIELDS if field.name != 'value')}) AS {KAFKA}"
+)
 
 
 class Place:
@@ -50,6 +55,23 @@ class Place:
     def land(
         self, offsets: Mapping[int, Sequence[int]], at: datetime = EARLIER, stamp: str = ""
     ) -> None:
+        self._append(self._frame(offsets, at), self.table, stamp)
+
+    def land_columns(
+        self, offsets: Mapping[int, Sequence[int]], at: datetime = EARLIER, stamp: str = ""
+    ) -> None:
+        """Land rows whose values have columns with names like Kafka's."""
+        columns = (KAFKA_STRUCT, "'x' AS timestamp", "1 AS partition", "struct(2 AS offset) AS c")
+        self._append(self._frame(offsets, at).selectExpr(*columns), self.table, stamp)
+
+    def land_bad(self, offsets: Mapping[int, Sequence[int]], topic_id: str | None) -> None:
+        known_id = "CAST(NULL AS STRING)" if topic_id is None else f"'{topic_id}'"
+        why = ("'malformed' AS kind", "'no JSON' AS reason", "value", "now() AS landed_at")
+        columns = (KAFKA_STRUCT, f"{known_id} AS topic_id", *why)
+        frame = self._frame(offsets, EARLIER).selectExpr(*columns)
+        self._append(frame, self.table + BAD_SUFFIX)
+
+    def _frame(self, offsets: Mapping[int, Sequence[int]], at: datetime) -> Any:
         same = {"topic": self.topic, "timestamp": at, "timestamp_type": 0, "value": b"x"}
         rows = [
             {**same, "partition": partition, "offset": offset, "headers": []}
@@ -58,20 +80,25 @@ class Place:
         ]
         none = [{**same, "partition": 0, "offset": 0, "headers": []}]  # Spark takes no empty one
         frame = self._spark.createDataFrame(pa.Table.from_pylist(rows or none, COLUMNS))
-        frame = frame if rows else frame.where("false")
+        return frame if rows else frame.where("false")
+
+    @staticmethod
+    def _append(frame: Any, path: str, stamp: str = "") -> None:
         writer = frame.coalesce(1).write.format("delta").mode("append")
-        writer.option("userMetadata", stamp).save(self.table)
+        writer.option("userMetadata", stamp).save(path)
+
+    async def topic_id(self) -> str | None:
+        async with ClusterClient(self.kafka) as cluster:
+            return await cluster.topic_id(self.topic)
 
     async def stamp(self, committed: Mapping[int, int], **more: Any) -> str:
         """Return what the table's writer says of a commit about the topic as it is now."""
-        async with ClusterClient(self.kafka) as cluster:
-            topic_id = await cluster.topic_id(self.topic)
         return Stamp(
             group="g",
             cluster="c",
             writer="w",
             sequence=1,
-            topic_id=topic_id,
+            topic_id=await self.topic_id(),
             landing_id="l",
             committed=committed,
             **more,
