@@ -107,6 +107,11 @@ METRICS: Mapping[str, Metric] = {
     "binwright_table_rows_total": Metric(
         "Rows landed by the table's writer, about.", TABLE, "consumer, group"
     ),
+    "binwright_table_bad_records_total": Metric(
+        "Of these rows: records that could not be decoded, in the table of bad records.",
+        TABLE,
+        "consumer, group",
+    ),
     "binwright_table_commits_total": Metric(
         "Commits made by the table's writer.", TABLE, "consumer, group"
     ),

@@ -41,6 +41,7 @@ class TableStatus:
     commits: int = 0
     fault: str = ""  # why it takes no rows, or why its topic's rows are not staged
     partitions: tuple[PartitionStatus, ...] = ()
+    bad: int = 0  # of the rows: bad records, in their own table
 
 
 def table_statuses(
@@ -103,6 +104,7 @@ def _table(
         lag=lag,
         rows=table_view.rows,
         commits=table_view.commits,
+        bad=table_view.bad,
         fault=report.fault,
         partitions=tuple(partitions),
     )

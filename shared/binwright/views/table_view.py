@@ -17,6 +17,7 @@ class TableView:
     at_ms: int  # wall clock of that report
     rows: int = 0  # landed, by all its writers since the view began
     commits: int = 0
+    bad: int = 0  # of the rows: bad records
 
 
 @dataclass(slots=True)
@@ -26,7 +27,7 @@ class TableViews:
     by_topic: dict[str, TableView] = field(default_factory=dict)
     committed: dict[TopicPartition, int] = field(default_factory=dict)  # next offset to land
     writer_changes: int = 0  # times a table got another writer
-    _counted: dict[tuple[Slot, int, str], tuple[int, int]] = field(default_factory=dict)
+    _counted: dict[tuple[Slot, int, str], tuple[int, int, int]] = field(default_factory=dict)
 
     def apply_report(self, at_ms: int, report: Report) -> Iterator[str]:
         """Apply a consumer's report; yield the events in words."""
@@ -60,12 +61,13 @@ class TableViews:
     def _count(self, report: Report, topic: str, view: TableView) -> None:
         """Add the new rows and commits: a writer counts from 0 each time it gets the table."""
         key, table = (report.slot, report.epoch, topic), view.report
-        rows, commits = self._counted.get(key, (0, 0))
+        rows, commits, bad = self._counted.get(key, (0, 0, 0))
         if table.rows < rows or table.commits < commits:
-            rows, commits = 0, 0
+            rows, commits, bad = 0, 0, 0
         view.rows += table.rows - rows
         view.commits += table.commits - commits
-        self._counted[key] = (table.rows, table.commits)
+        view.bad += table.bad - bad
+        self._counted[key] = (table.rows, table.commits, table.bad)
 
     def remove_consumer(self, slot: Slot) -> None:
         """Apply that a consumer is gone: its tables have no writer."""

@@ -18,6 +18,7 @@ from binwright.runtime.settings import Settings
 from binwright.views.follower import GroupFollower, group_topic
 from binwright.views.group_view import GroupView
 from binwright.views.status import ProposalStatus, Status, status
+from binwright.views.table_status import TableStatus
 
 READ_S, REFRESH_S, CATCH_UP_S = 0.2, 1.0, 30.0
 
@@ -210,6 +211,11 @@ def _consumers(status: Status, width: int) -> Table:
 
 
 def _tables(status: Status, width: int) -> Table:
+    some_bad = any(each.bad for each in status.tables)
+
+    def bad(table: TableStatus) -> tuple[str, ...]:
+        return (f"{table.bad:,}",) if some_bad else ()
+
     columns = (
         Column("table", "left", fold=True),
         Column("state", "left"),
@@ -218,10 +224,11 @@ def _tables(status: Status, width: int) -> Table:
         Column("waiting", shown_from=MEDIUM, min_width=6),
         Column("lag", min_width=5),
         Column("rows", min_width=7),
+        *([Column("bad", min_width=3)] if some_bad else []),
         Column("commits", shown_from=MEDIUM),
     )
-    rows = (
-        (
+    rows: list[list[str | Text]] = [
+        [
             each.topic,
             Text(each.state, style=TABLE_COLOURS[each.state]),
             _slot(each.writer),
@@ -229,10 +236,11 @@ def _tables(status: Status, width: int) -> Table:
             data_size(each.pending_bytes),
             f"{each.lag:,}",
             f"{each.rows:,}",
+            *bad(each),
             f"{each.commits:,}",
-        )
+        ]
         for each in sorted(status.tables, key=lambda each: each.state not in FAULTY)
-    )
+    ]
     return fitting_table(columns, rows, width)
 
 
