@@ -56,6 +56,8 @@ SLOTS = 6
 END_S = 15.0
 FRESHNESS_S = 2.0
 COMPACT_FILES = 8  # the tables are compacted all the time
+COLUMNS = "id BIGINT, customer STRING, amount DECIMAL(4,2), note STRING"
+"""Of the second topic; nine in ten amounts have more digits, so these records are bad."""
 STAGED_BYTES = 20_000_000  # of a consumer: what does not land for minutes fills it
 
 
@@ -320,6 +322,7 @@ def _settings(
             "freshness_s": shape.freshness_s,
             "compact_files": shape.compact_files,
         },
+        tables=[{"topics": [TOPICS[1]], "format": "json", "columns": COLUMNS}],
         staging={"max_bytes": STAGED_BYTES},
         monitor={"window_s": 8.0},
         controller={

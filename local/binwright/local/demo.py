@@ -48,6 +48,10 @@ from binwright.views.status import status
 READY_S = 240.0
 LAND_S = 240.0
 SAMPLE_S = 0.5
+COLUMNS = "id BIGINT, ts BIGINT, customer STRING, amount DECIMAL(5,2), currency STRING"
+"""Of one topic's records; those of the others land as bytes."""
+ODD_VALUES = (b"no JSON", b'{"id": 1', b'{"id": "one"}', b'{"amount": 1.234}', b"[]")
+"""Written to that topic on purpose: each is a bad record."""
 CHAOS_CONSUMER, CHAOS_CONTROLLER = 0.4, 0.6  # of the load's duration
 
 
@@ -81,6 +85,7 @@ class Demo:
     ready_s: float = 0.0
     landing_s: float = 0.0
     commits: dict[str, float] = field(default_factory=dict)  # a minute, of each table
+    odd: int = 0  # records that were written to be bad
 
     async def run(self) -> DemoResult:
         """Set up, run the load, land it, audit; all processes are ended, also when cancelled.
@@ -123,6 +128,7 @@ class Demo:
                 audit=await audit(settings.topics, settings.kafka, settings.lake),
                 ages=await freshness(settings.topics, settings.lake),
                 commits_per_min=self.commits,
+                odd=self.odd,
             )
 
     async def _stream(self) -> CompactStream:
@@ -142,7 +148,8 @@ class Demo:
         capacity = self.options.capacity
         return load_settings(
             group="demo",
-            topics=tuple(sorted({p.topic for p in partitions})),
+            topics=(topics := tuple(sorted({p.topic for p in partitions}))),
+            tables=[{"topics": topics[-1:], "format": "json", "columns": COLUMNS}],
             kafka={"bootstrap_servers": running.bootstrap_servers},
             lake={"path": str(self.directory / "lake"), "spark": running.spark},
             # A row of the stream lasts seconds, not half a minute: the window is shorter, too.
@@ -186,6 +193,7 @@ class Demo:
         )
         before, began = self._commits(), time.monotonic()
         async with background_tasks(*([self._inject_faults(stack)] if self.options.chaos else [])):
+            await self._write_odd_values(settings, bus)
             result = await run_load(stream, settings.kafka, load)
         minutes = (time.monotonic() - began) / 60
         self.commits = {t: (n - before.get(t, 0)) / minutes for t, n in self._commits().items()}
@@ -195,6 +203,13 @@ class Demo:
         await self._until(lambda: self._landed(ends), LAND_S, "everything has landed")
         self.landing_s = time.monotonic() - began
         return result
+
+    async def _write_odd_values(self, settings: Settings, bus: KafkaControlTopics) -> None:
+        for table in settings.tables:
+            for topic in table.topics:
+                for value in ODD_VALUES:
+                    await bus.publish(topic, 0, b"odd", value)
+                    self.odd += 1
 
     async def _warm_up(self, settings: Settings) -> None:
         await warm_up(settings, self.directory)

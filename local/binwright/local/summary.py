@@ -31,11 +31,12 @@ class DemoResult:
     audit: AuditResult
     ages: Sequence[Freshness]  # of every topic
     commits_per_min: Mapping[str, float] = field(default_factory=dict)  # by topic, under load
+    odd: int = 0  # records that were written to be bad
 
     @property
     def produced(self) -> int:
         """Records that the broker confirmed."""
-        return sum(sent.records for sent in self.load_result.partitions.values())
+        return self.odd + sum(sent.records for sent in self.load_result.partitions.values())
 
     @property
     def landed(self) -> int:
@@ -44,8 +45,8 @@ class DemoResult:
 
     @property
     def clean(self) -> bool:
-        """Whether every record landed exactly once."""
-        return self.audit.clean and self.landed == self.produced
+        """Whether every record landed exactly once, and no other than the odd ones is bad."""
+        return self.audit.clean and self.landed == self.produced and self.audit.bad == self.odd
 
     def to_json(self) -> dict[str, Any]:
         """Return the figures, with units in their names."""
@@ -57,6 +58,7 @@ class DemoResult:
             "produced_records": self.produced,
             "produced_bytes": size,
             "landed_rows": self.landed,
+            "bad_records": self.audit.bad,
             "load_s": self.load_result.elapsed_s,
             "ready_s": self.ready_s,
             "landed_after_load_s": self.landing_s,
@@ -106,6 +108,7 @@ def show(result: DemoResult) -> RenderableType:
         "records produced": f"{result.produced:,} ({data_size(figures['produced_bytes'])} "
         f"in {figures['load_s']:.0f} s)",
         "rows landed": f"{result.landed:,}",
+        "bad records": f"{result.audit.bad:,} of them, written on purpose: in a table of their own",
         "ready": f"after {figures['ready_s']:.1f} s",
         "last row landed": f"{figures['landed_after_load_s']:.1f} s after the load's end",
         "consumers": f"{consumers['min']} to {consumers['max']}, mean {consumers['mean']:.1f}",
@@ -156,7 +159,7 @@ def explain(result: DemoResult) -> str:
 
 def next_steps(kept: Path | None, result: DemoResult) -> str:
     """Return what to type next: keep the tables the next time, or query one."""
-    topic = result.ages[0].topic
+    topic = result.ages[-1].topic
     if kept is None:
         return (
             "The tables were deleted. To keep and query them (make demo KEEP=run):\n"
@@ -170,7 +173,8 @@ def next_steps(kept: Path | None, result: DemoResult) -> str:
     return (
         f"The tables are in {kept / 'lake'}. Query one:\n"
         f"  {sys.executable} -m pip install deltalake\n"
-        f'  {sys.executable} -c "{query}"'
+        f'  {sys.executable} -c "{query}"\n'
+        f"What could not be decoded is in {kept / 'lake' / topic}__bad."
     )
 
 
@@ -178,6 +182,8 @@ def _verdict(result: DemoResult) -> str:
     if result.clean:
         return "[green]every record landed exactly once"
     faults = list(result.audit.faults())
+    if result.audit.bad != result.odd:
+        faults.append(f"{result.odd:,} records were written to be bad, {result.audit.bad:,} are")
     if result.landed != result.produced:
         faults.append(f"{result.produced:,} records were produced, {result.landed:,} landed")
     return "[red]" + "\n".join(map(escape, faults))
