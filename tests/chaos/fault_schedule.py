@@ -89,7 +89,7 @@ ORDERS = (
 CALLS = (
     *("staging.write", "staging.delete", "offsets.commit"),
     *("staging.write_lease", "staging.delete_other_leases"),
-    *("lake.open", "lake.claim", "lake.history", "lake.append", "lake.compact"),
+    *("lake.open", "lake.claim", "lake.history", "lake.append_bad", "lake.append", "lake.compact"),
 )
 MARKS = ("table.claimed", "table.resolved")
 STEPS = (

@@ -106,9 +106,9 @@ CONSUMER: dict[str, ModulePatch] = {
         "FileStaging", ("write", "delete", "write_lease", "delete_other_leases"), "staging"
     ),
     "binwright.consumer.lake.spark_lake": _calls(
-        "SparkLake", ("open", "claim", "history", "append", "compact"), "lake"
+        "SparkLake", ("open", "claim", "history", "append_bad", "append", "compact"), "lake"
     ),
-    "binwright.consumer.writer.actions": lambda module: wrap_logged(
+    "binwright.consumer.writer.effects": lambda module: wrap_logged(
         module.Effects, "carry_out", "consumer"
     ),
 }
