@@ -11,6 +11,7 @@ from binwright.protocol.columns import columns_text, parse_columns
     [
         ("a int", "a int", "a int"),
         ("a int, b string", "c date, a int", "a int, b string, c date"),
+        ("a int, b string", "A int", "a int, b string"),
         ("s struct<x:int>", "s struct<y:int>", "s struct<x:int,y:int>"),
         ("s array<struct<x:int>>", "s array<struct<x:int,y:int>>", "s array<struct<x:int,y:int>>"),
         (

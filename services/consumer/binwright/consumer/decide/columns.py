@@ -6,14 +6,16 @@ from binwright.protocol.columns import Array, Column, Columns, ColumnType, Map, 
 def united(one: Columns, other: Columns) -> Columns:
     """Return the columns of both, those of `one` first; so with the fields of structs.
 
+    Names are compared as Spark does, whatever their case; those of `one` stay.
+
     Raises:
         ValueError: A column has another type in each.
     """
-    added = {column.name: column for column in other}
-    both = [
-        Column(c.name, _united(c.name, c.type, added.pop(c.name).type)) if c.name in added else c
-        for c in one
-    ]
+    added = {column.name.lower(): column for column in other}
+    both = []
+    for column in one:
+        same = added.pop(column.name.lower(), column)
+        both.append(Column(column.name, _united(column.name, column.type, same.type)))
     return (*both, *added.values())
 
 
