@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from binwright.protocol.columns import parse_columns
 from binwright.protocol.ports.kafka import Record
 from binwright.testing.lake import Failure
 
@@ -160,13 +161,29 @@ async def test_what_was_staged_as_raw_records_is_read_again() -> None:
         assert scene.bad() == {P: [1, 3]}
 
 
+async def test_what_was_staged_with_columns_is_read_again_for_a_table_of_raw_records() -> None:
+    """Read as raw records, its rows would have no values."""
+    scene = await Scene().prepare()
+    async with process(scene, "orders") as writer:
+        scene.columns = COLUMNS
+        await scene.land({P: (0, 4)})
+        await seconds(5)
+        assert scene.landed() == once(0)
+        scene.columns = None
+        await land_read_again(scene, writer)
+
+        assert scene.landed() == once(4)
+
+
 async def test_what_does_not_fit_the_table_is_read_again_under_the_settings_of_then() -> None:
     async with decoding() as (scene, writer):
         writer.lake.unfit.add("orders")
+        scene.columns = parse_columns("id STRING")
         await scene.land({P: (0, 4)})
         await seconds(5)
         assert scene.landed() == once(0)
         writer.lake.unfit.clear()
+        scene.columns = COLUMNS
         await land_read_again(scene, writer)
 
         assert scene.landed() == once(4)

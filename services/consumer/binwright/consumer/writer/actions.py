@@ -69,9 +69,13 @@ class RequestRunner:
     lake: Lake
     context: WriterContext
     columns: Columns | None = None  # of its rows; None: raw records
-    _known: set[Columns] = field(default_factory=set)  # that the table has
+    _known: set[Columns | None] = field(init=False)  # columns of files that the table takes
     _bad_ends: tuple[str | None, Mapping[int, int]] | None = None
     """Topic id, and the highest offsets of its bad records when the table was claimed."""
+
+    def __post_init__(self) -> None:
+        """Know what the table was opened with."""
+        self._known = {self.columns}
 
     async def run(self, request: Request, topic_id: str | None) -> Outcome:
         """Run a request once and return its outcome; errors of Spark and Kafka are outcomes, too.
@@ -118,9 +122,9 @@ class RequestRunner:
         footers = await self.context.staging.footers(self.topic, batch.files)
         if lost := _not_as_announced(batch, footers):
             return Unreadable(lost, "gone, damaged, or not what was announced")
+        if unfit := await self._unfit(footers):
+            return unfit
         if self.columns is not None and batch.slices:
-            if unfit := await self._add_columns(footers):
-                return Unreadable(*unfit)
             batch = await self._as_columns(batch, footers)
         bad_ends, self._bad_ends = self._bad_ends, None
         outcome = await self._land(batch, request)
@@ -167,26 +171,27 @@ class RequestRunner:
             return Unreadable(lost, str(exc)) if lost else Refused(str(exc))
         return Committed()
 
-    async def _add_columns(
-        self, footers: Mapping[str, Footer]
-    ) -> tuple[frozenset[str], str] | None:
-        """Give the table the columns of these files; return those that do not fit it, and why.
+    async def _unfit(self, footers: Mapping[str, Footer]) -> Unreadable | None:
+        """Give the table the columns of these files; return those that it does not take (†).
 
         What was staged under other settings is read again.
         """
         for columns in {footer.columns for footer in footers.values()} - self._known:
-            reason = "staged as raw records, and the table has columns"
-            try:
-                if columns is not None:
-                    await self.lake.add_columns(self.topic, columns)
-                    self._known.add(columns)
-                    continue
-            except TableRefused as exc:
-                reason = str(exc)
-            return frozenset(
-                f for f, footer in footers.items() if footer.columns == columns
-            ), reason
+            if reason := await self._refusal(columns):
+                unfit = (file for file, footer in footers.items() if footer.columns == columns)
+                return Unreadable(frozenset(unfit), reason)
+            self._known.add(columns)
         return None
+
+    async def _refusal(self, columns: Columns | None) -> str:
+        """Give the table these columns; return why it does not take them, "" if it does."""
+        if columns is None or self.columns is None:
+            return "staged as raw records, or with columns, and the table has the other"
+        try:
+            await self.lake.add_columns(self.topic, columns)
+        except TableRefused as exc:
+            return str(exc)
+        return ""
 
     async def _as_columns(self, batch: Batch, footers: Mapping[str, Footer]) -> Batch:
         """Return the batch with what the files' footers say of its rows."""
