@@ -26,7 +26,9 @@ from binwright.protocol.messages import (
     Goodbye,
     Hello,
     Inbound,
+    OffsetRange,
     Report,
+    Staged,
     Started,
     Stopped,
     TableReport,
@@ -114,6 +116,20 @@ def hello(slot: Slot) -> Hello:
 
 def death(slot: Slot, epoch: int, term: int = TERM) -> Dead:
     return Dead(slot=slot, epoch=epoch, term=term)
+
+
+def staged(topic: str, first: int = 0, file: str = "0-1-1-0a1b2c3d.parquet") -> Staged:
+    """Return the announcement of a file of one row."""
+    return Staged(
+        topic=topic,
+        topic_id=None,
+        file=file,
+        rows=1,
+        bytes=9,
+        ranges={TopicPartition(topic, 0): OffsetRange(first, first + 1)},
+        slot=Slot(0),
+        epoch=1,
+    )
 
 
 def table(pending_bytes: int = 0) -> TableReport:

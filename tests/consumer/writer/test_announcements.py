@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import pytest
+from tests.builders import staged
 
 from binwright.consumer.writer import announcements
 from binwright.consumer.writer.announcements import (
@@ -16,8 +17,6 @@ from binwright.consumer.writer.announcements import (
 )
 from binwright.kafka.control_records import LANDING_PARTITIONS
 from binwright.protocol import wire
-from binwright.protocol.messages import OffsetRange, Staged
-from binwright.protocol.model import Slot, TopicPartition
 from binwright.testing.control_topics import FakeControlTopics, FakeReader
 
 pytestmark = pytest.mark.looptime
@@ -69,18 +68,9 @@ class World:
     async def announce(
         self, topic: str, times: int = 1, file: str = "0-1-1-0a1b2c3d.parquet"
     ) -> None:
-        staged = Staged(
-            topic=topic,
-            topic_id=None,
-            file=file,
-            rows=1,
-            bytes=9,
-            ranges={TopicPartition(topic, 0): OffsetRange(0, 1)},
-            slot=Slot(0),
-            epoch=1,
-        )
+        announced = staged(topic, file=file)
         for _ in range(times):
-            key, value = wire.key(staged), wire.encode(staged)
+            key, value = wire.key(announced), wire.encode(announced)
             offset = await self.bus.publish(LANDING, landing_partition(topic), key, value)
             self.announced.setdefault(topic, []).append(offset)
 

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from tests.builders import staged
 from tests.integration.control_topics.broker_helpers import DEADLINE_S
 
 from binwright.consumer.writer.announcements import (
@@ -13,8 +14,6 @@ from binwright.consumer.writer.announcements import (
 )
 from binwright.kafka.control_records import LANDING_PARTITIONS
 from binwright.protocol import wire
-from binwright.protocol.messages import OffsetRange, Staged
-from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.ports.kafka import ControlTopics
 
 pytestmark = pytest.mark.integration
@@ -24,17 +23,8 @@ FILES = 40
 
 
 async def announce(bus: ControlTopics, landing: str, topic: str, first: int) -> None:
-    staged = Staged(
-        topic=topic,
-        topic_id=None,
-        file="0-1-1-0a1b2c3d.parquet",
-        rows=1,
-        bytes=9,
-        ranges={TopicPartition(topic, 0): OffsetRange(first, first + 1)},
-        slot=Slot(0),
-        epoch=1,
-    )
-    await bus.publish(landing, 0, wire.key(staged), wire.encode(staged))
+    announced = staged(topic, first)
+    await bus.publish(landing, 0, wire.key(announced), wire.encode(announced))
 
 
 class Got:
@@ -46,8 +36,8 @@ class Got:
         self.all = asyncio.Event()
 
     async def apply(self, announced: Announced, _: int) -> None:
-        for _, staged in announced:
-            self.firsts += [first for first, _ in staged.ranges.values()]
+        for _, message in announced:
+            self.firsts += [first for first, _ in message.ranges.values()]
         if self.firsts and self.firsts[-1] == FILES - 1:
             self.all.set()
 

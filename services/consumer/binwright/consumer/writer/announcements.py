@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from zlib import crc32
 
 import structlog
@@ -24,8 +23,6 @@ TURN_RECORDS = 5_000
 AHEAD_S = 1.0
 """A table that is ahead of another waits for records only so long: longer than a broker takes to
 answer a fetch that was moved."""
-
-_Read = Callable[[Reader], Awaitable[Sequence[Record]]]
 
 Announced = Sequence[tuple[int, Staged]]
 """Announcements of one table: offset in the landing topic and message, in offset order."""
@@ -133,17 +130,17 @@ class _PartitionReader:
             self._task = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
-        while self._subscriptions:  # also those that came while the reader was closed
-            try:
-                while self._subscriptions:
+        try:
+            while self._subscriptions:
+                try:
                     await self._serve_next()
-            except TopicMissing as exc:
-                self._lose(str(exc))
-            except Exception as exc:  # a bug: the tables are claimed again
-                log.exception("landing.failed", partition=self._partition)
-                self._lose(repr(exc))
-            finally:
-                await self._close()
+                except TopicMissing as exc:
+                    await self._lose(str(exc))
+                except Exception as exc:  # a bug: the tables are claimed again
+                    log.exception("landing.failed", partition=self._partition)
+                    await self._lose(repr(exc))
+        finally:
+            await self._close()
 
     async def _serve_next(self) -> None:
         """Read for the table whose turn it is, and for all that are at its position.
@@ -159,22 +156,24 @@ class _PartitionReader:
             return
         first = min(ready, key=lambda s: (s.turn, s.next, s.topic))
         alone = all(s.next == first.next for s in ready)
-        behind = first.next == min(s.next for s in ready)
+        timeout_s = READ_S if first.next == min(s.next for s in ready) else AHEAD_S
         self._turn += 1
         first.turn = self._turn
         end = first.next + TURN_RECORDS
         while first.has_room() and first.next < end:
-            read = self._read_until_changed if alone else self._read
-            if not await self._read_on(first, partial(read, READ_S if behind else AHEAD_S)):
+            if not await self._read_on(first, timeout_s, until_changed=alone):
                 return  # nothing more is there
             if alone and self.changed.is_set():
                 return
 
-    async def _read_on(self, first: Subscription, read: _Read) -> bool:
+    async def _read_on(self, first: Subscription, timeout_s: float, *, until_changed: bool) -> bool:
         """Read once from the position of `first`; return whether there was something."""
         try:
             reader = await self._at(first.next)
-            records = await read(reader)
+            if until_changed:
+                records = await self._read_until_changed(reader, timeout_s)
+            else:
+                records = await reader.read(timeout_s)
         except BrokerUnavailable as exc:
             log.warning("landing_topic.unreachable", partition=self._partition, reason=str(exc))
             await asyncio.sleep(RETRY_S)
@@ -188,10 +187,7 @@ class _PartitionReader:
                 await each.take(records, position)
         return bool(records)
 
-    async def _read(self, timeout_s: float, reader: Reader) -> Sequence[Record]:
-        return await reader.read(timeout_s)
-
-    async def _read_until_changed(self, timeout_s: float, reader: Reader) -> Sequence[Record]:
+    async def _read_until_changed(self, reader: Reader, timeout_s: float) -> Sequence[Record]:
         """Read; return nothing as soon as subscriptions change: a new one does not wait."""
         reading = asyncio.create_task(reader.read(timeout_s))
         changed = asyncio.create_task(self.changed.wait())
@@ -216,7 +212,8 @@ class _PartitionReader:
         if reader is not None:
             await reader.close()
 
-    def _lose(self, reason: str) -> None:
+    async def _lose(self, reason: str) -> None:
         subscriptions, self._subscriptions = self._subscriptions, {}
         for each in subscriptions.values():
             each.lost(reason)
+        await self._close()  # tables that subscribe meanwhile are read for
