@@ -36,6 +36,7 @@ class Column:
         justify: Numbers stand at the right.
         shown_from: Characters of the terminal that it needs.
         fold: Text goes on in the next line; else it is never broken.
+        shown: Whether it is shown at all.
         min_width: It does not become narrower than this, so that changing numbers move nothing.
     """
 
@@ -43,6 +44,7 @@ class Column:
     justify: Literal["left", "right"] = "right"
     shown_from: int = 0
     fold: bool = False
+    shown: bool = True
     min_width: int | None = None
 
 
@@ -51,7 +53,7 @@ def fitting_table(
 ) -> Table:
     """Return a table with the columns that a terminal of `width` characters has room for."""
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0), pad_edge=False)
-    shown = [number for number, column in enumerate(columns) if width >= column.shown_from]
+    shown = [n for n, column in enumerate(columns) if column.shown and width >= column.shown_from]
     for column in (columns[number] for number in shown):
         table.add_column(
             column.name,

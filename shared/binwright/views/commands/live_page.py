@@ -17,7 +17,6 @@ from binwright.runtime.settings import Settings
 from binwright.views.commands.status_page import TABLE_COLOURS, faults, lag, rates
 from binwright.views.group_view import GroupView
 from binwright.views.status import Status, status
-from binwright.views.table_status import TableStatus
 
 BORDER = 4  # characters of a line that the frame takes
 FRAME = 3  # lines that it takes, with the one below it
@@ -127,11 +126,6 @@ def _consumers(current: Status, view: GroupView, width: int) -> Table:
 
 
 def _tables(current: Status, width: int) -> Table:
-    some_bad = any(each.bad for each in current.tables)
-
-    def bad(table: TableStatus) -> tuple[str, ...]:
-        return (f"{table.bad:,}",) if some_bad else ()
-
     columns = (
         Column("table", "left", fold=True),
         Column("state", "left", min_width=8),
@@ -139,22 +133,22 @@ def _tables(current: Status, width: int) -> Table:
         Column("oldest row", min_width=8),
         Column("waiting", shown_from=MEDIUM - BORDER, min_width=6),
         Column("rows", min_width=9),
-        *([Column("bad", min_width=3)] if some_bad else []),
+        Column("bad", shown=any(each.bad for each in current.tables), min_width=3),
         Column("commits", min_width=7),
     )
-    rows: list[list[str | Text]] = [
-        [
+    rows = (
+        (
             each.topic,
             Text(each.state, style=TABLE_COLOURS[each.state]),
             "none" if each.writer is None else str(each.writer),
             f"{each.age_s:.1f} s" if each.pending_bytes else "",
             data_size(each.pending_bytes),
             f"{each.rows:,}",
-            *bad(each),
+            f"{each.bad:,}",
             f"{each.commits:,}",
-        ]
+        )
         for each in current.tables
-    ]
+    )
     return fitting_table(columns, rows, width)
 
 

@@ -18,7 +18,6 @@ from binwright.runtime.settings import Settings
 from binwright.views.follower import GroupFollower, group_topic
 from binwright.views.group_view import GroupView
 from binwright.views.status import ProposalStatus, Status, status
-from binwright.views.table_status import TableStatus
 
 READ_S, REFRESH_S, CATCH_UP_S = 0.2, 1.0, 30.0
 
@@ -211,11 +210,6 @@ def _consumers(status: Status, width: int) -> Table:
 
 
 def _tables(status: Status, width: int) -> Table:
-    some_bad = any(each.bad for each in status.tables)
-
-    def bad(table: TableStatus) -> tuple[str, ...]:
-        return (f"{table.bad:,}",) if some_bad else ()
-
     columns = (
         Column("table", "left", fold=True),
         Column("state", "left"),
@@ -224,11 +218,11 @@ def _tables(status: Status, width: int) -> Table:
         Column("waiting", shown_from=MEDIUM, min_width=6),
         Column("lag", min_width=5),
         Column("rows", min_width=7),
-        *([Column("bad", min_width=3)] if some_bad else []),
+        Column("bad", shown=any(each.bad for each in status.tables), min_width=3),
         Column("commits", shown_from=MEDIUM),
     )
-    rows: list[list[str | Text]] = [
-        [
+    rows = (
+        (
             each.topic,
             Text(each.state, style=TABLE_COLOURS[each.state]),
             _slot(each.writer),
@@ -236,11 +230,11 @@ def _tables(status: Status, width: int) -> Table:
             data_size(each.pending_bytes),
             f"{each.lag:,}",
             f"{each.rows:,}",
-            *bad(each),
+            f"{each.bad:,}",
             f"{each.commits:,}",
-        ]
+        )
         for each in sorted(status.tables, key=lambda each: each.state not in FAULTY)
-    ]
+    )
     return fitting_table(columns, rows, width)
 
 
