@@ -5,6 +5,7 @@ The text is that of a Spark schema: `id BIGINT, item STRING, tags ARRAY<STRING>,
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NoReturn
 
 KAFKA = "_kafka"
@@ -109,6 +110,7 @@ def columns_text(columns: Columns) -> str:
     return ", ".join(f"{quoted(column.name)} {column.type}" for column in columns)
 
 
+@lru_cache(maxsize=1_000)
 def parse_columns(text: str) -> Columns:
     """Return the columns that a text names.
 

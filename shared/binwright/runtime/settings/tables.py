@@ -1,7 +1,6 @@
 """Settings of tables whose rows are columns, not bytes."""
 
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
 from typing import Literal, Self
 
 from pydantic import field_validator, model_validator
@@ -10,9 +9,6 @@ from binwright.protocol.columns import Columns, columns_text, parse_columns
 from binwright.protocol.names import BAD_SUFFIX, TopicName
 from binwright.protocol.patterns import compile_patterns
 from binwright.runtime.settings.section import Section, TopicPatterns, check_distinct
-
-_parsed = lru_cache(1_000)(parse_columns)
-_compiled = lru_cache(1_000)(compile_patterns)
 
 
 class TableSettings(Section):
@@ -46,23 +42,22 @@ class TableSettings(Section):
 
     def matches(self, topic: str) -> bool:
         """Whether a pattern matches this topic."""
-        return any(pattern.matches(topic) for pattern in _compiled(self.topic_patterns))
+        return any(pattern.matches(topic) for pattern in compile_patterns(self.topic_patterns))
 
     @property
     def parsed(self) -> Columns:
         """Return the columns."""
-        return _parsed(self.columns)
+        return parse_columns(self.columns)
 
 
-def table_of(tables: Iterable[TableSettings], topic: str) -> TableSettings | None:
+def table_of(tables: Sequence[TableSettings], topic: str) -> TableSettings | None:
     """Return the settings that name the topic, else the first with a pattern that matches it."""
-    tables = tuple(tables)
     named = (table for table in tables if topic in table.topics)
     matched = (table for table in tables if table.matches(topic))
     return next(named, None) or next(matched, None)
 
 
-def check_tables(tables: Iterable[TableSettings], topics: Iterable[str]) -> None:
+def check_tables(tables: Sequence[TableSettings], topics: Iterable[str]) -> None:
     """Raise `ValueError` where settings of tables contradict each other, or topics that land."""
     check_distinct([topic for table in tables for topic in table.topics], "tables: topics ")
     for topic in topics:

@@ -145,7 +145,8 @@ def _typed(array: Any, kind: ColumnType) -> Any:
     """Return an array as read, of the Arrow type of `kind`; raise `_Refused`, `ArrowInvalid`."""
     match kind:
         case Simple("date"):
-            _check(array, _DATE)
+            if not _all_match(array, _DATE):
+                raise _Refused
             return array.cast(pa.date32())
         case Simple("timestamp"):
             return _timestamps(array)
@@ -174,11 +175,6 @@ def _timestamps(texts: Any) -> Any:
         if _all_match(cut, pattern):
             return cut.cast(kind).cast(pa.timestamp("us", "UTC"))
     raise _Refused
-
-
-def _check(texts: Any, pattern: str) -> None:
-    if not _all_match(texts, pattern):
-        raise _Refused
 
 
 def _all_match(texts: Any, pattern: str) -> bool:

@@ -133,12 +133,12 @@ def decoded_schema(columns: Columns) -> pa.Schema:
 
 def _decoded(table: pa.Table, columns: Columns) -> pa.Table:
     """Return the rows with their values decoded."""
-    batches = []
+    schema, batches = decoded_schema(columns), []
     for batch in table.combine_chunks().to_batches():
         row, bad = decode(batch["value"], columns)
         arrays: list[pa.Array[Any]] = [*batch.drop_columns(["value"]).columns, row, bad]
-        batches.append(pa.RecordBatch.from_arrays(arrays, schema=decoded_schema(columns)))
-    return pa.Table.from_batches(batches, schema=decoded_schema(columns))
+        batches.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
+    return pa.Table.from_batches(batches, schema=schema)
 
 
 def encode(rows: Mapping[TopicPartition, Sequence[Records]], footer: Footer) -> pa.Buffer:
