@@ -85,7 +85,6 @@ class Demo:
     ready_s: float = 0.0
     landing_s: float = 0.0
     commits: dict[str, float] = field(default_factory=dict)  # a minute, of each table
-    odd: int = 0  # records that were written to be bad
 
     async def run(self) -> DemoResult:
         """Set up, run the load, land it, audit; all processes are ended, also when cancelled.
@@ -128,7 +127,7 @@ class Demo:
                 audit=await audit(settings.topics, settings.kafka, settings.lake),
                 ages=await freshness(settings.topics, settings.lake),
                 commits_per_min=self.commits,
-                odd=self.odd,
+                odd=len(ODD_VALUES),
             )
 
     async def _stream(self) -> CompactStream:
@@ -146,9 +145,10 @@ class Demo:
 
     def _settings(self, running: Servers, partitions: list[TopicPartition]) -> Settings:
         capacity = self.options.capacity
+        topics = tuple(sorted({p.topic for p in partitions}))
         return load_settings(
             group="demo",
-            topics=(topics := tuple(sorted({p.topic for p in partitions}))),
+            topics=topics,
             tables=[{"topics": topics[-1:], "format": "json", "columns": COLUMNS}],
             kafka={"bootstrap_servers": running.bootstrap_servers},
             lake={"path": str(self.directory / "lake"), "spark": running.spark},
@@ -193,7 +193,8 @@ class Demo:
         )
         before, began = self._commits(), time.monotonic()
         async with background_tasks(*([self._inject_faults(stack)] if self.options.chaos else [])):
-            await self._write_odd_values(settings, bus)
+            for value in ODD_VALUES:
+                await bus.publish(settings.tables[0].topics[0], 0, b"odd", value)
             result = await run_load(stream, settings.kafka, load)
         minutes = (time.monotonic() - began) / 60
         self.commits = {t: (n - before.get(t, 0)) / minutes for t, n in self._commits().items()}
@@ -203,13 +204,6 @@ class Demo:
         await self._until(lambda: self._landed(ends), LAND_S, "everything has landed")
         self.landing_s = time.monotonic() - began
         return result
-
-    async def _write_odd_values(self, settings: Settings, bus: KafkaControlTopics) -> None:
-        for table in settings.tables:
-            for topic in table.topics:
-                for value in ODD_VALUES:
-                    await bus.publish(topic, 0, b"odd", value)
-                    self.odd += 1
 
     async def _warm_up(self, settings: Settings) -> None:
         await warm_up(settings, self.directory)

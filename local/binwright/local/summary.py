@@ -14,6 +14,7 @@ from binwright.audit.audit import AuditResult
 from binwright.audit.row_ages import Freshness
 from binwright.cli.runner import own_command
 from binwright.cli.terminal import count, data_size, peaks
+from binwright.protocol.names import BAD_SUFFIX
 from binwright.recordings.load import LoadResult
 from binwright.views.group_view import GroupView, percentile
 
@@ -174,7 +175,7 @@ def next_steps(kept: Path | None, result: DemoResult) -> str:
         f"The tables are in {kept / 'lake'}. Query one:\n"
         f"  {sys.executable} -m pip install deltalake\n"
         f'  {sys.executable} -c "{query}"\n'
-        f"What could not be decoded is in {kept / 'lake' / topic}__bad."
+        f"What could not be decoded is in {kept / 'lake' / topic}{BAD_SUFFIX}."
     )
 
 

@@ -102,18 +102,26 @@ def section_of(field: FieldInfo) -> type[Section] | None:
 
 def entry_of(field: FieldInfo) -> type[Section] | None:
     """Return the model of a field that is a list of tables, `[[NAME]]`; None: it is none."""
-    kinds = get_args(field.annotation) if get_origin(field.annotation) is tuple else ()
-    return next((k for k in kinds if isinstance(k, type) and issubclass(k, Section)), None)
+    return next(_parts(field), None) if _is_list(field) else None
+
+
+def _is_list(field: FieldInfo) -> bool:
+    return get_origin(field.annotation) is tuple
+
+
+def _parts(field: FieldInfo) -> Iterator[type[Section]]:
+    """Yield the models of the tables in a list or mapping."""
+    for kind in get_args(field.annotation):
+        if isinstance(kind, type) and issubclass(kind, Section):
+            yield kind
 
 
 def inner_sections(name: str, section: type[Section]) -> Iterator[tuple[str, type[Section]]]:
     """Yield the tables inside one: their heads, `[NAME.FIELD.KEY]` or `[[NAME.FIELD]]`."""
     for field, info in section.model_fields.items():
-        for kind in get_args(info.annotation):
-            if isinstance(kind, type) and issubclass(kind, Section):
-                several = get_origin(info.annotation) is tuple
-                yield f"[[{name}.{field}]]" if several else f"[{name}.{field}.NAME]", kind
-                yield from inner_sections(f"{name}.{field}", kind)
+        for kind in _parts(info):
+            yield f"[[{name}.{field}]]" if _is_list(info) else f"[{name}.{field}.NAME]", kind
+            yield from inner_sections(f"{name}.{field}", kind)
 
 
 def _section(head: str, section: type[Section]) -> Iterator[str]:

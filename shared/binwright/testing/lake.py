@@ -22,6 +22,7 @@ from binwright.testing.lake_storage import (
     BadRecord,
     FakeStorage,
     FakeTable,
+    Place,
     Rows,
     StagedRows,
 )
@@ -295,8 +296,7 @@ class _Write:
         return unclear if self.failure is Failure.UNCLEAR_LANDED else None
 
     def _land(self, rows: Rows) -> None:
-        stamp_alone = not self.batch.slices
-        if not (stamp_alone or any(rows.values())):
+        if self.batch.slices and not any(rows.values()):
             return  # Delta makes no commit of no rows
         self.table.commit(rows, self.stamp)
         if self.of_bad:
@@ -307,9 +307,7 @@ class _Write:
     def _identity(self, partition: TopicPartition, record: Record) -> BadRecord:
         return self.batch.topic_id, partition, record.offset, record.timestamp_ms
 
-    def _is_of(
-        self, bad: Collection[tuple[TopicPartition, int]], p: TopicPartition, r: Record
-    ) -> bool:
+    def _is_of(self, bad: Collection[Place], p: TopicPartition, r: Record) -> bool:
         """Whether a row is to be written here, and has not landed as a bad record."""
         if self.batch.landed_in_part and self._identity(p, r) in self.bad_records:
             return False

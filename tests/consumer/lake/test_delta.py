@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from binwright.audit.lake_reader import quoted
 from binwright.consumer.lake.delta import (
     COMPILED,
     append_batch,
@@ -15,7 +16,6 @@ from binwright.consumer.lake.staged_rows import (
     Frame,
     bad_records,
     condition,
-    quoted,
     rows,
     tasks_for,
 )

@@ -11,6 +11,7 @@ from pyspark.sql.connect import functions as sf
 from pyspark.sql.connect.dataframe import DataFrame
 from pyspark.sql.connect.session import SparkSession
 
+from binwright.audit.lake_reader import quoted
 from binwright.consumer.lake.faults import (
     ADDED_BEFORE,
     CONFLICTS,
@@ -18,7 +19,7 @@ from binwright.consumer.lake.faults import (
     mentions,
     reported_by_server,
 )
-from binwright.consumer.lake.staged_rows import Frame, bad_of_topic, quoted, tasks_for
+from binwright.consumer.lake.staged_rows import Frame, bad_of_topic, tasks_for
 from binwright.consumer.lake.table_columns import (
     BAD,
     Layout,

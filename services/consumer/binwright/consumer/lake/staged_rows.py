@@ -13,6 +13,7 @@ from pyspark.sql.connect.column import Column as SparkColumn
 from pyspark.sql.connect.dataframe import DataFrame
 from pyspark.sql.connect.session import SparkSession
 
+from binwright.audit.lake_reader import quoted
 from binwright.consumer.lake.table_columns import PLACE, RECORD_COLUMNS
 from binwright.protocol.columns import KAFKA, Column, Columns, Struct, columns_text, parse_columns
 from binwright.protocol.ports.lake import Batch, Ranges
@@ -138,8 +139,3 @@ def condition(ranges: Ranges) -> str:
 
 def _literal(path: str) -> str:
     return re.sub(r"([*?{}\[\]\\])", r"\\\1", path)  # else a glob pattern
-
-
-def quoted(path: str) -> str:
-    """Return a table's path as SQL names it."""
-    return f"delta.`{path.replace('`', '``')}`"
