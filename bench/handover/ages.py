@@ -21,13 +21,13 @@ class LandedRow(NamedTuple):
     age_s: float
 
 
-async def landed_rows(spark: str, table: Path) -> list[LandedRow]:
+async def landed_rows(spark: str, table: Path, timestamp: str = "timestamp") -> list[LandedRow]:
     """Return every row of the table; raise `LakeUnavailable` if Spark does not answer."""
 
     def work(session: Any) -> list[LandedRow]:
         frame = session.sql(
             "SELECT unix_millis(_metadata.file_modification_time) AS at, "  # noqa: S608 - our own
-            f"unix_millis(timestamp) AS made FROM {quoted(str(table))}"
+            f"unix_millis({timestamp}) AS made FROM {quoted(str(table))}"
         )
         columns = frame.toArrow().to_pydict()
         pairs = zip(columns["at"], columns["made"], strict=True)

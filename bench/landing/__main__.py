@@ -18,17 +18,17 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import figures
-from bench.landing.backlog import backlog
+from bench.landing.backlog import backlog, backlog_in_columns
 from bench.landing.bench_broker import BenchBroker
 from bench.landing.growth import growth
-from bench.landing.live import live, tables
+from bench.landing.live import live, live_in_columns, tables
 from binwright.local.kafka import run_broker
 from binwright.protocol.errors import BinwrightError
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import root_cause
 from binwright.runtime.settings import KafkaSettings
 
-SCENARIOS = ("backlog", "live", "tables", "growth")
+SCENARIOS = ("backlog", "backlog-columns", "live", "live-columns", "tables", "growth")
 
 
 async def measure(only: Sequence[str], megabytes: int, directory: Path) -> dict[str, Any]:
@@ -39,8 +39,13 @@ async def measure(only: Sequence[str], megabytes: int, directory: Path) -> dict[
         ground = BenchBroker(KafkaSettings(bootstrap_servers=broker.bootstrap_servers))
         if "backlog" in only:
             results["backlog"] = await backlog(ground, directory, megabytes, progress)
+        if "backlog-columns" in only:
+            found = await backlog_in_columns(ground, directory, megabytes, progress)
+            results["backlog-columns"] = found
         if "live" in only:
             results["live"] = await live(ground, directory, progress)
+        if "live-columns" in only:
+            results["live-columns"] = await live_in_columns(ground, directory, progress)
         if "tables" in only:
             results["tables"] = await tables(ground, directory, progress)
     if "growth" in only:

@@ -3,11 +3,12 @@
 import asyncio
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bench.landing import binwright_side, streaming
-from bench.landing.bench_broker import RECORD_BYTES, BenchBroker, until
+from bench.landing.bench_broker import COLUMNS, RECORD_BYTES, BenchBroker, until
 from bench.landing.connect_server import spark_for
 from bench.landing.cpu_usage import CpuUsage
 from bench.landing.streaming import Query
@@ -42,35 +43,57 @@ async def backlog(
         "warm": WARM_MB * 1_000_000 // RECORD_BYTES,
         "backlog": megabytes * 1_000_000 // RECORD_BYTES,
     }
-    await asyncio.to_thread(ground.create, list(rows), PARTITIONS)
-    for topic, records in rows.items():
-        progress(f"writing {records:,} records to {topic}")
-        await asyncio.to_thread(ground.fill, topic, PARTITIONS, records)
-    found = [await _our_backlog(ground, directory / "ours", rows, progress)]
+    await _fill(ground, rows, progress)
+    found = [await _our_backlog(ground, directory / "ours", rows, "", progress)]
     for name, conf, most in (
         ("Structured Streaming, Spark's defaults", SPARK_DEFAULTS, None),
         ("Structured Streaming, our settings", None, None),
         (f"Structured Streaming, our settings, {BATCH_RECORDS:,} a batch", None, BATCH_RECORDS),
     ):
-        found.append(
-            await _their_backlog(
-                ground,
-                directory / name.replace(" ", "-").replace("'", ""),
-                rows,
-                (name, conf, most),
-                progress,
-            )
-        )
+        how = Variant(name, conf, most)
+        found.append(await _their_backlog(ground, directory, rows, how, progress))
     return found
 
 
+async def backlog_in_columns(
+    ground: BenchBroker, directory: Path, megabytes: int, progress: ProgressCallback
+) -> list[Row]:
+    """Land a backlog of JSON as columns: by one consumer, and by queries with `from_json`."""
+    rows = {
+        "json-warm": WARM_MB * 1_000_000 // RECORD_BYTES,
+        "json-backlog": megabytes * 1_000_000 // RECORD_BYTES,
+    }
+    await _fill(ground, rows, progress)
+    found = [await _our_backlog(ground, directory / "ours-columns", rows, COLUMNS, progress)]
+    for name, conf in (
+        ("from_json, Spark's defaults", SPARK_DEFAULTS),
+        ("from_json, our settings", None),
+    ):
+        how = Variant(name, conf, None, COLUMNS)
+        found.append(await _their_backlog(ground, directory, rows, how, progress))
+    return found
+
+
+async def _fill(ground: BenchBroker, rows: Mapping[str, int], progress: ProgressCallback) -> None:
+    await asyncio.to_thread(ground.create, list(rows), PARTITIONS)
+    for topic, records in rows.items():
+        progress(f"writing {records:,} records to {topic}")
+        await asyncio.to_thread(ground.fill, topic, PARTITIONS, records)
+
+
 async def _our_backlog(
-    ground: BenchBroker, directory: Path, rows: Mapping[str, int], progress: ProgressCallback
+    ground: BenchBroker,
+    directory: Path,
+    rows: Mapping[str, int],
+    columns: str,
+    progress: ProgressCallback,
 ) -> Row:
     async with spark_for("ours", directory, progress) as spark:
         for topic, wanted in rows.items():
             progress(f"binwright lands {topic}")
-            group = binwright_side.GroupOptions(name=f"bench-{topic}", topics=[topic])
+            group = binwright_side.GroupOptions(
+                name=f"bench-{topic}", topics=[topic], columns=columns
+            )
             chosen = binwright_side.settings(group, ground.kafka, spark.url, directory)
             log = TableLog(directory / "lake" / topic)
             async with binwright_side.running(chosen, directory) as stack:
@@ -118,20 +141,37 @@ async def _landed(log: TableLog, wanted: int, usage: CpuUsage, deadline_s: float
     await until(done, deadline_s, f"{wanted} records have landed")
 
 
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One way to land a backlog by Structured Streaming."""
+
+    name: str
+    conf: Mapping[str, str] | None  # of Spark; None: ours
+    per_trigger: int | None  # records of one commit at most
+    columns: str = ""
+
+
 async def _their_backlog(
     ground: BenchBroker,
     directory: Path,
     rows: Mapping[str, int],
-    how: tuple[str, Mapping[str, str] | None, int | None],
+    how: Variant,
     progress: ProgressCallback,
 ) -> Row:
-    name, conf, most = how
-    async with spark_for("streaming", directory, progress, conf) as spark:
+    own = directory / how.name.replace(" ", "-").replace("'", "")
+    async with spark_for("streaming", own, progress, how.conf) as spark:
         usage = CpuUsage(spark.pids)
         for topic in rows:
-            progress(f"{name} lands {topic}")
-            table = directory / "lake" / topic
-            query = Query(topic, table, directory / "checkpoints" / topic, most, once=True)
+            progress(f"{how.name} lands {topic}")
+            table = own / "lake" / topic
+            query = Query(
+                topic,
+                table,
+                own / "checkpoints" / topic,
+                how.per_trigger,
+                once=True,
+                columns=how.columns,
+            )
             began, cost = time.time(), usage.seconds()
             servers = ground.kafka.bootstrap_servers
             async with streaming.running(spark.url, servers, [query], {}) as handles:
@@ -139,5 +179,5 @@ async def _their_backlog(
             took = time.time() - began
             spent = usage.seconds() - cost
             log = TableLog(table)
-            log.read_new_commits()
-    return Took(took, spent, spent).row(name, rows["backlog"], log)
+            wanted = log.read_new_commits()
+    return Took(took, spent, spent).row(how.name, wanted, log)

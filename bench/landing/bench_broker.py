@@ -17,6 +17,10 @@ from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import KafkaSettings
 
 RECORD_BYTES = 1_000
+COLUMNS = (
+    "id BIGINT, ts BIGINT, customer STRING, amount DECIMAL(10,2), currency STRING, note STRING"
+)
+"""All that a record's value has."""
 LONGEST_S = 3600.0
 LOOK_S = 0.1
 

@@ -23,6 +23,7 @@ class GroupOptions:
     max_consumers: int = 1
     freshness_s: float = 5.0
     compact_files: int = 0  # the age of rewritten rows is unknown
+    columns: str = ""  # into which JSON is decoded; "": it stays bytes
 
 
 def settings(group: GroupOptions, kafka: KafkaSettings, spark: str, directory: Path) -> Settings:
@@ -37,6 +38,10 @@ def settings(group: GroupOptions, kafka: KafkaSettings, spark: str, directory: P
             "freshness_s": group.freshness_s,
             "compact_files": group.compact_files,
         },
+        tables=[
+            {"topics": group.topics, "format": "json", "columns": group.columns}
+            for _ in range(bool(group.columns))
+        ],
         monitor={"window_s": 8.0, "topic": f"{group.name}.metrics"},
         controller={
             "limit_bytes_per_s": group.limit,

@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.handover.ages import landed_rows
 from bench.landing import binwright_side, streaming
-from bench.landing.bench_broker import BenchBroker, until
+from bench.landing.bench_broker import COLUMNS, BenchBroker, until
 from bench.landing.connect_server import RunningSpark, spark_for
 from bench.landing.cpu_usage import CpuUsage
 from bench.landing.streaming import Query
@@ -41,6 +41,19 @@ async def live(ground: BenchBroker, directory: Path, progress: ProgressCallback)
     return rows
 
 
+async def live_in_columns(
+    ground: BenchBroker, directory: Path, progress: ProgressCallback
+) -> list[Row]:
+    """The load of `live` by one consumer: as bytes, then JSON as columns."""
+    rows: list[Row] = []
+    for name, columns in (("bytes", ""), ("columns", COLUMNS)):
+        load = LiveLoad(
+            directory / f"form-{name}", (f"form-{name}",), PARTITIONS, 200_000.0, columns=columns
+        )
+        rows += await _both_live(ground, load, name, progress, 1, 3.0)
+    return rows
+
+
 async def tables(ground: BenchBroker, directory: Path, progress: ProgressCallback) -> list[Row]:
     """Fifty tables, 500 kB/s in all, four consumers."""
     topics = tuple(f"many-{n:02}" for n in range(50))
@@ -60,8 +73,14 @@ class LiveLoad:
     partitions: int  # of each topic
     bytes_per_s: float  # of all topics
     executors: int = 0
+    columns: str = ""  # into which JSON is decoded; "": it stays bytes
     warm_up_s: float = 45.0
     measured_s: float = 90.0
+
+    @property
+    def timestamp(self) -> str:
+        """Return the column of the records' time."""
+        return "_kafka.timestamp" if self.columns else "timestamp"
 
     def of(self, side: str) -> "LiveLoad":
         """Return the load of one side: it has topics of its own, so that it begins at their end."""
@@ -85,6 +104,7 @@ async def _both_live(  # noqa: PLR0913, PLR0917 - what is run, and how it is wat
         limit=1.32 * load.bytes_per_s / consumers,
         max_consumers=2 * consumers,
         freshness_s=freshness_s,
+        columns=load.columns,
     )
     mine = await _our_live(ground, ours, group, f"binwright, {side}", progress)
     query = await _their_live(ground, theirs, mine["age p50, s"], progress)
@@ -122,7 +142,7 @@ async def _our_live(
             )
             await asyncio.sleep(load.warm_up_s)
             window = await _watched(spark, stack.pids, load.measured_s)
-        return await _figures(side, spark, logs, window, progress)
+        return await _figures(side, spark, logs, window, load.timestamp, progress)
 
 
 async def _their_live(
@@ -142,7 +162,13 @@ async def _their_live(
     ):
         for _ in range(TRIALS):
             queries = [
-                Query(t, logs[t], directory / "checkpoints" / t, trigger_s=trigger_s)
+                Query(
+                    t,
+                    logs[t],
+                    directory / "checkpoints" / t,
+                    trigger_s=trigger_s,
+                    columns=load.columns,
+                )
                 for t in load.topics
             ]
             side = f"Structured Streaming, trigger {trigger_s:.1f} s"
@@ -151,7 +177,7 @@ async def _their_live(
             async with streaming.running(spark.url, servers, queries, {}):
                 await asyncio.sleep(warm_up_s)
                 window = await _watched(spark, list, load.measured_s)
-            trials.append(await _figures(side, spark, logs, window, progress))
+            trials.append(await _figures(side, spark, logs, window, load.timestamp, progress))
             late_s = trials[-1]["age p50, s"] - p50_s
             is_shortest = trigger_s == SHORTEST_TRIGGER_S and late_s > 0
             if abs(late_s) <= EQUAL * p50_s or is_shortest:
@@ -188,11 +214,12 @@ async def _watched(spark: RunningSpark, pids: Callable[[], list[int]], measured_
     return Window(began, time.time(), usage.seconds() - cost, server.seconds() - spark_cost)
 
 
-async def _figures(
+async def _figures(  # noqa: PLR0913, PLR0917 - what was seen, and where
     name: str,
     spark: RunningSpark,
     tables: Mapping[str, Path],
     window: Window,
+    timestamp: str,
     progress: ProgressCallback,
 ) -> Row:
     """Return ages, cost, commits and files of the rows that landed in the window."""
@@ -203,7 +230,7 @@ async def _figures(
         if not (table / "_delta_log").is_dir():
             longest.append(float("inf"))  # it came to no turn
             continue
-        rows = await landed_rows(spark.url, table)
+        rows = await landed_rows(spark.url, table, timestamp)
         own = [r.age_s for r in rows if window.began <= r.at < window.ended]
         ages += own
         longest.append(max(own, default=float("inf")))

@@ -18,9 +18,9 @@ from binwright.local.jars import ensure_jars, ivy_fetch, parse_lock
 from binwright.local.java import find_java
 from binwright.local.server import ProgressCallback
 
-COLUMNS = (
+PLACE = (
     *("topic", "partition", "offset", "timestamp"),
-    *("timestampType AS timestamp_type", "key", "value", "headers"),
+    *("timestampType AS timestamp_type", "key", "headers"),
 )
 LOCK = Path(__file__).with_name("streaming.lock")
 
@@ -42,6 +42,16 @@ class Query:
     per_trigger: int | None = None  # records of one commit at most; None: all there are
     once: bool = False  # end when all that was there at the start has landed
     trigger_s: float | None = None  # seconds from one commit's beginning to the next; None: at once
+    columns: str = ""  # into which JSON is decoded; "": it stays bytes
+
+
+def _shaped(records: Any, columns: str) -> Any:
+    """Return the rows of a table like ours."""
+    if not columns:
+        return records.selectExpr(*PLACE, "value")
+    place = f"struct({', '.join(PLACE)}) AS _kafka"
+    row = f"from_json(CAST(value AS STRING), '{columns}') AS row"
+    return records.selectExpr(place, row).selectExpr("_kafka", "row.*")
 
 
 def start(spark: SparkSession, bootstrap_servers: str, query: Query) -> Any:
@@ -56,8 +66,7 @@ def start(spark: SparkSession, bootstrap_servers: str, query: Query) -> Any:
     if query.per_trigger is not None:
         source = source.option("maxOffsetsPerTrigger", str(query.per_trigger))
     writer = (
-        source.load()
-        .selectExpr(*COLUMNS)
+        _shaped(source.load(), query.columns)
         .writeStream.format("delta")
         .option("checkpointLocation", str(query.checkpoint))
     )
