@@ -111,6 +111,8 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="keep tables and logs in this new directory")
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
     asked = parser.parse_args()
+    if asked.keep is not None and asked.keep.exists():
+        parser.error(f"--keep: {asked.keep} is there already")
     configure_logging("error", "console")
     console = Console(stderr=asked.json, log_path=False, soft_wrap=True)
     options = ScenarioOptions(
