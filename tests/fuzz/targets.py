@@ -19,6 +19,8 @@ from tests.kafka.test_frames import HEAD_4, HEAD_10
 
 from binwright.balancer import plan_file
 from binwright.balancer.decide.proposals import decode_record
+from binwright.consumer.decoding.avro_schemas import AvroSchema, SchemaRefused
+from binwright.consumer.decoding.avro_values import AvroDecoder
 from binwright.consumer.decoding.json_values import decode as decode_json
 from binwright.consumer.staging import parquet
 from binwright.controller.fleets.kubernetes.template import check_template, parse_template
@@ -93,6 +95,18 @@ JSON_COLUMNS = parse_columns(
 )
 JSON_VALUE = b'{"id":7,"x":1.5e3,"d":"1.25","at":"2026-01-01T00:00:00Z","s":{"b":true,"l":["a"]}}'
 JSON_VALUES = b"\0".join([JSON_VALUE, b"{}", JSON_VALUE[:-1], b'{"d": 3.5}'] * 3)
+AVRO_SCHEMA = """{"type": "record", "name": "R", "fields": [{"name": "id", "type": "long"},
+ {"name": "s", "type": ["null", "string"]},
+ {"name": "l", "type": {"type": "array", "items": "int"}},
+ {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+ {"name": "d", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}},
+ {"name": "m", "type": {"type": "map", "values": "double"}}]}"""
+AVRO_HEADER, AVRO_VALUE = (
+    b"\0\0\0\0\x07",
+    b"\x0e\x02\x04ab\x04\x02\x04\0\x02\x02\x7d\x02\x02k" + bytes(9),
+)
+_PARSED = AvroSchema(AVRO_SCHEMA)
+AVRO_DECODER = AvroDecoder(_PARSED.columns, {7: _PARSED})
 SETTINGS = load_settings(topics=["base"])
 GROUP_SPECS = tuple(
     map(
@@ -269,6 +283,16 @@ def _json_values(content: bytes) -> object:
     return decode_json(pa.array(content.split(b"\0"), pa.binary()), JSON_COLUMNS)
 
 
+def _avro_values(content: bytes) -> object:
+    """Decode values of one schema, whose header each gets."""
+    values = [AVRO_HEADER + value for value in content.split(b"\0\0\0")]
+    return AVRO_DECODER.decode(pa.array(values, pa.binary()))
+
+
+def _avro_schema(content: bytes) -> object:
+    return AvroSchema(content.decode(errors="replace")).columns
+
+
 def _staged_file(content: bytes) -> object:
     return parquet.is_whole(content)
 
@@ -338,6 +362,8 @@ TARGETS: Mapping[str, Target] = {
     "record batches": Target(_columns, (), (*_STORED, b"".join(_STORED))),
     "staged file's footer": Target(_footer, (), (STAGED_FILE, STAGED_FILE[-600:])),
     "JSON values": Target(_json_values, (), (JSON_VALUES,)),
+    "Avro values": Target(_avro_values, (), (b"\0\0\0".join([AVRO_VALUE] * 3),)),
+    "Avro schema": Target(_avro_schema, (SchemaRefused,), (AVRO_SCHEMA.encode(),)),
     "staged file": Target(_staged_file, (), (STAGED_FILE,)),
     **dict(
         _frame(name, decode)

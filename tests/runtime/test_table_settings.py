@@ -12,7 +12,7 @@ ID = parse_columns("id BIGINT")
 NAME = parse_columns("name STRING")
 
 
-def table(columns: str = "id BIGINT", **given: Any) -> dict[str, Any]:
+def table(columns: str | None = "id BIGINT", **given: Any) -> dict[str, Any]:
     return {"format": "json", "columns": columns, **given}
 
 
@@ -42,8 +42,13 @@ def test_tables_reach_consumers_as_a_variable(monkeypatch: pytest.MonkeyPatch) -
         ([table()], r"tables\[0\]: names neither topics nor topic_patterns"),
         ([table(topics=["a", "a"])], r"tables\[0\]\.topics: named twice: a"),
         ([table(topics=["a"]), table(topics=["a"])], "tables: topics named twice: a"),
-        ([table(topics=["a"], format="xml")], r"tables\[0\]\.format: must be one of 'json'"),
+        (
+            [table(topics=["a"], format="xml")],
+            r"tables\[0\]\.format: must be one of 'json' or 'avro'",
+        ),
         ([table(topic_patterns=["a["])], r"tables\[0\]\.topic_patterns\[0\]: not a regular exp"),
+        ([table(None, topics=["a"])], r"tables\[0\]: names no columns, which JSON needs"),
+        ([table(topics=["a"], subject="b")], r"tables\[0\]: names a subject, which only Avro"),
         ([table(topics=["a"])], "a__bad has the name of the table of bad records of a"),
     ],
 )
@@ -52,3 +57,43 @@ def test_contradictions_are_refused_with_their_place(
 ) -> None:
     with pytest.raises(SettingsError, match=fault):
         load_settings(tables=tables, topics=["a", "a__bad"])
+
+
+def avro(**registry: Any) -> Any:
+    tables = [{"topics": ["a"], "format": "avro"}]
+    return load_settings(tables=tables, registry={"url": "https://registry/api/", **registry})
+
+
+def test_a_table_of_avro_has_the_columns_of_its_subject() -> None:
+    (found,) = avro().tables
+    assert (found.parsed, found.subject_of("a")) == ((), "a-value")
+    assert avro().columns("a") == ()
+    assert avro().registry.url == "https://registry/api"
+
+
+@pytest.mark.parametrize(
+    ("registry", "fault"),
+    [
+        ({"url": None}, "tables: a format is avro, and registry.url is not set"),
+        ({"url": "registry:8081"}, "registry.url: must be an address of http or https"),
+        ({"url": "http://u:p@registry"}, "registry.url: must hold no user"),
+        ({"username": "u"}, "registry: username and password_file go together"),
+        ({"username": "u", "password_file": "p", "token_file": "t"}, "leave one of them out"),
+        ({"key_file": "k"}, "registry: certificate_file and key_file go together"),
+        ({"url": "http://registry", "ca_file": "c"}, "would be ignored: url is not https"),
+        ({"url": "http://registry", "token_file": "t"}, "lets the network read the password"),
+    ],
+)
+def test_a_registry_is_refused_where_it_cannot_be_meant(
+    registry: dict[str, Any], fault: str
+) -> None:
+    with pytest.raises(SettingsError, match=fault) as refused:
+        avro(**registry)
+    assert "u:p" not in str(refused.value)
+
+
+def test_a_registry_on_this_machine_needs_no_tls() -> None:
+    found = avro(url="http://127.0.0.1:8080", username="u", password_file="p")  # noqa: S106 - a path
+    assert found.registry.username == "u"
+    away = avro(url="http://registry", token_file="t", allow_cleartext_password=True)  # noqa: S106 - a path
+    assert away.registry.allow_cleartext_password

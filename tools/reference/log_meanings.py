@@ -299,10 +299,14 @@ MEANINGS = {
     "sizes.unavailable": (
         "A broker does not return log sizes; rates are estimated from records and batches."
     ),
+    "schema.misfit": (
+        "A version of a subject has no columns, or gives one another type than an older version: "
+        "values that do not fit are bad."
+    ),
     "spark.not_warmed_up": (
         "The warm-up of the embedded Spark failed or took too long; its first commits are slow."
     ),
-    "spark.warmed_up": "A Spark server has made its first commits, in a throw-away table.",
+    "spark.warmed_up": "A Spark server has made its first commits, in throw-away tables.",
     "staging.collect_failed": (
         "Old staged files could not be listed or deleted; it is tried again in an hour."
     ),

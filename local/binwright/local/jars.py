@@ -60,12 +60,13 @@ class Artifact:
     classifier: str  # mostly ""
     size: int  # bytes
     sha256: str
+    extension: str = "jar"  # and its type, by Ivy's words
 
     @property
     def file_name(self) -> str:
         """The jar's name in the cache."""
         tail = f"-{self.classifier}" if self.classifier else ""
-        return f"{self.name}-{self.revision}{tail}.jar"
+        return f"{self.name}-{self.revision}{tail}.{self.extension}"
 
     def __str__(self) -> str:
         return f"{self.organisation}:{self.name}:{self.revision}"
@@ -277,7 +278,8 @@ def _dependency(artifact: Artifact) -> str:
     return (
         f"    <dependency org={quoteattr(artifact.organisation)} name={quoteattr(artifact.name)}"
         f' rev={quoteattr(artifact.revision)} transitive="false" conf="default->default">'
-        f'<artifact name={quoteattr(artifact.name)} type="jar" ext="jar"{classifier}/>'
+        f"<artifact name={quoteattr(artifact.name)} type={quoteattr(artifact.extension)}"
+        f" ext={quoteattr(artifact.extension)}{classifier}/>"
         "</dependency>\n"
     )
 
@@ -299,7 +301,7 @@ def _prepared(
         *("-settings", str(settings)),
         *("-ivy", str(directory / "ivy.xml")),
         *("-cache", str(directory / _CACHE)),
-        *("-types", "jar", "bundle"),
+        *("-types", "bundle", *sorted({artifact.extension for artifact in artifacts})),
         *("-confs", "default"),
     )
     return Command(

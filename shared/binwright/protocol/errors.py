@@ -152,6 +152,13 @@ class StagingUnavailable(ExternalError):
     """
 
 
+class RegistryUnavailable(ExternalError):
+    """The schema registry does not answer or refuses; the topic's records wait in Kafka.
+
+    Check the registry, and its address, password and certificates in `registry`.
+    """
+
+
 class ClusterUnavailable(ExternalError):
     """The Kubernetes API server does not answer.
 

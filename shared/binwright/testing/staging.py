@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record, Records
-from binwright.protocol.ports.lake import Footer
+from binwright.protocol.ports.lake import Footer, ValueDecoder
 from binwright.testing.lake_storage import Place
 from binwright.testing.records import Rows, in_rows
 
@@ -69,6 +69,7 @@ class FakeStaging:
         name: str,
         rows: Mapping[TopicPartition, Sequence[Records]],
         footer: Footer,
+        decoder: ValueDecoder | None = None,
     ) -> int:
         """Fit `Staging.write`."""
         await asyncio.sleep(self.latency_s)
@@ -82,11 +83,12 @@ class FakeStaging:
         if self.capacity is not None and self.bytes + size > self.capacity:
             raise StagingUnavailable("injected failure: No space left on device")
         bad: frozenset[Place] = frozenset()
-        if footer.columns is not None:
+        columns = footer.columns if decoder is None else decoder.columns
+        if columns is not None:
             every = ((p, r) for p, records in kept.items() for r in records)
             bad = frozenset((p, r.offset) for p, r in every if self.is_bad(r))
         now = asyncio.get_running_loop().time()
-        footer = replace(footer, bad=len(bad))
+        footer = replace(footer, columns=columns, bad=len(bad))
         self.files.setdefault(topic, {})[name] = FakeStagedFile(kept, footer, size, now, bad)
         self.written += 1
         return size

@@ -36,3 +36,17 @@ def test_columns_and_fields_of_both_are_there(one: str, other: str, both: str) -
 def test_another_type_is_refused(one: str, other: str) -> None:
     with pytest.raises(ValueError, match=r" is .* and "):
         united(parse_columns(one), parse_columns(other))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "both"),
+    [
+        ("a int, b int", "a bigint, c int", "a int, b int, c int"),
+        ("a struct<x:int>", "a struct<x:string,y:int>", "a struct<x:int,y:int>"),
+        ("a array<int>", "a int", "a array<int>"),
+        ("m map<string,int>", "m map<string,double>", "m map<string,int>"),
+    ],
+)
+def test_the_first_type_may_win(one: str, other: str, both: str) -> None:
+    found = united(parse_columns(one), parse_columns(other), first_wins=True)
+    assert columns_text(found) == both

@@ -16,7 +16,8 @@ from binwright.consumer.decoding.json_blocks import (
     in_blocks,
     suspects,
 )
-from binwright.consumer.decoding.json_records import MOST_NESTED, Bad, RecordReader
+from binwright.consumer.decoding.json_records import MOST_NESTED, RecordReader
+from binwright.consumer.decoding.one_by_one import Bad
 from binwright.protocol.columns import parse_columns
 
 COLUMNS = parse_columns(

@@ -7,13 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from binwright.consumer.decoding.json_records import (
-    MOST_NESTED,
-    PATH_LENGTH,
-    REASON_LENGTH,
-    Bad,
-    RecordReader,
-)
+from binwright.consumer.decoding.json_records import MOST_NESTED, RecordReader
+from binwright.consumer.decoding.one_by_one import PATH_LENGTH, REASON_LENGTH, Bad
 from binwright.protocol.columns import DEEPEST, parse_columns
 
 

@@ -7,6 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from binwright.consumer.decoding.avro_values import AvroDecoder
+from binwright.consumer.decoding.json_values import JsonDecoder
 from binwright.consumer.staging.parquet import (
     COLUMNS,
     FOOTER,
@@ -145,7 +147,6 @@ def test_a_footer_of_many_partitions_is_small() -> None:
         b'{"topic_id": null, "ranges": [[0, 0, 9223372036854775808]]}',
         b'{"topic_id": null, "ranges": [[true, 0, 1]]}',
         b'{"topic_id": null, "ranges": [], "columns": 7}',
-        b'{"topic_id": null, "ranges": [], "columns": ""}',
         b'{"topic_id": null, "ranges": [], "columns": "a varchar"}',
         b'{"topic_id": null, "ranges": [], "columns": null, "bad": -1}',
         b'{"topic_id": null, "ranges": [], "columns": null, "bad": null}',
@@ -183,7 +184,7 @@ def test_a_decoded_file_has_a_row_or_a_bad_record_for_each_record() -> None:
         P: [Record(3, 5, b"k", GOOD, headers=(("h", b"1"),)), Record(4, 5, None, b'{"id":"x"}')],
         R: [Record(9, 5, None, None), Record(12, 5, b"k", b"\xff")],
     }
-    content = encode(in_columns(rows), Footer("x", 4, RANGES, COLUMNS_OF, bad=99))
+    content = encode(in_columns(rows), Footer("x", 4, RANGES, bad=99), JsonDecoder(COLUMNS_OF))
     table = pq.read_table(pa.BufferReader(content))
 
     assert decode_footer(content.to_pybytes()) == Footer("x", 4, RANGES, COLUMNS_OF, bad=2)
@@ -207,7 +208,7 @@ def test_a_decoded_file_has_a_row_or_a_bad_record_for_each_record() -> None:
 
 def test_a_decoded_file_has_these_columns_in_this_order() -> None:
     """Spark reads it by them."""
-    content = encode({}, Footer(None, 0, {}, parse_columns("a int")))
+    content = encode({}, Footer(None, 0, {}), JsonDecoder(parse_columns("a int")))
     schema = pq.read_schema(pa.BufferReader(content)).remove_metadata()
 
     assert schema == decoded_schema(parse_columns("a int"))
@@ -231,12 +232,23 @@ def test_columns_of_each_type_are_written_and_read_back() -> None:
     columns = parse_columns(text)
     value = b'{"m":{"k":[{"x-y":{"l":1}},null],"z":null},"d":0.5}'
     rows = in_columns({P: [Record(0, 0, None, value), Record(1, 0, None, b"")]})
-    content = encode(rows, Footer(None, 2, {}, columns))
+    content = encode(rows, Footer(None, 2, {}), JsonDecoder(columns))
 
     row, missing = (each.as_py() for each in pq.read_table(pa.BufferReader(content))["row"])
     assert row["m"] == [("k", [{"x-y": [("l", 1)]}, None]), ("z", None)]
     assert missing is None
     assert decode_footer(content.to_pybytes()) == Footer(None, 2, {}, columns, bad=1)
+
+
+def test_a_file_without_columns_has_bad_records_and_tombstones_only() -> None:
+    rows = in_columns({P: [Record(3, 5, None, b"text"), Record(4, 5, b"k", None)]})
+    content = encode(rows, Footer("x", 2, {}), AvroDecoder((), {}))
+
+    table = pq.read_table(pa.BufferReader(content))
+    assert table.schema.remove_metadata() == decoded_schema(())
+    assert "row" not in table.column_names
+    assert [bad and bad["kind"] for bad in table["bad"].to_pylist()] == ["malformed", None]
+    assert decode_footer(content.to_pybytes()) == Footer("x", 2, {}, (), bad=1)
 
 
 def test_a_raw_file_is_as_before_but_for_its_entry() -> None:

@@ -21,7 +21,7 @@ from tests.consumer.harness import (
 
 from binwright.protocol.errors import RecordTooLarge
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.lake import Footer
+from binwright.protocol.ports.lake import Footer, ValueDecoder
 from binwright.runtime.run import background_tasks
 from binwright.testing.staging import ROW_OVERHEAD
 
@@ -191,10 +191,12 @@ async def test_an_unexpected_error_stops_one_topic_which_is_reported_and_tried_a
     async with harness({"orders": 1, "clicks": 1}) as b:
         write = b.staging.write
 
-        async def refuse_orders(topic: str, name: str, rows: Any, footer: Footer) -> int:
+        async def refuse_orders(
+            topic: str, name: str, rows: Any, footer: Footer, decoder: ValueDecoder | None = None
+        ) -> int:
             if topic == "orders":
                 raise TypeError("'<=' not supported")
-            return await write(topic, name, rows, footer)
+            return await write(topic, name, rows, footer, decoder)
 
         b.staging.write = refuse_orders  # type: ignore[method-assign]
         b.topics.produce(P, *numbered(5))

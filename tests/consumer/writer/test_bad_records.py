@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from binwright.consumer.writer.actions import REREAD_S
 from binwright.protocol.columns import parse_columns
 from binwright.protocol.ports.kafka import Record
 from binwright.testing.lake import Failure
@@ -187,3 +188,25 @@ async def test_what_does_not_fit_the_table_is_read_again_under_the_settings_of_t
         await land_read_again(scene, writer)
 
         assert scene.landed() == once(4)
+
+
+async def test_columns_of_a_registry_that_do_not_fit_are_read_again_once_then_wait() -> None:
+    """Reading again would give the same columns: the table is refused, until it is mended."""
+    scene = await Scene(columns=()).prepare()
+    async with process(scene, "orders") as writer:
+        writer.lake.unfit.add("orders")
+        scene.columns = COLUMNS
+        await scene.land({P: (0, 4)})
+        await seconds(20)
+        assert len(writer.gaps) == 1  # they may have been staged before the settings changed
+        await land_read_again(scene, writer)
+        await seconds(60)
+        assert not writer.gaps
+        assert writer.report().fault
+
+        await seconds(REREAD_S)
+        assert len(writer.gaps) == 1
+        writer.lake.unfit.clear()
+        await land_read_again(scene, writer)
+        assert scene.landed() == once(4)
+        assert not writer.report().fault

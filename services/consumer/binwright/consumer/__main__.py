@@ -17,6 +17,7 @@ import structlog
 
 from binwright.consumer.decide.buffer import BatchConfig
 from binwright.consumer.decide.writer.states import WriterConfig
+from binwright.consumer.decoding.decoders import Decoders
 from binwright.consumer.ingest import Ingest, IngestConfig
 from binwright.consumer.mailbox import open_mailbox
 from binwright.consumer.reading.data_reader import KafkaDataReader
@@ -55,6 +56,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
         AsyncExitStack() as stack,
         serve_health(settings.health, settings.kafka.ssl_certificate_file) as health,
         FileStaging(settings.staging_path) as staging,
+        Decoders(settings) as decoders,
         KafkaControlTopics(settings.kafka) as bus,
         KafkaDataReader(
             settings.kafka, settings.group, config.isolation, config.batch_inflated_bytes
@@ -85,7 +87,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
             staging=staging,
             landing_topic=settings.landing_topic,
             writers=partial(Writers, context),
-            config=_ingest_config(settings),
+            config=_ingest_config(settings, decoders),
             wall_ms=wall_ms,
             beat=health.beat,
         )
@@ -121,7 +123,7 @@ def lake_opener(
     return open_lake
 
 
-def _ingest_config(settings: Settings) -> IngestConfig:
+def _ingest_config(settings: Settings, decoders: Decoders) -> IngestConfig:
     config = settings.consumer
     return IngestConfig(
         batch=BatchConfig(
@@ -130,7 +132,7 @@ def _ingest_config(settings: Settings) -> IngestConfig:
             config.batch_cap_bytes,
             time.time() - time.monotonic(),
         ),
-        columns=settings.columns,
+        decoder_of=decoders.of,
         from_latest=config.start == "latest",
         report_s=config.report_s,
         drain_s=config.drain_timeout_s / 2,

@@ -26,6 +26,7 @@ from binwright.consumer.decide.machine import (
     StopFetching,
     StopWriter,
 )
+from binwright.consumer.decoding.decoders import DecoderOf, no_decoder
 from binwright.consumer.events import (
     Emit,
     Event,
@@ -42,7 +43,6 @@ from binwright.consumer.partitions import AssignedPartitions
 from binwright.consumer.staging.collection import collect_regularly
 from binwright.consumer.staging.stager import Origin, Stager
 from binwright.kafka.control_records import commands
-from binwright.protocol.columns import Columns
 from binwright.protocol.errors import StagingUnavailable, Superseded
 from binwright.protocol.messages import Report, TableReport
 from binwright.protocol.ports.kafka import DataReader
@@ -62,7 +62,7 @@ class IngestConfig:
     """The settings of one consumer."""
 
     batch: BatchConfig = field(default_factory=BatchConfig)
-    columns: Callable[[str], Columns | None] = lambda _: None  # of a topic; None: bytes
+    decoder_of: DecoderOf = no_decoder
     from_latest: bool = False
     report_s: float = 1.0
     drain_s: float = 30.0  # from the start of leaving until all is stopped, at most
@@ -133,7 +133,7 @@ class Ingest:
             bus=mailbox.bus,
             backlog=self._backlog,
             emit=self.apply_event,
-            columns=config.columns,
+            decoder_of=config.decoder_of,
             beat=beat,
         )
         self._writers = writers(self.apply_event)

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from binwright.protocol.columns import Columns
 from binwright.protocol.model import TopicPartition
@@ -23,6 +23,22 @@ class Footer:
     bad: int = 0  # rows whose value could not be decoded
 
 
+class ValueDecoder(Protocol):
+    """Decodes values of records into columns."""
+
+    columns: Columns
+    """Of the rows; none, if all values are bad."""
+
+    def decode(self, values: Any) -> tuple[Any, Any]:
+        """Return rows and bad records: Arrow arrays of structs, of which both have one per value.
+
+        A row is NULL where the value is bad; a bad record is NULL where it is not.
+
+        Args:
+            values: An Arrow array of binary; NULL is a tombstone, whose row has NULL everywhere.
+        """
+
+
 class Staging(Protocol):
     """A directory or object-store prefix, with one directory per topic."""
 
@@ -35,11 +51,11 @@ class Staging(Protocol):
         name: str,
         rows: Mapping[TopicPartition, Sequence[Records]],
         footer: Footer,
+        decoder: ValueDecoder | None = None,
     ) -> int:
         """Write a file atomically and durably; return its bytes. Raise `StagingUnavailable`.
 
-        Values are decoded into the columns of `footer`, if it has any. How many could not be, the
-        file's own footer says.
+        Columns, and how many values are bad, are those of `decoder`, whatever `footer` says.
         """
 
     async def keep(self, topic: str, name: str, content: bytes) -> None:

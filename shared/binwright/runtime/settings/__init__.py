@@ -20,6 +20,7 @@ from binwright.runtime.settings.programs import (
     Settings,
     TopicSettings,
 )
+from binwright.runtime.settings.registry import RegistrySettings
 from binwright.runtime.settings.section import (
     Bytes,
     Positive,
@@ -42,6 +43,7 @@ __all__ = [
     "MonitorSettings",
     "Positive",
     "ProgramSettings",
+    "RegistrySettings",
     "Seconds",
     "Section",
     "Settings",

@@ -31,6 +31,7 @@ from binwright.runtime.settings.consumer import (
 from binwright.runtime.settings.controller import ControllerSettings, HealthSettings
 from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.runtime.settings.monitor import MonitorSettings
+from binwright.runtime.settings.registry import RegistrySettings
 from binwright.runtime.settings.section import TopicPatterns, check_distinct
 from binwright.runtime.settings.tables import TableSettings, check_tables, table_of
 
@@ -54,6 +55,7 @@ EVERY_NAME = frozenset(
         "log_format",
         "log_level",
         "monitor",
+        "registry",
         "scaler",
         "staging",
         "steering",
@@ -167,10 +169,13 @@ class Settings(TopicSettings):
     lake: LakeSettings = LakeSettings()
     tables: tuple[TableSettings, ...] = ()
     """Topics whose values become columns."""
+    registry: RegistrySettings = RegistrySettings()
 
     @model_validator(mode="after")
     def _tables_agree(self) -> Self:
         check_tables(self.tables, self.topics)
+        if self.registry.url is None and any(table.format == "avro" for table in self.tables):
+            raise ValueError("tables: a format is avro, and registry.url is not set")
         return self
 
     @model_validator(mode="after")

@@ -1,14 +1,18 @@
 """Settings of tables whose rows are columns, not bytes."""
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from binwright.protocol.columns import Columns, columns_text, parse_columns
 from binwright.protocol.names import BAD_SUFFIX, TopicName
 from binwright.protocol.patterns import compile_patterns
 from binwright.runtime.settings.section import Section, TopicPatterns, check_distinct
+
+DEFAULT_SUBJECT = "{topic}-value"
+
+TopicSubject = Annotated[str, Field(min_length=1, max_length=500)]
 
 
 class TableSettings(Section):
@@ -18,15 +22,20 @@ class TableSettings(Section):
     """The topics."""
     topic_patterns: TopicPatterns = ()
     """Regular expressions: topics, too, whose whole names match one."""
-    format: Literal["json"]
-    """What values are: JSON objects."""
-    columns: str
-    """Names and SQL types, as in `"id BIGINT, tags ARRAY<STRING>"`; other fields are left out."""
+    format: Literal["json", "avro"]
+    """What values are: JSON objects, or Avro with the id of a schema in `registry`."""
+    columns: str | None = None
+    """Names and SQL types, as in `"id BIGINT, tags ARRAY<STRING>"`; other fields are left out.
+
+    Unset, for Avro: the fields of all versions of `subject`.
+    """
+    subject: TopicSubject = DEFAULT_SUBJECT
+    """Of the registry, for Avro without `columns`; `{topic}` stands for the topic."""
 
     @field_validator("columns")
     @classmethod
-    def _are_columns(cls, value: str) -> str:
-        return columns_text(parse_columns(value))
+    def _are_columns(cls, value: str | None) -> str | None:
+        return None if value is None else columns_text(parse_columns(value))
 
     @field_validator("topics")
     @classmethod
@@ -40,14 +49,26 @@ class TableSettings(Section):
             raise ValueError("names neither topics nor topic_patterns")
         return self
 
+    @model_validator(mode="after")
+    def _has_columns(self) -> Self:
+        if self.format == "json" and self.columns is None:
+            raise ValueError("names no columns, which JSON needs")
+        if self.subject != DEFAULT_SUBJECT and (self.format == "json" or self.columns is not None):
+            raise ValueError("names a subject, which only Avro without columns reads")
+        return self
+
     def matches(self, topic: str) -> bool:
         """Whether a pattern matches this topic."""
         return any(pattern.matches(topic) for pattern in compile_patterns(self.topic_patterns))
 
     @property
     def parsed(self) -> Columns:
-        """Return the columns."""
-        return parse_columns(self.columns)
+        """Return the columns; none, if those of a subject are meant."""
+        return () if self.columns is None else parse_columns(self.columns)
+
+    def subject_of(self, topic: str) -> str:
+        """Return the registry's subject of a topic."""
+        return self.subject.replace("{topic}", topic)
 
 
 def table_of(tables: Sequence[TableSettings], topic: str) -> TableSettings | None:

@@ -7,19 +7,18 @@ import json
 import re
 from base64 import b64decode
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Context, DivisionByZero, Inexact, InvalidOperation
 from decimal import Decimal as Number
-from typing import Any, Literal
+from typing import Any
 
 import orjson
 
 from binwright.consumer.decoding.arrow_types import row_type
+from binwright.consumer.decoding.one_by_one import REASON_LENGTH, Bad, Fields, Misfit, described
 from binwright.protocol.columns import Array, Columns, ColumnType, Decimal, Map, Simple
 
 MOST_NESTED = 500  # arrays and objects in each other; deeper values are malformed
-REASON_LENGTH, PATH_LENGTH, EXCERPT_LENGTH = 200, 100, 40  # characters, at most
 
 DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -32,31 +31,14 @@ _INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _FLOAT_END = (2 - 2**-24) * 2**127  # a 32-bit float rounds it, and all above, to infinity
 _LONGEST_INTEGER = 20  # characters; one that is longer does not fit 64 bits
 
-Fields = dict[str, Any]
 Read = Callable[[Any], Any]
 ReadFields = Callable[[Any], Fields]
-
-
-@dataclass(frozen=True, slots=True)
-class Bad:
-    """Why a value could not be decoded."""
-
-    kind: Literal["malformed", "incompatible"]
-    reason: str  # at most `REASON_LENGTH` characters
 
 
 class _NumberText(str):
     """A number as it was written: with a fraction or an exponent, or too long for 64 bits."""
 
     __slots__ = ()
-
-
-class _Misfit(Exception):
-    """A value does not fit its type; callers put the place before the path as they let it pass."""
-
-    def __init__(self, wanted: str, there: object) -> None:
-        super().__init__(wanted)
-        self.wanted, self.there, self.path = wanted, there, ""
 
 
 class RecordReader:
@@ -82,18 +64,15 @@ class RecordReader:
         except orjson.JSONDecodeError as exc:
             return Bad("malformed", str(exc)[:REASON_LENGTH])
         if type(document) is not dict:
-            return Bad("malformed", f"needs an object, has {_described(document)}")
+            return Bad("malformed", f"needs an object, has {described(document)}")
         if brackets(value) > MOST_NESTED and _is_too_deep(document):
             return Bad("malformed", f"nested more than {MOST_NESTED} deep")
         if self._exact:
             document = json.loads(value.decode(), parse_float=_NumberText, parse_int=_integer)
         try:
             return self._fields(document)
-        except _Misfit as exc:
-            path = exc.path.removeprefix(".")
-            if len(path) > PATH_LENGTH:
-                path = f"{path[: PATH_LENGTH // 2 - 1]}…{path[-PATH_LENGTH // 2 :]}"
-            return Bad("incompatible", f"{path} needs {exc.wanted}, has {_described(exc.there)}")
+        except Misfit as exc:
+            return exc.bad()
 
 
 def brackets(value: bytes) -> int:
@@ -125,24 +104,11 @@ def _integer(text: str) -> int | _NumberText:
     return int(text) if len(text) <= _LONGEST_INTEGER else _NumberText(text)
 
 
-def _described(value: object) -> str:
-    """Return what a JSON value is, in a few words."""
-    if value is None or isinstance(value, bool):
-        return "null" if value is None else str(value).lower()
-    if isinstance(value, dict):
-        return "an object"
-    if isinstance(value, list):
-        return "an array"
-    text = str(value)
-    short = text if len(text) <= EXCERPT_LENGTH else f"{text[: EXCERPT_LENGTH - 1]}…"
-    return f"the string {short!r}"[: 3 * EXCERPT_LENGTH // 2] if type(value) is str else short
-
-
 # --- types ---------------------------------------------------------------------------------------
 
 
 def _reader(kind: ColumnType) -> Read:
-    """Return what reads a JSON value that is not null into a type; it raises `_Misfit`."""
+    """Return what reads a JSON value that is not null into a type; it raises `Misfit`."""
     match kind:
         case Simple(name) if name in _INTEGERS:
             return _integer_reader(name)
@@ -163,13 +129,13 @@ def _fields_reader(columns: Columns) -> ReadFields:
 
     def read(value: Any) -> Fields:
         if type(value) is not dict:
-            raise _Misfit("an object", value)
+            raise Misfit("an object", value)
         found: Fields = {}
         for name, read_field in readers:
             if (field := value.get(name)) is not None:
                 try:
                     found[name] = read_field(field)
-                except _Misfit as exc:
+                except Misfit as exc:
                     exc.path = f".{name}{exc.path}"
                     raise
         return found
@@ -182,12 +148,12 @@ def _array_reader(kind: ColumnType) -> Read:
 
     def read(value: Any) -> list[Any]:
         if type(value) is not list:
-            raise _Misfit("an array", value)
+            raise Misfit("an array", value)
         found: list[Any] = []
         try:
             for item in value:
                 found.append(None if item is None else read_item(item))  # noqa: PERF401 - its length is the index
-        except _Misfit as exc:
+        except Misfit as exc:
             exc.path = f"[{len(found)}]{exc.path}"
             raise
         return found
@@ -200,12 +166,12 @@ def _map_reader(kind: ColumnType) -> Read:
 
     def read(value: Any) -> list[tuple[str, Any]]:
         if type(value) is not dict:
-            raise _Misfit("an object", value)
+            raise Misfit("an object", value)
         found: list[tuple[str, Any]] = []
         for key, item in value.items():
             try:
                 found.append((key, None if item is None else read_item(item)))
-            except _Misfit as exc:
+            except Misfit as exc:
                 exc.path = f".{key}{exc.path}"
                 raise
         return found
@@ -218,7 +184,7 @@ def _integer_reader(name: str) -> Read:
 
     def read(value: Any) -> int:
         if type(value) is not int or not -end <= value < end:
-            raise _Misfit(name, value)
+            raise Misfit(name, value)
         return value
 
     return read
@@ -231,36 +197,36 @@ def _decimal_reader(kind: Decimal) -> Read:
     def read(value: Any) -> Number:
         is_number = type(value) in {int, _NumberText}
         if not is_number and not (type(value) is str and DECIMAL.fullmatch(value)):
-            raise _Misfit(str(kind), value)
+            raise Misfit(str(kind), value)
         try:
             return Number(value).quantize(unit, context=exact)
         except (Inexact, InvalidOperation):
-            raise _Misfit(str(kind), value) from None
+            raise Misfit(str(kind), value) from None
 
     return read
 
 
 def _boolean(value: Any) -> bool:
     if type(value) is not bool:
-        raise _Misfit("boolean", value)
+        raise Misfit("boolean", value)
     return value
 
 
 def _double(value: Any) -> float:
     if type(value) not in {float, int, _NumberText}:
-        raise _Misfit("double", value)
+        raise Misfit("double", value)
     return float(value)
 
 
 def _float(value: Any) -> float:
     if type(value) not in {float, int, _NumberText} or abs(number := float(value)) >= _FLOAT_END:
-        raise _Misfit("float", value)
+        raise Misfit("float", value)
     return number
 
 
 def _string(value: Any) -> str:
     if type(value) is not str:
-        raise _Misfit("string", value)
+        raise Misfit("string", value)
     return value
 
 
@@ -270,7 +236,7 @@ def _binary(value: Any) -> bytes:
             return b64decode(value, validate=True)
         except ValueError:
             pass
-    raise _Misfit("binary as base64", value)
+    raise Misfit("binary as base64", value)
 
 
 def _date(value: Any) -> date:
@@ -279,7 +245,7 @@ def _date(value: Any) -> date:
             return date.fromisoformat(value)
         except ValueError:
             pass
-    raise _Misfit("a date YYYY-MM-DD", value)
+    raise Misfit("a date YYYY-MM-DD", value)
 
 
 def _timestamp(value: Any) -> datetime:
@@ -291,7 +257,7 @@ def _timestamp(value: Any) -> datetime:
             return local.astimezone(UTC)
         except (ValueError, OverflowError):
             pass
-    raise _Misfit("a timestamp of ISO 8601", value)
+    raise Misfit("a timestamp of ISO 8601", value)
 
 
 _READERS: dict[str, Read] = {

@@ -1,7 +1,7 @@
 """Decodes JSON values into columns: in blocks as far as possible, else one by one."""
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -9,21 +9,32 @@ import pyarrow.compute as pc
 
 from binwright.consumer.decoding.arrow_types import BAD, row_type
 from binwright.consumer.decoding.json_blocks import BlockReader, in_blocks, suspects
-from binwright.consumer.decoding.json_records import Bad, Fields, RecordReader
+from binwright.consumer.decoding.json_records import RecordReader
+from binwright.consumer.decoding.one_by_one import Decoded, decode_each
 from binwright.protocol.columns import Columns
 
 BLOCK_ROWS, BLOCK_BYTES = 16384, 16 << 20  # at most, unless a block has few rows
 FEW = 256  # rows of a refused block that are read one by one: as dear as a block of no rows
 PARTS = 8  # into which a larger one is split
 
-Decoded: TypeAlias = "tuple[pa.Array[Any], pa.Array[Any]]"
+
+class JsonDecoder:
+    """A `ValueDecoder` of JSON objects.
+
+    Attributes:
+        columns: Of the rows; one at least.
+    """
+
+    def __init__(self, columns: Columns) -> None:
+        self.columns = columns
+
+    def decode(self, values: "pa.Array[Any]") -> Decoded:
+        """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""
+        return decode(values, self.columns)
 
 
 def decode(values: "pa.Array[Any]", columns: Columns) -> Decoded:
-    """Return the values' rows, and the bad ones: structs, of which both have one per value.
-
-    A row is NULL where the value is bad; the other is NULL where it is not. A row of a tombstone
-    (NULL) has NULL in each column.
+    """Return the values' rows, and the bad ones; a tombstone has NULL in each column.
 
     Args:
         values: Binary: JSON, or NULL.
@@ -31,7 +42,7 @@ def decode(values: "pa.Array[Any]", columns: Columns) -> Decoded:
     """
     records = RecordReader(columns)
     if not in_blocks(columns):
-        return _one_by_one(values, records)
+        return decode_each(values, records.read, records.type)
     anything: Any = values  # its types do not know this call
     texts: pa.BinaryArray = pc.fill_null(anything, b"{}")
     is_suspect = suspects(texts)
@@ -40,7 +51,7 @@ def decode(values: "pa.Array[Any]", columns: Columns) -> Decoded:
         return _joined([*_blocks(texts, BlockReader(columns), records)], columns)
     pieces = [
         *_blocks(texts.take(plain), BlockReader(columns), records),
-        _one_by_one(texts.take(rest), records),
+        decode_each(texts.take(rest), records.read, records.type),
     ]
     order = np.argsort(np.concatenate([plain, rest]))
     rows, bad = _joined(pieces, columns)
@@ -70,22 +81,8 @@ def _block(
             yield rows, pa.nulls(len(rows), BAD)
             return
         if is_small:
-            yield _one_by_one(values, records)
+            yield decode_each(values, records.read, records.type)
             return
     size = -(-len(values) // PARTS)
     for begin in range(0, len(values), size):
         yield from _block(values.slice(begin, size), blocks, records)
-
-
-def _one_by_one(values: "pa.Array[Any]", records: RecordReader) -> Decoded:
-    rows: list[Fields | None] = []
-    bad: list[dict[str, Any] | None] = []
-    for value in values.to_pylist():
-        read = records.read(value)
-        if isinstance(read, Bad):
-            rows.append(None)
-            bad.append({"value": value, "kind": read.kind, "reason": read.reason})
-        else:
-            rows.append(read)
-            bad.append(None)
-    return pa.array(rows, records.type), pa.array(bad, BAD)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
-from binwright.protocol.ports.lake import Footer
+from binwright.protocol.ports.lake import Footer, ValueDecoder
 
 if TYPE_CHECKING:
     from binwright.consumer.staging.files import Files
@@ -69,10 +69,11 @@ class FileStaging:
         name: str,
         rows: Mapping[TopicPartition, Sequence[Records]],
         footer: Footer,
+        decoder: ValueDecoder | None = None,
     ) -> int:
         """Write a file whole and durably; see `Staging.write`."""
         return await self._run(
-            f"take {topic}/{name}", lambda files: files.write(topic, name, rows, footer)
+            f"take {topic}/{name}", lambda files: files.write(topic, name, rows, footer, decoder)
         )
 
     async def keep(self, topic: str, name: str, content: bytes) -> None:

@@ -17,7 +17,7 @@ from binwright.consumer.staging import parquet
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import is_lease, is_mark, is_staged_file, is_topic_name
 from binwright.protocol.ports.kafka import Records
-from binwright.protocol.ports.lake import Footer
+from binwright.protocol.ports.lake import Footer, ValueDecoder
 
 UNFINISHED = ".unfinished-"  # prefix of a local file that is being written
 FEW = 5  # below it, objects are looked up one by one
@@ -56,9 +56,10 @@ class Files:
         name: str,
         rows: Mapping[TopicPartition, Sequence[Records]],
         footer: Footer,
+        decoder: ValueDecoder | None = None,
     ) -> int:
         """Write a file whole and durably; return its bytes."""
-        content = parquet.encode(rows, footer)
+        content = parquet.encode(rows, footer, decoder)
         self._put(topic, name, content)
         return content.size
 

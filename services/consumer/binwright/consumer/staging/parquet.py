@@ -14,12 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from binwright.consumer.decoding.arrow_types import BAD, row_type
-from binwright.consumer.decoding.json_values import decode
 from binwright.protocol.columns import Columns, columns_text, parse_columns
 from binwright.protocol.fields import checked_offset
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
-from binwright.protocol.ports.lake import Footer
+from binwright.protocol.ports.lake import Footer, ValueDecoder
 
 _HEADER: list[tuple[str, pa.DataType]] = [("key", pa.string()), ("value", pa.binary())]
 _TYPES: dict[str, pa.DataType] = {
@@ -125,31 +124,37 @@ def _headers(given: Any) -> "pa.Array[Any]":
 def decoded_schema(columns: Columns) -> pa.Schema:
     """Return the columns of a file of decoded values.
 
-    `row` is NULL exactly where the record is bad, and `bad` exactly where it is not.
+    `row` is NULL exactly where the record is bad, and `bad` exactly where it is not. Without
+    columns there is no `row`: Parquet has no struct without fields.
     """
     fields: list[pa.Field[Any]] = [field for field in SCHEMA if field.name != "value"]
-    return pa.schema([*fields, pa.field("row", row_type(columns)), pa.field("bad", BAD)])
+    row = [pa.field("row", row_type(columns))] if columns else []
+    return pa.schema([*fields, *row, pa.field("bad", BAD)])
 
 
-def _decoded(table: pa.Table, columns: Columns) -> pa.Table:
+def _decoded(table: pa.Table, decoder: ValueDecoder) -> pa.Table:
     """Return the rows with their values decoded."""
-    schema, batches = decoded_schema(columns), []
+    schema, batches = decoded_schema(decoder.columns), []
     for batch in table.combine_chunks().to_batches():
-        row, bad = decode(batch["value"], columns)
-        arrays: list[pa.Array[Any]] = [*batch.drop_columns(["value"]).columns, row, bad]
+        row, bad = decoder.decode(batch["value"])
+        rows = [row] if decoder.columns else []
+        arrays: list[pa.Array[Any]] = [*batch.drop_columns(["value"]).columns, *rows, bad]
         batches.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
     return pa.Table.from_batches(batches, schema=schema)
 
 
-def encode(rows: Mapping[TopicPartition, Sequence[Records]], footer: Footer) -> pa.Buffer:
+def encode(
+    rows: Mapping[TopicPartition, Sequence[Records]],
+    footer: Footer,
+    decoder: ValueDecoder | None = None,
+) -> pa.Buffer:
     """Return the rows as a Parquet file; it is read once, so it has no indexes and statistics.
 
-    Values are decoded if `footer` has columns. How many are bad is counted here, whatever `footer`
-    says.
+    Columns, and how many values are bad, are those of `decoder`, whatever `footer` says.
     """
-    table, columns, bad = to_arrow(rows), footer.columns, 0
-    if columns is not None:
-        table = _decoded(table, columns)
+    table, columns, bad = to_arrow(rows), None, 0
+    if decoder is not None:
+        table, columns = _decoded(table, decoder), decoder.columns
         bad = len(table) - table["bad"].null_count
     entry = {
         "topic_id": footer.topic_id,
@@ -207,7 +212,7 @@ def decode_footer(tail: bytes) -> Footer | None:
         }
         bad = checked_offset("bad", entry.get("bad", 0))
         text = entry.get("columns")  # not there: the file is of an older version
-        columns = None if text is None else parse_columns(text)
+        columns = parse_columns(text) if text else (None if text is None else ())
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError):
         return None
     if topic_id is not None and not isinstance(topic_id, str):

@@ -9,13 +9,13 @@ from uuid import uuid4
 import structlog
 
 from binwright.consumer.backlog import Backlog
+from binwright.consumer.decoding.decoders import DecoderOf, no_decoder
 from binwright.consumer.events import Emit, FileAnnounced, FileDropped, StagingStarted
 from binwright.consumer.meters import Meter
 from binwright.consumer.partitions import AssignedPartitions, TakenRows
 from binwright.consumer.writer.announcements import landing_partition
 from binwright.kafka.control_records import LANDING_CONFIG, LANDING_PARTITIONS
 from binwright.kafka.publishing import Publisher
-from binwright.protocol.columns import Columns
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.messages import Staged
 from binwright.protocol.model import Slot
@@ -57,14 +57,14 @@ class Stager:
         bus: ControlTopics,
         backlog: Backlog,
         emit: Emit,
-        columns: Callable[[str], Columns | None] = lambda _: None,
+        decoder_of: DecoderOf = no_decoder,
         beat: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.rows, self.rate = 0, Meter()
         self.faults: dict[str, str] = {}
         self._origin, self._partitions, self._staging, self._bus = origin, partitions, staging, bus
         self._backlog, self._emit, self._beat = backlog, emit, beat
-        self._columns = columns  # of a topic; None: its records are staged as they are
+        self._decoder_of = decoder_of
         self._slots = asyncio.Semaphore(CONCURRENT_WRITES)
         self._count = 0
 
@@ -107,9 +107,10 @@ class Stager:
             return
         rows = {p: part.records for p, part in taken.ranges.items()}
         ranges = {p.partition: (r.range.first, r.range.next) for p, r in taken.ranges.items()}
-        footer = Footer(taken.topic_id, taken.count, ranges, self._columns(taken.topic))
+        footer = Footer(taken.topic_id, taken.count, ranges)
+        decoder = await self._decoder_of(taken.topic, rows)
         async with self._slots:
-            writing = self._staging.write(taken.topic, name, rows, footer)
+            writing = self._staging.write(taken.topic, name, rows, footer, decoder)
             size = await self._warn_if_slow(writing, taken.topic)
         await self._announce(name, taken, size)
         self._backlog.add(taken.topic, name, size)

@@ -47,10 +47,12 @@ from binwright.protocol.errors import (
 )
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.lake import Batch, FileSlice, Footer, Lake
+from binwright.runtime.clock import loop_s
 
 log = structlog.get_logger()
 
 KAFKA_TIMEOUT_S = 10.0  # of a query about one table
+REREAD_S = 300.0  # between two times that columns of a registry are read again, if they do not fit
 
 _WITHOUT_VERDICT = (
     WriteUnclear,
@@ -72,6 +74,8 @@ class RequestRunner:
     _known: set[Columns | None] = field(init=False)  # columns of files that the table takes
     _bad_ends: tuple[str | None, Mapping[int, int]] | None = None
     """Topic id, and the highest offsets of its bad records when the table was claimed."""
+    _given_up_at: dict[Columns, float] = field(default_factory=dict)
+    """When files with columns that the table does not take were last read again."""
 
     def __post_init__(self) -> None:
         """Know what the table was opened with."""
@@ -171,17 +175,30 @@ class RequestRunner:
             return Unreadable(lost, str(exc)) if lost else Refused(str(exc))
         return Committed()
 
-    async def _unfit(self, footers: Mapping[str, Footer]) -> Unreadable | None:
+    async def _unfit(self, footers: Mapping[str, Footer]) -> Unreadable | Refused | None:
         """Give the table the columns of these files; return those that it does not take (†).
 
-        What was staged under other settings is read again.
+        What was staged under other settings is read again. Where columns come from a registry that
+        may give the same ones again: then the table is refused for a while.
         """
         for columns in {footer.columns for footer in footers.values()} - self._known:
             if reason := await self._refusal(columns):
+                if not self._read_again(columns):
+                    return Refused(reason)
                 unfit = (file for file, footer in footers.items() if footer.columns == columns)
                 return Unreadable(frozenset(unfit), reason)
             self._known.add(columns)
         return None
+
+    def _read_again(self, columns: Columns | None) -> bool:
+        """Return whether files with these columns, which do not fit, are to be read again."""
+        if self.columns != () or not columns:
+            return True
+        now, last = loop_s(), self._given_up_at.get(columns)
+        if last is not None and now - last < REREAD_S:
+            return False
+        self._given_up_at[columns] = now
+        return True
 
     async def _refusal(self, columns: Columns | None) -> str:
         """Give the table these columns; return why it does not take them, "" if it does."""

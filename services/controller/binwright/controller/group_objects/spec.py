@@ -40,6 +40,7 @@ _TABLE = {
     "topicPatterns": "topic_patterns",
     "format": "format",
     "columns": "columns",
+    "subject": "subject",
 }
 _CONTROLLER = {
     "limitBytesPerSecond": "limit_bytes_per_s",

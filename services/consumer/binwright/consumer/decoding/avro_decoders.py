@@ -1,0 +1,175 @@
+"""Makes decoders of Avro with the schemas that a registry has."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import structlog
+
+from binwright.consumer.decide.columns import united
+from binwright.consumer.decoding.avro_schemas import AvroSchema, SchemaRefused
+from binwright.consumer.decoding.avro_values import AvroDecoder, Schemas, refused, schema_ids
+from binwright.consumer.decoding.one_by_one import Bad
+from binwright.consumer.decoding.registry import Version
+from binwright.protocol.columns import Columns
+from binwright.protocol.errors import RegistryUnavailable
+from binwright.protocol.ports.kafka import Records
+from binwright.runtime.clock import loop_s
+
+log = structlog.get_logger()
+
+ASKED_AGAIN, PAUSE_S = 2, 1.0
+"""How often, for a schema that is not there: the registry's followers may be behind."""
+MOST_UNKNOWN = 100  # ids of one file that the registry is asked for, the most frequent ones
+FORGOTTEN_S = 60.0  # after which the registry is asked again for a schema that it did not have
+CONCURRENT = 4  # requests
+
+
+class Registry(Protocol):
+    """What a `SchemaRegistry` answers."""
+
+    async def schema(self, number: int) -> AvroSchema | SchemaRefused | None:
+        """Return the schema with this id."""
+
+    async def versions(self, subject: str) -> tuple[int, ...]:
+        """Return the numbers of a subject's versions."""
+
+    async def version(self, subject: str, version: int) -> Version | None:
+        """Return a version of a subject."""
+
+
+@dataclass(slots=True)
+class _Subject:
+    """What is known of one subject."""
+
+    versions: dict[int, Version] = field(default_factory=dict)
+    asked: frozenset[int] = frozenset()  # ids of schemas that it was asked about
+    columns: Columns = ()  # of all versions, those of earlier ones first
+
+
+class AvroDecoders:
+    """Makes the decoders of files, by the schemas of their values.
+
+    A table has the columns that its settings name, or those of all versions of its topic's
+    subject: then its columns do not depend on which records a consumer saw.
+    """
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._schemas: dict[int, AvroSchema | Bad] = {}
+        self._missing: dict[int, float] = {}  # ids that the registry has not -> when it was asked
+        self._subjects: dict[str, _Subject] = {}
+        self._slots = asyncio.Semaphore(CONCURRENT)
+
+    async def decoder(
+        self, subject: str, columns: Columns, rows: Collection[Sequence[Records]]
+    ) -> AvroDecoder:
+        """Return the decoder of these records.
+
+        Args:
+            subject: Of the registry.
+            columns: Of the table; none: those of the subject's versions.
+            rows: The records of a file.
+
+        Raises:
+            RegistryUnavailable: It does not answer, or has no such subject.
+        """
+        counts = await asyncio.to_thread(schema_ids, rows)
+        schemas = await self._named(counts)
+        used = {n: each for n, each in schemas.items() if isinstance(each, AvroSchema)}
+        if columns or not used:
+            return AvroDecoder(columns, schemas)
+        columns = await self._subject_columns(subject, frozenset(used))
+        return AvroDecoder(columns, {**schemas, **_checked(used, columns, subject)})
+
+    async def _named(self, counts: Counter[int]) -> Schemas:
+        """Return the schemas of these ids."""
+        now = loop_s()
+        self._missing = {n: at for n, at in self._missing.items() if now - at < FORGOTTEN_S}
+        new = [n for n, _ in counts.most_common() if n not in {*self._schemas, *self._missing}]
+        asked = new[:MOST_UNKNOWN]
+        for again in range(ASKED_AGAIN + 1):
+            if again and asked:
+                await asyncio.sleep(PAUSE_S)
+            await self._all(self._ask(number) for number in asked)
+            asked = [number for number in asked if number not in self._schemas]
+        self._missing.update(dict.fromkeys(asked, loop_s()))
+        return {number: self._schemas.get(number) or _unknown(number) for number in counts}
+
+    async def _ask(self, number: int) -> None:
+        match await self._registry.schema(number):
+            case SchemaRefused() as exc:
+                self._schemas[number] = refused(number, str(exc))
+            case AvroSchema() as schema:
+                self._schemas[number] = schema
+
+    async def _subject_columns(self, subject: str, used: frozenset[int]) -> Columns:
+        """Return the columns of a subject, asked again if it may have a version that is new."""
+        known = self._subjects.setdefault(subject, _Subject())
+        if used <= known.asked:
+            return known.columns
+        numbers = await self._registry.versions(subject)
+        if not numbers:
+            raise RegistryUnavailable(
+                f"the registry has no subject {subject}; name it as `subject` of the table's entry "
+                "in `tables`, or name `columns` there"
+            )
+
+        async def ask(version: int) -> None:
+            if (found := await self._registry.version(subject, version)) is not None:
+                known.versions[version] = found
+
+        await self._all(ask(version) for version in numbers if version not in known.versions)
+        known.columns = _columns_of(subject, known.versions)
+        known.asked |= used
+        return known.columns
+
+    async def _all(self, requests: Iterable[Awaitable[None]]) -> None:
+        async def one(request: Awaitable[None]) -> None:
+            async with self._slots:
+                await request
+
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for request in requests:
+                    tasks.create_task(one(request))
+        except* RegistryUnavailable as failed:
+            raise failed.exceptions[0] from None
+
+
+def _unknown(number: int) -> Bad:
+    return Bad("schema_unknown", f"the registry has no schema {number}")
+
+
+def _columns_of(subject: str, versions: dict[int, Version]) -> Columns:
+    """Return the columns of all versions; of one with two types the older."""
+    columns: Columns = ()
+    for number, version in sorted(versions.items()):
+        fault = ""
+        try:
+            added = version.schema.columns if isinstance(version.schema, AvroSchema) else ()
+            columns = united(columns, added)
+        except SchemaRefused as exc:
+            fault = str(exc)
+        except ValueError as exc:
+            columns, fault = united(columns, added, first_wins=True), str(exc)
+        if fault:
+            log.warning("schema.misfit", subject=subject, version=number, reason=fault)
+    return columns
+
+
+def _checked(used: dict[int, AvroSchema], columns: Columns, subject: str) -> Schemas:
+    """Return the schemas, without those that have more than the columns do: nothing is left out."""
+    faults = {number: _fault(schema, columns, subject) for number, schema in used.items()}
+    return {n: refused(n, fault) if (fault := faults[n]) else used[n] for n in used}
+
+
+def _fault(schema: AvroSchema, columns: Columns, subject: str) -> str:
+    """Return why not all fields of a schema have columns, "" if they have."""
+    try:
+        has_more = united(columns, schema.columns, first_wins=True) != columns
+    except SchemaRefused as exc:
+        return str(exc)
+    return f"is none of {subject}, and has fields that no version of it has" if has_more else ""

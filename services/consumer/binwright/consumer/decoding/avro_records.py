@@ -1,0 +1,243 @@
+"""Reads one Avro value into the fields of columns, by the schema that it was written with.
+
+Values fit columns of their own type, and of wider ones: an `int` fits BIGINT and DOUBLE, a `float`
+DOUBLE. A `long` fits INT where its number does.
+"""
+
+from collections.abc import Callable
+from decimal import Context, DivisionByZero, Inexact, InvalidOperation
+from decimal import Decimal as Number
+from io import BytesIO
+from typing import Any
+
+from fastavro import schemaless_reader
+
+from binwright.consumer.decoding.avro_schemas import (
+    TICKS,
+    AvroSchema,
+    Node,
+    SchemaRefused,
+    fields_of,
+    kind_of,
+    logical_type,
+)
+from binwright.consumer.decoding.one_by_one import REASON_LENGTH, Bad, Fields, Misfit
+from binwright.protocol.columns import Array, Columns, ColumnType, Decimal, Map, Simple, Struct
+
+HEADER = 5
+"""Bytes in front of a value: 0, and the id of its schema."""
+BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+EXACT_IN_DOUBLE = 1 << 53
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31, days after 1970-01-01
+FIRST_US, LAST_US = FIRST_DAY * 86_400_000_000, (LAST_DAY + 1) * 86_400_000_000 - 1
+
+Fit = Callable[[Any], Any]
+"""Makes a value that is not null one of a column; raises `Misfit`."""
+
+_MALFORMED = (EOFError, IndexError, ValueError, OverflowError)
+"""What `fastavro` raises for bytes that are no value of a schema."""
+
+
+def record_reader(schema: AvroSchema, columns: Columns) -> "Callable[[bytes], Fields | Bad]":
+    """Return what reads a value, with its header, into these columns.
+
+    Fields that no column names are left out.
+
+    Raises:
+        SchemaRefused: No value of this schema fits the columns; says which field.
+    """
+    fit = _Fits(schema).fields(schema.fields, columns)
+    parsed = schema.parsed
+
+    def read(value: bytes) -> Fields | Bad:
+        source = BytesIO(value)
+        source.seek(HEADER)
+        try:
+            found: Any = schemaless_reader(source, parsed, None)
+        except _MALFORMED as exc:
+            reason = f"is no value of its schema: {type(exc).__name__} {exc}"
+            return Bad("malformed", reason[:REASON_LENGTH])
+        if rest := len(value) - source.tell():
+            return Bad("malformed", f"has {rest} more bytes than a value of its schema")
+        try:
+            fields: Fields = found if fit is None else fit(found)
+        except Misfit as exc:
+            return exc.bad()
+        return fields
+
+    return read
+
+
+class _Fits:
+    """Makes the fits of one schema's types. None: the value as it is fits."""
+
+    def __init__(self, schema: AvroSchema) -> None:
+        self._schema = schema
+
+    def fields(self, nodes: "dict[str, Node] | Any", columns: Columns) -> Fit | None:
+        """Return the fit of a record with these fields."""
+        by_name = {name.lower(): name for name in nodes}
+        fits: list[tuple[str, str, Fit | None]] = []
+        for column in columns:
+            name = column.name if column.name in nodes else by_name.get(column.name.lower(), "")
+            if not name or kind_of(self._schema.node(nodes[name])) == "null":
+                continue
+            try:
+                fits.append((name, column.name, self._value(nodes[name], column.type)))
+            except SchemaRefused as exc:
+                raise SchemaRefused(f"{name}{exc}") from None
+        names = [name for name, _, _ in fits]
+        if names == list(nodes) and all(n == to and fit is None for n, to, fit in fits):
+            return None
+
+        def fit_fields(value: Any) -> Fields:
+            found: Fields = {}
+            for name, to, fit in fits:
+                if (field := value[name]) is not None:
+                    try:
+                        found[to] = field if fit is None else fit(field)
+                    except Misfit as exc:
+                        exc.path = f".{name}{exc.path}"
+                        raise
+            return found
+
+        return fit_fields
+
+    def _value(self, node: Node, wanted: ColumnType) -> Fit | None:
+        """Return the fit of a type; raise `SchemaRefused`, with the rest of its path in front."""
+        node = self._schema.node(node)
+        match wanted, kind_of(node):
+            case Struct(columns), "record":
+                try:
+                    return self.fields(fields_of(node), columns)
+                except SchemaRefused as exc:
+                    raise SchemaRefused(f".{exc}") from None
+            case Array(item), "array":
+                return _each(self._item(node["items"], item))
+            case Map(item), "map":
+                return _pairs(self._item(node["values"], item))
+        return _leaf(node, wanted)
+
+    def _item(self, node: Node, wanted: ColumnType) -> Fit | None:
+        try:
+            return self._value(node, wanted)
+        except SchemaRefused as exc:
+            raise SchemaRefused(f"[]{exc}") from None
+
+
+def _leaf(node: Node, wanted: ColumnType) -> Fit | None:
+    """Return the fit of a type without parts; raise as `_Fits._value` does."""
+    logical, kind = logical_type(node), kind_of(node)
+    match wanted:
+        case Simple(name) if logical is None:
+            if (name, kind) in _AS_IT_IS:
+                return None
+            if fit := _number_fit(name, kind):
+                return fit
+        case Simple("date") if wanted == logical:
+            return _within("date", FIRST_DAY, LAST_DAY)
+        case Simple("timestamp") if wanted == logical:
+            return _moment(TICKS[node["logicalType"]])
+        case Decimal() if isinstance(logical, Decimal):
+            return _decimal(logical, wanted)
+    raise SchemaRefused(f" needs {wanted}, has {logical or kind}")
+
+
+_AS_IT_IS = frozenset(
+    [
+        ("boolean", "boolean"),
+        ("int", "int"),
+        ("bigint", "int"),
+        ("bigint", "long"),
+        ("float", "float"),
+        ("double", "float"),
+        ("double", "double"),
+        ("double", "int"),
+        ("binary", "bytes"),
+        ("binary", "fixed"),
+        ("string", "string"),
+        ("string", "enum"),
+    ]
+)
+"""Column types and stored types whose values need no look."""
+
+
+def _number_fit(name: str, kind: str) -> Fit | None:
+    """Return the fit of stored integers; None if there is none."""
+    if kind not in {"int", "long"}:
+        return None
+    if name in BITS:
+        end = 1 << (BITS[name] - 1)
+        return _within(name, -end, end - 1)
+    return _within(name, -EXACT_IN_DOUBLE, EXACT_IN_DOUBLE) if name == "double" else None
+
+
+def _within(name: str, lowest: int, highest: int) -> Fit:
+    def fit(value: int) -> int:
+        if not lowest <= value <= highest:
+            raise Misfit(name, value)
+        return value
+
+    return fit
+
+
+def _moment(ticks: int) -> Fit:
+    """Return the fit of ticks after 1970 as microseconds; nanoseconds are cut."""
+
+    def fit(value: int) -> int:
+        us = value * 1_000_000 // ticks
+        if not FIRST_US <= us <= LAST_US:
+            raise Misfit("a timestamp of the years 1 to 9999", value)
+        return us
+
+    return fit
+
+
+def _decimal(there: Decimal, wanted: Decimal) -> Fit:
+    exact = Context(prec=wanted.precision, traps=[Inexact, InvalidOperation, DivisionByZero])
+    unit = Number(1).scaleb(-wanted.scale)
+
+    def fit(value: bytes) -> Number:
+        stored = int.from_bytes(value, "big", signed=True)
+        if abs(stored) >> 256:
+            raise Misfit(str(wanted), f"{len(value)} bytes")
+        number = Number(f"{stored}E-{there.scale}")
+        try:
+            return number.quantize(unit, context=exact)
+        except (Inexact, InvalidOperation):
+            raise Misfit(str(wanted), number) from None
+
+    return fit
+
+
+def _each(fit: Fit | None) -> Fit | None:
+    if fit is None:
+        return None
+
+    def fit_items(values: list[Any]) -> list[Any]:
+        found: list[Any] = []
+        try:
+            for item in values:
+                found.append(None if item is None else fit(item))  # noqa: PERF401 - its length is the index
+        except Misfit as exc:
+            exc.path = f"[{len(found)}]{exc.path}"
+            raise
+        return found
+
+    return fit_items
+
+
+def _pairs(fit: Fit | None) -> Fit:
+    """Return the fit of a map: Arrow takes pairs."""
+
+    def fit_pairs(values: dict[str, Any]) -> list[tuple[str, Any]]:
+        found: list[tuple[str, Any]] = []
+        for key, item in values.items():
+            try:
+                found.append((key, item if item is None or fit is None else fit(item)))
+            except Misfit as exc:
+                exc.path = f".{key}{exc.path}"
+                raise
+        return found
+
+    return fit_pairs

@@ -1,0 +1,79 @@
+"""Chooses what decodes the values of a topic.
+
+What decodes is imported when it is needed, in a thread: that takes a while.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from importlib import import_module
+from types import TracebackType
+from typing import Any, Self
+
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Records
+from binwright.protocol.ports.lake import ValueDecoder
+from binwright.runtime.settings import Settings
+from binwright.runtime.settings.tables import table_of
+
+DecoderOf = Callable[
+    [str, Mapping[TopicPartition, Sequence[Records]]], Awaitable[ValueDecoder | None]
+]
+"""Returns the decoder of records of a topic; None: they are staged as they are."""
+
+
+async def no_decoder(_topic: str, _rows: Mapping[TopicPartition, Sequence[Records]]) -> None:
+    """Fit `DecoderOf`: records are staged as they are."""
+
+
+class Decoders:
+    """Makes the decoders that the settings name."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._stack = AsyncExitStack()
+        self._modules: dict[str, Any] = {}
+        self._avro: Any = None  # an `AvroDecoders`, once it is needed
+
+    async def __aenter__(self) -> Self:
+        """Return self; the registry is asked when its first schema is needed."""
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        exc: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End requests to the registry."""
+        await self._stack.aclose()
+
+    async def of(
+        self, topic: str, rows: Mapping[TopicPartition, Sequence[Records]]
+    ) -> ValueDecoder | None:
+        """Return the decoder of these records; see `DecoderOf`.
+
+        Raises:
+            RegistryUnavailable: Their schemas cannot be had now.
+        """
+        if (table := table_of(self._settings.tables, topic)) is None:
+            return None
+        if table.format == "json":
+            module = await self._module("json_values")
+            decoder: ValueDecoder = module.JsonDecoder(table.parsed)
+            return decoder
+        client, decoders = await self._module("registry"), await self._module("avro_decoders")
+        if self._avro is None:
+            registry = client.SchemaRegistry(self._settings.registry)
+            self._stack.push_async_exit(registry)
+            self._avro = decoders.AvroDecoders(registry)
+        found: ValueDecoder = await self._avro.decoder(
+            table.subject_of(topic), table.parsed, rows.values()
+        )
+        return found
+
+    async def _module(self, name: str) -> Any:
+        if name not in self._modules:
+            full = f"binwright.consumer.decoding.{name}"
+            self._modules[name] = await asyncio.to_thread(import_module, full)
+        return self._modules[name]

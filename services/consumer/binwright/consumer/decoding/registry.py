@@ -1,0 +1,167 @@
+"""Asks a schema registry, by the requests of Confluent's."""
+
+import asyncio
+import base64
+import json
+import ssl
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
+from urllib.error import HTTPError
+from urllib.parse import quote
+from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
+
+from binwright.consumer.decoding.avro_schemas import AvroSchema, SchemaRefused
+from binwright.kafka.credentials import read_secret
+from binwright.protocol.errors import RegistryUnavailable
+from binwright.runtime.settings import RegistrySettings
+
+T = TypeVar("T")
+
+REQUEST_S = 10.0
+LARGEST_REPLY = 4 << 20
+THREADS = 4
+MOST_REFERENCES = 100  # schemas that one uses, with those that these use
+_NOT_FOUND = frozenset({40401, 40402, 40403})  # subject, version, schema
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version of a subject."""
+
+    number: int  # its schema's id
+    schema: AvroSchema | SchemaRefused
+
+
+class SchemaRegistry:
+    """The registry at `settings.url`. Requests block, so they run in threads of their own."""
+
+    def __init__(self, settings: RegistrySettings) -> None:
+        self._settings = settings
+        self._threads = ThreadPoolExecutor(THREADS, "registry")
+
+    async def __aenter__(self) -> Self:
+        """Return self; each request connects."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """End the threads, without waiting for a request."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def schema(self, number: int) -> AvroSchema | SchemaRefused | None:
+        """Return the schema with this id, or why it cannot be used; None: there is none.
+
+        Raises:
+            RegistryUnavailable: It does not answer, or refuses.
+        """
+
+        def ask() -> AvroSchema | SchemaRefused | None:
+            found = self._get(f"schemas/ids/{number}")
+            return None if found is None else self._parsed(found)
+
+        return await self._run(f"schema {number}", ask)
+
+    async def versions(self, subject: str) -> tuple[int, ...]:
+        """Return the numbers of a subject's versions, oldest first; raise as `schema` does."""
+
+        def ask() -> tuple[int, ...]:
+            found = self._get(f"subjects/{quote(subject, safe='')}/versions")
+            return tuple(sorted(map(int, found or ())))
+
+        return await self._run(f"subject {subject}", ask)
+
+    async def version(self, subject: str, version: int) -> Version | None:
+        """Return a version of a subject; None: there is none. Raises as `schema` does."""
+
+        def ask() -> Version | None:
+            found = self._get(f"subjects/{quote(subject, safe='')}/versions/{version}")
+            return None if found is None else Version(int(found["id"]), self._parsed(found))
+
+        return await self._run(f"version {version} of {subject}", ask)
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    async def _run(self, wanted: str, ask: Callable[[], T]) -> T:
+        url = self._settings.url
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, ask)
+        except OSError as exc:  # urllib's, ssl's and read_secret's
+            reason = getattr(exc, "reason", None) or str(exc) or "no answer in time"
+            raise RegistryUnavailable(f"{url} does not give {wanted}: {reason}") from exc
+        except (ValueError, KeyError, TypeError, AttributeError) as exc:
+            raise RegistryUnavailable(
+                f"{url} does not give {wanted}: it replies something else than a schema registry; "
+                "check the path in registry.url"
+            ) from exc
+
+    def _get(self, path: str) -> Any:
+        """Return a reply; None if the registry has nothing of that name."""
+        request = Request(f"{self._settings.url}/{path}", headers=self._headers())  # noqa: S310 - checked by the settings
+        try:
+            with build_opener(_NoRedirects, *self._https()).open(request, timeout=REQUEST_S) as got:
+                return json.loads(got.read(LARGEST_REPLY))
+        except HTTPError as exc:
+            _none_or_raise(exc)
+            return None
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"Accept": "application/vnd.schemaregistry.v1+json, application/json"}
+        settings = self._settings
+        if settings.token_file is not None:
+            token = read_secret(settings.token_file, "registry.token_file")
+            headers["Authorization"] = f"Bearer {token}"
+        if settings.password_file is not None:
+            password = read_secret(settings.password_file, "registry.password_file")
+            login = base64.b64encode(f"{settings.username}:{password}".encode()).decode()
+            headers["Authorization"] = f"Basic {login}"
+        return headers
+
+    def _https(self) -> Iterator[HTTPSHandler]:
+        settings = self._settings
+        if str(settings.url).startswith("https:"):
+            context = ssl.create_default_context(cafile=settings.ca_file)
+            if settings.certificate_file is not None:
+                context.load_cert_chain(settings.certificate_file, settings.key_file)
+            yield HTTPSHandler(context=context)
+
+    def _parsed(self, reply: Any) -> AvroSchema | SchemaRefused:
+        if (kind := reply.get("schemaType", "AVRO")) != "AVRO":
+            return SchemaRefused(f"is of {kind}, not of Avro")
+        try:
+            return AvroSchema(reply["schema"], [*self._references(reply, [MOST_REFERENCES])])
+        except SchemaRefused as exc:
+            return exc
+
+    def _references(self, reply: Any, left: list[int]) -> Iterator[str]:
+        """Yield the schemas that one uses, each after those that it uses itself."""
+        for each in reply.get("references") or ():
+            left[0] -= 1
+            if left[0] < 0:
+                raise SchemaRefused(f"uses more than {MOST_REFERENCES} other schemas")
+            subject, version = quote(each["subject"], safe=""), int(each["version"])
+            if (used := self._get(f"subjects/{subject}/versions/{version}")) is None:
+                raise SchemaRefused(f"uses version {version} of {subject}, which is not there")
+            yield from self._references(used, left)
+            yield used["schema"]
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """Lets no registry send a password somewhere else."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def _none_or_raise(error: HTTPError) -> None:
+    """Pass if a registry says that it has nothing of this name; any other refusal is an error."""
+    try:
+        code, words = _refusal(json.loads(error.read(LARGEST_REPLY)))
+    except (ValueError, KeyError, TypeError):
+        code, words = 0, ""
+    if code not in _NOT_FOUND:
+        raise OSError(f"{error.code} {words or error.reason}")
+
+
+def _refusal(reply: Any) -> tuple[int, str]:
+    return int(reply["error_code"]), str(reply.get("message", ""))[:200]

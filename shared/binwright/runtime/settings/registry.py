@@ -1,0 +1,68 @@
+"""The connection to the schema registry."""
+
+from pathlib import Path
+from typing import Annotated, Self
+from urllib.parse import urlparse
+
+from pydantic import Field, field_validator, model_validator
+
+from binwright.runtime.settings.kafka import LOOPBACK
+from binwright.runtime.settings.section import Section
+
+
+class RegistrySettings(Section):
+    """The schema registry, which has the schemas of values; one that speaks as Confluent's does."""
+
+    url: Annotated[str | None, Field(repr=False)] = None
+    """Its address, of https, or of http; required by tables of Avro."""
+    username: str | None = None
+    """User name, with password_file."""
+    password_file: Path | None = None
+    """A file with the user's password; read for each request, so that it can be renewed."""
+    token_file: Path | None = None
+    """A file with a bearer token, in place of a user; read for each request."""
+    ca_file: Path | None = None
+    """PEM file of the certificate authority; unset: the system's."""
+    certificate_file: Path | None = None
+    """PEM file of the client certificate, if the registry requires one."""
+    key_file: Path | None = None
+    """PEM file of the client certificate's key."""
+    allow_cleartext_password: bool = False
+    """Whether http may send a password or token to another machine as it is."""
+
+    @field_validator("url")
+    @classmethod
+    def _is_web(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        url = urlparse(value)
+        if url.scheme not in {"http", "https"} or not url.hostname or url.query or url.fragment:
+            raise ValueError("must be an address of http or https, without query and fragment")
+        if url.username or url.password:
+            raise ValueError("must hold no user: set username and password_file")
+        return value.rstrip("/")
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> Self:
+        if (self.username is None) != (self.password_file is None):
+            raise ValueError("username and password_file go together: set both")
+        if self.username is not None and self.token_file is not None:
+            raise ValueError("username and token_file are set: leave one of them out")
+        if (self.certificate_file is None) != (self.key_file is None):
+            raise ValueError("certificate_file and key_file go together: set both")
+        return self
+
+    @model_validator(mode="after")
+    def _nothing_is_readable_on_the_way(self) -> Self:
+        url = urlparse(self.url or "")
+        if url.scheme != "http":
+            return self
+        if self.ca_file or self.certificate_file:
+            raise ValueError("ca_file and certificate_file would be ignored: url is not https")
+        secret = self.password_file or self.token_file
+        if secret and url.hostname not in LOOPBACK and not self.allow_cleartext_password:
+            raise ValueError(
+                "http lets the network read the password or token: use https, or set "
+                "allow_cleartext_password"
+            )
+        return self
