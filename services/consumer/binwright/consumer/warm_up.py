@@ -1,8 +1,8 @@
 """Lets Spark servers learn to write tables: `python -m binwright.consumer.warm_up`.
 
 A server compiles its code while it works: the first fifty commits cost three times as much as later
-ones. So it takes commits of a throw-away table, which is in the staging place, before it takes
-those that people wait for.
+ones. So it takes commits of two throw-away tables, which are in the staging place, before it takes
+those that people wait for: one of raw records, one of columns with some bad records.
 """
 
 import argparse
@@ -13,9 +13,11 @@ from uuid import uuid4
 
 import structlog
 
+from binwright.consumer.decoding.json_values import JsonDecoder
 from binwright.consumer.lake.delta import checkpoint_interval
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
+from binwright.protocol.columns import parse_columns
 from binwright.protocol.errors import LakeUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import lease_name
@@ -32,7 +34,12 @@ TOPIC = "warm-up"
 COMMITS = checkpoint_interval(TOPIC)
 """As many as bring the first checkpoint, which is slow, too."""
 TABLE = Table(TOPIC, group=TOPIC, cluster=TOPIC)
+OF_COLUMNS = Table(f"{TOPIC}-columns", TOPIC, TOPIC, parse_columns("id BIGINT, item STRING"))
+DECODER = JsonDecoder(OF_COLUMNS.columns or ())
+COLUMN_COMMITS = 8
+"""After those of raw records: what they have in common is warm."""
 FILES, ROWS = 2, 100  # of a commit, and of each file
+VALUE = b'{"id": 7, "item": "tea", "price": 4.5, "at": "2026-11-25T10:00:00Z"}'
 RETRY_S = 1.0
 
 
@@ -51,36 +58,43 @@ async def warm_up(settings: Settings, commits: int, wait_s: float = 0.0) -> None
             await staging.prepare()
             try:
                 async with SparkLake(lake, place, settings.consumer.write_timeout_s) as tables:
-                    await _open(tables, wait_s)
-                    await _commit(tables, staging, commits)
+                    await _open(tables, TABLE, wait_s)
+                    await _commit(tables, staging, TOPIC, commits, None)
+                    await tables.open(OF_COLUMNS)
+                    await _commit(tables, staging, OF_COLUMNS.topic, COLUMN_COMMITS, DECODER)
             finally:
                 await staging.delete_all()
         log.info("spark.warmed_up", commits=commits)
 
 
-async def _open(tables: SparkLake, wait_s: float) -> None:
+async def _open(tables: SparkLake, table: Table, wait_s: float) -> None:
     deadline = loop_s() + wait_s
     while True:
         try:
-            return await tables.open(TABLE)
+            return await tables.open(table)
         except LakeUnavailable:
             if loop_s() >= deadline:
                 raise
         await asyncio.sleep(RETRY_S)
 
 
-async def _commit(tables: SparkLake, staging: FileStaging, commits: int) -> None:
+async def _commit(
+    tables: SparkLake, staging: FileStaging, topic: str, commits: int, decoder: JsonDecoder | None
+) -> None:
+    """Claim a table and commit to it; with `decoder`, columns, and a bad record now and then."""
     lease = lease_name(uuid4().hex, 1)
-    await staging.write_lease(TOPIC, lease)
-    await tables.claim(TOPIC, lease, _stamp(lease, 0))
-    await tables.history(TOPIC, 1)
-    await tables.highest_offsets(TOPIC)
-    await tables.commit_stamp(TOPIC, lease, 1, _stamp(lease, 1))
+    await staging.write_lease(topic, lease)
+    await tables.claim(topic, lease, _stamp(lease, 0))
+    await tables.history(topic, 1)
+    await tables.highest_offsets(topic)
+    await tables.commit_stamp(topic, lease, 1, _stamp(lease, 1))
     for number in range(commits):
-        batch = await _staged(staging, number)
-        await tables.append(TOPIC, batch, lease, _stamp(lease, 2 + number))
-        await staging.delete(TOPIC, batch.files)
-    await tables.compact(TOPIC)
+        batch, stamp = await _staged(staging, topic, number, decoder), _stamp(lease, 2 + number)
+        if batch.bad:
+            await tables.append_bad(topic, batch, lease, stamp)
+        await tables.append(topic, batch, lease, stamp)
+        await staging.delete(topic, batch.files)
+    await tables.compact(topic)
 
 
 def _stamp(writer: str, sequence: int) -> str:
@@ -88,21 +102,30 @@ def _stamp(writer: str, sequence: int) -> str:
     return stamp.encode()
 
 
-async def _staged(staging: FileStaging, commit: int) -> Batch:
+async def _staged(
+    staging: FileStaging, topic: str, commit: int, decoder: JsonDecoder | None
+) -> Batch:
     """Stage files as consumers do; every other one lands without its first row."""
-    slices = []
+    slices, whole = [], bool(commit % 2)
     for number in range(FILES):
         first = (commit * FILES + number) * ROWS
+        values = [VALUE] * (ROWS - 1) + [VALUE if whole else b"no JSON"]
         records = Records.of(
-            Record(first + n, wall_ms(), b"key", b"value" * 20) for n in range(ROWS)
+            Record(first + n, wall_ms(), b"key", value) for n, value in enumerate(values)
         )
         name = f"0-{commit}-{number}-{uuid4().hex[:8]}.parquet"
         footer = Footer(None, ROWS, {0: (first, first + ROWS)})
-        size = await staging.write(TOPIC, name, {TopicPartition(TOPIC, 0): [records]}, footer)
-        whole = bool(commit % 2)
+        rows = {TopicPartition(topic, 0): [records]}
+        size = await staging.write(topic, name, rows, footer, decoder)
         ranges = {0: (first if whole else first + 1, first + ROWS)}
         slices.append(FileSlice(name, ranges, whole, size))
-    return Batch(tuple(slices), rows=FILES * ROWS, bytes=sum(part.bytes for part in slices))
+    return Batch(
+        tuple(slices),
+        rows=FILES * ROWS,
+        bytes=sum(part.bytes for part in slices),
+        columns=None if decoder is None else decoder.columns,
+        bad=0 if decoder is None or whole else FILES,
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
