@@ -134,7 +134,11 @@ def test_the_help_and_the_version_import_no_command() -> None:
     for option in ("--help", "--version"):
         imported = imported_by(option)
         modules = {where.partition(":")[0] for where in COMMANDS.values()}
-        apps = {"binwright.balancer.commands", "binwright.lab.commands.app"}
+        apps = {
+            "binwright.balancer.commands",
+            "binwright.consumer.commands",
+            "binwright.lab.commands.app",
+        }
         assert imported.isdisjoint(HEAVY | modules - apps)
 
 

@@ -27,6 +27,7 @@ PANELS: Mapping[str, Mapping[str, str]] = {
     },
     "Operate": {
         "settings": "binwright.cli.settings_file:command",
+        "schema": "binwright.consumer.commands:app",
         "approve": "binwright.views.commands.approve:command",
         "brokers": "binwright.balancer.commands:app",
     },

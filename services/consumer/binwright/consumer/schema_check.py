@@ -1,0 +1,148 @@
+"""`binwright schema check`: what new columns would change in a topic's table."""
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from pyspark.sql.types import StructType
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from binwright.audit.lake_reader import delta_table, is_of_columns, lake_reader
+from binwright.cli.embedded_spark import spark_connect
+from binwright.cli.options import Json, Lake, Spark, named_spark, settings_at
+from binwright.cli.runner import progress_console, run_for_result, working_directory
+from binwright.cli.terminal import print_page
+from binwright.consumer.decoding.avro_schemas import AvroSchema, SchemaRefused
+from binwright.consumer.lake.table_columns import differences
+from binwright.protocol.columns import Columns, parse_columns
+from binwright.protocol.errors import SettingsError
+from binwright.runtime.run import EXIT_FAILED, EXIT_OK
+
+AVRO = ".avsc"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What becomes of a column, or of a field within one."""
+
+    column: str
+    kind: Literal["added", "kept", "refused"]
+    there: str | None  # its type in the table; None: the table has none of this name
+    wanted: str
+
+
+def columns_in(file: Path) -> Columns:
+    """Return the columns of a file: an Avro schema (`.avsc`), or the text of `columns`.
+
+    Raises:
+        SettingsError: It cannot be read, or is no schema; says why.
+    """
+    try:
+        text = file.read_text(encoding="utf-8")
+        return AvroSchema(text).columns if file.suffix == AVRO else parse_columns(text)
+    except SchemaRefused as exc:
+        raise SettingsError(f"{file}: {exc}") from exc
+    except (OSError, ValueError) as exc:
+        raise SettingsError(f"{file}: {getattr(exc, 'strerror', None) or exc}") from exc
+
+
+def changes(columns: Columns, there: StructType, *, by_value: bool) -> tuple[Change, ...]:
+    """Return what these columns would change in a table with Spark's schema `there`.
+
+    Args:
+        columns: Those wanted.
+        there: Those of the table.
+        by_value: Whether a column of another type stays, and each value is tried.
+    """
+    return tuple(
+        Change(
+            column=each.name,
+            kind="added" if each.actual is None else "kept" if by_value else "refused",
+            there=each.actual,
+            wanted=str(each.wanted),
+        )
+        for each in differences(columns, there)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The options of one check; what is None comes from the settings."""
+
+    console: Console
+    directory: Path
+    topic: str
+    columns: Columns
+    by_value: bool  # see `changes`
+    spark: str | None
+    lake: str | None
+
+    async def run(self) -> tuple[Change, ...]:
+        """Compare the columns with the table.
+
+        Raises:
+            SettingsError: The table is one of raw records.
+            ExternalError: Spark does not answer.
+        """
+        settings = settings_at(None, lake=self.lake, spark=self.spark)
+        path = f"{settings.lake.path.rstrip('/')}/{self.topic}"
+        server = spark_connect(self.directory, self.console.log, named_spark(settings))
+        async with server as url, lake_reader(url) as reader:
+            return await reader.run(f"read the table at {path}", lambda s: self._compare(s, path))
+
+    def _compare(self, spark: Any, path: str) -> tuple[Change, ...]:
+        table = delta_table(spark, path)
+        if table is not None and not is_of_columns(table):
+            raise SettingsError(
+                f"the table at {path} is one of raw records: it does not become one of columns. "
+                "Move it away, or name another lake"
+            )
+        there = StructType() if table is None else table.schema
+        return changes(self.columns, there, by_value=self.by_value)
+
+
+_THEN = {
+    "added": "is added",
+    "kept": "[yellow]stays: misfits are bad records",
+    "refused": "[red]REFUSED: nothing lands",
+}
+
+
+def shown(found: tuple[Change, ...]) -> RichTable:
+    """Return a line for each change."""
+    table = RichTable("column", "in the table", "in the file", "then")
+    for each in found:
+        table.add_row(each.column, each.there or "", each.wanted, _THEN[each.kind])
+    if not found:
+        table.add_row("", "", "", "nothing changes")
+    return table
+
+
+def command(
+    topic: Annotated[str, typer.Argument(help="The topic whose table it is.")],
+    *,
+    schema: Annotated[
+        Path,
+        typer.Option(help="An Avro schema (.avsc), or the text of `columns` of the settings."),
+    ],
+    spark: Spark = None,
+    lake: Lake = None,
+    json_: Json = False,
+) -> None:
+    """Say what a new schema would change in a table. Exit code 1 if a column has another type."""
+    console = progress_console(json_=json_)
+    columns = columns_in(schema)
+    with working_directory(None) as directory:
+        by_value = schema.suffix == AVRO
+        check = Check(console, directory, topic, columns, by_value, spark, lake)
+        found = run_for_result(check.run)
+    if json_:
+        facts = [{name: getattr(each, name) for name in Change.__slots__} for each in found]
+        sys.stdout.write(json.dumps(facts, indent=2) + "\n")
+    else:
+        print_page(console, shown(found))
+    raise typer.Exit(EXIT_OK if all(each.kind == "added" for each in found) else EXIT_FAILED)

@@ -1,0 +1,76 @@
+"""`binwright schema check` tells what a schema would change in a real table."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.consumer.decoding.avro import record
+from tests.integration.lake.column_tables import ITEMS
+
+from binwright.consumer.lake.spark_lake import SparkLake
+from binwright.protocol.columns import parse_columns
+from binwright.protocol.ports.lake import Table
+
+pytestmark = pytest.mark.integration
+
+
+def check(topic: str, file: Path, spark: str, lake: Path, *more: str) -> Any:
+    done = subprocess.run(
+        (sys.executable, "-m", "binwright.cli", "schema", "check", topic, "--schema", str(file),
+         "--spark", spark, "--lake", str(lake), *more),
+        env={**os.environ, "PYTHONWARNINGS": "ignore"},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout, done.stderr
+
+
+async def test_what_a_schema_would_change_is_reported(
+    tables: SparkLake, spark_url: str, lake: Path, tmp_path: Path
+) -> None:
+    columns = parse_columns("id INT, one STRUCT<a: STRING>")
+    await tables.open(Table("checked", ITEMS.group, ITEMS.cluster, columns))
+    text, avro = tmp_path / "columns.sql", tmp_path / "new.avsc"
+
+    text.write_text("ID INT, one STRUCT<a: STRING>")
+    assert check("checked", text, spark_url, lake, "--json")[:2] == (0, "[]\n")
+
+    text.write_text("id BIGINT, one STRUCT<a: STRING, b: INT>, more DOUBLE")
+    code, out, _ = check("checked", text, spark_url, lake, "--json")
+    assert code == 1
+    assert [tuple(change.values()) for change in json.loads(out)] == [
+        ("id", "refused", "int", "bigint"),
+        ("one.b", "added", None, "int"),
+        ("more", "added", None, "double"),
+    ]
+
+    avro.write_text(json.dumps(record(("id", "long"), ("more", "string"))))
+    code, out, _ = check("checked", avro, spark_url, lake)
+    assert code == 1
+    assert "stays: misfits are bad records" in out
+    assert "is added" in out
+
+    code, out, _ = check("not-there", avro, spark_url, lake, "--json")
+    assert (code, [change["kind"] for change in json.loads(out)]) == (0, ["added"] * 2)
+
+
+async def test_what_cannot_be_checked_is_named(
+    tables: SparkLake, spark_url: str, lake: Path, tmp_path: Path
+) -> None:
+    await tables.open(Table("raw", ITEMS.group, ITEMS.cluster))
+    file = tmp_path / "columns.sql"
+    file.write_text("id BIGINT")
+    code, _, error = check("raw", file, spark_url, lake)
+    assert code == 2
+    assert "is one of raw records" in error
+
+    file.write_text("id THING")
+    code, _, error = check("raw", file, spark_url, lake)
+    assert code == 2
+    assert f"{file}: there is no type 'thing'" in error
+    code, _, error = check("raw", tmp_path / "none.avsc", spark_url, lake)
+    assert code == 2
+    assert "none.avsc: No such file or directory" in error
