@@ -44,7 +44,7 @@ def decode(values: "pa.Array[Any]", columns: Columns) -> Decoded:
     if not in_blocks(columns):
         return decode_each(values, records.read, records.type)
     anything: Any = values  # its types do not know this call
-    texts: pa.BinaryArray = pc.fill_null(anything, b"{}")
+    texts: pa.BinaryArray = pc.fill_null(anything, b"{}") if values.null_count else anything
     is_suspect = suspects(texts)
     plain, rest = np.flatnonzero(~is_suspect), np.flatnonzero(is_suspect)
     if not len(rest):
