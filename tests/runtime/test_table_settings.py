@@ -44,10 +44,11 @@ def test_tables_reach_consumers_as_a_variable(monkeypatch: pytest.MonkeyPatch) -
         ([table(topics=["a"]), table(topics=["a"])], "tables: topics named twice: a"),
         (
             [table(topics=["a"], format="xml")],
-            r"tables\[0\]\.format: must be one of 'json' or 'avro'",
+            r"tables\[0\]\.format: must be one of 'json', 'avro' or 'string'",
         ),
         ([table(topic_patterns=["a["])], r"tables\[0\]\.topic_patterns\[0\]: not a regular exp"),
         ([table(None, topics=["a"])], r"tables\[0\]: names no columns, which JSON needs"),
+        ([table(topics=["a"], format="string")], r"tables\[0\]: names columns, and text has one"),
         ([table(topics=["a"], subject="b")], r"tables\[0\]: names a subject, which only Avro"),
         ([table(topics=["a"])], "a__bad has the name of the table of bad records of a"),
     ],
@@ -57,6 +58,11 @@ def test_contradictions_are_refused_with_their_place(
 ) -> None:
     with pytest.raises(SettingsError, match=fault):
         load_settings(tables=tables, topics=["a", "a__bad"])
+
+
+def test_text_has_one_column() -> None:
+    settings = load_settings(tables=[{"topics": ["a"], "format": "string"}])
+    assert settings.columns("a") == parse_columns("value STRING")
 
 
 def avro(**registry: Any) -> Any:

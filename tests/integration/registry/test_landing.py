@@ -35,7 +35,10 @@ def settings_of(broker: str, spark: str, lake: Path, url: str, topics: Sequence[
         kafka={"bootstrap_servers": broker},
         lake={"path": str(lake), "spark": spark, "freshness_s": 1.0},
         registry={"url": url},
-        tables=[{"topics": topics[:1], "format": "avro"}],
+        tables=[
+            {"topics": topics[:1], "format": "avro"},
+            *({"topics": [topic], "format": "string"} for topic in topics[1:]),
+        ],
         controller={"process_logs": str(logs)},
     )
 
@@ -109,7 +112,7 @@ async def test_records_of_several_schemas_land_each_by_its_own(
 async def test_while_the_registry_is_away_its_topic_waits_and_others_land(
     broker: str, spark_url: str, lake: Path, tmp_path: Path
 ) -> None:
-    topic, other = "avro-away", "raw-beside"
+    topic, other = "avro-away", "text-beside"
     kafka = KafkaSettings(bootstrap_servers=broker)
     for name in (topic, other):
         await create_topic(kafka, name, 1)
@@ -119,10 +122,12 @@ async def test_while_the_registry_is_away_its_topic_waits_and_others_land(
         await server.kill()
         async with services(settings, lake.parent / "logs"):
             await produce(broker, topic, [written(V1, {"id": 1, "at": 5_000}, number)])
-            await produce(broker, other, [b"raw"])
+            await produce(broker, other, [b"text", b"\xff"])
             logs = lake.parent / "consumers"
             await until(lambda: "does not give schema" in "".join(_texts(logs)))
             await until(lambda: len(rows(lake, other)) == 1)
+            await until(lambda: len(rows(lake, f"{other}__bad")) == 1)
+            assert rows(lake, other)[0]["value"] == "text"
             assert rows(lake, topic) == []
 
             await server.start()

@@ -10,6 +10,8 @@ from binwright.protocol.names import BAD_SUFFIX, TopicName
 from binwright.protocol.patterns import compile_patterns
 from binwright.runtime.settings.section import Section, TopicPatterns, check_distinct
 
+TEXT = parse_columns("value STRING")
+"""The column of text."""
 DEFAULT_SUBJECT = "{topic}-value"
 
 TopicSubject = Annotated[str, Field(min_length=1, max_length=500)]
@@ -22,12 +24,12 @@ class TableSettings(Section):
     """The topics."""
     topic_patterns: TopicPatterns = ()
     """Regular expressions: topics, too, whose whole names match one."""
-    format: Literal["json", "avro"]
-    """What values are: JSON objects, or Avro with the id of a schema in `registry`."""
+    format: Literal["json", "avro", "string"]
+    """What values are: JSON objects, Avro with the id of a schema in `registry`, or UTF-8 text."""
     columns: str | None = None
     """Names and SQL types, as in `"id BIGINT, tags ARRAY<STRING>"`; other fields are left out.
 
-    Unset, for Avro: the fields of all versions of `subject`.
+    Unset, for Avro: the fields of all versions of `subject`. Text has one column, `value`.
     """
     subject: TopicSubject = DEFAULT_SUBJECT
     """Of the registry, for Avro without `columns`; `{topic}` stands for the topic."""
@@ -53,7 +55,9 @@ class TableSettings(Section):
     def _has_columns(self) -> Self:
         if self.format == "json" and self.columns is None:
             raise ValueError("names no columns, which JSON needs")
-        if self.subject != DEFAULT_SUBJECT and (self.format == "json" or self.columns is not None):
+        if self.format == "string" and self.columns is not None:
+            raise ValueError("names columns, and text has one, `value`")
+        if self.subject != DEFAULT_SUBJECT and (self.format != "avro" or self.columns is not None):
             raise ValueError("names a subject, which only Avro without columns reads")
         return self
 
@@ -64,6 +68,8 @@ class TableSettings(Section):
     @property
     def parsed(self) -> Columns:
         """Return the columns; none, if those of a subject are meant."""
+        if self.format == "string":
+            return TEXT
         return () if self.columns is None else parse_columns(self.columns)
 
     def subject_of(self, topic: str) -> str:

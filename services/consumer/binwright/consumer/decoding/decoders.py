@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from importlib import import_module
-from types import TracebackType
 from typing import Any, Self
 
 from binwright.protocol.model import TopicPartition
@@ -33,20 +32,20 @@ class Decoders:
         self._settings = settings
         self._stack = AsyncExitStack()
         self._modules: dict[str, Any] = {}
-        self._avro: Any = None  # an `AvroDecoders`, once it is needed
+        self._registry: Any = None  # a `SchemaRegistry`, once it is needed
+        self._avro: Any = None  # an `AvroDecoders`, like it
 
     async def __aenter__(self) -> Self:
         """Return self; the registry is asked when its first schema is needed."""
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        exc: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """End requests to the registry."""
         await self._stack.aclose()
+
+    def requests(self) -> Mapping[str, int]:
+        """Return how many requests to the registry had which outcome."""
+        return {} if self._registry is None else self._registry.requests
 
     async def of(
         self, topic: str, rows: Mapping[TopicPartition, Sequence[Records]]
@@ -58,19 +57,24 @@ class Decoders:
         """
         if (table := table_of(self._settings.tables, topic)) is None:
             return None
-        if table.format == "json":
-            module = await self._module("json_values")
-            decoder: ValueDecoder = module.JsonDecoder(table.parsed)
-            return decoder
+        decoder: ValueDecoder
+        match table.format:
+            case "json":
+                decoder = (await self._module("json_values")).JsonDecoder(table.parsed)
+            case "string":
+                decoder = (await self._module("text_values")).TextDecoder(table.parsed)
+            case "avro":
+                avro, subject = await self._of_avro(), table.subject_of(topic)
+                decoder = await avro.decoder(subject, table.parsed, rows.values())
+        return decoder
+
+    async def _of_avro(self) -> Any:
         client, decoders = await self._module("registry"), await self._module("avro_decoders")
         if self._avro is None:
-            registry = client.SchemaRegistry(self._settings.registry)
-            self._stack.push_async_exit(registry)
-            self._avro = decoders.AvroDecoders(registry)
-        found: ValueDecoder = await self._avro.decoder(
-            table.subject_of(topic), table.parsed, rows.values()
-        )
-        return found
+            self._registry = client.SchemaRegistry(self._settings.registry)
+            self._stack.push_async_exit(self._registry)
+            self._avro = decoders.AvroDecoders(self._registry)
+        return self._avro
 
     async def _module(self, name: str) -> Any:
         if name not in self._modules:

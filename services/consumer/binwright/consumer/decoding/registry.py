@@ -4,10 +4,12 @@ import asyncio
 import base64
 import json
 import ssl
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from http.client import HTTPException
+from typing import Any, Literal, Self, TypeVar
 from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
@@ -18,8 +20,10 @@ from binwright.protocol.errors import RegistryUnavailable
 from binwright.runtime.settings import RegistrySettings
 
 T = TypeVar("T")
+Outcome = Literal["answered", "missing", "failed"]
 
-REQUEST_S = 10.0
+REQUEST_S = 10.0  # for each step of a request
+ANSWER_S = 60.0  # for all requests of one answer
 LARGEST_REPLY = 4 << 20
 THREADS = 4
 MOST_REFERENCES = 100  # schemas that one uses, with those that these use
@@ -35,9 +39,14 @@ class Version:
 
 
 class SchemaRegistry:
-    """The registry at `settings.url`. Requests block, so they run in threads of their own."""
+    """The registry at `settings.url`. Requests block, so they run in threads of their own.
+
+    Attributes:
+        requests: How many had which outcome.
+    """
 
     def __init__(self, settings: RegistrySettings) -> None:
+        self.requests: Counter[Outcome] = Counter()
         self._settings = settings
         self._threads = ThreadPoolExecutor(THREADS, "registry")
 
@@ -84,9 +93,11 @@ class SchemaRegistry:
 
     async def _run(self, wanted: str, ask: Callable[[], T]) -> T:
         url = self._settings.url
+        outcome: Outcome = "failed"
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, ask)
-        except OSError as exc:  # urllib's, ssl's and read_secret's
+            async with asyncio.timeout(ANSWER_S):
+                found = await asyncio.get_running_loop().run_in_executor(self._threads, ask)
+        except (OSError, HTTPException) as exc:  # urllib's, ssl's, read_secret's; also a timeout
             reason = getattr(exc, "reason", None) or str(exc) or "no answer in time"
             raise RegistryUnavailable(f"{url} does not give {wanted}: {reason}") from exc
         except (ValueError, KeyError, TypeError, AttributeError) as exc:
@@ -94,6 +105,11 @@ class SchemaRegistry:
                 f"{url} does not give {wanted}: it replies something else than a schema registry; "
                 "check the path in registry.url"
             ) from exc
+        else:
+            outcome = "answered" if found else "missing"
+            return found
+        finally:
+            self.requests[outcome] += 1
 
     def _get(self, path: str) -> Any:
         """Return a reply; None if the registry has nothing of that name."""

@@ -1,0 +1,39 @@
+"""Decodes values that are text into one column."""
+
+from typing import Any
+
+import pyarrow as pa
+
+from binwright.consumer.decoding.arrow_types import BAD, row_type
+from binwright.consumer.decoding.one_by_one import Bad, Decoded, Fields, decode_each
+from binwright.protocol.columns import Columns
+
+
+class TextDecoder:
+    """A `ValueDecoder` of text in UTF-8.
+
+    Attributes:
+        columns: Of the rows: one, a string.
+    """
+
+    def __init__(self, columns: Columns) -> None:
+        self.columns = columns
+
+    def decode(self, values: "pa.Array[Any]") -> Decoded:
+        """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""
+        name = self.columns[0].name
+        try:
+            texts = values.cast(pa.string())
+        except pa.ArrowInvalid:
+            return decode_each(values, lambda value: _read(name, value), row_type(self.columns))
+        rows: pa.Array[Any] = pa.StructArray.from_arrays([texts], names=[name])
+        return rows, pa.nulls(len(values), BAD)
+
+
+def _read(name: str, value: bytes | None) -> Fields | Bad:
+    if value is None:
+        return {}
+    try:
+        return {name: value.decode()}
+    except UnicodeDecodeError as exc:
+        return Bad("malformed", f"is not UTF-8: {exc.reason} at byte {exc.start}")
