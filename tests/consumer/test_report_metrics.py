@@ -23,11 +23,12 @@ def test_a_consumer_reports_metrics_of_itself_and_of_the_tables_it_writes() -> N
         lost_offsets=6,
         faults={"orders": "stands"},
     )
-    samples = list(consumer_samples("eu", report))
+    samples = list(consumer_samples("eu", report, {"failed": 3}))
     found = {(s.name, s.labels.get("slot", s.labels.get("topic"))): s.value for s in samples}
     assert found["binwright_consumer_staged_bytes", "2"] == 5
     assert found["binwright_consumer_lost_offsets_total", "2"] == 6
     assert found["binwright_consumer_stuck_topics", "2"] == 1
+    assert found["binwright_consumer_registry_requests_total", "2"] == 3
     assert found["binwright_table_age_seconds", "orders"] == 4.0
     assert found["binwright_table_refused", "orders"] == 1
     assert found["binwright_table_landing", "orders"] == 0

@@ -95,6 +95,11 @@ METRICS: Mapping[str, Metric] = {
     "binwright_consumer_stuck_topics": Metric(
         "Topics of which the consumer cannot read or stage what comes next.", SLOT, "consumer"
     ),
+    "binwright_consumer_registry_requests_total": Metric(
+        "Requests to the schema registry that it answered, had nothing for, or failed.",
+        (*SLOT, "outcome"),
+        "consumer",
+    ),
     "binwright_table_age_seconds": Metric(
         "Age of the oldest staged row that has not landed; 0: none.", TABLE, "consumer, group"
     ),

@@ -86,6 +86,8 @@ async def test_a_registry_that_is_away_is_reported_and_asked_again(tmp_path: Pat
             await server.start()
             assert server.register("orders-value", ONE) == number
             assert columns(await client.schema(number)) == "id int"
+            assert await client.schema(999_999) is None
+        assert client.requests == {"failed": 1, "answered": 1, "missing": 1}
 
 
 # --- behind TLS and passwords ---------------------------------------------------------------------

@@ -91,7 +91,9 @@ async def consume(settings: Settings, slot: Slot) -> None:
             wall_ms=wall_ms,
             beat=health.beat,
         )
-        health.collectors.append(lambda: consumer_samples(settings.group, ingest.report()))
+        health.collectors.append(
+            lambda: consumer_samples(settings.group, ingest.report(), decoders.requests())
+        )
         health.ready = lambda: "" if ingest.ready.is_set() else f"{staging} cannot be written yet"
 
         async def warm_up() -> None:

@@ -3,14 +3,23 @@
 `views.page.server` derives those of a whole group from its status, under the same names.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from binwright.protocol.messages import Report, TableReport
 from binwright.runtime.metrics import Sample
 
 
-def consumer_samples(group: str, report: Report) -> Iterator[Sample]:
-    """Yield the metrics of one consumer, and of the tables that it writes."""
+def consumer_samples(
+    group: str, report: Report, registry: Mapping[str, int] = MappingProxyType({})
+) -> Iterator[Sample]:
+    """Yield the metrics of one consumer, and of the tables that it writes.
+
+    Args:
+        group: Its group.
+        report: What it reports.
+        registry: How many requests to the schema registry had which outcome.
+    """
     labels = {"group": group, "slot": str(report.slot)}
     yield Sample("binwright_consumer_ready", report.ready, labels)
     yield Sample("binwright_consumer_partitions", len(report.reading), labels)
@@ -20,6 +29,9 @@ def consumer_samples(group: str, report: Report) -> Iterator[Sample]:
     yield Sample("binwright_consumer_busy_ratio", report.busy, labels)
     yield Sample("binwright_consumer_lost_offsets_total", report.lost_offsets, labels)
     yield Sample("binwright_consumer_stuck_topics", len(report.faults), labels)
+    for outcome, count in sorted(registry.items()):
+        name = "binwright_consumer_registry_requests_total"
+        yield Sample(name, count, {**labels, "outcome": outcome})
     for topic, table in sorted(report.writing.items()):
         yield from _table(group, topic, table)
 
