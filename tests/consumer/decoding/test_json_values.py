@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 
 from binwright.consumer.decoding.arrow_types import BAD, row_type
-from binwright.consumer.decoding.json_values import BLOCK_ROWS, FEW, decode
+from binwright.consumer.decoding.json_records import RecordReader
+from binwright.consumer.decoding.json_values import ALONE, BLOCK_ROWS, FEW, decode
 from binwright.protocol.columns import parse_columns
 
 COLUMNS = parse_columns("a int, at timestamp, tags array<string>")
@@ -57,7 +58,16 @@ def test_rows_keep_their_order_over_blocks(count: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "garbage", [b"\xff", b'{"a":"x"}', b'{"a":1', b'{"a":1}{"a":2}', b'{"a":1]}']
+    "garbage",
+    [
+        b"\xff",
+        b'{"a":"x"}',
+        b'{"a":1',
+        b'{"a":1}{"a":2}',
+        b'{"a":1]}',
+        b'{"a":99999999999}',  # Arrow does not name its row
+        b"{}x}",  # it names the next one
+    ],
 )
 def test_one_bad_value_among_many_is_one_bad_row(garbage: bytes) -> None:
     values = numbered(0, 40_000)
@@ -80,6 +90,29 @@ def test_bad_values_anywhere_leave_the_others_as_they_are() -> None:
         assert (row is None, why is not None) == (is_bad, is_bad)
         if not is_bad and value and value.startswith(b'{"a"'):
             assert b'{"a":%d,"tags":["x"]}' % row["a"] == value
+
+
+def test_few_values_are_read_one_by_one_because_others_are_bad(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where Arrow names the bad value, those around it stay in blocks."""
+    alone: list[bytes | None] = []
+    read = RecordReader.read
+
+    def count(reader: RecordReader, value: bytes | None) -> Any:
+        alone.append(value)
+        return read(reader, value)
+
+    monkeypatch.setattr(RecordReader, "read", count)
+    choose = random.Random(2)
+    values: list[bytes | None] = [
+        b'{"a":"x"}' if choose.random() < 0.0005 else value for value in numbered(0, 20_000)
+    ]
+    bad = values.count(b'{"a":"x"}')
+    assert bad >= 5
+    decoded(values)
+    assert alone.count(b'{"a":"x"}') == bad
+    assert len(alone) <= (1 + ALONE) * bad
 
 
 def test_large_values_are_read_in_smaller_blocks() -> None:

@@ -10,6 +10,7 @@ surrogates, control characters; also some that it accepts, like a key that is th
 Arrow accepts more, the value is not given to it: see `_SUSPECTS`.
 """
 
+import re
 from typing import Any
 
 import numpy as np
@@ -49,11 +50,21 @@ _TIMESTAMPS: list[tuple[str, pa.DataType]] = [
     (rf"^{_NAIVE}{_ZONE}$", pa.timestamp("us", "UTC")),
     (rf"^{_NAIVE}$", pa.timestamp("us")),
 ]
+_ROW = re.compile(r" in row ([0-9]+)$")
 _NANOSECONDS, _MICROSECONDS = r"(\.[0-9]{6})[0-9]+", r"\1"
 
 
-class _Refused(Exception):
-    """Arrow's result may differ from the strict reader's."""
+class BlockRefused(Exception):
+    """Arrow refuses a block, or its result may differ from the strict reader's.
+
+    Attributes:
+        row: Which value Arrow names, mostly the right one; None: it names none.
+    """
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__(reason)
+        named = _ROW.search(reason)
+        self.row = int(named[1]) if named else None
 
 
 def in_blocks(columns: Columns) -> bool:
@@ -95,11 +106,14 @@ class BlockReader:
         self._columns = columns
         self._schema = pa.schema([pa.field(c.name, _text_type(c.type)) for c in columns])
 
-    def read(self, values: "pa.BinaryArray") -> "pa.Array[Any] | None":
-        """Return a row for each value, of `row_type`; None: the block must be split.
+    def read(self, values: "pa.BinaryArray") -> "pa.Array[Any]":
+        """Return a row for each value, of `row_type`.
 
         Args:
             values: One at least, none of them NULL or among the `suspects`.
+
+        Raises:
+            BlockRefused: Not all of them can be read in one block.
         """
         try:
             values.cast(pa.string())  # also refuses what is not UTF-8 where Arrow does not look
@@ -111,11 +125,11 @@ class BlockReader:
                 pj.ParseOptions(explicit_schema=self._schema, unexpected_field_behavior="ignore"),
             )
             if table.num_rows != len(values):
-                return None
+                raise BlockRefused
             found = [column.combine_chunks() for column in table.columns]
             arrays = [_typed(a, c.type) for a, c in zip(found, self._columns, strict=True)]
-        except (pa.ArrowInvalid, _Refused):
-            return None
+        except pa.ArrowInvalid as exc:
+            raise BlockRefused(str(exc)) from exc
         return pa.StructArray.from_arrays(arrays, names=[c.name for c in self._columns])
 
 
@@ -147,18 +161,18 @@ def _text_type(kind: ColumnType) -> pa.DataType:
 
 
 def _typed(array: Any, kind: ColumnType) -> Any:
-    """Return an array as read, of the Arrow type of `kind`; raise `_Refused`, `ArrowInvalid`."""
+    """Return an array as read, of `kind`'s Arrow type; raise `BlockRefused`, `ArrowInvalid`."""
     match kind:
         case Simple("date"):
             if not _all_match(array, _DATE):
-                raise _Refused
+                raise BlockRefused
             return array.cast(pa.date32())
         case Simple("timestamp"):
             return _timestamps(array)
         case Simple("float"):
             floats = array.cast(pa.float32())
             if pc.any(pc.is_inf(floats)).as_py():
-                raise _Refused
+                raise BlockRefused
             return floats
         case Decimal():
             array.validate(full=True)  # Arrow's reader lets some pass that have too many digits
@@ -179,7 +193,7 @@ def _timestamps(texts: Any) -> Any:
     for pattern, kind in _TIMESTAMPS:
         if _all_match(cut, pattern):
             return cut.cast(kind).cast(pa.timestamp("us", "UTC"))
-    raise _Refused
+    raise BlockRefused
 
 
 def _all_match(texts: Any, pattern: str) -> bool:

@@ -8,14 +8,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binwright.consumer.decoding.arrow_types import BAD, row_type
-from binwright.consumer.decoding.json_blocks import BlockReader, in_blocks, suspects
+from binwright.consumer.decoding.json_blocks import (
+    BlockReader,
+    BlockRefused,
+    in_blocks,
+    suspects,
+)
 from binwright.consumer.decoding.json_records import RecordReader
 from binwright.consumer.decoding.one_by_one import Decoded, decode_each
 from binwright.protocol.columns import Columns
 
 BLOCK_ROWS, BLOCK_BYTES = 16384, 16 << 20  # at most, unless a block has few rows
-FEW = 256  # rows of a refused block that are read one by one: as dear as a block of no rows
-PARTS = 8  # into which a larger one is split
+FEW = 256  # rows of a refused block that are read one by one: as dear as to try again
+ALONE = 32  # rows that are read one by one at once: as dear as a block
+PARTS = 8  # by which blocks become smaller
 
 
 class JsonDecoder:
@@ -67,22 +73,30 @@ def _joined(pieces: list[Decoded], columns: Columns) -> Decoded:
 def _blocks(
     values: "pa.BinaryArray", blocks: BlockReader, records: RecordReader
 ) -> Iterator[Decoded]:
-    for begin in range(0, len(values), BLOCK_ROWS):
-        yield from _block(values.slice(begin, BLOCK_ROWS), blocks, records)
-
-
-def _block(
-    values: "pa.BinaryArray", blocks: BlockReader, records: RecordReader
-) -> Iterator[Decoded]:
-    """Read a block as a whole, or its parts."""
-    is_small = len(values) <= FEW
-    if is_small or values.nbytes <= BLOCK_BYTES:
-        if (rows := blocks.read(values)) is not None:
+    """Read values in blocks, in smaller ones for a while behind a value that was refused."""
+    begin, size, suspect = 0, BLOCK_ROWS, len(values)
+    while begin < len(values):
+        if begin == suspect:
+            part, suspect = values.slice(begin, 1), len(values)
+        else:
+            part = values.slice(begin, min(size, suspect - begin))
+        if len(part) > FEW and part.nbytes > BLOCK_BYTES:
+            size = max(FEW, len(part) // PARTS)
+            continue
+        if len(part) <= ALONE:
+            yield decode_each(part, records.read, records.type)
+            begin += len(part)
+            continue
+        try:
+            rows = blocks.read(part)
+        except BlockRefused as exc:
+            size = max(FEW, len(part) // PARTS)
+            if len(part) <= FEW:
+                yield decode_each(part, records.read, records.type)
+                begin += len(part)
+            elif exc.row is not None and exc.row < len(part):
+                suspect = begin + exc.row
+        else:
             yield rows, pa.nulls(len(rows), BAD)
-            return
-        if is_small:
-            yield decode_each(values, records.read, records.type)
-            return
-    size = -(-len(values) // PARTS)
-    for begin in range(0, len(values), size):
-        yield from _block(values.slice(begin, size), blocks, records)
+            begin += len(part)
+            size = min(2 * size, BLOCK_ROWS)
