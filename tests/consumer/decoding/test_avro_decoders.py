@@ -9,7 +9,7 @@ import pytest
 from tests.consumer.decoding.avro import parsed, record, written
 
 from binwright.consumer.decoding import avro_decoders
-from binwright.consumer.decoding.avro_decoders import MOST_UNKNOWN, AvroDecoders
+from binwright.consumer.decoding.avro_decoders import AT_ONCE, AvroDecoders
 from binwright.consumer.decoding.avro_schemas import AvroSchema, SchemaRefused
 from binwright.consumer.decoding.one_by_one import Bad
 from binwright.consumer.decoding.registry import Version
@@ -210,6 +210,13 @@ async def test_a_schema_that_comes_late_is_good(registry: FakeRegistry) -> None:
     assert found == {}
 
 
+async def test_many_schemas_are_all_asked_for(registry: FakeRegistry) -> None:
+    numbers = range(1_000, 1_000 + 3 * AT_ONCE)
+    for number in numbers:
+        registry.register(number, ONE)
+    assert await refusals(AvroDecoders(registry), *numbers) == {}
+
+
 @pytest.mark.looptime
 async def test_ids_of_garbage_do_not_storm_the_registry(registry: FakeRegistry) -> None:
     registry.register(7, ONE)
@@ -217,5 +224,9 @@ async def test_ids_of_garbage_do_not_storm_the_registry(registry: FakeRegistry) 
     decoder = await AvroDecoders(registry).decoder(SUBJECT, (), rows(7, 7, *garbage))
     assert len(decoder._schemas) == 2_001
     numbers = {number for number in registry.asked if isinstance(number, int)}
-    assert len(numbers) == MOST_UNKNOWN
+    assert len(numbers) == 2 * AT_ONCE
     assert 7 in numbers  # the most frequent are asked for
+    reasons = Counter(
+        each.reason[:24] for each in decoder._schemas.values() if isinstance(each, Bad)
+    )
+    assert reasons == {"the registry has no sche": 199, "the registry was not ask": 1_801}

@@ -22,7 +22,7 @@ log = structlog.get_logger()
 
 ASKED_AGAIN, PAUSE_S = 2, 1.0
 """How often, for a schema that is not there: the registry's followers may be behind."""
-MOST_UNKNOWN = 100  # ids of one file that the registry is asked for, the most frequent ones
+AT_ONCE = 100  # ids of a file that are asked for together, the most frequent ones first
 FORGOTTEN_S = 60.0  # after which the registry is asked again for a schema that it did not have
 CONCURRENT = 4  # requests
 
@@ -88,15 +88,34 @@ class AvroDecoders:
         """Return the schemas of these ids."""
         now = loop_s()
         self._missing = {n: at for n, at in self._missing.items() if now - at < FORGOTTEN_S}
-        new = [n for n, _ in counts.most_common() if n not in {*self._schemas, *self._missing}]
-        asked = new[:MOST_UNKNOWN]
-        for again in range(ASKED_AGAIN + 1):
-            if again and asked:
-                await asyncio.sleep(PAUSE_S)
+        known = {*self._schemas, *self._missing}
+        missing = await self._look_up([n for n, _ in counts.most_common() if n not in known])
+        for _ in range(ASKED_AGAIN):
+            if not missing:
+                break
+            await asyncio.sleep(PAUSE_S)
+            await self._all(self._ask(number) for number in missing[:AT_ONCE])
+            missing = [number for number in missing if number not in self._schemas]
+        self._missing.update(dict.fromkeys(missing, loop_s()))
+        return {number: self._schemas.get(number) or self._unknown(number) for number in counts}
+
+    async def _look_up(self, numbers: Sequence[int]) -> list[int]:
+        """Ask for schemas, as long as some are there; return which of those asked for are not."""
+        missing: list[int] = []
+        for begin in range(0, len(numbers), AT_ONCE):
+            asked = numbers[begin : begin + AT_ONCE]
             await self._all(self._ask(number) for number in asked)
-            asked = [number for number in asked if number not in self._schemas]
-        self._missing.update(dict.fromkeys(asked, loop_s()))
-        return {number: self._schemas.get(number) or _unknown(number) for number in counts}
+            not_there = [number for number in asked if number not in self._schemas]
+            missing += not_there
+            if len(not_there) == len(asked):
+                break  # what is left is rarer garbage
+        return missing
+
+    def _unknown(self, number: int) -> Bad:
+        if number in self._missing:
+            return Bad("schema_unknown", f"the registry has no schema {number}")
+        why = f"after {AT_ONCE} of its file that are not there"
+        return Bad("schema_unknown", f"the registry was not asked for schema {number} {why}")
 
     async def _ask(self, number: int) -> None:
         match await self._registry.schema(number):
@@ -137,10 +156,6 @@ class AvroDecoders:
                     tasks.create_task(one(request))
         except* RegistryUnavailable as failed:
             raise failed.exceptions[0] from None
-
-
-def _unknown(number: int) -> Bad:
-    return Bad("schema_unknown", f"the registry has no schema {number}")
 
 
 def _columns_of(subject: str, versions: dict[int, Version]) -> Columns:
