@@ -4,7 +4,7 @@ The value of a record is a column of bytes, or it is decoded into columns: then 
 its place, behind the others.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, groupby
 from typing import Any, Literal
 
@@ -65,18 +65,25 @@ def to_arrow(rows: Mapping[TopicPartition, Sequence[Records]]) -> pa.Table:
     A timestamp out of range is NULL, so that one record cannot stop a table: before 1970 (Kafka's
     -1 means none) or after the year 9999 (a producer sent nanoseconds instead of milliseconds).
     """
-    batches = [
-        _batch(partition, part)
-        for partition, records in rows.items()
-        for are_lists, run in groupby(records, lambda part: isinstance(part.offsets, list))
-        for part in ([_joined(run)] if are_lists else run)
-    ]
+    pairs = ((partition, part) for partition, parts in rows.items() for part in parts)
+    batches = []
+    for (_, are_lists), run in groupby(pairs, _kind):
+        found = list(run)
+        together = [found] if are_lists else [[pair] for pair in found]
+        batches += [_batch(several) for several in together]
     return pa.Table.from_batches(batches, schema=SCHEMA)
 
 
-def _joined(records: Iterable[Records]) -> Records:
+def _kind(pair: tuple[TopicPartition, Records]) -> tuple[str, bool]:
+    """Return the topic, and whether the columns are lists: small ones cost the most apart."""
+    partition, records = pair
+    return partition.topic, isinstance(records.offsets, list)
+
+
+def _joined(parts: Sequence[Records]) -> Records:
     """Return one `Records` of many small ones, whose columns are lists."""
-    parts = list(records)
+    if len(parts) == 1:
+        return parts[0]
     return Records(
         offsets=[*chain.from_iterable(part.offsets for part in parts)],
         timestamps_ms=[*chain.from_iterable(part.timestamps_ms for part in parts)],
@@ -88,11 +95,13 @@ def _joined(records: Iterable[Records]) -> Records:
     )
 
 
-def _batch(partition: TopicPartition, records: Records) -> pa.RecordBatch:
-    count = len(records)
+def _batch(pairs: Sequence[tuple[TopicPartition, Records]]) -> pa.RecordBatch:
+    """Return the records of partitions of one topic."""
+    records = _joined([part for _, part in pairs])
+    partitions = [partition.partition for partition, _ in pairs]
     columns: list[pa.Array[Any]] = [
-        pa.repeat(pa.scalar(partition.topic, pa.string()), count),
-        pa.repeat(pa.scalar(partition.partition, pa.int32()), count),
+        pa.repeat(pa.scalar(pairs[0][0].topic, pa.string()), len(records)),
+        pa.array(np.repeat(partitions, [len(part) for _, part in pairs]), pa.int32()),
         pa.array(records.offsets, pa.int64()),
         _times(records.timestamps_ms),
         pa.array(records.timestamp_types, pa.int32()),
