@@ -51,8 +51,10 @@ def rows(batch: Batch, directory: str, lease: str, bad_path: str) -> Frame:
         else:
             # A stamp's frame has no columns, and a struct cannot have none.
             row = (Column("row", Struct(batch.columns)),) if batch.columns else ()
-            frame = _staged(spark, batch, directory, lease, (*PLACE, *row, *FAULT))
-            frame = _not_landed(spark, frame.where("bad IS NULL"), batch, bad_path)
+            fault = FAULT if batch.bad else ()
+            frame = _staged(spark, batch, directory, lease, (*PLACE, *row, *fault))
+            frame = frame.where("bad IS NULL") if fault else frame
+            frame = _not_landed(spark, frame, batch, bad_path)
             frame = frame.select(_place(), *(f"{column.name}.*" for column in row))
         return frame.coalesce(tasks_for(batch.bytes))
 
