@@ -32,6 +32,8 @@ def _demo_row(title: str, facts: Facts) -> Row:
 LANDING = {
     "backlog": "Landing a backlog",
     "live": "Landing a live load",
+    "live-columns": "Landing a live load as columns",
+    "backlog-columns": "Landing a backlog as columns",
     "tables": "Landing into fifty tables",
     "growth": "Commits in an old table",
 }
