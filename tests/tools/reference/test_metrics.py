@@ -45,7 +45,7 @@ def reported() -> dict[str, list[Sample]]:
     return {
         "service": [s for s in Health(120.0, Path("client.pem")).samples() if not s.labels],
         "fleet": list(samples("eu", 1, 0, {SLOT: "Unschedulable"})),
-        "consumer": list(consumer_samples("eu", REPORT)),
+        "consumer": list(consumer_samples("eu", REPORT, {"failed": 1})),
         "group": list(group_samples(STATUS)),
     }
 
