@@ -31,7 +31,7 @@ from binwright.testing.data_topics import FakeDataReader
 
 pytestmark = pytest.mark.integration
 
-DEADLINE_S = 400.0
+DEADLINE_S = 200.0
 CLICKS = TopicPartition("clicks", 0)
 
 
@@ -60,9 +60,10 @@ class Ground:
         return [tuple(row) for row in self.spark.sql(query.format(**tables)).collect()]
 
     async def until(self, true: Callable[[], bool]) -> None:
-        """Wait until it is true, or the test's time is over."""
-        while not true():  # noqa: ASYNC110 - it is seen from outside only
-            await asyncio.sleep(0.2)
+        """Wait until it is true; raise `TimeoutError` when it does not come."""
+        async with asyncio.timeout(DEADLINE_S):
+            while not true():  # noqa: ASYNC110 - it is seen from outside only
+                await asyncio.sleep(0.2)
 
     async def until_landed(self, expected: Mapping[TopicPartition, int], writers: Writers) -> None:
         """Wait until a writer says so."""
@@ -118,7 +119,7 @@ class Ground:
 async def ground(lake: Path, spark_url: str) -> AsyncIterator[Ground]:
     scene = await Scene({"orders": 2, "clicks": 1}).prepare()
     spark = SparkSession(DefaultChannelBuilder(spark_url))
-    async with FileStaging(str(lake / "_staging")) as staging, asyncio.timeout(DEADLINE_S):
+    async with FileStaging(str(lake / "_staging")) as staging:
         scene.staging = staging  # type: ignore[assignment]
         yield Ground(scene, lake, spark_url, spark)
     spark.client.release_session()

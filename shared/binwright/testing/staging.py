@@ -83,7 +83,7 @@ class FakeStaging:
         if self.capacity is not None and self.bytes + size > self.capacity:
             raise StagingUnavailable("injected failure: No space left on device")
         bad: frozenset[Place] = frozenset()
-        columns = footer.columns if decoder is None else decoder.columns
+        columns = None if decoder is None else decoder.columns
         if columns is not None:
             every = ((p, r) for p, records in kept.items() for r in records)
             bad = frozenset((p, r.offset) for p, r in every if self.is_bad(r))

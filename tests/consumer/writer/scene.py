@@ -9,6 +9,7 @@ from types import MappingProxyType
 from uuid import NAMESPACE_OID, uuid5
 
 from binwright.consumer.decide.writer.states import WriterConfig
+from binwright.consumer.decoding.json_values import JsonDecoder
 from binwright.consumer.events import Event, RowsMissing, TableLost, WritingStopped
 from binwright.consumer.writer.announcements import LandingTopic, landing_partition
 from binwright.consumer.writer.context import SharedLake, WriterContext
@@ -84,9 +85,9 @@ class Scene:
             self.topics.topic_id(topic),
             sum(map(len, rows.values())),
             {p.partition: found for p, found in ranges.items()},
-            self.columns,
         )
-        size = await self.staging.write(topic, file, in_columns(rows), footer)
+        decoder = None if self.columns is None else JsonDecoder(self.columns)
+        size = await self.staging.write(topic, file, in_columns(rows), footer, decoder)
         return Staged(
             topic=topic,
             topic_id=footer.topic_id,
