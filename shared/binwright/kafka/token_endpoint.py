@@ -1,6 +1,5 @@
 """Asks an endpoint of OAuth for a token, by the client's id and secret."""
 
-import base64
 import json
 import ssl
 from math import isfinite
@@ -8,17 +7,11 @@ from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote_plus, urlencode
-from urllib.request import (
-    HTTPRedirectHandler,
-    HTTPSHandler,
-    OpenerDirector,
-    ProxyHandler,
-    Request,
-    build_opener,
-)
+from urllib.request import HTTPSHandler, OpenerDirector, ProxyHandler, Request
 
 from binwright.kafka.tokens import Token, TokenUnavailable, lifetime_of
 from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.web import basic_login, opener
 
 ENDPOINT_S = 10.0
 LARGEST_REPLY = 1 << 20
@@ -44,27 +37,19 @@ def fetch_token(kafka: KafkaSettings, secret: str) -> Token:
 
 
 def _request(url: str, kafka: KafkaSettings, secret: str) -> Request:
-    pair = f"{quote_plus(str(kafka.sasl_username))}:{quote_plus(secret)}"
+    login = basic_login(quote_plus(str(kafka.sasl_username)), quote_plus(secret))
     form = {"grant_type": "client_credentials"}
     if kafka.sasl_token_scope:
         form["scope"] = kafka.sasl_token_scope
-    login = base64.b64encode(pair.encode()).decode()
-    headers = {"Authorization": f"Basic {login}", "Accept": "application/json"}
+    headers = {"Authorization": login, "Accept": "application/json"}
     return Request(url, urlencode(form).encode(), headers)  # noqa: S310 - checked by the settings
-
-
-class _NoRedirects(HTTPRedirectHandler):
-    """Lets no endpoint send the client's secret somewhere else."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
 
 
 def _opener(url: str, ca_file: Path | None) -> OpenerDirector:
     if url.startswith("http:"):
-        return build_opener(_NoRedirects, ProxyHandler({}))  # it is on this machine
+        return opener(ProxyHandler({}))  # it is on this machine
     context = ssl.create_default_context(cafile=ca_file)
-    return build_opener(_NoRedirects, HTTPSHandler(context=context))
+    return opener(HTTPSHandler(context=context))
 
 
 def _token_of(answer: Any) -> Token:

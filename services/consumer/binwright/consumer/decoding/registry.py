@@ -1,7 +1,6 @@
 """Asks a schema registry, by the requests of Confluent's."""
 
 import asyncio
-import base64
 import json
 import ssl
 from collections import Counter
@@ -12,12 +11,13 @@ from http.client import HTTPException
 from typing import Any, Literal, Self, TypeVar
 from urllib.error import HTTPError
 from urllib.parse import quote
-from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
+from urllib.request import HTTPSHandler, Request
 
 from binwright.consumer.decoding.avro_schemas import AvroSchema, SchemaRefused
 from binwright.kafka.credentials import read_secret
 from binwright.protocol.errors import RegistryUnavailable
 from binwright.runtime.settings import RegistrySettings
+from binwright.runtime.web import basic_login, opener
 
 T = TypeVar("T")
 Outcome = Literal["answered", "missing", "failed"]
@@ -115,7 +115,7 @@ class SchemaRegistry:
         """Return a reply; None if the registry has nothing of that name."""
         request = Request(f"{self._settings.url}/{path}", headers=self._headers())  # noqa: S310 - checked by the settings
         try:
-            with build_opener(_NoRedirects, *self._https()).open(request, timeout=REQUEST_S) as got:
+            with opener(*self._https()).open(request, timeout=REQUEST_S) as got:
                 return json.loads(got.read(LARGEST_REPLY))
         except HTTPError as exc:
             _none_or_raise(exc)
@@ -129,8 +129,7 @@ class SchemaRegistry:
             headers["Authorization"] = f"Bearer {token}"
         if settings.password_file is not None:
             password = read_secret(settings.password_file, "registry.password_file")
-            login = base64.b64encode(f"{settings.username}:{password}".encode()).decode()
-            headers["Authorization"] = f"Basic {login}"
+            headers["Authorization"] = basic_login(str(settings.username), password)
         return headers
 
     def _https(self) -> Iterator[HTTPSHandler]:
@@ -160,13 +159,6 @@ class SchemaRegistry:
                 raise SchemaRefused(f"uses version {version} of {subject}, which is not there")
             yield from self._references(used, left)
             yield used["schema"]
-
-
-class _NoRedirects(HTTPRedirectHandler):
-    """Lets no registry send a password somewhere else."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
 
 
 def _none_or_raise(error: HTTPError) -> None:
