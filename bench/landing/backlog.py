@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,46 +39,49 @@ async def backlog(
     ground: BenchBroker, directory: Path, megabytes: int, progress: ProgressCallback
 ) -> list[Row]:
     """Land a backlog by one consumer, and by Structured Streaming in three ways."""
-    rows = {
-        "warm": WARM_MB * 1_000_000 // RECORD_BYTES,
-        "backlog": megabytes * 1_000_000 // RECORD_BYTES,
-    }
-    await _fill(ground, rows, progress)
-    found = [await _our_backlog(ground, directory / "ours", rows, "", progress)]
-    for name, conf, most in (
-        ("Structured Streaming, Spark's defaults", SPARK_DEFAULTS, None),
-        ("Structured Streaming, our settings", None, None),
-        (f"Structured Streaming, our settings, {BATCH_RECORDS:,} a batch", None, BATCH_RECORDS),
-    ):
-        how = Variant(name, conf, most)
-        found.append(await _their_backlog(ground, directory, rows, how, progress))
-    return found
+    batches = f"Structured Streaming, our settings, {BATCH_RECORDS:,} a batch"
+    queries = (
+        Variant("Structured Streaming, Spark's defaults", SPARK_DEFAULTS),
+        Variant("Structured Streaming, our settings"),
+        Variant(batches, per_trigger=BATCH_RECORDS),
+    )
+    return await _both_backlogs(ground, directory, megabytes, queries, "", progress)
 
 
 async def backlog_in_columns(
     ground: BenchBroker, directory: Path, megabytes: int, progress: ProgressCallback
 ) -> list[Row]:
     """Land a backlog of JSON as columns: by one consumer, and by queries with `from_json`."""
+    queries = (
+        Variant("from_json, Spark's defaults", SPARK_DEFAULTS),
+        Variant("from_json, our settings"),
+    )
+    return await _both_backlogs(
+        ground, directory / "columns", megabytes, queries, COLUMNS, progress
+    )
+
+
+async def _both_backlogs(  # noqa: PLR0913, PLR0917 - what is run, and where
+    ground: BenchBroker,
+    directory: Path,
+    megabytes: int,
+    queries: Sequence["Variant"],
+    columns: str,
+    progress: ProgressCallback,
+) -> list[Row]:
+    kind = "-columns" if columns else ""
     rows = {
-        "json-warm": WARM_MB * 1_000_000 // RECORD_BYTES,
-        "json-backlog": megabytes * 1_000_000 // RECORD_BYTES,
+        f"warm{kind}": WARM_MB * 1_000_000 // RECORD_BYTES,
+        f"backlog{kind}": megabytes * 1_000_000 // RECORD_BYTES,
     }
-    await _fill(ground, rows, progress)
-    found = [await _our_backlog(ground, directory / "ours-columns", rows, COLUMNS, progress)]
-    for name, conf in (
-        ("from_json, Spark's defaults", SPARK_DEFAULTS),
-        ("from_json, our settings", None),
-    ):
-        how = Variant(name, conf, None, COLUMNS)
-        found.append(await _their_backlog(ground, directory, rows, how, progress))
-    return found
-
-
-async def _fill(ground: BenchBroker, rows: Mapping[str, int], progress: ProgressCallback) -> None:
     await asyncio.to_thread(ground.create, list(rows), PARTITIONS)
     for topic, records in rows.items():
         progress(f"writing {records:,} records to {topic}")
         await asyncio.to_thread(ground.fill, topic, PARTITIONS, records)
+    found = [await _our_backlog(ground, directory / "ours", rows, columns, progress)]
+    for how in queries:
+        found.append(await _their_backlog(ground, directory, rows, how, columns, progress))  # noqa: PERF401 - one after the other
+    return found
 
 
 async def _our_backlog(
@@ -146,16 +149,16 @@ class Variant:
     """One way to land a backlog by Structured Streaming."""
 
     name: str
-    conf: Mapping[str, str] | None  # of Spark; None: ours
-    per_trigger: int | None  # records of one commit at most
-    columns: str = ""
+    conf: Mapping[str, str] | None = None  # of Spark; None: ours
+    per_trigger: int | None = None  # records of one commit at most
 
 
-async def _their_backlog(
+async def _their_backlog(  # noqa: PLR0913, PLR0917 - what is run, and where
     ground: BenchBroker,
     directory: Path,
     rows: Mapping[str, int],
     how: Variant,
+    columns: str,
     progress: ProgressCallback,
 ) -> Row:
     own = directory / how.name.replace(" ", "-").replace("'", "")
@@ -170,7 +173,7 @@ async def _their_backlog(
                 own / "checkpoints" / topic,
                 how.per_trigger,
                 once=True,
-                columns=how.columns,
+                columns=columns,
             )
             began, cost = time.time(), usage.seconds()
             servers = ground.kafka.bootstrap_servers

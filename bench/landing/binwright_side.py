@@ -38,10 +38,9 @@ def settings(group: GroupOptions, kafka: KafkaSettings, spark: str, directory: P
             "freshness_s": group.freshness_s,
             "compact_files": group.compact_files,
         },
-        tables=[
-            {"topics": group.topics, "format": "json", "columns": group.columns}
-            for _ in range(bool(group.columns))
-        ],
+        tables=[{"topics": group.topics, "format": "json", "columns": group.columns}]
+        if group.columns
+        else [],
         monitor={"window_s": 8.0, "topic": f"{group.name}.metrics"},
         controller={
             "limit_bytes_per_s": group.limit,

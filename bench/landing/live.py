@@ -78,9 +78,9 @@ class LiveLoad:
     measured_s: float = 90.0
 
     @property
-    def timestamp(self) -> str:
-        """Return the column of the records' time."""
-        return "_kafka.timestamp" if self.columns else "timestamp"
+    def tables(self) -> Mapping[str, Path]:
+        """Return the places of the topics' tables."""
+        return {topic: self.directory / "lake" / topic for topic in self.topics}
 
     def of(self, side: str) -> "LiveLoad":
         """Return the load of one side: it has topics of its own, so that it begins at their end."""
@@ -134,15 +134,14 @@ async def _our_live(
             _written(ground, load),
             binwright_side.running(chosen, directory) as stack,
         ):
-            logs = {t: directory / "lake" / t for t in group.topics}
             await until(
-                lambda: all(any((d / "_delta_log").glob("*.json")) for d in logs.values()),
+                lambda: all(any((d / "_delta_log").glob("*.json")) for d in load.tables.values()),
                 READY_S,
                 "all tables are there",
             )
             await asyncio.sleep(load.warm_up_s)
             window = await _watched(spark, stack.pids, load.measured_s)
-        return await _figures(side, spark, logs, window, load.timestamp, progress)
+        return await _figures(side, spark, load, window, progress)
 
 
 async def _their_live(
@@ -153,7 +152,6 @@ async def _their_live(
     The trigger is corrected after each trial: a row waits for half of it on average.
     """
     directory = load.directory
-    logs = {t: directory / "lake" / t for t in load.topics}
     trigger_s, warm_up_s = max(SHORTEST_TRIGGER_S, p50_s), load.warm_up_s
     trials: list[Row] = []
     async with (
@@ -164,12 +162,12 @@ async def _their_live(
             queries = [
                 Query(
                     t,
-                    logs[t],
+                    table,
                     directory / "checkpoints" / t,
                     trigger_s=trigger_s,
                     columns=load.columns,
                 )
-                for t in load.topics
+                for t, table in load.tables.items()
             ]
             side = f"Structured Streaming, trigger {trigger_s:.1f} s"
             progress(side)
@@ -177,7 +175,7 @@ async def _their_live(
             async with streaming.running(spark.url, servers, queries, {}):
                 await asyncio.sleep(warm_up_s)
                 window = await _watched(spark, list, load.measured_s)
-            trials.append(await _figures(side, spark, logs, window, load.timestamp, progress))
+            trials.append(await _figures(side, spark, load, window, progress))
             late_s = trials[-1]["age p50, s"] - p50_s
             is_shortest = trigger_s == SHORTEST_TRIGGER_S and late_s > 0
             if abs(late_s) <= EQUAL * p50_s or is_shortest:
@@ -214,19 +212,15 @@ async def _watched(spark: RunningSpark, pids: Callable[[], list[int]], measured_
     return Window(began, time.time(), usage.seconds() - cost, server.seconds() - spark_cost)
 
 
-async def _figures(  # noqa: PLR0913, PLR0917 - what was seen, and where
-    name: str,
-    spark: RunningSpark,
-    tables: Mapping[str, Path],
-    window: Window,
-    timestamp: str,
-    progress: ProgressCallback,
+async def _figures(
+    name: str, spark: RunningSpark, load: LiveLoad, window: Window, progress: ProgressCallback
 ) -> Row:
     """Return ages, cost, commits and files of the rows that landed in the window."""
     ages: list[float] = []
     longest: list[float] = []
     commits = files = 0
-    for table in tables.values():
+    timestamp = "_kafka.timestamp" if load.columns else "timestamp"
+    for table in load.tables.values():
         if not (table / "_delta_log").is_dir():
             longest.append(float("inf"))  # it came to no turn
             continue
@@ -248,8 +242,8 @@ async def _figures(  # noqa: PLR0913, PLR0917 - what was seen, and where
         "worst table, s": max(longest),
         "cores": window.cpu_s / window.seconds,
         "of it Spark": window.spark_s / window.seconds,
-        "commits/min and table": commits / minutes / len(tables),
-        "files/min and table": files / minutes / len(tables),
+        "commits/min and table": commits / minutes / len(load.topics),
+        "files/min and table": files / minutes / len(load.topics),
         "CPU-s a commit": window.spark_s / max(commits, 1),
     }
     progress(str(row))  # what follows may fail
