@@ -2,7 +2,7 @@
 
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -141,8 +141,7 @@ def command(
         check = Check(console, directory, topic, columns, by_value, spark, lake)
         found = run_for_result(check.run)
     if json_:
-        facts = [{name: getattr(each, name) for name in Change.__slots__} for each in found]
-        sys.stdout.write(json.dumps(facts, indent=2) + "\n")
+        sys.stdout.write(json.dumps([asdict(each) for each in found], indent=2) + "\n")
     else:
         print_page(console, shown(found))
     raise typer.Exit(EXIT_OK if all(each.kind == "added" for each in found) else EXIT_FAILED)
