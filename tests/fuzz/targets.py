@@ -21,7 +21,7 @@ from binwright.balancer import plan_file
 from binwright.balancer.decide.proposals import decode_record
 from binwright.consumer.decoding.avro_schemas import AvroSchema, SchemaRefused
 from binwright.consumer.decoding.avro_values import AvroDecoder
-from binwright.consumer.decoding.json_values import decode as decode_json
+from binwright.consumer.decoding.json_values import JsonDecoder
 from binwright.consumer.staging import parquet
 from binwright.controller.fleets.kubernetes.template import check_template, parse_template
 from binwright.controller.group_objects.spec import settings_of
@@ -90,8 +90,10 @@ PARTS = tuple(
 )
 ROWS = {ORDERS: [Record(offset, 0, b"k", b"v" * 50) for offset in range(20)]}
 STAGED_FILE = parquet.encode(in_columns(ROWS), Footer("an id", 20, {0: (0, 20)})).to_pybytes()
-JSON_COLUMNS = parse_columns(
-    "id BIGINT, x DOUBLE, d DECIMAL(9,2), at TIMESTAMP, s STRUCT<b: BOOLEAN, l: ARRAY<STRING>>"
+JSON_DECODER = JsonDecoder(
+    parse_columns(
+        "id BIGINT, x DOUBLE, d DECIMAL(9,2), at TIMESTAMP, s STRUCT<b: BOOLEAN, l: ARRAY<STRING>>"
+    )
 )
 JSON_VALUE = b'{"id":7,"x":1.5e3,"d":"1.25","at":"2026-01-01T00:00:00Z","s":{"b":true,"l":["a"]}}'
 JSON_VALUES = b"\0".join([JSON_VALUE, b"{}", JSON_VALUE[:-1], b'{"d": 3.5}'] * 3)
@@ -280,7 +282,7 @@ def _footer(content: bytes) -> object:
 
 def _json_values(content: bytes) -> object:
     """Decode values, separated as no valid one is."""
-    return decode_json(pa.array(content.split(b"\0"), pa.binary()), JSON_COLUMNS)
+    return JSON_DECODER.decode(pa.array(content.split(b"\0"), pa.binary()))
 
 
 def _avro_values(content: bytes) -> object:

@@ -8,7 +8,7 @@ import pytest
 
 from binwright.consumer.decoding.arrow_types import BAD, row_type
 from binwright.consumer.decoding.json_records import RecordReader
-from binwright.consumer.decoding.json_values import ALONE, BLOCK_ROWS, FEW, decode
+from binwright.consumer.decoding.json_values import ALONE, BLOCK_ROWS, FEW, JsonDecoder
 from binwright.protocol.columns import parse_columns
 
 COLUMNS = parse_columns("a int, at timestamp, tags array<string>")
@@ -16,7 +16,7 @@ IN_RECORDS = parse_columns("a int, b binary")  # are not read in blocks
 
 
 def decoded(values: list[bytes | None], columns: Any = COLUMNS) -> tuple[list[Any], list[Any]]:
-    rows, bad = decode(pa.array(values, pa.binary()), columns)
+    rows, bad = JsonDecoder(columns).decode(pa.array(values, pa.binary()))
     rows.validate(full=True)
     bad.validate(full=True)
     assert (rows.type, bad.type) == (row_type(columns), BAD)
@@ -123,5 +123,5 @@ def test_large_values_are_read_in_smaller_blocks() -> None:
 
 def test_a_slice_is_decoded_like_a_copy() -> None:
     values = pa.array(numbered(0, 100), pa.binary()).slice(10, 50)
-    rows, _ = decode(values, COLUMNS)
+    rows, _ = JsonDecoder(COLUMNS).decode(values)
     assert [row.as_py()["a"] for row in rows] == list(range(10, 60))

@@ -28,40 +28,32 @@ class JsonDecoder:
     """A `ValueDecoder` of JSON objects.
 
     Attributes:
-        columns: Of the rows; one at least.
+        columns: Of the rows.
     """
 
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
+        self._records = RecordReader(columns)
+        self._blocks = BlockReader(columns) if columns and in_blocks(columns) else None
 
     def decode(self, values: "pa.Array[Any]") -> Decoded:
         """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""
-        return decode(values, self.columns)
-
-
-def decode(values: "pa.Array[Any]", columns: Columns) -> Decoded:
-    """Return the values' rows, and the bad ones; a tombstone has NULL in each column.
-
-    Args:
-        values: Binary: JSON, or NULL.
-        columns: One at least.
-    """
-    records = RecordReader(columns)
-    if not in_blocks(columns):
-        return decode_each(values, records.read, records.type)
-    anything: Any = values  # its types do not know this call
-    texts: pa.BinaryArray = pc.fill_null(anything, b"{}") if values.null_count else anything
-    is_suspect = suspects(texts)
-    plain, rest = np.flatnonzero(~is_suspect), np.flatnonzero(is_suspect)
-    if not len(rest):
-        return _joined([*_blocks(texts, BlockReader(columns), records)], columns)
-    pieces = [
-        *_blocks(texts.take(plain), BlockReader(columns), records),
-        decode_each(texts.take(rest), records.read, records.type),
-    ]
-    order = np.argsort(np.concatenate([plain, rest]))
-    rows, bad = _joined(pieces, columns)
-    return rows.take(order), bad.take(order)
+        records, blocks = self._records, self._blocks
+        if blocks is None:
+            return decode_each(values, records.read, records.type)
+        anything: Any = values  # its types do not know this call
+        texts: pa.BinaryArray = pc.fill_null(anything, b"{}") if values.null_count else anything
+        is_suspect = suspects(texts)
+        plain, rest = np.flatnonzero(~is_suspect), np.flatnonzero(is_suspect)
+        if not len(rest):
+            return _joined([*_blocks(texts, blocks, records)], self.columns)
+        pieces = [
+            *_blocks(texts.take(plain), blocks, records),
+            decode_each(texts.take(rest), records.read, records.type),
+        ]
+        order = np.argsort(np.concatenate([plain, rest]))
+        rows, bad = _joined(pieces, self.columns)
+        return rows.take(order), bad.take(order)
 
 
 def _joined(pieces: list[Decoded], columns: Columns) -> Decoded:
