@@ -5,7 +5,6 @@ DOUBLE. A `long` fits INT where its number does.
 """
 
 from collections.abc import Callable
-from decimal import Context, DivisionByZero, Inexact, InvalidOperation
 from decimal import Decimal as Number
 from io import BytesIO
 from typing import Any
@@ -21,12 +20,20 @@ from binwright.consumer.decoding.avro_schemas import (
     kind_of,
     logical_type,
 )
-from binwright.consumer.decoding.one_by_one import REASON_LENGTH, Bad, Fields, Misfit
+from binwright.consumer.decoding.one_by_one import (
+    INTEGER_BITS,
+    REASON_LENGTH,
+    Bad,
+    Fields,
+    Misfit,
+    exact_decimal,
+    read_items,
+    read_pairs,
+)
 from binwright.protocol.columns import Array, Columns, ColumnType, Decimal, Map, Simple, Struct
 
 HEADER = 5
 """Bytes in front of a value: 0, and the id of its schema."""
-BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 EXACT_IN_DOUBLE = 1 << 53
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31, days after 1970-01-01
 FIRST_US, LAST_US = FIRST_DAY * 86_400_000_000, (LAST_DAY + 1) * 86_400_000_000 - 1
@@ -113,9 +120,10 @@ class _Fits:
                 except SchemaRefused as exc:
                     raise SchemaRefused(f".{exc}") from None
             case Array(item), "array":
-                return _each(self._item(node["items"], item))
+                fit = self._item(node["items"], item)
+                return None if fit is None else read_items(fit)
             case Map(item), "map":
-                return _pairs(self._item(node["values"], item))
+                return read_pairs(self._item(node["values"], item) or _as_it_is)
         return _leaf(node, wanted)
 
     def _item(self, node: Node, wanted: ColumnType) -> Fit | None:
@@ -166,8 +174,8 @@ def _number_fit(name: str, kind: str) -> Fit | None:
     """Return the fit of stored integers; None if there is none."""
     if kind not in {"int", "long"}:
         return None
-    if name in BITS:
-        end = 1 << (BITS[name] - 1)
+    if name in INTEGER_BITS:
+        end = 1 << (INTEGER_BITS[name] - 1)
         return _within(name, -end, end - 1)
     return _within(name, -EXACT_IN_DOUBLE, EXACT_IN_DOUBLE) if name == "double" else None
 
@@ -194,50 +202,17 @@ def _moment(ticks: int) -> Fit:
 
 
 def _decimal(there: Decimal, wanted: Decimal) -> Fit:
-    exact = Context(prec=wanted.precision, traps=[Inexact, InvalidOperation, DivisionByZero])
-    unit = Number(1).scaleb(-wanted.scale)
+    fit_exactly = exact_decimal(wanted)
 
     def fit(value: bytes) -> Number:
         stored = int.from_bytes(value, "big", signed=True)
         if abs(stored) >> 256:
             raise Misfit(str(wanted), f"{len(value)} bytes")
         number = Number(f"{stored}E-{there.scale}")
-        try:
-            return number.quantize(unit, context=exact)
-        except (Inexact, InvalidOperation):
-            raise Misfit(str(wanted), number) from None
+        return fit_exactly(number, number)
 
     return fit
 
 
-def _each(fit: Fit | None) -> Fit | None:
-    if fit is None:
-        return None
-
-    def fit_items(values: list[Any]) -> list[Any]:
-        found: list[Any] = []
-        try:
-            for item in values:
-                found.append(None if item is None else fit(item))  # noqa: PERF401 - its length is the index
-        except Misfit as exc:
-            exc.path = f"[{len(found)}]{exc.path}"
-            raise
-        return found
-
-    return fit_items
-
-
-def _pairs(fit: Fit | None) -> Fit:
-    """Return the fit of a map: Arrow takes pairs."""
-
-    def fit_pairs(values: dict[str, Any]) -> list[tuple[str, Any]]:
-        found: list[tuple[str, Any]] = []
-        for key, item in values.items():
-            try:
-                found.append((key, item if item is None or fit is None else fit(item)))
-            except Misfit as exc:
-                exc.path = f".{key}{exc.path}"
-                raise
-        return found
-
-    return fit_pairs
+def _as_it_is(value: Any) -> Any:
+    return value

@@ -8,14 +8,24 @@ import re
 from base64 import b64decode
 from collections.abc import Callable
 from datetime import UTC, date, datetime
-from decimal import Context, DivisionByZero, Inexact, InvalidOperation
 from decimal import Decimal as Number
+from decimal import InvalidOperation
 from typing import Any
 
 import orjson
 
 from binwright.consumer.decoding.arrow_types import row_type
-from binwright.consumer.decoding.one_by_one import REASON_LENGTH, Bad, Fields, Misfit, described
+from binwright.consumer.decoding.one_by_one import (
+    INTEGER_BITS,
+    REASON_LENGTH,
+    Bad,
+    Fields,
+    Misfit,
+    described,
+    exact_decimal,
+    read_items,
+    read_pairs,
+)
 from binwright.protocol.columns import Array, Columns, ColumnType, Decimal, Map, Simple
 
 MOST_NESTED = 500  # arrays and objects in each other; deeper values are malformed
@@ -27,7 +37,6 @@ _TIMESTAMP = re.compile(
     r"(?::([0-5][0-9])(?:\.([0-9]+))?)?"
     r"(Z|[+-](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?)?"
 )
-_INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _FLOAT_END = (2 - 2**-24) * 2**127  # a 32-bit float rounds it, and all above, to infinity
 _LONGEST_INTEGER = 20  # characters; one that is longer does not fit 64 bits
 
@@ -110,7 +119,7 @@ def _integer(text: str) -> int | _NumberText:
 def _reader(kind: ColumnType) -> Read:
     """Return what reads a JSON value that is not null into a type; it raises `Misfit`."""
     match kind:
-        case Simple(name) if name in _INTEGERS:
+        case Simple(name) if name in INTEGER_BITS:
             return _integer_reader(name)
         case Simple(name):
             return _READERS[name]
@@ -144,43 +153,29 @@ def _fields_reader(columns: Columns) -> ReadFields:
 
 
 def _array_reader(kind: ColumnType) -> Read:
-    read_item = _reader(kind)
+    read_list = read_items(_reader(kind))
 
     def read(value: Any) -> list[Any]:
         if type(value) is not list:
             raise Misfit("an array", value)
-        found: list[Any] = []
-        try:
-            for item in value:
-                found.append(None if item is None else read_item(item))  # noqa: PERF401 - its length is the index
-        except Misfit as exc:
-            exc.path = f"[{len(found)}]{exc.path}"
-            raise
-        return found
+        return read_list(value)
 
     return read
 
 
 def _map_reader(kind: ColumnType) -> Read:
-    read_item = _reader(kind)
+    read_map = read_pairs(_reader(kind))
 
     def read(value: Any) -> list[tuple[str, Any]]:
         if type(value) is not dict:
             raise Misfit("an object", value)
-        found: list[tuple[str, Any]] = []
-        for key, item in value.items():
-            try:
-                found.append((key, None if item is None else read_item(item)))
-            except Misfit as exc:
-                exc.path = f".{key}{exc.path}"
-                raise
-        return found
+        return read_map(value)
 
     return read
 
 
 def _integer_reader(name: str) -> Read:
-    end = 1 << (_INTEGERS[name] - 1)
+    end = 1 << (INTEGER_BITS[name] - 1)
 
     def read(value: Any) -> int:
         if type(value) is not int or not -end <= value < end:
@@ -191,17 +186,17 @@ def _integer_reader(name: str) -> Read:
 
 
 def _decimal_reader(kind: Decimal) -> Read:
-    exact = Context(prec=kind.precision, traps=[Inexact, InvalidOperation, DivisionByZero])
-    unit = Number(1).scaleb(-kind.scale)
+    fit = exact_decimal(kind)
 
     def read(value: Any) -> Number:
         is_number = type(value) in {int, _NumberText}
         if not is_number and not (type(value) is str and DECIMAL.fullmatch(value)):
             raise Misfit(str(kind), value)
         try:
-            return Number(value).quantize(unit, context=exact)
-        except (Inexact, InvalidOperation):
+            number = Number(value)
+        except InvalidOperation:
             raise Misfit(str(kind), value) from None
+        return fit(number, value)
 
     return read
 

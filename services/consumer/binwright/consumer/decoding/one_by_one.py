@@ -2,12 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Context, DivisionByZero, Inexact, InvalidOperation
+from decimal import Decimal as Number
 from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 
 from binwright.consumer.decoding.arrow_types import BAD
+from binwright.protocol.columns import Decimal
 
+INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 REASON_LENGTH, PATH_LENGTH, EXCERPT_LENGTH = 200, 100, 40  # characters, at most
 
 Fields = dict[str, Any]
@@ -56,6 +60,54 @@ def described(value: object) -> str:
     text = str(value)
     short = text if len(text) <= EXCERPT_LENGTH else f"{text[: EXCERPT_LENGTH - 1]}…"
     return f"the string {short!r}"[: 3 * EXCERPT_LENGTH // 2] if type(value) is str else short
+
+
+def read_items(read: Callable[[Any], Any]) -> Callable[[list[Any]], list[Any]]:
+    """Return what reads the items of a list, of which each may be None."""
+
+    def read_list(values: list[Any]) -> list[Any]:
+        found: list[Any] = []
+        try:
+            for item in values:
+                found.append(None if item is None else read(item))  # noqa: PERF401 - its length is the index
+        except Misfit as exc:
+            exc.path = f"[{len(found)}]{exc.path}"
+            raise
+        return found
+
+    return read_list
+
+
+def read_pairs(
+    read: Callable[[Any], Any],
+) -> Callable[[dict[str, Any]], list[tuple[str, Any]]]:
+    """Return what reads a map as Arrow takes it: as pairs, whose values may be None."""
+
+    def read_map(values: dict[str, Any]) -> list[tuple[str, Any]]:
+        found: list[tuple[str, Any]] = []
+        for key, item in values.items():
+            try:
+                found.append((key, None if item is None else read(item)))
+            except Misfit as exc:
+                exc.path = f".{key}{exc.path}"
+                raise
+        return found
+
+    return read_map
+
+
+def exact_decimal(kind: Decimal) -> Callable[[Number, object], Number]:
+    """Return what fits a number, which was written as another object, into a type exactly."""
+    exact = Context(prec=kind.precision, traps=[Inexact, InvalidOperation, DivisionByZero])
+    unit = Number(1).scaleb(-kind.scale)
+
+    def fit(number: Number, written: object) -> Number:
+        try:
+            return number.quantize(unit, context=exact)
+        except (Inexact, InvalidOperation):
+            raise Misfit(str(kind), written) from None
+
+    return fit
 
 
 def decode_each(values: "pa.Array[Any]", read: Read, rows_type: "pa.StructType") -> Decoded:
