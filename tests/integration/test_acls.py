@@ -19,6 +19,7 @@ from binwright.balancer.__main__ import balance
 from binwright.balancer.admin_client import AdminClient
 from binwright.balancer.decide.throttles import Copy, Throttles
 from binwright.balancer.executor import check, read_throttles
+from binwright.balancer.ports import Configs
 from binwright.balancer.probe import LONGEST_S, producer_probe
 from binwright.balancer.settings import BalancerProgramSettings, BrokerSettings
 from binwright.consumer.reading.group_offsets import GroupOffsets
@@ -204,10 +205,19 @@ async def move_as_the_leader_does(kafka: KafkaSettings) -> None:
             await brokers.set_configs(throttles)
             await brokers.reassign(replicas)
             await brokers.elect_preferred([ORDERS])
-        there = await read_throttles(brokers, await brokers.state())
-        assert there.ours.keys() >= throttles.keys()
-        await brokers.set_configs(there.until(None, []))
-        assert not (await read_throttles(brokers, await brokers.state())).ours
+
+        async def ours() -> Configs:
+            return (await read_throttles(brokers, await brokers.state())).ours
+
+        async def are_set() -> bool:  # a broker shows a change once it has read it from the log
+            return (await ours()).keys() >= throttles.keys()
+
+        async def are_removed() -> bool:
+            return not await ours()
+
+        await until(are_set)
+        await brokers.set_configs(Throttles(await ours()).until(None, []))
+        await until(are_removed)
 
 
 async def test_the_documented_rights_are_enough_for_a_balancer_that_acts(tmp_path: Path) -> None:
