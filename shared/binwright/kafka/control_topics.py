@@ -32,8 +32,11 @@ log = structlog.get_logger()
 LARGEST_RECORD = 1 << 20
 """Largest record, bytes before compression; larger messages are split by `protocol.wire`."""
 RETRY_S = 0.1
-FETCH_WAIT_MS = 100
-"""Longest wait of a fetch, ms; the first fetch of a new reader may wait as long."""
+FETCH_WAIT_MS = 250
+"""Longest wait of a fetch that finds nothing, ms; a new reader's first fetch may wait as long.
+
+A fetch takes 0.5 ms of a consumer, and one with little to do does nothing dearer.
+"""
 GATHERED_BYTES = 1 << 20  # enough to answer a fetch that gathers
 
 
