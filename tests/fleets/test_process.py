@@ -81,6 +81,16 @@ async def test_desired_slots_run_and_others_get_sigterm(
     assert output(tmp_path, 0) == ["up", "asked"]
 
 
+async def test_a_missing_directory_of_logs_is_made(tmp_path: Path) -> None:
+    logs = tmp_path / "run" / "logs"
+    fleet = new_fleet(logs)
+    try:
+        await fleet.reconcile({Slot(0)})
+        await until(lambda: output(logs, 0) == ["up"])
+    finally:
+        await fleet.close()
+
+
 async def test_processes_of_another_fleet_of_the_group_are_left_alone(
     fleet: ProcessFleet, tmp_path: Path
 ) -> None:

@@ -180,6 +180,8 @@ class ProcessFleet:
     async def _spawn(self, slot: Slot) -> asyncio.subprocess.Process:
         name = self._log(slot)
         try:
+            if self.logs:
+                self.logs.mkdir(parents=True, exist_ok=True)
             with open(name, "ab") if name else contextlib.nullcontext() as output:  # noqa: ASYNC230, PTH123 - a moment
                 return await asyncio.create_subprocess_exec(
                     *self.command(slot),

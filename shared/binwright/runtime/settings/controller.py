@@ -29,7 +29,9 @@ class ControllerSettings(Section):
     mode: Literal["observe", "approve", "act"] = "act"
     """Plans are only shown, wait for approval, or are carried out."""
     process_logs: Path | None = None
-    """Directory for `consumer-N.log` of the process fleet; unset: the controller's own output."""
+    """Directory for `consumer-N.log` of the process fleet, made if it is missing; unset: the
+    controller's own output.
+    """
     processes_end_with_controller: bool = False
     """The process fleet ends its consumers before the controller ends; for one container of all."""
     replan_interval_s: Seconds = 60.0
