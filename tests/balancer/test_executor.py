@@ -1,6 +1,7 @@
 """A plan is carried out on brokers made of dictionaries, on virtual time."""
 
 import asyncio
+from collections.abc import Collection
 from contextlib import suppress
 
 import pytest
@@ -8,7 +9,7 @@ from structlog.testing import capture_logs
 from tests.balancer.fake_brokers import FakeBrokers, FakeProbe
 
 from binwright.balancer.decide.reassignment import ClusterObservation, CopyLimits, NextActions
-from binwright.balancer.decide.throttles import LEADER_RATE
+from binwright.balancer.decide.throttles import LEADER_RATE, Copy, Throttles
 from binwright.balancer.executor import (
     FETCH_BACKOFF,
     Executor,
@@ -16,7 +17,7 @@ from binwright.balancer.executor import (
     slow_followers,
     take_back,
 )
-from binwright.balancer.ports import ConfigResource, Replicas
+from binwright.balancer.ports import ConfigResource, Configs, Replicas
 from binwright.protocol.errors import BrokerUnavailable, PlacementError, ReassignmentRefused
 from binwright.protocol.model import TopicPartition
 
@@ -94,6 +95,21 @@ async def test_what_a_killed_run_left_is_taken_back_without_its_plan(calls: int)
     assert (await fake.state()).reassignments == {}
     for partition, replicas in placement(fake).items():
         assert {*replicas} in ({*BEFORE[partition]}, {*AFTER[partition]})
+
+
+async def test_a_throttle_that_a_broker_does_not_show_yet_is_removed() -> None:
+    fake = brokers()
+    await fake.set_configs(Throttles().until(1_000_000, [Copy(next(iter(BEFORE)), (1,), (2,))]))
+    shown = fake.configs
+
+    async def outdated(resources: Collection[ConfigResource], _: Collection[str]) -> Configs:
+        fake.configs = shown  # type: ignore[method-assign]
+        return {each: {} for each in resources}
+
+    fake.configs = outdated  # type: ignore[method-assign, assignment]
+    async with asyncio.timeout(DEADLINE_S):
+        await take_back(fake)
+    assert fake.throttled() == []
 
 
 async def test_a_run_that_is_stopped_takes_back_what_is_under_way() -> None:

@@ -278,14 +278,16 @@ async def take_back(
     cancelled: set[TopicPartition] = set()
     observer = _Observer(brokers, with_disks=False)
     pause = Backoff(LONGEST_RETRY_S, first_s=poll_s)
+    seen_finished = False
     while True:
         try:
             found = cancel(await observer.observe(reload=True), targets)
-            if found.finished:
+            if found.finished and seen_finished:
                 return len(cancelled)
+            seen_finished = found.finished  # a broker shows a change later than it confirms it
             cancelled |= {*found.cancel}
             await _carry_out(brokers, found)
-            await asyncio.sleep(poll_s if found.cancel else 0)
+            await asyncio.sleep(poll_s if found.cancel or found.finished else 0)
         except BrokerUnavailable as exc:
             log.warning("reassignment.failed", reason=str(exc))
             await asyncio.sleep(pause.next())
