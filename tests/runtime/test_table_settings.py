@@ -103,3 +103,13 @@ def test_a_registry_on_this_machine_needs_no_tls() -> None:
     assert found.registry.username == "u"
     away = avro(url="http://registry", token_file="t", allow_cleartext_password=True)  # noqa: S106 - a path
     assert away.registry.allow_cleartext_password
+
+
+def test_any_share_of_bad_records_lands_unless_an_entry_has_less() -> None:
+    tables = [{"topics": ["a"], "format": "string", "bad_share": 0.05}]
+    found = load_settings(tables=tables, topics=["a", "b"])
+    assert (found.bad_share("a"), found.bad_share("b")) == (0.05, 1.0)
+    assert (found.decoding("a"), found.decoding("b")) == ("string: {topic}-value", "")
+    for share in (-0.1, 1.1):
+        with pytest.raises(SettingsError, match="bad_share"):
+            load_settings(tables=[{"topics": ["a"], "format": "string", "bad_share": share}])

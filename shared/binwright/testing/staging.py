@@ -14,6 +14,10 @@ from binwright.testing.records import Rows, in_rows
 ROW_OVERHEAD = 16  # bytes of each row in a file besides its key and value
 
 
+def _first(bad: Collection[Place]) -> str:
+    return f"{min(bad)[0]} at offset {min(bad)[1]}: injected" if bad else ""
+
+
 def footer_of(rows: Rows, topic_id: str | None = None) -> Footer:
     """Return the footer of a file whose ranges end with their first and last rows."""
     ends = {p.partition: (r[0].offset, r[-1].offset + 1) for p, r in rows.items() if r}
@@ -88,7 +92,10 @@ class FakeStaging:
             every = ((p, r) for p, records in kept.items() for r in records)
             bad = frozenset((p, r.offset) for p, r in every if self.is_bad(r))
         now = asyncio.get_running_loop().time()
-        footer = replace(footer, columns=columns, bad=len(bad))
+        settings = "" if decoder is None else decoder.settings
+        footer = replace(
+            footer, columns=columns, bad=len(bad), fault=_first(bad), decoded_by=settings
+        )
         self.files.setdefault(topic, {})[name] = FakeStagedFile(kept, footer, size, now, bad)
         self.written += 1
         return size

@@ -187,7 +187,8 @@ def test_a_decoded_file_has_a_row_or_a_bad_record_for_each_record() -> None:
     content = encode(in_columns(rows), Footer("x", 4, RANGES, bad=99), JsonDecoder(COLUMNS_OF))
     table = pq.read_table(pa.BufferReader(content))
 
-    assert decode_footer(content.to_pybytes()) == Footer("x", 4, RANGES, COLUMNS_OF, bad=2)
+    fault = f"{P} at offset 4: incompatible: id needs bigint, has the string 'x'"
+    assert decode_footer(content.to_pybytes()) == Footer("x", 4, RANGES, COLUMNS_OF, 2, fault)
     raw = to_arrow(in_columns(rows))
     assert table.drop_columns(["row", "bad"]).equals(raw.drop_columns(["value"]))
     nothing = {"id": None, "at": None, "price": None, "tags": None}
@@ -237,7 +238,10 @@ def test_columns_of_each_type_are_written_and_read_back() -> None:
     row, missing = (each.as_py() for each in pq.read_table(pa.BufferReader(content))["row"])
     assert row["m"] == [("k", [{"x-y": [("l", 1)]}, None]), ("z", None)]
     assert missing is None
-    assert decode_footer(content.to_pybytes()) == Footer(None, 2, {}, columns, bad=1)
+    footer = decode_footer(content.to_pybytes())
+    assert footer
+    assert footer == Footer(None, 2, {}, columns, bad=1, fault=footer.fault)
+    assert footer.fault.startswith(f"{P} at offset 1: malformed: ")
 
 
 def test_a_file_without_columns_has_bad_records_and_tombstones_only() -> None:
@@ -248,7 +252,9 @@ def test_a_file_without_columns_has_bad_records_and_tombstones_only() -> None:
     assert table.schema.remove_metadata() == decoded_schema(())
     assert "row" not in table.column_names
     assert [bad and bad["kind"] for bad in table["bad"].to_pylist()] == ["malformed", None]
-    assert decode_footer(content.to_pybytes()) == Footer("x", 2, {}, (), bad=1)
+    footer = decode_footer(content.to_pybytes())
+    assert footer
+    assert footer == Footer("x", 2, {}, (), bad=1, fault=footer.fault)
 
 
 def test_a_raw_file_is_as_before_but_for_its_entry() -> None:

@@ -42,6 +42,7 @@ class Scene:
         self, partitions: Mapping[str, int] | None = None, columns: Columns | None = None
     ) -> None:
         self.columns = columns  # of all tables; None: their rows are raw records
+        self.decoding = ""  # the settings by which values are decoded
         self.topics = FakeTopics(partitions or {"orders": 2})
         self.bus = FakeControlTopics()
         self.storage = FakeStorage()
@@ -87,6 +88,8 @@ class Scene:
             {p.partition: found for p, found in ranges.items()},
         )
         decoder = None if self.columns is None else JsonDecoder(self.columns)
+        if decoder:
+            decoder.settings = self.decoding
         size = await self.staging.write(topic, file, in_columns(rows), footer, decoder)
         return Staged(
             topic=topic,
@@ -143,6 +146,7 @@ class Process:
         batch_bytes: int = 1 << 30,
         idle_stamp_s: float = 43_200.0,
         append_limit_s: float = 60.0,
+        bad_share: float = 1.0,
         servers: Mapping[str, str] = MappingProxyType({}),  # of tables on another one
     ) -> None:
         self.lake = FakeLake(scene.storage, scene.staging)
@@ -157,6 +161,8 @@ class Process:
             "from_latest": from_latest,
             "batch_bytes": batch_bytes,
             "idle_stamp_s": idle_stamp_s,
+            "bad_share": bad_share,
+            "decoding": scene.decoding,
         }
         self.context = WriterContext(
             lake=SharedLake(self._open_lake),
@@ -238,3 +244,13 @@ async def writing() -> AsyncIterator[tuple[Scene, Process]]:
 
 async def seconds(duration_s: float) -> None:
     await asyncio.sleep(duration_s)
+
+
+async def land_read_again(scene: Scene, writer: Process) -> None:
+    """Let the ranges that were missed be staged again, decoded as they are now."""
+    for _ in range(4):
+        await seconds(20)
+        for gap in writer.gaps:
+            for partition, offset in gap.items():
+                await scene.stage({partition: (offset, scene.topics.bounds(partition)[1])})
+        writer.gaps.clear()

@@ -11,7 +11,7 @@ from binwright.protocol.columns import parse_columns
 from binwright.protocol.ports.kafka import Record
 from binwright.testing.lake import Failure
 
-from .scene import COLUMNS, P, Process, Q, Scene, once, process, seconds
+from .scene import COLUMNS, P, Process, Q, Scene, land_read_again, once, process, seconds
 
 pytestmark = pytest.mark.looptime
 
@@ -32,16 +32,6 @@ async def decoding() -> AsyncIterator[tuple[Scene, Process]]:
     async with process(scene, "orders") as writer:
         await seconds(5)
         yield scene, writer
-
-
-async def land_read_again(scene: Scene, writer: Process) -> None:
-    """Let the ranges that were missed be staged again, decoded as they are now."""
-    for _ in range(4):
-        await seconds(20)
-        for gap in writer.gaps:
-            for partition, offset in gap.items():
-                await scene.stage({partition: (offset, scene.topics.bounds(partition)[1])})
-        writer.gaps.clear()
 
 
 async def test_bad_records_land_beside_the_rows_and_are_counted() -> None:

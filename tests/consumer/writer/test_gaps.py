@@ -269,7 +269,7 @@ async def test_kafkas_reply_is_about_one_topic() -> None:
             return await bounds(partitions)
 
         writer.reader.bounds = recreated  # type: ignore[method-assign]
-        runner = RequestRunner("orders", writer.lake, writer.context)
+        runner = RequestRunner(writer.lake, writer.context, writer.context.config("orders"))
         outcome = await runner.run(QueryKafka(), None)
 
     assert outcome == Unclear("topic orders is being recreated")

@@ -1,14 +1,11 @@
 """Topics of Avro land as columns: with a real broker, Spark and registry, by real processes."""
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
-from aiokafka import AIOKafkaProducer
-from deltalake import DeltaTable
 from tests.consumer.decoding.avro import record, written
+from tests.integration.landing import in_order, produce, rows, texts, until
 from tests.integration.registry.server import RegistryServer, run_registry
 from tests.integration.topics import create_topic
 
@@ -21,9 +18,6 @@ pytestmark = pytest.mark.integration
 V1 = record(("id", "long"), ("at", {"type": "long", "logicalType": "timestamp-millis"}))
 V2 = record(*((f["name"], f["type"]) for f in V1["fields"]), ("item", ["null", "string"]))
 V3 = record(("id", "string"), ("extra", "int"))  # another type of id
-LANDED_S = 120.0
-
-Row = dict[str, Any]
 
 
 def settings_of(broker: str, spark: str, lake: Path, url: str, topics: Sequence[str]) -> Settings:
@@ -41,29 +35,6 @@ def settings_of(broker: str, spark: str, lake: Path, url: str, topics: Sequence[
         ],
         controller={"process_logs": str(logs)},
     )
-
-
-async def produce(broker: str, topic: str, values: Sequence[bytes | None]) -> None:
-    async with AIOKafkaProducer(bootstrap_servers=broker) as producer:
-        for value in values:
-            await producer.send_and_wait(topic, value, key=b"k", partition=0)
-
-
-def rows(lake: Path, name: str) -> list[Row]:
-    """Return a table's rows; none if there is no table yet."""
-    if not any((lake / name / "_delta_log").glob("*.json")):
-        return []
-    return DeltaTable(str(lake / name)).to_pyarrow_table().to_pylist()
-
-
-def in_order(found: list[Row]) -> list[Row]:
-    return sorted(found, key=lambda row: row["_kafka"]["offset"])
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(LANDED_S):
-        while not await asyncio.to_thread(condition):  # noqa: ASYNC110 - other processes work
-            await asyncio.sleep(0.2)
 
 
 async def test_records_of_several_schemas_land_each_by_its_own(
@@ -124,7 +95,7 @@ async def test_while_the_registry_is_away_its_topic_waits_and_others_land(
             await produce(broker, topic, [written(V1, {"id": 1, "at": 5_000}, number)])
             await produce(broker, other, [b"text", b"\xff"])
             logs = lake.parent / "consumers"
-            await until(lambda: "does not give schema" in "".join(_texts(logs)))
+            await until(lambda: "does not give schema" in "".join(texts(logs)))
             await until(lambda: len(rows(lake, other)) == 1)
             await until(lambda: len(rows(lake, f"{other}__bad")) == 1)
             assert rows(lake, other)[0]["value"] == "text"
@@ -134,7 +105,3 @@ async def test_while_the_registry_is_away_its_topic_waits_and_others_land(
             assert server.register(f"{topic}-value", V1) == number
             await until(lambda: len(rows(lake, topic)) == 1)
         assert rows(lake, f"{topic}__bad") == []
-
-
-def _texts(logs: Path) -> list[str]:
-    return [file.read_text() for file in logs.glob("*.log")]

@@ -152,6 +152,8 @@ def _writer_config(settings: Settings, cluster: str) -> Callable[[str], WriterCo
             freshness_s=settings.lake.freshness_s,
             staging_s=settings.staging_interval_s,
             batch_bytes=settings.lake.batch_bytes,
+            bad_share=settings.bad_share(topic),
+            decoding=settings.decoding(topic),
         )
 
     return config

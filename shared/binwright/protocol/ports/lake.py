@@ -21,6 +21,8 @@ class Footer:
     ranges: Ranges
     columns: Columns | None = None  # into which values were decoded; None: raw records
     bad: int = 0  # rows whose value could not be decoded
+    fault: str = ""  # of the first of them: where it is, and what is wrong with it
+    decoded_by: str = ""  # the settings by which values were decoded
 
 
 class ValueDecoder(Protocol):
@@ -28,6 +30,8 @@ class ValueDecoder(Protocol):
 
     columns: Columns
     """Of the rows; none, if all values are bad."""
+    settings: str
+    """By which it decodes: where they differ, so may what a value becomes."""
 
     def decode(self, values: Any) -> tuple[Any, Any]:
         """Return rows and bad records: Arrow arrays of structs, of which both have one per value.
@@ -55,7 +59,7 @@ class Staging(Protocol):
     ) -> int:
         """Write a file atomically and durably; return its bytes. Raise `StagingUnavailable`.
 
-        Columns, and how many values are bad, are those of `decoder`, whatever `footer` says.
+        Columns and bad values are those of `decoder`, whatever `footer` says of them.
         """
 
     async def keep(self, topic: str, name: str, content: bytes) -> None:

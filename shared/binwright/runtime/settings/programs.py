@@ -217,6 +217,16 @@ class Settings(TopicSettings):
         table = table_of(self.tables, topic)
         return None if table is None else table.parsed
 
+    def decoding(self, topic: str) -> str:
+        """Return by which settings a topic's values are decoded; empty: they land as bytes."""
+        table = table_of(self.tables, topic)
+        return "" if table is None else table.decoding
+
+    def bad_share(self, topic: str) -> float:
+        """Return which share of a table's newest records may be bad."""
+        table = table_of(self.tables, topic)
+        return 1.0 if table is None else table.bad_share
+
     @property
     def metadata_topic(self) -> str:
         """Return the name of the group's metadata topic."""

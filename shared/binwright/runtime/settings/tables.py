@@ -33,6 +33,10 @@ class TableSettings(Section):
     """
     subject: TopicSubject = DEFAULT_SUBJECT
     """Of the registry, for Avro without `columns`; `{topic}` stands for the topic."""
+    bad_share: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
+    """A table stops, and lands nothing more, where more than this share of its newest records
+    cannot be decoded: of the last 1,000, or of one commit. 0: at the first; 1: never.
+    """
 
     @field_validator("columns")
     @classmethod
@@ -71,6 +75,11 @@ class TableSettings(Section):
         if self.format == "string":
             return TEXT
         return () if self.columns is None else parse_columns(self.columns)
+
+    @property
+    def decoding(self) -> str:
+        """Return all on which it depends what a value is decoded to, but for the registry."""
+        return f"{self.format}: {self.columns or self.subject}"
 
     def subject_of(self, topic: str) -> str:
         """Return the registry's subject of a topic."""

@@ -61,6 +61,7 @@ class AvroDecoder:
     def __init__(self, columns: Columns, schemas: Schemas) -> None:
         """Read values that name one of these schemas."""
         self.columns, self._schemas = columns, schemas
+        self.settings = ""
 
     def decode(self, values: "pa.Array[Any]") -> Decoded:
         """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""

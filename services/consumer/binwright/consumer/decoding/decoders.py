@@ -66,6 +66,7 @@ class Decoders:
             case "avro":
                 avro, subject = await self._of_avro(), table.subject_of(topic)
                 decoder = await avro.decoder(subject, table.parsed, rows.values())
+        decoder.settings = table.decoding
         return decoder
 
     async def _of_avro(self) -> Any:

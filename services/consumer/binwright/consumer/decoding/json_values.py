@@ -32,7 +32,7 @@ class JsonDecoder:
     """
 
     def __init__(self, columns: Columns) -> None:
-        self.columns = columns
+        self.columns, self.settings = columns, ""
         self._records = RecordReader(columns)
         self._blocks = BlockReader(columns) if columns and in_blocks(columns) else None
 

@@ -17,7 +17,7 @@ class TextDecoder:
     """
 
     def __init__(self, columns: Columns) -> None:
-        self.columns = columns
+        self.columns, self.settings = columns, ""
 
     def decode(self, values: "pa.Array[Any]") -> Decoded:
         """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""

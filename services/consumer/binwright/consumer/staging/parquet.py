@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from binwright.consumer.decoding.arrow_types import BAD, row_type
@@ -53,6 +54,7 @@ CODEC: Literal["lz4"] = (
 )
 FOOTER = "binwright.staged"  # the key of our entry in a file's own metadata
 NO_ROWS = Footer(None, 0, {})
+MOST_FAULT = 300  # characters of what a footer says of a bad record
 FOOTER_BYTES = 4 << 20  # a longer one is not read: 10,000 partitions take half a megabyte
 TAIL_BYTES = 64 << 10  # holds the footer of nearly every file
 
@@ -152,6 +154,13 @@ def _decoded(table: pa.Table, decoder: ValueDecoder) -> pa.Table:
     return pa.Table.from_batches(batches, schema=schema)
 
 
+def _first_fault(table: pa.Table) -> str:
+    """Return where the first bad record is, and what is wrong with it."""
+    row = table.filter(pc.is_valid(table["bad"])).slice(0, 1).to_pylist()[0]
+    place = f"{row['topic']}-{row['partition']} at offset {row['offset']}"
+    return f"{place}: {row['bad']['kind']}: {row['bad']['reason']}"[:MOST_FAULT]
+
+
 def encode(
     rows: Mapping[TopicPartition, Sequence[Records]],
     footer: Footer,
@@ -159,17 +168,20 @@ def encode(
 ) -> pa.Buffer:
     """Return the rows as a Parquet file; it is read once, so it has no indexes and statistics.
 
-    Columns, and how many values are bad, are those of `decoder`, whatever `footer` says.
+    Columns and bad values are those of `decoder`, whatever `footer` says of them.
     """
-    table, columns, bad = to_arrow(rows), None, 0
+    table, columns, bad, fault = to_arrow(rows), None, 0, ""
     if decoder is not None:
         table, columns = _decoded(table, decoder), decoder.columns
         bad = len(table) - table["bad"].null_count
+        fault = _first_fault(table) if bad else ""
     entry = {
         "topic_id": footer.topic_id,
         "ranges": [[p, first, end] for p, (first, end) in sorted(footer.ranges.items())],
         "columns": None if columns is None else columns_text(columns),
         "bad": bad,
+        "fault": fault,
+        "decoded_by": "" if decoder is None else decoder.settings,
     }
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(
@@ -221,9 +233,11 @@ def decode_footer(tail: bytes) -> Footer | None:
         }
         bad = checked_offset("bad", entry.get("bad", 0))
         text = entry.get("columns")  # not there: the file is of an older version
+        fault = str(entry.get("fault", ""))[:MOST_FAULT]
+        decoded_by = str(entry.get("decoded_by", ""))
         columns = parse_columns(text) if text else (None if text is None else ())
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError):
         return None
     if topic_id is not None and not isinstance(topic_id, str):
         return None
-    return Footer(topic_id, metadata.num_rows, found, columns, bad)
+    return Footer(topic_id, metadata.num_rows, found, columns, bad, fault, decoded_by)

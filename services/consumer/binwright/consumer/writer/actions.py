@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
+from binwright.consumer.decide.bad_share import BadShare
 from binwright.consumer.decide.columns import united
 from binwright.consumer.decide.writer.chain import same_topic
 from binwright.consumer.decide.writer.states import (
@@ -31,10 +32,11 @@ from binwright.consumer.decide.writer.states import (
     Unclear,
     Unreadable,
     WriteLease,
+    WriterConfig,
 )
 from binwright.consumer.writer.announcements import landing_partition
 from binwright.consumer.writer.context import WriterContext
-from binwright.protocol.columns import Columns
+from binwright.protocol.columns import Columns, columns_text
 from binwright.protocol.errors import (
     BrokerUnavailable,
     LakeUnavailable,
@@ -52,7 +54,8 @@ from binwright.runtime.clock import loop_s
 log = structlog.get_logger()
 
 KAFKA_TIMEOUT_S = 10.0  # of a query about one table
-REREAD_S = 300.0  # between two times that columns of a registry are read again, if they do not fit
+REREAD_S = 300.0
+"""Between two times that records are read again which the table does not take as they are."""
 
 _WITHOUT_VERDICT = (
     WriteUnclear,
@@ -67,18 +70,22 @@ _WITHOUT_VERDICT = (
 class RequestRunner:
     """Runs the requests of one table's writer."""
 
-    topic: str
     lake: Lake
     context: WriterContext
-    columns: Columns | None = None  # of its rows; None: raw records
+    config: WriterConfig
+    topic: str = field(init=False)
+    columns: Columns | None = field(init=False)  # of its rows; None: raw records
+    _share: BadShare = field(init=False)  # of its newest records that are bad
     _known: set[Columns | None] = field(init=False)  # columns of files that the table takes
     _bad_ends: tuple[str | None, Mapping[int, int]] | None = None
     """Topic id, and the highest offsets of its bad records when the table was claimed."""
-    _given_up_at: dict[Columns, float] = field(default_factory=dict)
-    """When files with columns that the table does not take were last read again."""
+    _read_again_at: dict[str, float] = field(default_factory=dict)
+    """Why records were read again which the table does not take -> when."""
 
     def __post_init__(self) -> None:
         """Know what the table was opened with."""
+        self.topic, self.columns = self.config.table.topic, self.config.table.columns
+        self._share = BadShare(self.config.bad_share)
         self._known = {self.columns}
 
     async def run(self, request: Request, topic_id: str | None) -> Outcome:
@@ -126,14 +133,21 @@ class RequestRunner:
         footers = await self.context.staging.footers(self.topic, batch.files)
         if lost := _not_as_announced(batch, footers):
             return Unreadable(lost, "gone, damaged, or not what was announced")
-        if unfit := await self._unfit(footers):
+        if unfit := await self._unfit(batch, footers):
             return unfit
+        share = self._share.after(
+            sum(footer.rows for footer in footers.values()),
+            sum(footer.bad for footer in footers.values()),
+        )
+        if share.exceeded:
+            return await self._too_many_bad(batch, footers, share)
         if self.columns is not None and batch.slices:
             batch = await self._as_columns(batch, footers)
         bad_ends, self._bad_ends = self._bad_ends, None
         outcome = await self._land(batch, request)
         if isinstance(outcome, Committed):
             self._bad_ends = bad_ends  # else its bad records may have landed alone: look again (†)
+            self._share = share
             return Committed(batch.bad)
         return outcome
 
@@ -175,7 +189,9 @@ class RequestRunner:
             return Unreadable(lost, str(exc)) if lost else Refused(str(exc))
         return Committed()
 
-    async def _unfit(self, footers: Mapping[str, Footer]) -> Unreadable | Refused | None:
+    async def _unfit(
+        self, batch: Batch, footers: Mapping[str, Footer]
+    ) -> Unreadable | Refused | None:
         """Give the table the columns of these files; return those that it does not take (†).
 
         What was staged under other settings is read again. Where columns come from a registry that
@@ -183,22 +199,67 @@ class RequestRunner:
         """
         for columns in {footer.columns for footer in footers.values()} - self._known:
             if reason := await self._refusal(columns):
-                if not self._read_again(columns):
-                    return Refused(reason)
-                unfit = (file for file, footer in footers.items() if footer.columns == columns)
-                return Unreadable(frozenset(unfit), reason)
+                unfit = frozenset(file for file in footers if footers[file].columns == columns)
+                of_registry = self.columns == () and columns
+                why = columns_text(columns) if of_registry and columns else None
+                return await self._read_again(batch, unfit, reason, why)
             self._known.add(columns)
         return None
 
-    def _read_again(self, columns: Columns | None) -> bool:
-        """Return whether files with these columns, which do not fit, are to be read again."""
-        if self.columns != () or not columns:
-            return True
-        now, last = loop_s(), self._given_up_at.get(columns)
-        if last is not None and now - last < REREAD_S:
-            return False
-        self._given_up_at[columns] = now
-        return True
+    async def _too_many_bad(
+        self, batch: Batch, footers: Mapping[str, Footer], share: BadShare
+    ) -> Unreadable | Refused:
+        """Have bad records read again, where they were decoded by other settings or a registry."""
+        bad = {file: footer for file, footer in footers.items() if footer.bad}
+        reason = (
+            f"{share.bad} of the newest {share.records} records are bad, and bad_share allows "
+            f"{share.most:g} of them, as {next(iter(bad.values())).fault}"
+        )
+        before = frozenset(
+            file for file, footer in bad.items() if footer.decoded_by != self.config.decoding
+        )
+        if before:
+            return await self._read_again(batch, before, reason, None)
+        return await self._read_again(batch, frozenset(bad), reason, "bad records")
+
+    async def _read_again(
+        self, batch: Batch, files: frozenset[str], reason: str, why: str | None
+    ) -> Unreadable | Refused:
+        """Have these files' records read again, if Kafka still has all of them (†); else refuse.
+
+        Args:
+            batch: What was to be landed.
+            files: Those of its files that the table does not take.
+            reason: Why not.
+            why: What is done once in `REREAD_S`, as the records may be the same again; None: they
+                will differ.
+        """
+        now = loop_s()
+        if why is not None and now < self._read_again_at.get(why, -REREAD_S) + REREAD_S:
+            return Refused(reason)
+        needed = [part for part in batch.slices if part.file in files]
+        try:
+            there = await self._are_in_kafka(needed)
+        except (TimeoutError, BrokerUnavailable) as exc:
+            return Refused(f"{reason}; whether Kafka still has them is not known: {exc}")
+        if not there:
+            return Refused(
+                f"{reason}; Kafka no longer has all of these records, so they are not read again: "
+                f"{self.topic}/{needed[0].file}"
+            )
+        if why is not None:
+            self._read_again_at[why] = now
+        return Unreadable(files, reason)
+
+    async def _are_in_kafka(self, parts: Collection[FileSlice]) -> bool:
+        firsts: dict[TopicPartition, int] = {}
+        for part in parts:
+            for number, (first, _) in part.ranges.items():
+                partition = TopicPartition(self.topic, number)
+                firsts[partition] = min(first, firsts.get(partition, first))
+        async with asyncio.timeout(KAFKA_TIMEOUT_S):
+            bounds = await self.context.reader.bounds(firsts)
+        return all(p in bounds and bounds[p][0] <= first for p, first in firsts.items())
 
     async def _refusal(self, columns: Columns | None) -> str:
         """Give the table these columns; return why it does not take them, "" if it does."""

@@ -141,7 +141,7 @@ class TableWriter:
             self._start_permit.release()
 
     async def _write(self, lake: Lake) -> None:
-        runner = RequestRunner(self._topic, lake, self._context, self._writer.config.table.columns)
+        runner = RequestRunner(lake, self._context, self._writer.config)
         try:
             while not self.stopping and not isinstance(self._writer.phase, Lost):
                 await self._step(runner)

@@ -25,6 +25,8 @@ class WriterConfig:
     freshness_s: float = 5.0  # how old rows may be when they land
     staging_s: float = 0.0  # from one time at which consumers stage to the next; 0: unknown
     batch_bytes: int = 256_000_000  # of staged files in one commit
+    bad_share: float = 1.0  # of the newest records, above which nothing lands
+    decoding: str = ""  # the settings by which values are decoded
     gap_s: float = 5.0  # that a range waits for the offsets before it
     check_s: float = 15.0  # from one comparison with Kafka's end offsets to the next
     refused_s: float = 10.0  # from a refusal to the next try

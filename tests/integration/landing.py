@@ -1,0 +1,41 @@
+"""Records that are produced, and what of them has landed."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from aiokafka import AIOKafkaProducer
+from deltalake import DeltaTable
+
+LANDED_S = 120.0
+
+Row = dict[str, Any]
+
+
+async def produce(broker: str, topic: str, values: Sequence[bytes | None]) -> None:
+    async with AIOKafkaProducer(bootstrap_servers=broker) as producer:
+        for value in values:
+            await producer.send_and_wait(topic, value, key=b"k", partition=0)
+
+
+def rows(lake: Path, name: str) -> list[Row]:
+    """Return a table's rows; none if there is no table yet."""
+    if not any((lake / name / "_delta_log").glob("*.json")):
+        return []
+    return DeltaTable(str(lake / name)).to_pyarrow_table().to_pylist()
+
+
+def in_order(found: list[Row]) -> list[Row]:
+    return sorted(found, key=lambda row: row["_kafka"]["offset"])
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(LANDED_S):
+        while not await asyncio.to_thread(condition):  # noqa: ASYNC110 - other processes work
+            await asyncio.sleep(0.2)
+
+
+def texts(logs: Path) -> list[str]:
+    """Return what the logs in a directory hold."""
+    return [file.read_text() for file in logs.glob("*.log")]
