@@ -7,14 +7,14 @@ import yaml
 
 from binwright.controller.group_context import group_context
 from binwright.controller.group_objects.groups import kubernetes_groups
-from binwright.controller.group_objects.spec import environment, settings_of
+from binwright.controller.group_objects.spec import TABLE, environment, settings_of
 from binwright.controller.settings import ControllerProgramSettings
 from binwright.kafka.metrics_topic import Measurements
 from binwright.kubernetes.objects import Obj
 from binwright.protocol.columns import parse_columns
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.patterns import compile_pattern
-from binwright.runtime.settings import load, load_settings
+from binwright.runtime.settings import TableSettings, load, load_settings
 from binwright.testing.control_topics import FakeControlTopics
 
 CRD = Path(__file__).parents[3] / "deploy" / "base" / "consumergroups.yaml"
@@ -98,11 +98,24 @@ def test_topics_are_left_out_by_patterns() -> None:
     assert [t for t in ("clicks", "test-1") if config.includes(t)] == ["clicks"]
 
 
+def test_an_object_has_every_setting_of_a_table() -> None:
+    crd = yaml.safe_load(CRD.read_text())
+    spec = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    assert spec["properties"]["tables"]["items"]["properties"].keys() == TABLE.keys()
+    assert {*TABLE.values()} == TableSettings.model_fields.keys()
+
+
 def test_tables_of_columns_replace_those_of_the_settings_and_reach_the_consumers() -> None:
-    table = {"topicPatterns": ["or.*"], "format": "json", "columns": "id BIGINT"}
+    table = {
+        "topicPatterns": ["or.*"],
+        "format": "json",
+        "columns": "id BIGINT",
+        "badShare": 0.25,
+    }
     base = load_settings(tables=[{"topics": ["x"], "format": "json", "columns": "a INT"}])
     found = settings_of(consumer_group(tables=[table]), base)
     assert found.columns("orders") == parse_columns("id BIGINT")
+    assert found.bad_share("orders") == 0.25
     assert "topic_patterns" in environment(found)["BINWRIGHT_TABLES"]
     assert settings_of(consumer_group(), base).tables == base.tables
     with pytest.raises(SettingsError, match=r"columns: .*there is no type 'thing'"):

@@ -35,13 +35,15 @@ _PASSED_ON = (
 )
 _LAKE = {"path": "path", "spark": "spark", "freshnessSeconds": "freshness_s"}
 _STAGING = {"staging": "path"}
-_TABLE = {
+TABLE = {
     "topics": "topics",
     "topicPatterns": "topic_patterns",
     "format": "format",
     "columns": "columns",
     "subject": "subject",
+    "badShare": "bad_share",
 }
+"""Fields of a table in an object -> those of `TableSettings`."""
 _CONTROLLER = {
     "limitBytesPerSecond": "limit_bytes_per_s",
     "capacityBytesPerSecond": "capacity_bytes_per_s",
@@ -114,7 +116,7 @@ def settings_of(obj: Obj, base: Settings) -> Settings:
 
 
 def _tables(given: Iterable[Obj]) -> tuple[TableSettings, ...]:
-    return tuple(TableSettings(**renamed(table, _TABLE)) for table in given)
+    return tuple(TableSettings(**renamed(table, TABLE)) for table in given)
 
 
 def _controller(spec: Obj, budgets: Obj) -> dict[str, Any]:
