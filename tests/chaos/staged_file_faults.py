@@ -19,7 +19,7 @@ from tests.chaos.fault_schedule import Fault
 from tests.chaos.health import Condition
 from tests.chaos.system import TOPICS, System
 
-from binwright.consumer.writer.announcements import landing_partition
+from binwright.kafka.control_records import landing_partition
 from binwright.protocol import wire
 from binwright.protocol.messages import OffsetRange, Staged
 from binwright.protocol.model import Slot, TopicPartition

@@ -138,6 +138,7 @@ def test_the_help_and_the_version_import_no_command() -> None:
             "binwright.balancer.commands",
             "binwright.consumer.commands",
             "binwright.lab.commands.app",
+            "binwright.views.commands.table",
         }
         assert imported.isdisjoint(HEAVY | modules - apps)
 

@@ -46,7 +46,7 @@ from binwright.protocol.errors import (
 )
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.measurements import Needs, PartitionRate
-from binwright.protocol.messages import OffsetRange, Staged, StartReading, StartWriting
+from binwright.protocol.messages import OffsetRange, Staged, StartReading, StartWriting, TableOrder
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.ports.kafka import Record
@@ -78,6 +78,7 @@ GROUP_PLAN = GroupPlan(
 MESSAGES = (
     b'{"plan":1,"by":"x","kind":"brokers-approved/1"}',
     wire.encode(STAGED),
+    wire.encode(TableOrder(topic="orders", paused=True, by="x")),
     wire.encode(NEEDS),
     wire.encode(GROUP_PLAN),
     wire.encode(measurement("orders", [PartitionRate(0, BytesPerSecond(1.0), 5.0, 9, 0, None)])),
@@ -350,6 +351,7 @@ TARGETS: Mapping[str, Target] = {
             ("measurement", wire.decode_measurement),
             ("needs", wire.decode_needs),
             ("staged", wire.decode_staged),
+            ("table", wire.decode_table_message),
             ("group plan", wire.decode_group_plan),
             ("broker plan", decode_record),
         )

@@ -168,6 +168,9 @@ async def test_services_land_records_and_people_look_with_these_acls_and_no_othe
             return "approval.refused" in logs[1].read_text()
 
         await until(is_refused)
+        for order in (["pause", "--reason", "a repair"], ["resume"]):
+            code, output = await site.command("operator", "table", *order, "orders")
+            assert code == 0, output
         assert list(refusals(logs)) == []
 
 

@@ -1,5 +1,7 @@
 """Stamps of commits."""
 
+from dataclasses import replace
+
 import orjson
 import pytest
 from tests.consumer.decide.writer.scene import TABLE, stamp
@@ -11,6 +13,17 @@ from binwright.protocol.stamp import read_stamp
 def test_a_stamp_reads_back() -> None:
     found = stamp({1: 5, 0: 2}, cuts={0: 7}, full=True, needed_from=4)
     assert read_stamp(found.encode(), TABLE) == found
+
+
+def test_a_stamp_holds_a_pause_and_the_order_behind_it() -> None:
+    found = replace(stamp({0: 1}), paused="by ann", order=0)
+    assert read_stamp(found.encode(), TABLE) == found
+    resumed = replace(found, paused="")
+    assert read_stamp(resumed.encode(), TABLE) == resumed
+
+
+def test_without_an_order_a_stamp_is_as_in_versions_that_had_none() -> None:
+    assert not {"paused", "order"} & orjson.loads(stamp({0: 1}).encode()).keys()
 
 
 def test_equal_stamps_are_equal_text() -> None:
@@ -44,6 +57,9 @@ def test_metadata_of_other_clients_is_not_a_stamp() -> None:
         ("committed", {"-1": 1}),
         ("committed", [1]),
         ("cuts", {"0": "1"}),
+        ("paused", 1),
+        ("order", -2),
+        ("order", "1"),
     ],
 )
 def test_a_stamp_with_a_wrong_type_or_a_number_out_of_range_is_none(

@@ -25,6 +25,8 @@ from binwright.protocol.messages import (
     StartReading,
     StateQuery,
     Stopped,
+    TableMessage,
+    TableOrder,
     TableReport,
 )
 from binwright.protocol.model import Slot, TopicPartition
@@ -74,7 +76,7 @@ def some_map(values: some.SearchStrategy[Any]) -> some.SearchStrategy[dict[Any, 
 RANGES = some.builds(OffsetRange, NUMBERS, NUMBERS)
 TABLES = some.builds(
     TableReport,
-    state=some.sampled_from(["claiming", "landing", "refused"]),
+    state=some.sampled_from(["claiming", "landing", "paused", "refused"]),
     committed=some_map(NUMBERS),
     age_s=AMOUNTS,
     pending_bytes=NUMBERS,
@@ -90,7 +92,7 @@ FIELDS: dict[str, some.SearchStrategy[Any]] = {
     **dict.fromkeys(["stopped_ms", "at_ms", "sent_ms"], NUMBERS),
     **dict.fromkeys(["staged_rows", "staged_bytes", "lost_offsets", "consumers"], NUMBERS),
     **dict.fromkeys(["count", "plan", "rows", "bytes"], NUMBERS),
-    **dict.fromkeys(["ready", "leaving", "waits"], some.booleans()),
+    **dict.fromkeys(["ready", "leaving", "waits", "paused"], some.booleans()),
     **dict.fromkeys(["next", "committed", "offsets"], some_map(NUMBERS)),
     "partitions": some_tuple(PARTITIONS),
     **dict.fromkeys(["tables", "topics"], some_tuple(NAMES)),
@@ -125,11 +127,12 @@ READERS = (
     wire.decode_command,
     wire.decode_measurement,
     wire.decode_staged,
+    wire.decode_table_message,
     wire.decode_needs,
     wire.decode_group_plan,
     decode_record,
 )
-OTHER_KINDS = (Staged, Measurement, Needs, GroupPlan, *get_args(BrokerPlanRecord))
+OTHER_KINDS = (Staged, TableOrder, Measurement, Needs, GroupPlan, *get_args(BrokerPlanRecord))
 
 
 def some_message(kinds: tuple[type, ...]) -> some.SearchStrategy[Any]:
@@ -171,6 +174,12 @@ def test_any_measurement_decodes_to_itself(message: Measurement) -> None:
 @given(some_message((Staged,)))
 def test_any_announcement_decodes_to_itself(message: Staged) -> None:
     assert wire.decode_staged(wire.encode(message)) == message
+
+
+@given(some_message(get_args(TableMessage)))
+def test_any_message_to_a_tables_writer_decodes_to_itself(message: TableMessage) -> None:
+    assert wire.decode_table_message(wire.encode(message)) == message
+    assert wire.key(message) == message.topic.encode()
 
 
 @given(some_message((Needs,)))

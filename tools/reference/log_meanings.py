@@ -349,11 +349,13 @@ MEANINGS = {
         "A commit ended without a verdict; the writer claims the table anew and reads what is "
         "committed."
     ),
+    "table.paused": "A person has paused a table: nothing lands until it is resumed.",
     "table.recovered": "A table takes rows again.",
     "table.refused": (
         "A table does not take the rows; the other tables land, and it is tried again every 10 s."
     ),
     "table.resolved": "The writer knows from the table's stamps what is committed.",
+    "table.resumed": "A person has a paused table land again.",
     "table.restarted": "A table's writer starts over: its session or the landing topic failed.",
     "table.vacuumed": "Files that no kept version of a table needs were deleted.",
     "target.failed": (

@@ -17,7 +17,7 @@ from binwright.protocol import fields as aliases
 from binwright.protocol import measurements, wire
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.measurements import Measurement, Needs, PartitionRate
-from binwright.protocol.messages import Command, Inbound, OffsetRange, Staged, TableReport
+from binwright.protocol.messages import Command, Inbound, OffsetRange, TableMessage, TableReport
 from binwright.protocol.wire import Part
 
 HEAD = """\
@@ -46,8 +46,9 @@ TOPICS: Mapping[str, tuple[str, tuple[Any, ...]]] = {
         get_args(Command),
     ),
     "GROUP.landing": (
-        "Consumers write, tables' writers read. The key, a topic, selects the partition.",
-        (Staged,),
+        """Consumers and people write, tables' writers read. The key, a topic, selects the
+        partition.""",
+        get_args(TableMessage),
     ),
     "binwright.metrics": ("Monitors write, controllers read.", (Measurement,)),
     "binwright.metrics.needs": (

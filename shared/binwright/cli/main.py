@@ -29,6 +29,7 @@ PANELS: Mapping[str, Mapping[str, str]] = {
         "settings": "binwright.cli.settings_file:command",
         "schema": "binwright.consumer.commands:app",
         "approve": "binwright.views.commands.approve:command",
+        "table": "binwright.views.commands.table:app",
         "brokers": "binwright.balancer.commands:app",
     },
     "Run one service": {

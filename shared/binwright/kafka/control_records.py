@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
+from zlib import crc32
 
 import structlog
 
@@ -52,11 +53,17 @@ NEEDS_CONFIG = {
 }
 """Configuration of the needs topic: one record for each group."""
 
+
 READ_S, RETRY_S = 5.0, 1.0
 
 _REPORT = b"report"  # the kind of a report, in the record's key
 
 T = TypeVar("T")
+
+
+def landing_partition(topic: str) -> int:
+    """Return the partition of the landing topic that is about a data topic's table."""
+    return crc32(topic.encode()) % LANDING_PARTITIONS
 
 
 class HistoryFilter:

@@ -139,7 +139,7 @@ class Hello:
 class TableReport:
     """One table as its writer sees it, in the `Report` of the writer's consumer."""
 
-    state: Literal["claiming", "landing", "refused"]  # refused: the table takes no commit
+    state: Literal["claiming", "landing", "paused", "refused"]  # refused: it takes no commit
     committed: Offsets  # the next offset to land
     age_s: Amount = 0.0  # age of the oldest staged row that has not landed; 0: none
     pending_bytes: Number = 0  # in files that are announced and have not landed
@@ -308,6 +308,22 @@ class Staged:
     kind: Literal["staged/1"] = "staged/1"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableOrder:
+    """A person pauses a table, or lets it land again: its newest order counts."""
+
+    topic: TopicName  # whose table it is
+    paused: bool  # false: it lands again
+    by: str  # a name for people; it proves nothing
+    reason: str = ""  # for people
+    at_ms: Number = 0  # wall clock, ms since 1970
+    kind: Literal["table-order/1"] = "table-order/1"
+
+
+TableMessage = Staged | TableOrder
+"""Records of the landing topic."""
+
+
 # --- all of them ----------------------------------------------------------------------------------
 
 Inbound = (
@@ -328,7 +344,7 @@ Inbound = (
 """Records of metadata partition 0."""
 
 
-Message = Inbound | Command | Staged | Measurement | Needs | GroupPlan
+Message = Inbound | Command | TableMessage | Measurement | Needs | GroupPlan
 """Messages that several programs know."""
 
 

@@ -11,6 +11,7 @@ from binwright.protocol.ports.lake import Table
 
 _KIND = "binwright-stamp/3"
 _PARTITIONS = 1 << 31
+NO_ORDER = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +20,8 @@ class Stamp:
 
     `committed` holds the partitions that the commit changed, or all partitions if it is `full`.
     Announcements before offset `needed_from` of the landing topic with id `landing_id` are no
-    longer needed. A claim has sequence 0 and no offsets.
+    longer needed. A claim has sequence 0 and no offsets. The newest stamp says whether a person has
+    paused the table.
     """
 
     group: str
@@ -32,11 +34,15 @@ class Stamp:
     committed: Mapping[int, int] = field(default_factory=dict)
     cuts: Mapping[int, int] = field(default_factory=dict)
     full: bool = False
+    paused: str = ""  # who paused the table, when and why; empty: it lands
+    order: int = NO_ORDER  # offset in the landing topic of the newest `TableOrder` that counts
 
     def encode(self) -> str:
         """Return JSON text; equal stamps are equal text."""
         values: dict[str, Any] = {"kind": _KIND}
         values |= {name: getattr(self, name) for name in self.__slots__}
+        if self.order == NO_ORDER and not self.paused:
+            del values["paused"], values["order"]
         for name in ("committed", "cuts"):
             values[name] = {str(p): offset for p, offset in sorted(values[name].items())}
         return orjson.dumps(values).decode()
@@ -67,9 +73,15 @@ def read_stamp(text: str | None, table: Table) -> Stamp | None:
             committed=_offsets(parsed["committed"]),
             cuts=_offsets(parsed["cuts"]),
             full=parsed["full"] is True,
+            paused=_text(parsed.get("paused", "")),
+            order=_order(parsed.get("order", NO_ORDER)),
         )
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
+
+
+def _order(value: Any) -> int:
+    return NO_ORDER if value == NO_ORDER else checked_offset("order", value)
 
 
 def _text(value: Any) -> str:

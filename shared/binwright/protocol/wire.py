@@ -32,6 +32,8 @@ from binwright.protocol.messages import (
     Staged,
     Started,
     Stopped,
+    TableMessage,
+    TableOrder,
 )
 from binwright.protocol.model import TopicPartition
 
@@ -90,7 +92,7 @@ def key(message: AnyMessage) -> bytes:
     """Return the record key: kind and slot, topic, or group; compaction retains the newest."""
     name = message.kind.partition("/")[0]
     match message:
-        case Measurement() | Staged():
+        case Measurement() | Staged() | TableOrder():
             return message.topic.encode()
         case Needs() | GroupPlan():
             return message.group.encode()
@@ -133,6 +135,8 @@ decode_measurement: Decode[Measurement] = partial(_decode, TypeAdapter(Measureme
 decode_needs: Decode[Needs] = partial(_decode, TypeAdapter(Needs))
 """Of the needs topic."""
 decode_staged: Decode[Staged] = partial(_decode, TypeAdapter(Staged))
+"""Of the landing topic: announcements alone."""
+decode_table_message: Decode[TableMessage] = decoder(TableMessage)
 """Of the landing topic."""
 decode_group_plan: Decode[GroupPlan] = partial(_decode, TypeAdapter(GroupPlan))
 """Of the plans topic."""

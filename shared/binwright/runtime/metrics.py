@@ -128,6 +128,9 @@ METRICS: Mapping[str, Metric] = {
         TABLE,
         "consumer, group",
     ),
+    "binwright_table_paused": Metric(
+        "1 while a person has paused the table.", TABLE, "consumer, group"
+    ),
     "binwright_scaler_pass_seconds": Metric(
         "How long the last pass over all scaled groups took.", (), "scaler"
     ),

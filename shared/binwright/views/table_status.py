@@ -8,10 +8,10 @@ from typing import Literal
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.views.group_view import GroupView
 
-TableState = Literal["unwritten", "silent", "claiming", "landing", "refused"]
+TableState = Literal["unwritten", "silent", "claiming", "landing", "paused", "refused"]
 """unwritten: no consumer writes it. silent: its writer has not reported lately. claiming: its
-writer fences older writers and reads what is committed. landing: it takes rows. refused: see
-`fault`.
+writer fences older writers and reads what is committed. landing: it takes rows. paused: a person
+has stopped it; `fault` says who. refused: see `fault`.
 """
 
 

@@ -11,14 +11,14 @@ from uuid import NAMESPACE_OID, uuid5
 from binwright.consumer.decide.writer.states import WriterConfig
 from binwright.consumer.decoding.json_values import JsonDecoder
 from binwright.consumer.events import Event, RowsMissing, TableLost, WritingStopped
-from binwright.consumer.writer.announcements import LandingTopic, landing_partition
+from binwright.consumer.writer.announcements import LandingTopic
 from binwright.consumer.writer.context import SharedLake, WriterContext
 from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.writer.writers import Writers
-from binwright.kafka.control_records import LANDING_PARTITIONS
+from binwright.kafka.control_records import LANDING_PARTITIONS, landing_partition
 from binwright.protocol import wire
 from binwright.protocol.columns import Columns, parse_columns
-from binwright.protocol.messages import OffsetRange, Staged, TableReport
+from binwright.protocol.messages import OffsetRange, Staged, TableOrder, TableReport
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.ports.lake import Footer, Lake, Table
@@ -106,6 +106,13 @@ class Scene:
     async def announce(self, staged: Staged) -> None:
         partition = landing_partition(staged.topic)
         await self.bus.publish(LANDING, partition, wire.key(staged), wire.encode(staged))
+
+    async def order(self, *, paused: bool, topic: str = "orders") -> None:
+        """Pause a table, or have it land again."""
+        order = TableOrder(topic=topic, paused=paused, by="ann@host", reason="a repair", at_ms=0)
+        await self.bus.publish(
+            LANDING, landing_partition(topic), wire.key(order), wire.encode(order)
+        )
 
     async def land(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> str:
         """Produce the records of these ranges and stage them as one file."""

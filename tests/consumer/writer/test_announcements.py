@@ -13,9 +13,8 @@ from binwright.consumer.writer.announcements import (
     Announced,
     LandingTopic,
     Subscription,
-    landing_partition,
 )
-from binwright.kafka.control_records import LANDING_PARTITIONS
+from binwright.kafka.control_records import LANDING_PARTITIONS, landing_partition
 from binwright.protocol import wire
 from binwright.testing.control_topics import FakeControlTopics, FakeReader
 

@@ -6,8 +6,7 @@ import pytest
 
 from binwright.consumer.decide.writer.states import QueryKafka, Unclear
 from binwright.consumer.writer.actions import RequestRunner
-from binwright.consumer.writer.announcements import landing_partition
-from binwright.kafka.control_records import LANDING_PARTITIONS
+from binwright.kafka.control_records import LANDING_PARTITIONS, landing_partition
 from binwright.protocol.model import TopicPartition
 from binwright.testing.lake import Failure
 

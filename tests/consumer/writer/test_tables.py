@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from binwright.consumer.events import Event
-from binwright.consumer.writer.announcements import landing_partition
 from binwright.consumer.writer.context import STARTS_AT_ONCE
+from binwright.kafka.control_records import landing_partition
 from binwright.protocol import wire
 from binwright.protocol.errors import LakeUnavailable
 from binwright.protocol.messages import OffsetRange, Staged

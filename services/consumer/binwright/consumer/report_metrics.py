@@ -45,3 +45,4 @@ def _table(group: str, topic: str, table: TableReport) -> Iterator[Sample]:
     yield Sample("binwright_table_commits_total", table.commits, labels)
     yield Sample("binwright_table_landing", table.state == "landing", labels)
     yield Sample("binwright_table_refused", table.state == "refused", labels)
+    yield Sample("binwright_table_paused", table.state == "paused", labels)

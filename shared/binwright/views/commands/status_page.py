@@ -35,6 +35,7 @@ COLOURS = {
 TABLE_COLOURS = {
     "landing": "green",
     "claiming": "cyan",
+    "paused": "yellow",
     "refused": "red",
     "unwritten": "red",
     "silent": "red",

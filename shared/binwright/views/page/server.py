@@ -220,3 +220,4 @@ def _table(group: str, table: TableStatus) -> Iterator[Sample]:
     yield Sample("binwright_table_commits_total", table.commits, labels)
     yield Sample("binwright_table_landing", table.state == "landing", labels)
     yield Sample("binwright_table_refused", table.state == "refused", labels)
+    yield Sample("binwright_table_paused", table.state == "paused", labels)

@@ -25,10 +25,10 @@ from binwright.consumer.decide.writer.states import (
     Writer,
     WriterConfig,
 )
-from binwright.protocol.messages import OffsetRange, Staged
+from binwright.protocol.messages import OffsetRange, Staged, TableMessage, TableOrder
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.ports.lake import Commit, Table
-from binwright.protocol.stamp import Stamp
+from binwright.protocol.stamp import NO_ORDER, Stamp
 
 TOPIC, ID = "orders", "id-1"
 TABLE = Table(topic=TOPIC, group="g", cluster="c")
@@ -66,6 +66,10 @@ def staged(  # noqa: PLR0913
     )
 
 
+def order(*, paused: bool, reason: str = "a repair") -> TableOrder:
+    return TableOrder(topic=TOPIC, paused=paused, by="ann", reason=reason)
+
+
 def stamp(  # noqa: PLR0913
     committed: Mapping[int, int] | None = None,
     *,
@@ -76,6 +80,8 @@ def stamp(  # noqa: PLR0913
     needed_from: int = 0,
     cuts: Mapping[int, int] | None = None,
     landing_id: str | None = "landing-1",
+    paused: str = "",
+    order: int = NO_ORDER,
 ) -> Stamp:
     return Stamp(
         group=TABLE.group,
@@ -88,6 +94,8 @@ def stamp(  # noqa: PLR0913
         committed=committed or {},
         cuts=cuts or {},
         full=full,
+        paused=paused,
+        order=order,
     )
 
 
@@ -139,10 +147,10 @@ class Scene:
         self.effects += effects
         return list(effects)
 
-    def announce(self, staged: Staged, offset: int | None = None) -> list[Effect]:
+    def announce(self, message: TableMessage, offset: int | None = None) -> list[Effect]:
         offset = self.next_offset if offset is None else offset
         self.next_offset = offset + 1
-        read = [(offset, staged)]
+        read = [(offset, message)]
         self.writer, effects = machine.apply_announcements(self.writer, read, self.now)
         self.effects += effects
         return list(effects)

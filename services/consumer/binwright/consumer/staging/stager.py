@@ -13,8 +13,7 @@ from binwright.consumer.decoding.decoders import DecoderOf, no_decoder
 from binwright.consumer.events import Emit, FileAnnounced, FileDropped, StagingStarted
 from binwright.consumer.meters import Meter
 from binwright.consumer.partitions import AssignedPartitions, TakenRows
-from binwright.consumer.writer.announcements import landing_partition
-from binwright.kafka.control_records import LANDING_CONFIG, LANDING_PARTITIONS
+from binwright.kafka.control_records import LANDING_CONFIG, LANDING_PARTITIONS, landing_partition
 from binwright.kafka.publishing import Publisher
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.messages import Staged

@@ -34,8 +34,8 @@ from binwright.consumer.decide.writer.states import (
     WriteLease,
     WriterConfig,
 )
-from binwright.consumer.writer.announcements import landing_partition
 from binwright.consumer.writer.context import WriterContext
+from binwright.kafka.control_records import landing_partition
 from binwright.protocol.columns import Columns, columns_text
 from binwright.protocol.errors import (
     BrokerUnavailable,

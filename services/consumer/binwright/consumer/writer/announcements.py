@@ -3,15 +3,14 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from zlib import crc32
 
 import structlog
 
 from binwright.consumer.decide.writer.chain import contradiction
-from binwright.kafka.control_records import LANDING_PARTITIONS, READ_S, Decoder
+from binwright.kafka.control_records import READ_S, Decoder, landing_partition
 from binwright.protocol import wire
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
-from binwright.protocol.messages import Staged
+from binwright.protocol.messages import Staged, TableMessage
 from binwright.protocol.ports.kafka import ControlTopics, Reader, Record
 from binwright.protocol.wire import message_key
 
@@ -24,13 +23,8 @@ AHEAD_S = 1.0
 """A table that is ahead of another waits for records only so long: longer than a broker takes to
 answer a fetch that was moved."""
 
-Announced = Sequence[tuple[int, Staged]]
-"""Announcements of one table: offset in the landing topic and message, in offset order."""
-
-
-def landing_partition(topic: str) -> int:
-    """Return the partition of the landing topic that announces a data topic's files."""
-    return crc32(topic.encode()) % LANDING_PARTITIONS
+Announced = Sequence[tuple[int, TableMessage]]
+"""Messages to one table's writer: offset in the landing topic and message, in offset order."""
 
 
 @dataclass(eq=False, slots=True)
@@ -48,20 +42,22 @@ class Subscription:
     """Called with the reason when the landing topic was deleted, truncated or recreated; the
     subscription has ended."""
     turn: int = 0  # of its last records
-    decoder: Decoder[Staged] = field(default_factory=lambda: Decoder(wire.decode_staged))
+    decoder: Decoder[TableMessage] = field(
+        default_factory=lambda: Decoder(wire.decode_table_message)
+    )
 
     async def take(self, records: Sequence[Record], position: int) -> None:
         """Hand out what is this table's of consecutive records, which end before `position`."""
         key = self.topic.encode()
         # Announcements of other tables, and those read before, are not decoded.
         own = [r for r in records if r.offset >= self.next and message_key(r.key) == key]
-        announced = []
-        for record, staged in self.decoder.decode(own):
-            if reason := contradiction(staged):
-                fields = {"table": self.topic, "offset": record.offset, "file": staged.file}
+        announced: list[tuple[int, TableMessage]] = []
+        for record, message in self.decoder.decode(own):
+            if isinstance(message, Staged) and (reason := contradiction(message)):
+                fields = {"table": self.topic, "offset": record.offset, "file": message.file}
                 log.error("announcement.refused", **fields, reason=reason)
             else:
-                announced.append((record.offset, staged))
+                announced.append((record.offset, message))
         self.next = position
         # The parts of an announcement are needed again until all of them are read.
         await self.apply(announced, 0 if self.decoder.has_parts else position)

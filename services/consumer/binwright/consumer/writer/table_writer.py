@@ -317,19 +317,27 @@ class TableWriter:
         )
 
     def _has_room(self) -> bool:
-        """Whether more announcements are read: what does not join may wait for a later one (†)."""
+        """Whether more is read: what does not join may wait for a later announcement (†).
+
+        A table that is paused reads on for the order to land again; announcements it passes over.
+        """
         phase = self._writer.phase
         if not isinstance(phase, Landing):
             return True
-        return len(phase.chain.pending) < MOST_PENDING or not phase.joins
+        is_full = len(phase.chain.pending) >= MOST_PENDING
+        return not is_full or not phase.joins or bool(phase.paused)
 
     async def _apply_announcements(self, announced: Announced, read_up_to: int) -> None:
         if not isinstance(self._writer.phase, Landing):
             return  # they are read again once it lands; other tables do not wait for a history
         async with self._parsing:
+            again = None
             if announced:
-                self._apply_step(apply_announcements(self._writer, announced, loop_s()))
-            self._advance(apply_read_up_to(self._writer, read_up_to))
+                again = self._apply_step(apply_announcements(self._writer, announced, loop_s()))
+            if again is None:
+                self._advance(apply_read_up_to(self._writer, read_up_to))
+            else:
+                self._subscribe(again)
         if announced:
             self._changed.set()
 
@@ -353,13 +361,14 @@ def _report(writer: Writer, fault: str, now: float, *, refused: bool) -> TableRe
         return TableReport(state=state, committed={}, fault=fault)  # type: ignore[arg-type]
     chain, topic = landing.chain, writer.config.table.topic
     oldest = chain.oldest_at
+    state = "refused" if landing.fault or refused else "paused" if landing.paused else "landing"
     return TableReport(
-        state="refused" if landing.fault or refused else "landing",
+        state=state,  # type: ignore[arg-type]
         committed={TopicPartition(topic, p): o for p, o in sorted(chain.committed.items())},
         age_s=0.0 if oldest is None else max(now - oldest, 0.0),
         pending_bytes=chain.pending_bytes,
         rows=landing.rows,
         bad=landing.bad,
         commits=landing.commits,
-        fault=landing.fault or fault,
+        fault=landing.fault or fault or (landing.paused and f"paused {landing.paused}"),
     )

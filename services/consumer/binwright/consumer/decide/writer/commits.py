@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from binwright.consumer.decide.writer.chain import same_topic
 from binwright.protocol.ports.lake import Commit, Table
-from binwright.protocol.stamp import read_stamp
+from binwright.protocol.stamp import NO_ORDER, Stamp, read_stamp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +19,8 @@ class Resolved:
     needed_from: int
     whole: bool  # the history reaches back far enough: older commits would add nothing
     written_before: bool  # the group has landed rows, or decided where partitions begin
+    paused: str = ""  # who paused the table, when and why
+    order: int = NO_ORDER  # that says so, or that it lands
 
 
 def resolve(commits: Iterable[Commit], table: Table, topic_id: str | None) -> Resolved:
@@ -31,17 +33,15 @@ def resolve(commits: Iterable[Commit], table: Table, topic_id: str | None) -> Re
         table: The table, whose stamps count.
         topic_id: The current topic's id; stamps of another topic end the search.
     """
-    landing_id, needed_from, newest = None, 0, True
+    newest: Stamp | None = None
     committed: dict[int, int] = {}
     cuts: dict[int, int] = {}
-    whole = before = False
+    whole = False
     for commit in commits:
         stamp = read_stamp(commit.metadata, table)
         if stamp is None or not stamp.sequence:
             continue  # not of this group, or a claim
-        before = True
-        if newest:
-            landing_id, needed_from, newest = stamp.landing_id, stamp.needed_from, False
+        newest = newest or stamp
         if not same_topic(stamp.topic_id, topic_id):
             whole = True  # all older stamps are of the previous topic
             break
@@ -54,8 +54,10 @@ def resolve(commits: Iterable[Commit], table: Table, topic_id: str | None) -> Re
         topic_id=topic_id,
         committed=committed,
         cuts=cuts,
-        landing_id=landing_id,
-        needed_from=needed_from,
+        landing_id=newest.landing_id if newest else None,
+        needed_from=newest.needed_from if newest else 0,
         whole=whole,
-        written_before=before,
+        written_before=newest is not None,
+        paused=newest.paused if newest else "",
+        order=newest.order if newest else NO_ORDER,
     )

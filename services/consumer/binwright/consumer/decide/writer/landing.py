@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from binwright.consumer.decide.writer import chain as chains
 from binwright.consumer.decide.writer.chain import Announcement, Chain
@@ -20,7 +21,7 @@ from binwright.consumer.decide.writer.states import (
     TopicState,
     WriterConfig,
 )
-from binwright.protocol.messages import Staged
+from binwright.protocol.messages import TableMessage, TableOrder
 from binwright.protocol.ports.lake import Batch
 from binwright.protocol.stamp import Stamp
 
@@ -28,19 +29,56 @@ RETRY_S = 1.0  # until rows are sent again whose commit met a conflict
 BATCH_RETRY_S = 1.0  # until a batch is tried again after no range joined
 NEWEST_WEIGHT = 0.3  # of the newest commit's duration in their mean
 SPREADS = 1.0  # mean differences that a commit may take longer than the mean
+LATEST_MS = 253_402_300_799_999  # the last millisecond of the year 9999
+MOST_NAME, MOST_WORDS = 100, 400  # characters of an order
 GATHER_S = 0.2  # between the announcements of consumers that stage together
 
 
 Step = tuple[Landing, tuple[Effect, ...]]
 
 
-def apply_announcements(state: Landing, read: Sequence[tuple[int, Staged]], now: float) -> Step:
-    """Add announcements to the chain: (offset of the record, what it announces), in order."""
-    chain, finished = chains.add_announcements(
-        state.chain, [Announcement(offset, staged, now) for offset, staged in read]
-    )
+def apply_announcements(
+    state: Landing, read: Sequence[tuple[int, TableMessage]], now: float
+) -> Step:
+    """Add announcements to the chain, and follow orders: (offset of the record, message).
+
+    What is announced while the table is paused is left: it is read again once the table lands, so
+    that a long pause takes no memory.
+    """
+    announced, passed_over = [], bool(state.paused)
+    effects: list[Effect] = []
+    for offset, message in read:
+        if isinstance(message, TableOrder):
+            state, logs = _follow(state, offset, message)
+            effects += logs
+            passed_over |= bool(state.paused)
+        elif not passed_over:
+            announced.append(Announcement(offset, message, now))
+    chain, finished = chains.add_announcements(state.chain, announced)
+    if passed_over and not state.paused:
+        effects.append(ReadAnnouncements(chain.next_announcement))
     # Until a stamp fixes where partitions begin, another writer may decide differently (†).
-    return replace(state, chain=chain), () if state.stamp_due else _delete(finished)
+    if not state.stamp_due:
+        effects += _delete(finished)
+    return replace(state, chain=chain), tuple(effects)
+
+
+def _follow(state: Landing, offset: int, order: TableOrder) -> Step:
+    """Pause, or land again; a stamp records it before anything else is committed (†)."""
+    if offset <= state.order:
+        return state, ()  # read again: the stamp that this writer resolved has it, or a newer one
+    by = _words(order)
+    facts = {"order": by}
+    log = Log("table.paused", facts) if order.paused else Log("table.resumed", facts)
+    paused = by if order.paused else ""
+    return replace(state, paused=paused, order=offset, stamp_due=True), (log,)
+
+
+def _words(order: TableOrder) -> str:
+    """Return who gave an order, when and why: short, since every stamp has it."""
+    at = datetime.fromtimestamp(min(order.at_ms, LATEST_MS) / 1000, UTC)
+    reason = f": {order.reason}" if order.reason else ""
+    return f"by {order.by[:MOST_NAME]} at {at:%Y-%m-%d %H:%M:%S} UTC{reason}"[:MOST_WORDS]
 
 
 def _delete(files: Collection[str]) -> tuple[Effect, ...]:
@@ -49,9 +87,12 @@ def _delete(files: Collection[str]) -> tuple[Effect, ...]:
 
 def due_at(state: Landing, config: WriterConfig, now: float) -> float:
     """Return when there is something to do, unless an announcement comes first."""
-    times = [state.checked_at + config.check_s, state.full_at + config.idle_stamp_s]
+    times = [state.full_at + config.idle_stamp_s]
     if state.stamp_due:
         times.append(now)
+    if state.paused:
+        return max(min(times), state.retry_at, now)
+    times.append(state.checked_at + config.check_s)
     if (at := _commit_at(state, config, now)) is not None:
         times.append(max(at, state.looked_at + BATCH_RETRY_S))
     return max(min(times), state.retry_at, now)
@@ -86,6 +127,8 @@ def next_request(
         return state, None
     if state.stamp_due or now >= state.full_at + config.idle_stamp_s:
         return _send(state, config, Batch(), state.chain, now)
+    if state.paused:
+        return state, None
     if now >= state.checked_at + (
         BATCH_RETRY_S if _needs_topic_state(state, config, now) else config.check_s
     ):
@@ -134,6 +177,8 @@ def _send(
         committed=after.committed if full else batch.ends,
         cuts=after.cuts,
         full=full,
+        paused=state.paused,
+        order=state.order,
     )
     flight = InFlightCommit(batch, after, stamp, now)
     request = Append(batch, state.lease, sequence, stamp.encode())
@@ -162,7 +207,7 @@ def committed(state: Landing, config: WriterConfig, now: float, bad: int = 0) ->
         state,
         chain=chain,
         flight=None,
-        stamp_due=False,
+        stamp_due=state.order != flight.stamp.order,  # an order that came meanwhile
         since_full=1 if flight.stamp.full else state.since_full + 1,
         commit_s=commit_s if flight.batch.slices else state.commit_s,
         commit_spread_s=spread_s if flight.batch.slices else state.commit_spread_s,

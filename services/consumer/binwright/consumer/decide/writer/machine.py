@@ -44,8 +44,8 @@ from binwright.consumer.decide.writer.states import (
     WriteLease,
     Writer,
 )
-from binwright.protocol.messages import Staged
-from binwright.protocol.stamp import Stamp
+from binwright.protocol.messages import TableMessage
+from binwright.protocol.stamp import NO_ORDER, Stamp
 
 Step = tuple[Writer, tuple[Effect, ...]]
 
@@ -71,21 +71,23 @@ def due_at(writer: Writer, now: float) -> float:
     return now
 
 
-def apply_announcements(writer: Writer, read: Sequence[tuple[int, Staged]], now: float) -> Step:
+def apply_announcements(
+    writer: Writer, read: Sequence[tuple[int, TableMessage]], now: float
+) -> Step:
     """Apply records of the landing topic, in order of their offsets.
 
     One of another table is ignored, and all outside the landing phase.
     """
     if not isinstance(writer.phase, Landing):
         return writer, ()
-    own = [(offset, staged) for offset, staged in read if staged.topic == writer.config.table.topic]
+    own = [(offset, each) for offset, each in read if each.topic == writer.config.table.topic]
     phase, effects = landing.apply_announcements(writer.phase, own, now)
     return replace(writer, phase=phase), effects
 
 
 def apply_read_up_to(writer: Writer, offset: int) -> Writer:
     """Apply that the table has no further announcement before `offset` of the landing topic."""
-    if not isinstance(writer.phase, Landing):
+    if not isinstance(writer.phase, Landing) or writer.phase.paused:
         return writer
     chain = chains.read_up_to(writer.phase.chain, offset)
     return replace(writer, phase=replace(writer.phase, chain=chain))
@@ -232,6 +234,9 @@ def _begin(writer: Writer, facts: TopicState, resolved: Resolved, now: float) ->
         lease=writer.lease,
         landing_id=facts.landing_id,
         stamp_due=not begins.keys() <= resolved.committed.keys() or not resolved.whole,
+        paused=resolved.paused,
+        # A recreated landing topic has none of the orders that were read.
+        order=resolved.order if resolved.landing_id == facts.landing_id else NO_ORDER,
         begin_at_end=facts.leaderless if first else frozenset(),
         ends={p: end for p, (_, end) in facts.bounds.items()},
         checked_at=now,

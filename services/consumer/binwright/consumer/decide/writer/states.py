@@ -8,7 +8,7 @@ from binwright.consumer.decide.writer.chain import Chain
 from binwright.consumer.decide.writer.commits import Resolved
 from binwright.protocol.names import lease_name
 from binwright.protocol.ports.lake import Batch, Commit, Table
-from binwright.protocol.stamp import Stamp
+from binwright.protocol.stamp import NO_ORDER, Stamp
 
 FIRST_LOOK, LONGER = 128, 16
 """How many commits of the history are read at first; by how much that is multiplied each time."""
@@ -300,6 +300,8 @@ class Landing:
     looked_at: float = float("-inf")  # when no range joined
     joins: bool = True  # a pending range joined, when last looked
     retry_at: float = 0.0
+    paused: str = ""  # who paused the table, when and why; empty: it lands
+    order: int = NO_ORDER  # offset of the newest order
     fault: str = ""  # why the table refuses batches; empty: it does not
     late: bool = False  # commits take longer than `freshness_s`
     rows: int = 0  # landed under this claim

@@ -1,0 +1,11 @@
+"""`binwright table`: what people do with a table."""
+
+from binwright.cli.lazy_group import lazy_app
+
+app = lazy_app(
+    {
+        "pause": "binwright.views.commands.pause:pause",
+        "resume": "binwright.views.commands.pause:resume",
+    },
+    "Have a table land nothing for a while.",
+)

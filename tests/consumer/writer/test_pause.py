@@ -1,0 +1,177 @@
+"""A person pauses a table: nothing lands until it is resumed, whoever writes it meanwhile."""
+
+import pytest
+
+from binwright.consumer.writer import table_writer
+from binwright.kafka.control_records import LANDING_PARTITIONS, landing_partition
+from binwright.protocol import wire
+from binwright.protocol.messages import TableOrder
+from binwright.protocol.ports.lake import Table
+from binwright.protocol.stamp import read_stamp
+
+from .scene import CLUSTER, GROUP, LANDING, P, Process, Q, Scene, once, process, seconds, writing
+
+pytestmark = pytest.mark.looptime
+
+TABLE = Table("orders", GROUP, CLUSTER)
+BY = "paused by ann@host at 1970-01-01 00:00:00 UTC: a repair"
+
+
+async def pause(scene: Scene) -> None:
+    await scene.order(paused=True)
+    await seconds(5)
+
+
+async def resume(scene: Scene) -> None:
+    await scene.order(paused=False)
+    await seconds(10)
+
+
+def appends(writer: Process) -> int:
+    return sum(name == "append" for name, _ in writer.lake.calls)
+
+
+async def test_a_paused_table_lands_nothing_and_all_that_waited_once_it_is_resumed() -> None:
+    async with writing() as (scene, writer):
+        await scene.land({P: (0, 3)})
+        await seconds(5)
+        await pause(scene)
+        await scene.land({P: (3, 6), Q: (0, 2)})
+        await seconds(60)
+        assert scene.landed(P) == once(3)
+        assert (writer.report().state, writer.report().fault) == ("paused", BY)
+
+        await resume(scene)
+        assert scene.landed(P) == once(6)
+        assert scene.landed(Q) == once(2)
+        assert (writer.report().state, writer.report().fault) == ("landing", "")
+
+
+async def test_the_next_writer_keeps_to_a_pause() -> None:
+    async with writing() as (scene, _):
+        await pause(scene)
+        await scene.land({P: (0, 3)})
+    async with process(scene, "orders", name="w2") as writer:
+        await seconds(60)
+        assert writer.report().state == "paused"
+        assert scene.landed(P) == once(0)
+        await resume(scene)
+        assert scene.landed(P) == once(3)
+
+
+async def test_an_order_counts_that_no_stamp_holds_yet() -> None:
+    """The writer that read it dies at once: the next one reads it again."""
+    async with writing() as (scene, writer):
+        await scene.order(paused=True)
+        writer.kill()
+    await scene.land({P: (0, 3)})
+    async with process(scene, "orders", name="w2") as writer:
+        await seconds(60)
+        assert writer.report().state == "paused"
+        assert appends(writer) == 0
+
+
+async def test_orders_that_are_read_again_do_not_count_again() -> None:
+    """What waits for a gap keeps the landing topic's first needed record before all of them."""
+    async with writing() as (scene, _):
+        scene.produce(P, 10)
+        await scene.stage({P: (5, 10)})
+        await seconds(1)
+        await pause(scene)
+        await resume(scene)
+    async with process(scene, "orders", name="w2") as writer:
+        await scene.stage({P: (0, 5)})
+        await seconds(20)
+        assert scene.landed(P) == once(10)
+        assert writer.report().state == "landing"
+
+
+async def test_a_commit_in_flight_ends_before_the_pause_begins() -> None:
+    async with writing() as (scene, writer):
+        writer.lake.latency_s = 4.0
+        await scene.land({P: (0, 3)})
+        while not writer.appending("orders"):
+            await seconds(0.1)
+        await scene.order(paused=True)
+        await seconds(20)
+        assert scene.landed(P) == once(3)
+        assert writer.report().state == "paused"
+        stamp = read_stamp(scene.storage.table("orders").commits[-1].metadata, TABLE)
+        assert stamp
+        assert f"paused {stamp.paused}" == BY
+        await scene.land({P: (3, 6)})
+    async with process(scene, "orders", name="w2"):
+        await seconds(20)
+        assert scene.landed(P) == once(3)
+
+
+async def test_a_pause_and_what_ends_it_may_be_read_together() -> None:
+    async with writing() as (scene, _):
+        await scene.land({P: (0, 3)})
+    for paused in (True, False):
+        await scene.order(paused=paused)
+        await scene.land({P: (3, 6)} if paused else {P: (6, 9)})
+    async with process(scene, "orders", name="w2") as writer:
+        await seconds(20)
+        assert scene.landed(P) == once(9)
+        assert writer.gaps == []
+
+
+async def test_a_long_pause_takes_no_memory() -> None:
+    async with writing() as (scene, writer):
+        await pause(scene)
+        for n in range(50):
+            await scene.land({P: (n, n + 1)})
+        await seconds(60)
+        assert writer.report().pending_bytes == 0
+        await resume(scene)
+        assert scene.landed(P) == once(50)
+
+
+async def test_a_paused_table_with_all_that_it_may_remember_still_reads_orders(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(table_writer, "MOST_PENDING", 2)
+    scene = await Scene().prepare()
+    for n in range(3):
+        await scene.land({P: (n, n + 1)})
+    await scene.order(paused=True)
+    async with process(scene, "orders") as writer:
+        await seconds(30)
+        assert writer.report().state == "paused"
+        assert writer.report().pending_bytes > 0
+        await resume(scene)
+        assert scene.landed(P) == once(3)
+
+
+async def test_an_order_of_any_length_and_time_is_shortened() -> None:
+    async with writing() as (scene, writer):
+        order = TableOrder(
+            topic="orders", paused=True, by="a" * 1_000, reason="r" * 9_000, at_ms=(1 << 63) - 1
+        )
+        partition = landing_partition("orders")
+        await scene.bus.publish(LANDING, partition, wire.key(order), wire.encode(order))
+        await seconds(5)
+        fault = writer.report().fault
+        assert fault.startswith(f"paused by {'a' * 100} at 9999-12-31 23:59:59 UTC: rrr")
+        assert len(fault) < 500
+
+
+async def test_a_pause_outlives_its_stamps_and_the_landing_topic() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders", idle_stamp_s=100.0) as writer:
+        for n in range(3):
+            await scene.land({P: (n, n + 1)})
+        await seconds(5)
+        await pause(scene)
+        before = len(scene.storage.table("orders").commits)
+        await seconds(350)
+        assert len(scene.storage.table("orders").commits) == before + 3
+        scene.bus.delete(LANDING)
+        await scene.bus.ensure(LANDING, LANDING_PARTITIONS, {})
+    async with process(scene, "orders", name="w2") as writer:
+        await scene.land({P: (3, 6)})
+        await seconds(30)
+        assert writer.report().state == "paused"
+        await resume(scene)
+        assert scene.landed(P) == once(6)
