@@ -3,6 +3,7 @@
 import pytest
 
 from binwright.consumer.writer import table_writer
+from binwright.consumer.writer.maintenance import MaintenanceConfig
 from binwright.kafka.control_records import LANDING_PARTITIONS, landing_partition
 from binwright.protocol import wire
 from binwright.protocol.messages import TableOrder
@@ -142,6 +143,26 @@ async def test_a_paused_table_with_all_that_it_may_remember_still_reads_orders(
         assert writer.report().pending_bytes > 0
         await resume(scene)
         assert scene.landed(P) == once(3)
+
+
+async def test_a_paused_table_is_neither_compacted_nor_vacuumed() -> None:
+    scene = await Scene().prepare()
+    maintenance = MaintenanceConfig(compact_files=1, vacuum_interval_s=100.0)
+
+    def jobs(writer: Process) -> int:
+        return sum(name in {"compact", "vacuum"} for name, _ in writer.lake.calls)
+
+    async with process(scene, "orders", maintenance=maintenance) as writer:
+        await scene.land({P: (0, 3)})
+        await seconds(300)
+        before = jobs(writer)
+        assert before >= 2
+        await pause(scene)
+        await seconds(300)
+        assert jobs(writer) <= before + 1  # one that was due
+        await resume(scene)
+        await seconds(300)
+        assert jobs(writer) > before + 2
 
 
 async def test_an_order_of_any_length_and_time_is_shortened() -> None:

@@ -200,9 +200,9 @@ class RequestRunner:
         for columns in {footer.columns for footer in footers.values()} - self._known:
             if reason := await self._refusal(columns):
                 unfit = frozenset(file for file in footers if footers[file].columns == columns)
-                of_registry = self.columns == () and columns
-                why = columns_text(columns) if of_registry and columns else None
-                return await self._read_again(batch, unfit, reason, why)
+                of_registry = self.columns == () and bool(columns)
+                once = columns_text(columns or ()) if of_registry else None
+                return await self._read_again(batch, unfit, reason, once)
             self._known.add(columns)
         return None
 
@@ -223,7 +223,7 @@ class RequestRunner:
         return await self._read_again(batch, frozenset(bad), reason, "bad records")
 
     async def _read_again(
-        self, batch: Batch, files: frozenset[str], reason: str, why: str | None
+        self, batch: Batch, files: frozenset[str], reason: str, once: str | None
     ) -> Unreadable | Refused:
         """Have these files' records read again, if Kafka still has all of them (†); else refuse.
 
@@ -231,11 +231,11 @@ class RequestRunner:
             batch: What was to be landed.
             files: Those of its files that the table does not take.
             reason: Why not.
-            why: What is done once in `REREAD_S`, as the records may be the same again; None: they
-                will differ.
+            once: What is done once in `REREAD_S` only, as the records may be the same again; None:
+                they will differ.
         """
         now = loop_s()
-        if why is not None and now < self._read_again_at.get(why, -REREAD_S) + REREAD_S:
+        if once is not None and now < self._read_again_at.get(once, -REREAD_S) + REREAD_S:
             return Refused(reason)
         needed = [part for part in batch.slices if part.file in files]
         try:
@@ -247,8 +247,8 @@ class RequestRunner:
                 f"{reason}; Kafka no longer has all of these records, so they are not read again: "
                 f"{self.topic}/{needed[0].file}"
             )
-        if why is not None:
-            self._read_again_at[why] = now
+        if once is not None:
+            self._read_again_at[once] = now
         return Unreadable(files, reason)
 
     async def _are_in_kafka(self, parts: Collection[FileSlice]) -> bool:

@@ -76,8 +76,12 @@ class TableMaintenance:
             self._changed.set()
 
     def released(self, topic: str) -> None:
-        """Record that this process no longer writes the table."""
+        """Record that this process no longer writes the table, or that a person paused it."""
         self._tables.pop(topic, None)
+
+    def serves(self, topic: str) -> bool:
+        """Return whether the table's jobs are run."""
+        return topic in self._tables
 
     async def run(self) -> None:
         """Run due jobs, one after the other, until cancelled."""

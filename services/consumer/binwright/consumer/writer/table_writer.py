@@ -271,11 +271,13 @@ class TableWriter:
             self._context.announcements.resume(self._topic)
 
     def _notify_maintenance(self, runner: RequestRunner, before: Phase) -> None:
-        """Report a resolved claim, and a commit with rows, to the table maintenance."""
+        """Report a resolved claim, a pause, and a commit with rows to the table maintenance."""
         after, maintenance = self._writer.phase, self._context.maintenance
         if not isinstance(after, Landing):
             return
-        if not isinstance(before, Landing):
+        if after.paused:
+            maintenance.released(self._topic)
+        elif not isinstance(before, Landing) or not maintenance.serves(self._topic):
             maintenance.claimed(self._topic, runner.lake)
         elif after.commits > before.commits and before.flight and before.flight.batch.slices:
             maintenance.committed(self._topic)
