@@ -18,7 +18,7 @@ from binwright.runtime.settings import Settings, load_settings
 
 pytestmark = pytest.mark.integration
 
-GROUP, PAUSED, BESIDE = "pausing", "paused-orders", "paused-beside"
+GROUP, PAUSED, BESIDE = "pausing", "pausing-paused", "pausing-beside"
 COMMAND_S = 90.0
 
 
@@ -28,6 +28,7 @@ def settings_of(broker: str, spark: str, lake: Path) -> Settings:
         topics=[PAUSED, BESIDE],
         kafka={"bootstrap_servers": broker},
         lake={"path": str(lake), "spark": spark, "freshness_s": 1.0},
+        monitor={"topic": f"{GROUP}.metrics"},  # others read the default one
         controller={"process_logs": str(lake.parent / "consumers")},
     )
 

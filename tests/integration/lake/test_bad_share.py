@@ -28,6 +28,7 @@ def settings_of(broker: str, spark: str, lake: Path, **table: Any) -> Settings:
             {"topics": [TOPIC], "bad_share": 0.01, **table},
             {"topics": [BESIDE], "format": "string", "bad_share": 0.0},
         ],
+        monitor={"topic": "bad-share.metrics"},
         controller={"process_logs": str(logs)},
     )
 
