@@ -350,7 +350,6 @@ TARGETS: Mapping[str, Target] = {
             ("command", wire.decode_command),
             ("measurement", wire.decode_measurement),
             ("needs", wire.decode_needs),
-            ("staged", wire.decode_staged),
             ("table", wire.decode_table_message),
             ("group plan", wire.decode_group_plan),
             ("broker plan", decode_record),

@@ -114,7 +114,7 @@ def test_an_announcement_decodes_to_itself() -> None:
         epoch=1,
         cut=(P,),
     )
-    assert wire.decode_staged(wire.encode(staged)) == staged
+    assert wire.decode_table_message(wire.encode(staged)) == staged
     assert wire.key(staged) == b"or-ders"
 
 

@@ -126,7 +126,6 @@ READERS = (
     wire.decode_inbound,
     wire.decode_command,
     wire.decode_measurement,
-    wire.decode_staged,
     wire.decode_table_message,
     wire.decode_needs,
     wire.decode_group_plan,
@@ -169,11 +168,6 @@ def test_any_command_decodes_to_itself(message: Command) -> None:
 @given(some_message((Measurement,)))
 def test_any_measurement_decodes_to_itself(message: Measurement) -> None:
     assert wire.decode_measurement(wire.encode(message)) == message
-
-
-@given(some_message((Staged,)))
-def test_any_announcement_decodes_to_itself(message: Staged) -> None:
-    assert wire.decode_staged(wire.encode(message)) == message
 
 
 @given(some_message(get_args(TableMessage)))

@@ -247,11 +247,12 @@ class World:
         return [report for report in self.sent(Report) if report.slot == slot][-1]
 
     def announced(self) -> list[Staged]:
-        return [
-            wire.decode_staged(record.value)
+        every = [
+            wire.decode_table_message(record.value)
             for partition in range(8)
             for record in self.bus.records(LANDING, partition)
         ]
+        return [message for message in every if isinstance(message, Staged)]
 
     def values(self, partition: TopicPartition) -> list[bytes]:
         table = self.storage.tables.get(partition.topic)

@@ -37,6 +37,10 @@ Partition = Annotated[TopicPartition, BeforeValidator(_partition)]
 Rate = Annotated[BytesPerSecond, Field(ge=0, allow_inf_nan=False)]
 
 
+LATEST_MS = 253_402_300_799_999
+"""The last millisecond of the year 9999: what is above it is no time."""
+
+
 def checked_offset(name: str, value: object) -> int:
     """Return an offset, or a count of the same range; raise `ValueError` for anything else."""
     if type(value) is not int or not 0 <= value < 1 << 63:

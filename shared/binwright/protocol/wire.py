@@ -134,8 +134,6 @@ decode_measurement: Decode[Measurement] = partial(_decode, TypeAdapter(Measureme
 """Of the metrics topic."""
 decode_needs: Decode[Needs] = partial(_decode, TypeAdapter(Needs))
 """Of the needs topic."""
-decode_staged: Decode[Staged] = partial(_decode, TypeAdapter(Staged))
-"""Of the landing topic: announcements alone."""
 decode_table_message: Decode[TableMessage] = decoder(TableMessage)
 """Of the landing topic."""
 decode_group_plan: Decode[GroupPlan] = partial(_decode, TypeAdapter(GroupPlan))

@@ -13,7 +13,6 @@ from binwright.consumer.staging.parquet import (
     COLUMNS,
     FOOTER,
     FOOTER_BYTES,
-    LATEST_MS,
     SCHEMA,
     decode_footer,
     decoded_schema,
@@ -22,6 +21,7 @@ from binwright.consumer.staging.parquet import (
     to_arrow,
 )
 from binwright.protocol.columns import SIMPLE, parse_columns
+from binwright.protocol.fields import LATEST_MS
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Footer

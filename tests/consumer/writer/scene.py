@@ -18,7 +18,7 @@ from binwright.consumer.writer.writers import Writers
 from binwright.kafka.control_records import LANDING_PARTITIONS, landing_partition
 from binwright.protocol import wire
 from binwright.protocol.columns import Columns, parse_columns
-from binwright.protocol.messages import OffsetRange, Staged, TableOrder, TableReport
+from binwright.protocol.messages import OffsetRange, Staged, TableMessage, TableOrder, TableReport
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.ports.lake import Footer, Lake, Table
@@ -103,15 +103,14 @@ class Scene:
             cut=tuple(ranges) if cut else (),
         )
 
-    async def announce(self, staged: Staged) -> None:
-        partition = landing_partition(staged.topic)
-        await self.bus.publish(LANDING, partition, wire.key(staged), wire.encode(staged))
+    async def announce(self, message: TableMessage) -> None:
+        partition = landing_partition(message.topic)
+        await self.bus.publish(LANDING, partition, wire.key(message), wire.encode(message))
 
     async def order(self, *, paused: bool, topic: str = "orders") -> None:
         """Pause a table, or have it land again."""
-        order = TableOrder(topic=topic, paused=paused, by="ann@host", reason="a repair", at_ms=0)
-        await self.bus.publish(
-            LANDING, landing_partition(topic), wire.key(order), wire.encode(order)
+        await self.announce(
+            TableOrder(topic=topic, paused=paused, by="ann@host", reason="a repair", at_ms=0)
         )
 
     async def land(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> str:

@@ -4,8 +4,7 @@ import pytest
 
 from binwright.consumer.writer import table_writer
 from binwright.consumer.writer.maintenance import MaintenanceConfig
-from binwright.kafka.control_records import LANDING_PARTITIONS, landing_partition
-from binwright.protocol import wire
+from binwright.kafka.control_records import LANDING_PARTITIONS
 from binwright.protocol.messages import TableOrder
 from binwright.protocol.ports.lake import Table
 from binwright.protocol.stamp import read_stamp
@@ -170,8 +169,7 @@ async def test_an_order_of_any_length_and_time_is_shortened() -> None:
         order = TableOrder(
             topic="orders", paused=True, by="a" * 1_000, reason="r" * 9_000, at_ms=(1 << 63) - 1
         )
-        partition = landing_partition("orders")
-        await scene.bus.publish(LANDING, partition, wire.key(order), wire.encode(order))
+        await scene.announce(order)
         await seconds(5)
         fault = writer.report().fault
         assert fault.startswith(f"paused by {'a' * 100} at 9999-12-31 23:59:59 UTC: rrr")

@@ -2,7 +2,6 @@
 
 import asyncio
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -28,16 +27,7 @@ DAY_MS = 24 * 3600 * 1000
 RETENTION = "retention.ms"
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What a person wants of a table."""
-
-    topic: str
-    paused: bool
-    reason: str = ""
-
-
-async def follow(settings: Settings, group: str, order: Order, timeout_s: float) -> str:
+async def follow(settings: Settings, group: str, order: TableOrder, timeout_s: float) -> str:
     """Publish an order, and wait until the table's writer follows it.
 
     Returns:
@@ -56,15 +46,8 @@ async def follow(settings: Settings, group: str, order: Order, timeout_s: float)
             async with asyncio.timeout(timeout_s):
                 await follower.catch_up()
                 _check(group, order, view)
-                message = TableOrder(
-                    topic=order.topic,
-                    paused=order.paused,
-                    by=user_name(),
-                    reason=order.reason,
-                    at_ms=wall_ms(),
-                )
                 where = group + LANDING_SUFFIX, landing_partition(order.topic)
-                await publish_message(bus, *where, message)
+                await publish_message(bus, *where, order)
                 while is_paused(view, order.topic) is not order.paused:
                     await follower.read(READ_S)
                 return await _consequence(bus, order)
@@ -80,7 +63,7 @@ def is_paused(view: GroupView, topic: str) -> bool:
     return view.tables.by_topic[topic].report.state == "paused"
 
 
-def _check(group: str, order: Order, view: GroupView) -> None:
+def _check(group: str, order: TableOrder, view: GroupView) -> None:
     if order.topic not in view.tables.by_topic:
         known = ", ".join(sorted(view.tables.by_topic)) or "none"
         raise UserError(f"group {group} has no table {order.topic}; it has: {known}")
@@ -88,7 +71,7 @@ def _check(group: str, order: Order, view: GroupView) -> None:
         raise UserError(f"the table {order.topic} {'is' if order.paused else 'is not'} paused")
 
 
-async def _consequence(bus: ControlTopics, order: Order) -> str:
+async def _consequence(bus: ControlTopics, order: TableOrder) -> str:
     if not order.paused:
         return "it lands what has waited"
     config = (await bus.describe(order.topic, [RETENTION])).config
@@ -117,7 +100,8 @@ def pause(
     timeout: Seconds = CONTROLLER_S,
 ) -> None:
     """Have a table land nothing until it is resumed; its topic is read on, and nothing is lost."""
-    _carry_out(Order(topic, paused=True, reason=reason), group, bootstrap_servers, timeout)
+    order = TableOrder(topic=topic, paused=True, by=user_name(), reason=reason, at_ms=wall_ms())
+    _carry_out(order, group, bootstrap_servers, timeout)
 
 
 def resume(
@@ -128,10 +112,11 @@ def resume(
     timeout: Seconds = CONTROLLER_S,
 ) -> None:
     """Have a paused table land again."""
-    _carry_out(Order(topic, paused=False), group, bootstrap_servers, timeout)
+    order = TableOrder(topic=topic, paused=False, by=user_name(), at_ms=wall_ms())
+    _carry_out(order, group, bootstrap_servers, timeout)
 
 
-def _carry_out(order: Order, group: str | None, servers: str | None, timeout_s: float) -> None:
+def _carry_out(order: TableOrder, group: str | None, servers: str | None, timeout_s: float) -> None:
     settings = settings_at(servers)
     done = run_for_result(lambda: follow(settings, group or settings.group, order, timeout_s))
     state = "is paused" if order.paused else "is resumed"

@@ -19,6 +19,7 @@ from binwright.lab.timings.published import PublishedCapacity
 from binwright.local.stack import Servers, services
 from binwright.protocol import wire
 from binwright.protocol.errors import ExternalError
+from binwright.protocol.messages import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Reader
 from binwright.recordings.load import run_load
@@ -155,11 +156,12 @@ class BacklogTest:
         complete = asyncio.Event()
 
         async def follow(reader: Reader) -> None:
-            decoder = Decoder(wire.decode_staged)
+            decoder = Decoder(wire.decode_table_message)
             while True:
-                for record, staged in decoder.decode(await reader.read(READ_S)):
-                    size = staged.rows * RECORD_BYTES
-                    files.append(StagedBytes(record.timestamp_ms / 1_000, staged.topic, size))
+                for record, message in decoder.decode(await reader.read(READ_S)):
+                    if isinstance(message, Staged):
+                        size = message.rows * RECORD_BYTES
+                        files.append(StagedBytes(record.timestamp_ms / 1_000, message.topic, size))
                 read = sum(file.bytes for file in files)
                 self.progress(read / total)
                 if read >= total:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from binwright.consumer.decoding.arrow_types import BAD, row_type
 from binwright.protocol.columns import Columns, columns_text, parse_columns
-from binwright.protocol.fields import checked_offset
+from binwright.protocol.fields import LATEST_MS, checked_offset
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
 from binwright.protocol.ports.lake import Footer, ValueDecoder
@@ -46,8 +46,6 @@ COLUMNS = {
     "headers": "array<struct<key:string,value:binary>>",
 }
 """The same columns in Spark's types."""
-
-LATEST_MS = 253_402_300_799_999  # the last millisecond of the year 9999
 
 CODEC: Literal["lz4"] = (
     "lz4"  # raw blocks: landing takes a tenth less of Spark's CPU than with snappy

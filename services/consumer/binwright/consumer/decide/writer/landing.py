@@ -21,6 +21,7 @@ from binwright.consumer.decide.writer.states import (
     TopicState,
     WriterConfig,
 )
+from binwright.protocol.fields import LATEST_MS
 from binwright.protocol.messages import TableMessage, TableOrder
 from binwright.protocol.ports.lake import Batch
 from binwright.protocol.stamp import Stamp
@@ -29,7 +30,6 @@ RETRY_S = 1.0  # until rows are sent again whose commit met a conflict
 BATCH_RETRY_S = 1.0  # until a batch is tried again after no range joined
 NEWEST_WEIGHT = 0.3  # of the newest commit's duration in their mean
 SPREADS = 1.0  # mean differences that a commit may take longer than the mean
-LATEST_MS = 253_402_300_799_999  # the last millisecond of the year 9999
 MOST_NAME, MOST_WORDS = 100, 400  # characters of an order
 GATHER_S = 0.2  # between the announcements of consumers that stage together
 
