@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 from aiokafka import AIOKafkaProducer
 from structlog.testing import capture_logs
+from tests.integration.command_line import binwright
 from tests.integration.topics import create_topic
 
 from binwright.balancer.__main__ import balance
@@ -91,14 +92,8 @@ class Site:
             await child.kill()
 
     async def command(self, user: str, *arguments: str) -> tuple[int, str]:
-        running = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "binwright.cli", *arguments),
-            env=self.environment(user),
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
-        output, _ = await running.communicate()
-        return running.returncode or 0, output.decode()
+        code, output, errors = await binwright(*arguments, environment=self.environment(user))
+        return code, output + errors
 
 
 async def produce(owner: KafkaSettings) -> None:

@@ -2,11 +2,11 @@
 
 import asyncio
 import json
-import sys
 from typing import Any
 
 import pytest
 from tests.builders import measurement
+from tests.integration.command_line import binwright
 
 from binwright.controller.decide.states import Manage
 from binwright.controller.fleets.fixed import FixedFleet
@@ -37,17 +37,9 @@ def settings(broker: str) -> Settings:
     )
 
 
-async def asked(broker: str, *arguments: str) -> tuple[int | None, str, str]:
+async def asked(broker: str, *arguments: str, group: str = GROUP) -> tuple[int, str, str]:
     """Run the command line; return its exit code, and what it wrote."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "binwright.cli", *arguments, "--group", GROUP),
-        *("--bootstrap-servers", broker),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    async with asyncio.timeout(DEADLINE_S):
-        out, err = await process.communicate()
-    return process.returncode, out.decode(), err.decode()
+    return await binwright(*arguments, "--group", group, "--bootstrap-servers", broker)
 
 
 async def measure(bus: KafkaControlTopics) -> None:
@@ -107,12 +99,6 @@ async def test_a_plan_goes_ahead_when_a_person_approves_exactly_it(broker: str) 
 
 
 async def test_without_a_group_there_is_nothing_to_approve(broker: str) -> None:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "binwright.cli", "approve", "1", "--group", "nobodys"),
-        *("--bootstrap-servers", broker),
-        stderr=asyncio.subprocess.PIPE,
-    )
-    async with asyncio.timeout(DEADLINE_S):
-        _, err = await process.communicate()
-    assert process.returncode == 1
-    assert "there is no group nobodys here" in err.decode()
+    code, _, err = await asked(broker, "approve", "1", group="nobodys")
+    assert code == 1
+    assert "there is no group nobodys here" in err

@@ -3,12 +3,12 @@
 import asyncio
 import json
 import signal
-import sys
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from tests.integration.command_line import binwright
 from tests.integration.landing import LANDED_S, produce, rows, until
 from tests.integration.topics import create_topic
 
@@ -19,7 +19,6 @@ from binwright.runtime.settings import Settings, load_settings
 pytestmark = pytest.mark.integration
 
 GROUP, PAUSED, BESIDE = "pausing", "pausing-paused", "pausing-beside"
-COMMAND_S = 90.0
 
 
 def settings_of(broker: str, spark: str, lake: Path) -> Settings:
@@ -33,17 +32,11 @@ def settings_of(broker: str, spark: str, lake: Path) -> Settings:
     )
 
 
-async def asked(broker: str, *arguments: str) -> tuple[int | None, str]:
+async def asked(broker: str, *arguments: str) -> tuple[int, str]:
     """Run the command line; return its exit code, and what it wrote."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "binwright.cli", *arguments, "--group", GROUP),
-        *("--bootstrap-servers", broker),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    async with asyncio.timeout(COMMAND_S):
-        out, _ = await process.communicate()
-    return process.returncode, " ".join(out.decode().split())
+    servers = ("--bootstrap-servers", broker)
+    code, out, errors = await binwright(*arguments, "--group", GROUP, *servers)
+    return code, " ".join((out + errors).split())
 
 
 async def table(broker: str) -> dict[str, Any]:

@@ -3,12 +3,12 @@
 import asyncio
 import json
 import math
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from rich.console import Console
+from tests.integration.command_line import binwright
 
 from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
@@ -163,13 +163,8 @@ async def test_streams_and_recordings_are_converted_through_a_table(
 
 
 async def command(*arguments: str) -> tuple[int, str]:
-    work = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "binwright.cli", *arguments),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    out, _ = await work.communicate()
-    return work.returncode or 0, out.decode()
+    code, out, errors = await binwright(*arguments)
+    return code, out + errors
 
 
 async def test_the_commands_do_the_same(broker: str, tmp_path: Path) -> None:
