@@ -85,6 +85,13 @@ def test_a_schema_uses_types_of_others() -> None:
             record(("a", {"type": "array", "items": {"type": "fixed", "name": "F", "size": 0}})),
             "has a list of what takes no bytes",
         ),
+        (
+            record(("a", {"type": "error", "name": "E", "fields": []})),
+            "has the type error, which no value has",
+        ),
+        (record((-1, "int")), "has a field whose name is no text, but -1"),
+        (record(("a", record((["b"], "int"), name="P"))), "no text, but .'b'."),
+        (record(("a", "int"), ("a", "long")), "has two fields named a"),
     ],
 )
 def test_what_no_reader_may_be_given_is_refused(schema: Any, reason: str) -> None:

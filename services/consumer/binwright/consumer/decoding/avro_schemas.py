@@ -40,6 +40,7 @@ _SIMPLE = {
     "enum": "string",
     "fixed": "binary",
 }
+_TYPES = {*_SIMPLE, "null", "array", "map", "record"}
 TICKS = {"timestamp-millis": 1_000, "timestamp-micros": 1_000_000, "timestamp-nanos": 10**9}
 """Ticks per second of a moment."""
 
@@ -154,14 +155,11 @@ class AvroSchema:
             for each in node:
                 self._takes_bytes(each, inside)
             return True  # the number of the branch
-        if len(inside) > DEEPEST:
-            raise SchemaRefused(f"is nested more than {DEEPEST} deep")
+        _check_type(node, inside)
         match kind := kind_of(node):
             case "record":
-                name = node["name"]
-                if name in inside:
-                    raise SchemaRefused(f"has the type {name} within itself")
-                parts = [self._takes_bytes(n, (*inside, name)) for n in fields_of(node).values()]
+                within = (*inside, node["name"])
+                parts = [self._takes_bytes(each, within) for each in fields_of(node).values()]
                 return any(parts)
             case "array" | "map":
                 item = node["items" if kind == "array" else "values"]
@@ -185,6 +183,26 @@ def kind_of(node: Node) -> str:
 def fields_of(record: Node) -> Mapping[str, Node]:
     """Return the types of a record's fields by name."""
     return {field["name"]: field["type"] for field in record["fields"]}
+
+
+def _check_type(node: Node, inside: tuple[str, ...]) -> None:
+    """Raise `SchemaRefused` for a type that `fastavro` takes, and no reader may be given."""
+    if len(inside) > DEEPEST:
+        raise SchemaRefused(f"is nested more than {DEEPEST} deep")
+    if (kind := kind_of(node)) not in _TYPES:
+        raise SchemaRefused(f"has the type {kind}, which no value has")
+    if kind != "record":
+        return
+    if node["name"] in inside:
+        raise SchemaRefused(f"has the type {node['name']} within itself")
+    seen = set[str]()
+    for field in node["fields"]:
+        name = field["name"]
+        if not isinstance(name, str):
+            raise SchemaRefused(f"has a field whose name is no text, but {name!r}"[:150])
+        if name in seen:
+            raise SchemaRefused(f"has two fields named {name}")
+        seen.add(name)
 
 
 def logical_type(node: Node) -> ColumnType | None:
