@@ -13,6 +13,10 @@ def columns(schema: Any, *references: Any) -> str:
     return columns_text(parsed(schema, *references).columns)
 
 
+def unnamed(name: object) -> Any:
+    return record(("a", "int"), name="P") | {"fields": [{"name": name, "type": "int"}]}
+
+
 @pytest.mark.parametrize(
     ("kind", "column"),
     [
@@ -89,8 +93,8 @@ def test_a_schema_uses_types_of_others() -> None:
             record(("a", {"type": "error", "name": "E", "fields": []})),
             "has the type error, which no value has",
         ),
-        (record((-1, "int")), "has a field whose name is no text, but -1"),
-        (record(("a", record((["b"], "int"), name="P"))), "no text, but .'b'."),
+        (unnamed(-1), "has a field whose name is no text, but -1"),
+        (record(("a", unnamed(["b"]))), "no text, but .'b'."),
         (record(("a", "int"), ("a", "long")), "has two fields named a"),
     ],
 )
