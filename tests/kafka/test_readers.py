@@ -149,3 +149,29 @@ async def test_fetching_pauses_when_records_are_not_read(
     while len(found) < 100:
         found += await scene.taken(A, place)
     assert found == scene.logs[A]
+
+
+async def test_a_read_behind_a_seek_waits_for_what_is_there() -> None:
+    """A reader that came back at once with nothing would count as one that has read all."""
+    shared, read = SharedConsumer(nothing_to_open), asyncio.Event()
+    buffer = shared.add(A, 0)
+    buffer.append([record(5, b"x")])
+    shared.seek(A, 0)
+    assert await buffer.get(10, 0.01) == []
+
+    async def reading() -> None:
+        assert [r.offset for r in await buffer.get(10, 10.0)] == [0]
+        read.set()
+
+    async with asyncio.TaskGroup() as tasks:
+        buffer.append([record(6, b"x")])
+        shared.seek(A, 0)
+        tasks.create_task(reading())
+        await asyncio.sleep(0.01)
+        assert not read.is_set()
+        buffer.append([record(0, b"x")])
+    await shared.close()
+
+
+async def nothing_to_open() -> None:
+    """Open no client: nothing is fetched."""

@@ -59,6 +59,12 @@ class PartitionBuffer:
         self.next = records[-1].offset + 1
         self.changed.set()
 
+    def drop(self) -> None:
+        """Drop the records; a fault stays."""
+        self.records.clear()
+        if not self.fault:
+            self.changed.clear()
+
     def fail(self, fault: KafkaError) -> None:
         """Make `get` raise `fault` once the buffered records are read."""
         self.fault = fault
@@ -123,7 +129,7 @@ class SharedConsumer:
         """Continue at `offset`; buffered records are dropped."""
         buffer = self._buffers[partition]
         buffer.next = offset
-        buffer.records.clear()
+        buffer.drop()
         self._resume(partition)
         # Not assigned yet, or nothing is: it will be, at this offset.
         with contextlib.suppress(IllegalStateError, AssertionError, AttributeError):

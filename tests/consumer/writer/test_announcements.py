@@ -10,12 +10,14 @@ from tests.builders import staged
 
 from binwright.consumer.writer import announcements
 from binwright.consumer.writer.announcements import (
+    AHEAD_S,
     Announced,
     LandingTopic,
     Subscription,
 )
 from binwright.kafka.control_records import LANDING_PARTITIONS, landing_partition
 from binwright.protocol import wire
+from binwright.runtime.run import background_tasks
 from binwright.testing.control_topics import FakeControlTopics, FakeReader
 
 pytestmark = pytest.mark.looptime
@@ -186,6 +188,28 @@ async def test_a_table_far_behind_leaves_the_others_their_turns(
 
         assert behind.offsets == world.announced[behind.topic]
         assert ahead.offsets == world.announced[ahead.topic]
+
+
+async def test_a_table_for_which_something_comes_all_the_time_leaves_others_their_turns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(announcements, "TURN_RECORDS", 500)
+    async with tables(*TABLES[:2]) as (world, (busy, new)):
+        await world.announce(new.topic, 3_000)
+        world.landing.subscribe(busy.subscription(await world.end()))
+
+        async def announce() -> None:
+            while True:
+                await world.announce(busy.topic)
+                await asyncio.sleep(AHEAD_S / 3)
+
+        async with background_tasks(announce()):
+            await asyncio.sleep(5)
+            world.landing.subscribe(new.subscription())
+            await asyncio.sleep(20)
+            assert new.offsets == world.announced[new.topic]
+        await asyncio.sleep(6)
+        assert busy.offsets == world.announced[busy.topic]
 
 
 async def test_a_table_that_begins_while_the_last_other_ends_is_read_for() -> None:

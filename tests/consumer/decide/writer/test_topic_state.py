@@ -59,6 +59,17 @@ def test_a_reread_of_a_gap_is_requested_at_each_check() -> None:
     assert scene.complete(topic_state({0: (0, 5)})) == [RereadPartitions({0: 0})]
 
 
+def test_rows_whose_announcements_are_not_read_yet_are_not_read_again() -> None:
+    scene = with_query(landing())
+    facts = topic_state({0: (0, 5)}, landing_end=40)
+    assert scene.complete(facts) == []
+    assert with_query(scene).complete(facts) == []
+    scene.writer = machine.apply_read_up_to(scene.writer, 39)
+    assert with_query(scene).complete(facts) == []
+    scene.writer = machine.apply_read_up_to(scene.writer, 40)
+    assert with_query(scene).complete(facts) == [RereadPartitions({0: 0})]
+
+
 def test_a_reread_of_a_gap_is_not_requested_between_checks() -> None:
     scene = landing()
     scene.announce(staged("b", {0: (3, 5)}))

@@ -13,12 +13,15 @@ from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.messages import Staged, TableMessage
 from binwright.protocol.ports.kafka import ControlTopics, Reader, Record
 from binwright.protocol.wire import message_key
+from binwright.runtime.clock import loop_s
 
 log = structlog.get_logger()
 
 RETRY_S = 1.0
 TURN_RECORDS = 5_000
 """A table far behind the others is read for so long before they have their turn."""
+TURN_S = 1.0
+"""So does one that always finds something new, while others wait at another place."""
 AHEAD_S = 1.0
 """A table that is ahead of another waits for records only so long: longer than a broker takes to
 answer a fetch that was moved."""
@@ -155,8 +158,8 @@ class _PartitionReader:
         timeout_s = READ_S if first.next == min(s.next for s in ready) else AHEAD_S
         self._turn += 1
         first.turn = self._turn
-        end = first.next + TURN_RECORDS
-        while first.has_room() and first.next < end:
+        end, until = first.next + TURN_RECORDS, loop_s() + TURN_S
+        while first.has_room() and first.next < end and (alone or loop_s() < until):
             if not await self._read_on(first, timeout_s, until_changed=alone):
                 return  # nothing more is there
             if alone and self.changed.is_set():

@@ -312,8 +312,10 @@ def _request_rereads(state: Landing, config: WriterConfig, facts: TopicState, no
         for p, (_, end) in facts.bounds.items()
         if p not in announced and known.get(p, end) < end
     }
-    # Behind and unchanged since the last check; a consumer that is only slow ignores the request.
-    missing |= {p: offset for p, offset in behind.items() if state.behind.get(p) == offset}
+    # Behind and unchanged since the last check, and all that was announced until then is read; a
+    # consumer that is only slow ignores the request.
+    if state.landing_end is None or state.chain.next_announcement >= state.landing_end:
+        missing |= {p: offset for p, offset in behind.items() if state.behind.get(p) == offset}
     again = {
         p: offset
         for p, offset in missing.items()
@@ -321,5 +323,5 @@ def _request_rereads(state: Landing, config: WriterConfig, facts: TopicState, no
         or now - state.reread_requests[p][1] >= config.check_s
     }
     requests = {**state.reread_requests, **{p: (offset, now) for p, offset in again.items()}}
-    state = replace(state, behind=behind, reread_requests=requests)
+    state = replace(state, behind=behind, reread_requests=requests, landing_end=facts.landing_end)
     return state, (RereadPartitions(again),) if again else ()

@@ -292,6 +292,7 @@ class Landing:
     """Partition -> (offset, when it was requested)."""
     behind: Mapping[int, int] = field(default_factory=dict)
     """Partition -> committed offset, where that is below Kafka's end offset."""
+    landing_end: int | None = None  # of the table's partition of it, when Kafka was last asked
     commit_s: float = FIRST_GUESS_S  # mean duration of a commit
     commit_spread_s: float = 0.0  # mean difference from it
     checked_at: float = 0.0  # when Kafka was last asked
