@@ -51,6 +51,21 @@ async def test_while_spark_is_away_reading_continues() -> None:
         await until(lambda: not w.staging.files["orders"])
 
 
+async def test_a_long_outage_of_spark_leaves_few_files_and_they_are_small_again_behind_it() -> None:
+    async with world({"orders": 4}) as w:
+        await start_landing(w)
+        w.process(0).lake.fail_next(*[Failure.UNCLEAR] * 100_000)
+        await asyncio.sleep(600)
+        assert len(w.staging.files["orders"]) < 120
+        w.process(0).lake.clear_failures()
+        await until(lambda: len(w.staging.files["orders"]) < 5)
+        await asyncio.sleep(40)
+        before = w.staging.written
+        await asyncio.sleep(60)
+        assert w.staging.written - before > 40
+        await w.all_landed_once(300.0)
+
+
 async def test_offsets_lost_to_retention_are_counted_and_nothing_else_is_lost() -> None:
     async with world({"orders": 4}) as w:
         w.ingest_config = replace(INGEST, batch=BatchConfig(50_000, 0.6, CAP))

@@ -7,7 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from binwright.consumer.decide.buffer import BatchConfig, Buffer, BufferedRange, over_share
+from binwright.consumer.decide.buffer import (
+    BatchConfig,
+    Buffer,
+    BufferedRange,
+    interval_s,
+    over_share,
+)
 from binwright.protocol.messages import OffsetRange
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import HEADER_BYTES, RECORD_BYTES, Record, Records
@@ -214,6 +220,36 @@ def test_consumers_stage_a_topic_at_the_same_times(
 
 def test_topics_are_staged_at_times_of_their_own() -> None:
     assert len({round(staged_at(0.0, 5.0, f"t{n}"), 3) for n in range(20)}) > 15
+
+
+@given(st.floats(0.01, 10), st.floats(0, 1e6))
+def test_the_interval_follows_what_a_topic_is_late_by(shortest_s: float, late_s: float) -> None:
+    found = interval_s(shortest_s, late_s)
+    assert found == shortest_s or found <= min(late_s / 4, 16 * shortest_s)
+    assert 2 * found > min(late_s / 4, 16 * shortest_s)
+
+
+@pytest.mark.parametrize(
+    ("late_s", "wanted"),
+    [(0.0, 1.0), (7.9, 1.0), (8.0, 2.0), (31.0, 4.0), (64.0, 16.0), (1e6, 16.0)],
+)
+def test_a_late_topic_is_staged_in_fewer_files(late_s: float, wanted: float) -> None:
+    assert interval_s(1.0, late_s) == wanted
+
+
+def test_a_late_topic_waits_unless_the_buffer_is_half_full() -> None:
+    late: dict[str, float] = {}
+    buffer = Buffer(replace(CONFIG, bytes=10**6, cap_bytes=1_000), late)
+    buffer.begin(P, 0)
+    buffer.add(P, records(0), 5.0)
+    soon = buffer.due_in(5.0)
+    late["t"] = 1e3
+    later = buffer.due_in(5.0)
+    assert soon is not None
+    assert later is not None
+    assert soon <= CONFIG.wait_s < later <= 16 * CONFIG.wait_s
+    buffer.add(P, records(*range(1, 10)), 5.0)
+    assert buffer.due_in(5.0) == soon
 
 
 def test_a_topic_is_due_by_its_size() -> None:

@@ -136,6 +136,7 @@ def _ingest_config(settings: Settings, decoders: Decoders) -> IngestConfig:
         ),
         decoder_of=decoders.of,
         from_latest=config.start == "latest",
+        freshness_s=settings.lake.freshness_s,
         report_s=config.report_s,
         drain_s=config.drain_timeout_s / 2,
         staged_bytes=settings.staging.max_bytes,

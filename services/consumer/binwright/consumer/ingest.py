@@ -64,6 +64,7 @@ class IngestConfig:
     batch: BatchConfig = field(default_factory=BatchConfig)
     decoder_of: DecoderOf = no_decoder
     from_latest: bool = False
+    freshness_s: float = 5.0  # age of rows when they land, as wanted
     report_s: float = 1.0
     drain_s: float = 30.0  # from the start of leaving until all is stopped, at most
     staged_bytes: int = 2_000_000_000  # staged and not landed; fetching pauses above it
@@ -116,7 +117,9 @@ class Ingest:
         self._staging, self._reader = staging, reader
         self._wall_ms, self._beat = wall_ms, beat
         self._outbox = Outbox(mailbox, self.report)
-        self._backlog = Backlog(staging, config.staged_bytes)
+        self._backlog = Backlog(
+            staging, config.staged_bytes, config.freshness_s, config.batch.wait_s
+        )
         self._partitions = AssignedPartitions(
             reader=reader,
             config=config.batch,

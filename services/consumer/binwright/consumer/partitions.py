@@ -79,7 +79,7 @@ class AssignedPartitions:
     ) -> None:
         self.lost_offsets, self.waiting = 0, Meter()
         self._reader, self._backlog, self._emit, self._beat = reader, backlog, emit, beat
-        self._buffer = Buffer(config)
+        self._buffer = Buffer(config, backlog.late_s)
         self._undecodable = UndecodableBatches(
             staging, step_over=self._step_over, decode=self._decode_large
         )

@@ -9,6 +9,7 @@ record; a range may have no record at all.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from binwright.consumer.decide.turns import until_turn_s
 from binwright.protocol.messages import OffsetRange
@@ -21,7 +22,7 @@ class BatchConfig:
     """A consumer's settings for batching."""
 
     bytes: int = 16_000_000  # of a topic's rows: so many are staged at once
-    wait_s: float = 1.0  # from one time at which a topic's rows are staged to the next
+    wait_s: float = 1.0  # from one time at which a topic's rows are staged to the next, at least
     cap_bytes: int = 64_000_000  # of all buffered rows
     wall_s: float = 0.0  # the wall clock's time when the monotonic one was 0
 
@@ -50,11 +51,38 @@ class _Rows:
     cut: bool = False
 
 
+LATE_SHARE, MOST_INTERVALS = 1 / 4, 16
+
+
+def interval_s(shortest_s: float, late_s: float) -> float:
+    """Return the time from one staging of a topic to the next, s.
+
+    Rows that land late anyway are staged in fewer files: at a quarter of what they are late by. The
+    interval is doubled to that, so that consumers of one topic keep common times.
+
+    Args:
+        shortest_s: The interval of a topic that is not late, above 0.
+        late_s: How much later than wanted the topic's rows land; 0: they do not.
+    """
+    found = shortest_s
+    while 2 * found <= min(LATE_SHARE * late_s, MOST_INTERVALS * shortest_s):
+        found *= 2
+    return found
+
+
 class Buffer:
     """Rows in offset order per partition, and the age of what each topic has to stage."""
 
-    def __init__(self, config: BatchConfig) -> None:
-        self.config = config
+    def __init__(
+        self, config: BatchConfig, late_s: Mapping[str, float] = MappingProxyType({})
+    ) -> None:
+        """Begin without partitions.
+
+        Args:
+            config: The settings.
+            late_s: Topic -> how late its rows land, if they do; it may change.
+        """
+        self.config, self._late_s = config, late_s
         self._rows: dict[TopicPartition, _Rows] = {}
         self._oldest: dict[str, float] = {}  # topic -> when the first of its rows was fetched; s
         self._size = 0
@@ -136,13 +164,16 @@ class Buffer:
         return min(ready)[1] if ready else None
 
     def _staged_at(self, topic: str, oldest: float) -> float:
-        """Return when a row fetched at `oldest` is staged: `wait_s` later at the most.
+        """Return when a row fetched at `oldest` is staged: an interval later at the most.
 
         The times of a topic are those of the wall clock, so that what its consumers stage arrives
-        together and lands in one commit. Topics have times of their own.
+        together and lands in one commit. Topics have times of their own. A buffer that is half full
+        needs room, and stages those that are late as often as others.
         """
-        wait_s = until_turn_s(topic, self.config.wait_s, self.config.wall_s + oldest)
-        return oldest + (wait_s or self.config.wait_s)
+        late_s = 0.0 if 2 * self._size > self.config.cap_bytes else self._late_s.get(topic, 0.0)
+        interval = interval_s(self.config.wait_s, late_s)
+        wait_s = until_turn_s(topic, interval, self.config.wall_s + oldest)
+        return oldest + (wait_s or interval)
 
     def due_in(self, now: float, busy: Collection[str] = ()) -> float | None:
         """Return the seconds until the age of rows makes a file due; None: there are no rows."""

@@ -1,0 +1,101 @@
+"""What a consumer knows of its own staged files that have not landed."""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+
+import pytest
+
+from binwright.consumer.backlog import Backlog
+from binwright.protocol.errors import StagingUnavailable
+from binwright.protocol.ports.lake import Footer
+from binwright.runtime.run import background_tasks, must_not_end
+from binwright.testing.staging import FakeStaging
+
+pytestmark = pytest.mark.looptime
+
+FRESHNESS_S, INTERVAL_S = 5.0, 1.0  # a topic is checked 13 s after its oldest file
+
+
+class Place:
+    """A staging place, and a consumer that has files there."""
+
+    def __init__(self) -> None:
+        self.staging = FakeStaging()
+        self.backlog = Backlog(self.staging, 1_000, FRESHNESS_S, INTERVAL_S)
+
+    async def add(self, topic: str, name: str, size: int = 10) -> None:
+        await self.staging.write(topic, name, {}, Footer(None, 0, {}))
+        self.backlog.add(topic, name, size)
+
+
+@asynccontextmanager
+async def place() -> AsyncIterator[Place]:
+    found = Place()
+    async with background_tasks(must_not_end(found.backlog.run())):
+        yield found
+
+
+async def test_a_topic_that_lands_in_time_is_not_late() -> None:
+    async with place() as found:
+        for second in range(60):
+            await found.add("orders", f"{second}.parquet")
+            if second >= 4:
+                await found.staging.delete("orders", [f"{second - 4}.parquet"])
+            await asyncio.sleep(1)
+            assert not found.backlog.late_s
+            assert found.backlog.bytes <= 200
+
+
+async def test_a_topic_is_as_late_as_its_oldest_file() -> None:
+    async with place() as found:
+        for second in range(100):
+            await found.add("orders", f"{second}.parquet", 1)
+            await asyncio.sleep(1)
+        await found.add("clicks", "1.parquet", 1)
+        assert found.backlog.late_s.keys() == {"orders"}
+        assert 100 - FRESHNESS_S - 15 - 3 < found.backlog.late_s["orders"] <= 100 - FRESHNESS_S
+
+        await found.staging.delete("orders", [f"{n}.parquet" for n in range(95)])
+        await asyncio.sleep(19)
+        assert not found.backlog.late_s.get("orders", 0) > 20
+        await found.staging.delete("orders", [f"{n}.parquet" for n in range(95, 100)])
+        await asyncio.sleep(19)
+        assert "orders" not in found.backlog.late_s
+
+
+async def test_what_has_landed_no_longer_counts() -> None:
+    async with place() as found:
+        await found.add("orders", "1.parquet", 100)
+        await found.add("orders", "2.parquet", 20)
+        await found.staging.delete("orders", ["1.parquet"])
+        await asyncio.sleep(17)
+        assert found.backlog.bytes == 20
+        await found.staging.delete("orders", ["2.parquet"])
+        await asyncio.sleep(40)
+        assert found.backlog.bytes == 0
+
+
+async def test_above_a_quarter_of_the_limit_it_is_looked_at_every_three_seconds() -> None:
+    async with place() as found:
+        await found.add("orders", "1.parquet", 250)
+        await found.staging.delete("orders", ["1.parquet"])
+        await asyncio.sleep(4)
+        assert found.backlog.bytes == 0
+
+
+async def test_a_storage_that_is_away_changes_nothing() -> None:
+    async with place() as found:
+        await found.add("orders", "1.parquet", 100)
+        await found.staging.delete("orders", ["1.parquet"])
+        real = found.staging.existing
+
+        async def away(topic: str, names: Collection[str]) -> Collection[str]:
+            raise StagingUnavailable(f"{topic} with {names} is away")
+
+        found.staging.existing = away  # type: ignore[method-assign]
+        await asyncio.sleep(60)
+        assert (found.backlog.bytes, found.backlog.late_s) == (100, {})
+        found.staging.existing = real  # type: ignore[method-assign]
+        await asyncio.sleep(4)
+        assert found.backlog.bytes == 0
