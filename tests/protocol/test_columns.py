@@ -18,8 +18,12 @@ from binwright.protocol.columns import (
     Simple,
     Struct,
     columns_text,
+    has_order,
     parse_columns,
+    parse_path,
+    path_text,
     quoted,
+    type_at,
 )
 
 NAMES = st.one_of(
@@ -161,3 +165,36 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     except ValueError:
         return
     assert parse_columns(columns_text(columns)) == columns
+
+
+def test_a_path_names_a_column_or_a_field_within_one() -> None:
+    columns = parse_columns("id BIGINT, by STRUCT<`first name`: STRING, at: STRUCT<x.y: DATE>>")
+    for text, path, kind in [
+        ("id", ("id",), "bigint"),
+        ("BY.`First name`", ("BY", "First name"), "string"),
+        ("by.at.`x.y`", ("by", "at", "x.y"), "date"),
+        ("by", ("by",), "struct<`first name`:string,at:struct<`x.y`:date>>"),
+    ]:
+        assert parse_path(text) == path
+        assert parse_path(path_text(path)) == path
+        assert str(type_at(columns, path)) == kind
+    for missing in (("no",), ("id", "x"), ("by", "at", "x")):
+        assert type_at(columns, missing) is None
+
+
+@pytest.mark.parametrize("text", ["", ".", "a.", ".a", "a..b", "`a", "`a`b", "a`b", "`a`\n"])
+def test_a_malformed_path_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is no column, nor a field as in"):
+        parse_path(text)
+
+
+@given(st.lists(st.text(min_size=1), min_size=1))
+def test_any_path_is_read_as_it_was_written(path: list[str]) -> None:
+    assert parse_path(path_text(path)) == tuple(path)
+
+
+def test_what_has_an_order_can_have_statistics() -> None:
+    text = "a INT, b DECIMAL(9,2), c STRING, d DATE, e TIMESTAMP, f DOUBLE"
+    assert all(has_order(column.type) for column in parse_columns(text))
+    text = "a BOOLEAN, b BINARY, c ARRAY<INT>, d MAP<STRING, INT>, e STRUCT<a: INT>"
+    assert not any(has_order(column.type) for column in parse_columns(text))

@@ -23,7 +23,8 @@ def test_a_topic_has_the_columns_of_the_table_that_names_it_else_of_the_first_pa
             table("name STRING", topics=["orders"], topic_patterns=[".*s"]),
         ]
     )
-    columns = {t: settings.columns(t) for t in ("orders", "orderings", "clicks", "tea")}
+    found = {t: settings.table(t) for t in ("orders", "orderings", "clicks", "tea")}
+    columns = {topic: None if entry is None else entry.parsed for topic, entry in found.items()}
     assert columns == {"orders": NAME, "orderings": ID, "clicks": NAME, "tea": None}
 
 
@@ -50,6 +51,22 @@ def test_tables_reach_consumers_as_a_variable(monkeypatch: pytest.MonkeyPatch) -
         ([table(None, topics=["a"])], r"tables\[0\]: names no columns, which JSON needs"),
         ([table(topics=["a"], format="string")], r"tables\[0\]: names columns, and text has one"),
         ([table(topics=["a"], subject="b")], r"tables\[0\]: names a subject, which only Avro"),
+        (
+            [table(topics=["a"], cluster_by=["id", "ID.x"])],
+            r"tables\[0\]: cluster_by, statistics: there is no column ID.x",
+        ),
+        (
+            [table("a STRUCT<b: BOOLEAN>", topics=["a"], statistics=["A.b"])],
+            r"statistics: A.b is boolean, which has no order",
+        ),
+        ([table(topics=["a"], cluster_by=["_kafka.key"])], "there is no column _kafka.key"),
+        ([table(topics=["a"], cluster_by=["id", "id"])], r"cluster_by: named twice: id"),
+        ([table(topics=["a"], cluster_by=["a."])], r"'a\.' is no column, nor a field"),
+        ([table(topics=["a"], cluster_by=[*"abcde"])], r"cluster_by: .*at most 4"),
+        (
+            [table(None, topics=["a"], format="avro", statistics=["_kafka.headers"])],
+            "there is no column _kafka.headers",
+        ),
         ([table(topics=["a"])], "a__bad has the name of the table of bad records of a"),
     ],
 )
@@ -61,8 +78,8 @@ def test_contradictions_are_refused_with_their_place(
 
 
 def test_text_has_one_column() -> None:
-    settings = load_settings(tables=[{"topics": ["a"], "format": "string"}])
-    assert settings.columns("a") == parse_columns("value STRING")
+    (entry,) = load_settings(tables=[{"topics": ["a"], "format": "string"}]).tables
+    assert entry.parsed == parse_columns("value STRING")
 
 
 def avro(**registry: Any) -> Any:
@@ -106,10 +123,24 @@ def test_a_registry_on_this_machine_needs_no_tls() -> None:
 
 
 def test_any_share_of_bad_records_lands_unless_an_entry_has_less() -> None:
-    tables = [{"topics": ["a"], "format": "string", "bad_share": 0.05}]
-    found = load_settings(tables=tables, topics=["a", "b"])
-    assert (found.bad_share("a"), found.bad_share("b")) == (0.05, 1.0)
-    assert (found.decoding("a"), found.decoding("b")) == ("string: {topic}-value", "")
+    tables = [{"topics": [topic], "format": "string"} for topic in "ab"]
+    less, other = load_settings(tables=[tables[0] | {"bad_share": 0.05}, tables[1]]).tables
+    assert (less.bad_share, other.bad_share) == (0.05, 1.0)
     for share in (-0.1, 1.1):
         with pytest.raises(SettingsError, match="bad_share"):
             load_settings(tables=[{"topics": ["a"], "format": "string", "bad_share": share}])
+
+
+def test_a_table_may_be_clustered_by_its_columns_and_their_place_in_kafka() -> None:
+    entry = table(
+        "id BIGINT, by STRUCT<`first name`: STRING>, price DECIMAL(9,2)",
+        topics=["a"],
+        cluster_by=["ID", "by.`first name`", "_kafka.timestamp"],
+        statistics=["price"],
+    )
+    subject = {"topics": ["b"], "format": "avro", "cluster_by": ["not.known.yet"]}
+    by_name, by_subject = load_settings(
+        tables=[entry, subject], registry={"url": "https://registry"}
+    ).tables
+    assert by_name.cluster_by == ("ID", "by.`first name`", "_kafka.timestamp")
+    assert by_subject.cluster_by == ("not.known.yet",)

@@ -74,6 +74,7 @@ MEANINGS = {
         "A commit is not in the table, because another one came first or a task of it failed; its "
         "rows go again."
     ),
+    "clustering.failed": "Sorting a table's rows by `cluster_by` failed; it is tried again later.",
     "compaction.failed": "Merging a table's small files failed; it is tried again later.",
     "consumer.arrived": "A consumer process has started and sent its `Hello`.",
     "consumer.corrected": (
@@ -162,6 +163,11 @@ MEANINGS = {
         "again."
     ),
     "landing_topic.unreachable": "The landing topic cannot be read; staged files wait.",
+    "layout.failed": (
+        "A table could not be clustered, or have statistics, as `tables` says; it lands all the "
+        "same."
+    ),
+    "layout.waits": "`cluster_by` or `statistics` names columns that the table has not yet.",
     "leadership.ended": (
         "Leading a ConsumerGroup ended with an error; it is tried again after a pause."
     ),
@@ -338,6 +344,7 @@ MEANINGS = {
         "Commits take longer than `lake.freshness_s`: Spark cannot keep up with this table."
     ),
     "table.claimed": "This consumer is the writer of a table from now on.",
+    "table.clustered": "The rows of a table's files were sorted by `cluster_by`.",
     "table.compacted": "Small files of a table were merged.",
     "table.delayed": "Nothing lands in a table at the moment: Spark or the lake does not answer.",
     "table.lost": "Another consumer is the writer of the table now.",

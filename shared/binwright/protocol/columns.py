@@ -4,6 +4,7 @@ The text is that of a Spark schema: `id BIGINT, item STRING, tags ARRAY<STRING>,
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NoReturn
@@ -28,6 +29,8 @@ SIMPLE = frozenset(
 )
 _ALIASES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
 _ALIASES |= {"real": "float", "bool": "boolean"}
+_WITHOUT_ORDER = frozenset(["boolean", "binary"])
+_STEP = re.compile(r"(`(?:[^`]|``)+`|[^`.]+)(\.|\Z)")
 _TOKEN = re.compile(r"\s*(`(?:[^`]|``)+`|\w+|[<>(),:])")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED = re.compile(r"[ ,;{}()\n\t=]")  # Parquet refuses them in names
@@ -108,6 +111,42 @@ def quoted(name: str) -> str:
 def columns_text(columns: Columns) -> str:
     """Return the text of columns, which `parse_columns` reads."""
     return ", ".join(f"{quoted(column.name)} {column.type}" for column in columns)
+
+
+def parse_path(text: str) -> tuple[str, ...]:
+    """Return the names of a path: of a column, then of fields within it, as in `by.name`.
+
+    Raises:
+        ValueError: It is malformed.
+    """
+    steps, end = [], 0
+    while match := _STEP.match(text, end):
+        name, end = match[1], match.end()
+        steps.append(name[1:-1].replace("``", "`") if name.startswith("`") else name)
+        if not match[2]:
+            return tuple(steps)
+    raise ValueError(f"{text!r} is no column, nor a field as in `column.field`")
+
+
+def path_text(path: Sequence[str]) -> str:
+    """Return the text of a path, which `parse_path` and SQL read."""
+    return ".".join(map(quoted, path))
+
+
+def type_at(columns: Columns, path: Sequence[str]) -> ColumnType | None:
+    """Return the type of a column, or of a field within structs, whatever the names' case."""
+    here: ColumnType | None = Struct(columns)
+    for name in path:
+        fields = here.fields if isinstance(here, Struct) else ()
+        here = next((f.type for f in fields if f.name.casefold() == name.casefold()), None)
+    return here
+
+
+def has_order(kind: ColumnType) -> bool:
+    """Return whether files can show the least and greatest of such values."""
+    if isinstance(kind, Simple):
+        return kind.name not in _WITHOUT_ORDER
+    return isinstance(kind, Decimal)
 
 
 @lru_cache(maxsize=1_000)

@@ -160,6 +160,13 @@ class FakeLake:
         table.add_commit()
         return Compaction(removed, table.files)
 
+    async def cluster(self, topic: str) -> Compaction:
+        """Fit `Lake.cluster`."""
+        await self._maintain("cluster", topic)
+        files = self._storage.table(topic).files
+        self._storage.table(topic).add_commit()
+        return Compaction(files, files)
+
     async def vacuum(self, topic: str) -> None:
         """Fit `Lake.vacuum`."""
         await self._maintain("vacuum", topic)

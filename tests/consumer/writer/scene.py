@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from itertools import count
 from types import MappingProxyType
 from uuid import NAMESPACE_OID, uuid5
@@ -42,6 +43,7 @@ class Scene:
         self, partitions: Mapping[str, int] | None = None, columns: Columns | None = None
     ) -> None:
         self.columns = columns  # of all tables; None: their rows are raw records
+        self.cluster_by: tuple[str, ...] = ()  # of all tables
         self.decoding = ""  # the settings by which values are decoded
         self.topics = FakeTopics(partitions or {"orders": 2})
         self.bus = FakeControlTopics()
@@ -161,7 +163,8 @@ class Process:
         self.gaps: list[dict[TopicPartition, int]] = []
         self.lost: list[str] = []
         self.written: list[tuple[str, float]] = []
-        self._name, self._attempts, self._columns = name, count(1), scene.columns
+        self._name, self._attempts = name, count(1)
+        self._table = Table("", GROUP, CLUSTER, scene.columns, scene.cluster_by)
         self._settings = {
             "freshness_s": freshness_s,
             "from_latest": from_latest,
@@ -191,7 +194,7 @@ class Process:
 
     def _writer_config(self, topic: str) -> WriterConfig:
         writer = uuid5(NAMESPACE_OID, f"{self._name}/{next(self._attempts)}").hex
-        table = Table(topic, GROUP, CLUSTER, self._columns)
+        table = replace(self._table, topic=topic)
         return WriterConfig(table=table, writer=writer, **self._settings)  # type: ignore[arg-type]
 
     def _record_event(self, event: Event) -> None:

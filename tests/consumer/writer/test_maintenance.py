@@ -6,11 +6,13 @@ from binwright.consumer.writer.maintenance import MaintenanceConfig, compaction_
 from binwright.protocol.errors import LakeUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.lake import Compaction
+from binwright.testing.staging import ROW_OVERHEAD
 
 from .scene import P, Process, Scene, once, process, seconds
 
 pytestmark = pytest.mark.looptime
 
+LANDED_BYTES = 10 * (10 + ROW_OVERHEAD)  # of a commit
 EVERY_TEN = MaintenanceConfig(compact_files=11)  # the table of orders: after 10
 
 
@@ -148,6 +150,64 @@ async def test_tables_are_vacuumed_at_times_of_their_own() -> None:
 
     assert seen[-1] == 4
     assert len(set(seen)) > 2
+
+
+async def test_a_clustered_table_is_sorted_when_enough_has_landed_and_before_a_vacuum() -> None:
+    scene = await Scene().prepare()
+    scene.cluster_by = ("id",)
+    config = MaintenanceConfig(cluster_bytes=16 * LANDED_BYTES, vacuum_interval_s=3_600.0)
+    async with process(scene, "orders", maintenance=config) as writer:
+
+        def done() -> list[str]:
+            return [call for call, _ in writer.lake.calls if call in {"cluster", "vacuum"}]
+
+        await land(scene, 13)
+        assert done() == []
+        await land(scene, 3, first=13)
+        assert done() == ["cluster"]
+        await land(scene, 2, first=16)
+        await seconds(3_600)
+        assert done() == ["cluster", "cluster", "vacuum"]
+        await seconds(3_600)
+        assert done() == ["cluster", "cluster", "vacuum", "vacuum"]  # nothing new
+
+
+async def test_a_new_writer_sorts_what_others_left_before_its_first_vacuum() -> None:
+    scene = await Scene().prepare()
+    scene.cluster_by = ("id",)
+    config = MaintenanceConfig(cluster_bytes=10**9, vacuum_interval_s=3_600.0)
+    async with process(scene, "orders", maintenance=config) as writer:
+        await seconds(7_200)
+
+        assert (jobs(writer, "cluster"), jobs(writer, "vacuum")) == (1, 2)
+
+
+async def test_a_failed_clustering_delays_no_commit_and_no_vacuum() -> None:
+    scene = await Scene().prepare()
+    scene.cluster_by = ("id",)
+    config = MaintenanceConfig(vacuum_interval_s=600.0)
+    async with process(scene, "orders", maintenance=config) as writer:
+
+        async def failing(topic: str) -> Compaction:
+            raise LakeUnavailable(f"no room for {topic}")
+
+        writer.lake.cluster = failing  # type: ignore[method-assign]
+        await land(scene, 2)
+        await seconds(650)
+
+        assert jobs(writer, "vacuum") == 1
+    assert scene.landed() == once(20)
+
+
+async def test_a_table_that_is_not_clustered_is_never_sorted() -> None:
+    scene = await Scene().prepare()
+    config = MaintenanceConfig(cluster_bytes=1, vacuum_interval_s=600.0)
+    async with process(scene, "orders", maintenance=config) as writer:
+        await land(scene, 3)
+        await seconds(650)
+
+        assert jobs(writer, "vacuum")
+        assert not jobs(writer, "cluster")
 
 
 async def test_a_released_table_is_no_longer_maintained() -> None:

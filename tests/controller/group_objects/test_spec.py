@@ -111,11 +111,16 @@ def test_tables_of_columns_replace_those_of_the_settings_and_reach_the_consumers
         "format": "json",
         "columns": "id BIGINT",
         "badShare": 0.25,
+        "clusterBy": ["id"],
+        "statistics": ["_kafka.offset"],
     }
     base = load_settings(tables=[{"topics": ["x"], "format": "json", "columns": "a INT"}])
     found = settings_of(consumer_group(tables=[table]), base)
-    assert found.columns("orders") == parse_columns("id BIGINT")
-    assert found.bad_share("orders") == 0.25
+    entry = found.table("orders")
+    assert entry is not None
+    assert entry.parsed == parse_columns("id BIGINT")
+    assert entry.bad_share == 0.25
+    assert (entry.cluster_by, entry.statistics) == (("id",), ("_kafka.offset",))
     assert "topic_patterns" in environment(found)["BINWRIGHT_TABLES"]
     assert settings_of(consumer_group(), base).tables == base.tables
     with pytest.raises(SettingsError, match=r"columns: .*there is no type 'thing'"):

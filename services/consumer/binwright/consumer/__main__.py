@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from importlib.metadata import version
@@ -146,15 +147,23 @@ def _ingest_config(settings: Settings, decoders: Decoders) -> IngestConfig:
 
 def _writer_config(settings: Settings, cluster: str) -> Callable[[str], WriterConfig]:
     def config(topic: str) -> WriterConfig:
+        owned, entry = Table(topic, settings.group, cluster), settings.table(topic)
+        if entry is not None:
+            owned = replace(
+                owned,
+                columns=entry.parsed,
+                cluster_by=entry.cluster_by,
+                statistics=entry.statistics,
+            )
         return WriterConfig(
-            table=Table(topic, settings.group, cluster, settings.columns(topic)),
+            table=owned,
             writer=uuid4().hex,
             from_latest=settings.consumer.start == "latest",
             freshness_s=settings.lake.freshness_s,
             staging_s=settings.staging_interval_s,
             batch_bytes=settings.lake.batch_bytes,
-            bad_share=settings.bad_share(topic),
-            decoding=settings.decoding(topic),
+            bad_share=1.0 if entry is None else entry.bad_share,
+            decoding="" if entry is None else entry.decoding,
         )
 
     return config
@@ -162,7 +171,12 @@ def _writer_config(settings: Settings, cluster: str) -> Callable[[str], WriterCo
 
 def _maintenance_config(settings: Settings) -> MaintenanceConfig:
     lake = settings.lake
-    return MaintenanceConfig(lake.compact_files, lake.vacuum_interval_s, lake.target_file_bytes)
+    return MaintenanceConfig(
+        compact_files=lake.compact_files,
+        vacuum_interval_s=lake.vacuum_interval_s,
+        target_file_bytes=lake.target_file_bytes,
+        cluster_bytes=lake.cluster_bytes,
+    )
 
 
 async def _until_drained(ingest: Ingest, timeout_s: float) -> None:

@@ -140,6 +140,8 @@ class Table:
     group: str
     cluster: str  # the id of the Kafka cluster
     columns: Columns | None = None  # of its values; None: they land as bytes
+    cluster_by: tuple[str, ...] = ()  # columns or fields: the paths by which `cluster` sorts
+    statistics: tuple[str, ...] = ()  # further ones of which files have statistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,14 +179,15 @@ class Compaction:
 class Lake(Protocol):
     """The Delta tables, one per topic.
 
-    Callers make one call at a time for a topic, except that one of `files`, `compact` and `vacuum`
-    may run beside another call.
+    Callers make one call at a time for a topic, except that one of `files`, `compact`, `cluster`
+    and `vacuum` may run beside another call.
     """
 
     async def open(self, table: Table) -> None:
         """Create the topic's table unless it exists, and verify that this group owns it.
 
-        A table of columns gets those that it has not, and a table of bad records beside it.
+        A table of columns gets those that it has not, and a table of bad records beside it. How it
+        is clustered and what it has statistics of follow, as far as it has these columns.
 
         Raises:
             LakeUnavailable: Spark does not reply; try again.
@@ -244,6 +247,9 @@ class Lake(Protocol):
 
     async def compact(self, topic: str) -> Compaction:
         """Merge small files into larger ones. Raises like `history`."""
+
+    async def cluster(self, topic: str) -> Compaction:
+        """Sort the rows of files by the table's `cluster_by`. Raises like `history`."""
 
     async def vacuum(self, topic: str) -> None:
         """Delete files that no retained version needs. Raises like `history`."""

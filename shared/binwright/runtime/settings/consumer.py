@@ -14,6 +14,9 @@ LONGEST_WORK_S = 4 * 3600.0
 """How long a compaction may take: a vacuum deletes no file that was written in that time."""
 FEWEST_COMMITS = 64
 """Commits of which one at least holds the offsets of all partitions."""
+CLUSTERED_FILES = 32
+"""Files over which rows of a clustered table are spread by their values: a query of one value reads
+one of so many, and each row is written once more."""
 LONGEST_WRITE = 16
 """Times `consumer.write_timeout_s`: the limit of a write that was sent again and again."""
 
@@ -93,6 +96,11 @@ class LakeSettings(Section):
     """Interval between vacuums, which delete files that no kept version needs; 0: never."""
     vacuum_retention_s: Annotated[float, Field(ge=LONGEST_WORK_S)] = 604_800.0
     """Time for which files of older versions are kept for readers; 4 hours or more."""
+
+    @property
+    def cluster_bytes(self) -> int:
+        """Return the size of what is sorted together in a table that is clustered."""
+        return CLUSTERED_FILES * self.target_file_bytes
 
     @property
     def servers(self) -> tuple[str, ...]:

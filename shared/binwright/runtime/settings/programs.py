@@ -18,7 +18,6 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from binwright.protocol.columns import Columns
 from binwright.protocol.names import RESERVED, GroupName, TopicName
 from binwright.protocol.patterns import compile_patterns
 from binwright.protocol.selection import LANDING_SUFFIX, METADATA_SUFFIX, Selection
@@ -212,20 +211,9 @@ class Settings(TopicSettings):
         now = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self)(**now | changes)
 
-    def columns(self, topic: str) -> Columns | None:
-        """Return the columns into which a topic's values are decoded; None: they land as bytes."""
-        table = table_of(self.tables, topic)
-        return None if table is None else table.parsed
-
-    def decoding(self, topic: str) -> str:
-        """Return by which settings a topic's values are decoded; empty: they land as bytes."""
-        table = table_of(self.tables, topic)
-        return "" if table is None else table.decoding
-
-    def bad_share(self, topic: str) -> float:
-        """Return which share of a table's newest records may be bad."""
-        table = table_of(self.tables, topic)
-        return 1.0 if table is None else table.bad_share
+    def table(self, topic: str) -> TableSettings | None:
+        """Return what a topic's values are; None: they land as bytes."""
+        return table_of(self.tables, topic)
 
     @property
     def metadata_topic(self) -> str:

@@ -3,9 +3,20 @@
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from binwright.protocol.columns import Columns, columns_text, parse_columns
+from binwright.protocol.columns import (
+    KAFKA,
+    Column,
+    Columns,
+    Struct,
+    columns_text,
+    has_order,
+    parse_columns,
+    parse_path,
+    path_text,
+    type_at,
+)
 from binwright.protocol.names import BAD_SUFFIX, TopicName
 from binwright.protocol.patterns import compile_patterns
 from binwright.runtime.settings.section import Section, TopicPatterns, check_distinct
@@ -13,7 +24,16 @@ from binwright.runtime.settings.section import Section, TopicPatterns, check_dis
 TEXT = parse_columns("value STRING")
 """The column of text."""
 DEFAULT_SUBJECT = "{topic}-value"
+MOST_CLUSTERED = 4
+"""Columns by which Delta clusters a table."""
+PLACE = Column(KAFKA, Struct(parse_columns("partition INT, offset BIGINT, timestamp TIMESTAMP")))
+"""What files always have statistics of."""
 
+def _path(text: str) -> str:
+    return path_text(parse_path(text))
+
+
+ColumnPath = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_path)]
 TopicSubject = Annotated[str, Field(min_length=1, max_length=500)]
 
 
@@ -38,12 +58,21 @@ class TableSettings(Section):
     cannot be decoded: of the last 1,000, or of one commit. 0: at the first; 1: never.
     """
 
+    cluster_by: Annotated[tuple[ColumnPath, ...], Field(max_length=MOST_CLUSTERED)] = ()
+    """Columns, or fields as `by.name` and `_kafka.timestamp`: compaction puts rows whose values are
+    near into the same files, so that a query of some values reads few files. Four at most.
+    """
+    statistics: tuple[ColumnPath, ...] = ()
+    """Further columns, or fields, of which each file has the least and the greatest value, by which
+    queries skip files. Those of `cluster_by` and the place in Kafka always have them.
+    """
+
     @field_validator("columns")
     @classmethod
     def _are_columns(cls, value: str | None) -> str | None:
         return None if value is None else columns_text(parse_columns(value))
 
-    @field_validator("topics")
+    @field_validator("topics", "cluster_by", "statistics")
     @classmethod
     def _are_distinct(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         check_distinct(value)
@@ -63,6 +92,19 @@ class TableSettings(Section):
             raise ValueError("names columns, and text has one, `value`")
         if self.subject != DEFAULT_SUBJECT and (self.format != "avro" or self.columns is not None):
             raise ValueError("names a subject, which only Avro without columns reads")
+        return self
+
+    @model_validator(mode="after")
+    def _lays_out_columns(self) -> Self:
+        for path in (*self.cluster_by, *self.statistics):
+            names = parse_path(path)
+            if not self.parsed and names[0].casefold() != KAFKA:
+                continue  # a column of the subject, which is not known yet
+            kind = type_at((PLACE, *self.parsed), names)
+            if kind is None:
+                raise ValueError(f"cluster_by, statistics: there is no column {path}")
+            if not has_order(kind):
+                raise ValueError(f"cluster_by, statistics: {path} is {kind}, which has no order")
         return self
 
     def matches(self, topic: str) -> bool:

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 from zlib import crc32
 
 from pyspark.errors import PySparkException
@@ -29,7 +28,7 @@ from binwright.consumer.lake.table_columns import (
 )
 from binwright.protocol.columns import KAFKA, Columns, columns_text
 from binwright.protocol.errors import TableRefused
-from binwright.protocol.ports.lake import Commit, Compaction, History, Table, TableFiles
+from binwright.protocol.ports.lake import Commit, History, Table, TableFiles
 
 METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 """The session's `userMetadata` of commits that have no option for it."""
@@ -49,6 +48,7 @@ CHECKPOINT_INTERVALS = range(40, 60)
 """Commits between two checkpoints. One costs the CPU of a commit; each commit since adds 1 to 2 ms.
 
 Tables differ, or those that began together would all write theirs together."""
+STATISTICS = "delta.dataSkippingStatsColumns"
 GROUP, CLUSTER, WRITER = "binwright.group", "binwright.cluster", "binwright.writer"
 CREATION_S = 10.0  # another process may take so long to create the table
 CREATION_PAUSE_S = 0.2
@@ -92,7 +92,7 @@ def create(spark: SparkSession, path: str, table: Table, layout: Layout, comment
     """Create the table if it is missing; another process may be creating it, too."""
     properties = {
         **PROPERTIES,
-        "delta.dataSkippingStatsColumns": ",".join(layout.statistics),
+        STATISTICS: ",".join(layout.statistics),
         "delta.checkpointInterval": str(checkpoint_interval(path.rpartition("/")[2])),
         **_owner(table),
     }
@@ -134,8 +134,7 @@ def check_owner(spark: SparkSession, path: str, table: Table) -> None:
     """Own a table that has no owner; raise `TableRefused` if another group owns it."""
     actual = properties(spark, path)
     if GROUP not in actual and CLUSTER not in actual:  # created by hand
-        statement = f"SET TBLPROPERTIES ({_property_list(_owner(table))})"
-        with_retries(lambda: spark.sql(f"ALTER TABLE {quoted(path)} {statement}").collect())
+        with_retries(lambda: set_properties(spark, path, _owner(table)))
         actual = properties(spark, path)
     owner = (actual.get(GROUP), actual.get(CLUSTER))
     if owner != (table.group, table.cluster):
@@ -157,6 +156,11 @@ def properties(spark: SparkSession, path: str) -> Mapping[str, str]:
     """Return the table's properties."""
     rows = spark.sql(f"SHOW TBLPROPERTIES {quoted(path)}").collect()
     return {row[0]: row[1] for row in rows}
+
+
+def set_properties(spark: SparkSession, path: str, given: Mapping[str, str]) -> None:
+    """Set properties of the table: one commit."""
+    spark.sql(f"ALTER TABLE {quoted(path)} SET TBLPROPERTIES ({_property_list(given)})").collect()
 
 
 def checkpoint_interval(name: str) -> int:
@@ -181,13 +185,12 @@ def _escaped(value: str) -> str:
 
 def claim(spark: SparkSession, path: str, writer: str, stamp: str) -> None:
     """Commit the writer's id to the table's metadata; the id must be another one than is there."""
-    with _settings(spark, {METADATA: stamp}):
-        properties = _property_list({WRITER: writer})
-        spark.sql(f"ALTER TABLE {quoted(path)} SET TBLPROPERTIES ({properties})").collect()
+    with settings(spark, {METADATA: stamp}):
+        set_properties(spark, path, {WRITER: writer})
 
 
 @contextmanager
-def _settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
+def settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
     """Set these of the session for as long as the block lasts."""
     try:
         for key, value in values.items():
@@ -232,7 +235,7 @@ def append_batch(frame: Frame, size: int, path: str, stamp: str) -> Callable[[Sp
         return work
 
     def compiled(spark: SparkSession) -> None:
-        with _settings(spark, COMPILED):
+        with settings(spark, COMPILED):
             work(spark)
 
     return compiled
@@ -268,14 +271,6 @@ def files(spark: SparkSession, path: str) -> TableFiles:
     detail = spark.sql(f"DESCRIBE DETAIL {quoted(path)}").select("numFiles", "sizeInBytes")
     count, size = detail.collect()[0]
     return TableFiles(count, size)
-
-
-def compact(spark: SparkSession, path: str) -> Compaction:
-    """Merge small files; the session's settings say which files are small."""
-    metrics: Any = spark.sql(f"OPTIMIZE {quoted(path)}").select(
-        "metrics.numFilesRemoved", "metrics.numFilesAdded"
-    )
-    return Compaction(*metrics.collect()[0])
 
 
 def vacuum(spark: SparkSession, path: str, retain_s: float) -> None:

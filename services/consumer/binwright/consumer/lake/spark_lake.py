@@ -13,7 +13,7 @@ from typing import Self, TypeVar
 import structlog
 from pyspark.sql.connect.session import SparkSession
 
-from binwright.consumer.lake import delta, staged_rows
+from binwright.consumer.lake import clustering, delta, staged_rows
 from binwright.consumer.lake.faults import LakeErrors
 from binwright.consumer.lake.log_trim import local_path, trim_log
 from binwright.consumer.lake.session import ReconnectingSession, Work
@@ -62,7 +62,7 @@ class SparkLake:
         self._staged = delta.spark_path(staged).rstrip("/")
         self._write_timeout_s, self._read_timeout_s = write_timeout_s, read_timeout_s
         self._limits_s: dict[str, float] = {}  # write limits of tables that overran the last one
-        self._of_columns: set[str] = set()  # topics whose tables these are
+        self._of_columns: dict[str, Table] = {}  # by topic
         self._sessions: dict[str, ReconnectingSession] = {}
         self._maintenance_sessions: dict[str, ReconnectingSession] = {}  # by server
 
@@ -85,9 +85,10 @@ class SparkLake:
         if of_columns:
             bad = self._bad_access(topic)
             await self._open(topic, bad, lambda spark: delta.ensure_bad(spark, bad.path, table))
-            self._of_columns.add(topic)
+            await self._arrange(table)
+            self._of_columns[topic] = table
         else:
-            self._of_columns.discard(topic)
+            self._of_columns.pop(topic, None)
 
     async def claim(self, topic: str, writer: str, stamp: str) -> None:
         """Commit the writer's id to the metadata; see `Lake.claim`.
@@ -120,6 +121,7 @@ class SparkLake:
             self._write_timeout_s,
             access.errors.alter_error,
         )
+        await self._arrange(self._of_columns[topic])
 
     async def commit_stamp(self, topic: str, lease: str, number: int, stamp: str) -> None:
         """Commit no rows; see `Lake.commit_stamp`."""
@@ -158,12 +160,19 @@ class SparkLake:
 
         On a local disk, trim the tables' logs, too. Bad records are not in the result.
         """
-        result = await self._maintain(topic, self._access(topic), delta.compact)
+        small, size = self._lake.compact_below_bytes, self._lake.target_file_bytes
+        work = partial(clustering.compact, small_bytes=small, file_bytes=size)
+        result = await self._maintain(topic, self._access(topic), work)
         if topic in self._of_columns:
-            await self._maintain(topic, self._bad_access(topic), delta.compact)
+            await self._maintain(topic, self._bad_access(topic), work)
             await self._trim_log(f"{topic}{BAD_SUFFIX}")
         await self._trim_log(topic)
         return result
+
+    async def cluster(self, topic: str) -> Compaction:
+        """Sort the rows of files by the table's `cluster_by`; see `Lake.cluster`."""
+        work = partial(clustering.cluster, cube_bytes=self._lake.cluster_bytes)
+        return await self._maintain(topic, self._access(topic), work)
 
     async def vacuum(self, topic: str) -> None:
         """Delete unreferenced files, also of bad records; see `Lake.vacuum`."""
@@ -183,6 +192,27 @@ class SparkLake:
     async def _open(self, topic: str, access: "_TableAccess", work: Work[None]) -> None:
         session, limit_s = self._session(topic), self._read_timeout_s
         await access.run(session, work, limit_s, access.errors.open_error)
+
+    async def _arrange(self, table: Table) -> None:
+        """Make statistics and clustering those of the settings.
+
+        Where that fails the table lands all the same: it is about reading rows fast.
+        """
+        if not (table.cluster_by or table.statistics):
+            return
+        access = self._access(table.topic)
+        try:
+            waiting = await access.run(
+                self._session(table.topic),
+                lambda spark: clustering.arrange(spark, access.path, table),
+                self._read_timeout_s,
+                access.errors.alter_error,
+            )
+        except BinwrightError as exc:
+            log.warning("layout.failed", table=table.topic, reason=str(exc))
+        else:
+            if waiting:
+                log.warning("layout.waits", table=table.topic, columns=waiting)
 
     async def _append(  # noqa: PLR0913, PLR0917 - the parts of a commit
         self,

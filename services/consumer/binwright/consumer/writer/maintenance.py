@@ -14,10 +14,11 @@ import structlog
 
 from binwright.consumer.decide.turns import until_turn_s
 from binwright.protocol.errors import ExternalError
-from binwright.protocol.ports.lake import Lake
+from binwright.protocol.ports.lake import Compaction, Lake, Table
 
 log = structlog.get_logger()
 
+WORTH_SORTING = 1 / 16  # of `cluster_bytes`, from which on a vacuum sorts first
 EARLIEST = 0.6  # of `compact_files`, at which a table is compacted
 
 
@@ -28,6 +29,7 @@ class MaintenanceConfig:
     compact_files: int = 0  # commits with rows (about one file each), at most; 0: never
     vacuum_interval_s: float = 0.0  # 0: never
     target_file_bytes: int = 128_000_000
+    cluster_bytes: int = 4_000_000_000  # landed in a clustered table until it is sorted again
 
 
 def compaction_interval(topic: str, compact_files: int) -> int:
@@ -49,6 +51,8 @@ class _Table:
     vacuum_at: float
     served_at: float  # start of its last job
     compact_after: int  # small files
+    clustered: bool  # by columns
+    unsorted_bytes: int  # landed since its files were sorted
     small_files: int = 0  # since the last compaction
     inspected: bool = False  # files of earlier writers are counted
 
@@ -61,18 +65,23 @@ class TableMaintenance:
         self._tables: dict[str, _Table] = {}
         self._changed = asyncio.Event()
 
-    def claimed(self, topic: str, lake: Lake) -> None:
+    def claimed(self, table: Table, lake: Lake) -> None:
         """Record that this process writes the table from now on; its files are not counted yet."""
+        topic = table.topic
         now = asyncio.get_running_loop().time()
         interval = compaction_interval(topic, self._config.compact_files)
         vacuum_at = now + self._until_vacuum_s(topic)
-        self._tables[topic] = _Table(topic, lake, vacuum_at, now, interval)
+        # What earlier writers left unsorted is not known: the first vacuum sorts.
+        unsorted = round(WORTH_SORTING * self._config.cluster_bytes)
+        clustered = bool(table.cluster_by)
+        self._tables[topic] = _Table(topic, lake, vacuum_at, now, interval, clustered, unsorted)
         self._changed.set()
 
-    def committed(self, topic: str) -> None:
-        """Record a commit with rows."""
+    def committed(self, topic: str, size: int) -> None:
+        """Record a commit of `size` staged bytes."""
         if (table := self._tables.get(topic)) is not None:
             table.small_files += 1
+            table.unsorted_bytes += size
             self._changed.set()
 
     def released(self, topic: str) -> None:
@@ -102,6 +111,8 @@ class TableMaintenance:
                 return self._inspect(table)
             if self._config.compact_files and table.small_files >= table.compact_after:
                 return self._compact(table)
+            if table.clustered and table.unsorted_bytes >= self._config.cluster_bytes:
+                return self._cluster(table)
             if self._config.vacuum_interval_s and now >= table.vacuum_at:
                 return self._vacuum(table)
         return None
@@ -128,18 +139,42 @@ class TableMaintenance:
 
     async def _compact(self, table: _Table) -> None:
         """Merge small files; after a failure, retry as many commits later."""
-        began, table.small_files = self._start_job(table), 0
+        table.small_files = 0
         try:
-            done = await table.lake.compact(table.topic)
+            done, took_s = await self._rewrite(table, table.lake.compact)
         except ExternalError as exc:
             log.warning("compaction.failed", table=table.topic, reason=str(exc))
-            return
-        took_s = round(asyncio.get_running_loop().time() - began, 1)
-        counts = {"files_before": done.removed, "files_after": done.added}
-        log.info("table.compacted", table=table.topic, **counts, took_s=took_s)
+        else:
+            counts = {"files_before": done.removed, "files_after": done.added}
+            log.info("table.compacted", table=table.topic, **counts, took_s=took_s)
+
+    async def _cluster(self, table: _Table) -> None:
+        """Sort what has landed; after a failure, retry when as much has landed again."""
+        table.unsorted_bytes = 0
+        try:
+            done, took_s = await self._rewrite(table, table.lake.cluster)
+        except ExternalError as exc:
+            log.warning("clustering.failed", table=table.topic, reason=str(exc))
+        else:
+            counts = {"files_before": done.removed, "files_after": done.added}
+            log.info("table.clustered", table=table.topic, **counts, took_s=took_s)
+
+    async def _rewrite(
+        self, table: _Table, rewrite: Callable[[str], Awaitable[Compaction]]
+    ) -> tuple[Compaction, float]:
+        """Return what the rewrite did, and how many seconds it took."""
+        began = self._start_job(table)
+        done = await rewrite(table.topic)
+        return done, round(asyncio.get_running_loop().time() - began, 1)
 
     async def _vacuum(self, table: _Table) -> None:
-        """Delete unreferenced files; after a failure, retry one interval later."""
+        """Delete unreferenced files; after a failure, retry one interval later.
+
+        First sort what a slow table has, which may never be enough to be sorted for.
+        """
+        worth = WORTH_SORTING * self._config.cluster_bytes
+        if table.clustered and table.unsorted_bytes >= worth:
+            await self._cluster(table)
         began = self._start_job(table)
         half_s = self._config.vacuum_interval_s / 2
         table.vacuum_at = began + half_s + self._until_vacuum_s(table.topic, half_s)

@@ -278,9 +278,9 @@ class TableWriter:
         if after.paused:
             maintenance.released(self._topic)
         elif not isinstance(before, Landing) or not maintenance.serves(self._topic):
-            maintenance.claimed(self._topic, runner.lake)
+            maintenance.claimed(self._writer.config.table, runner.lake)
         elif after.commits > before.commits and before.flight and before.flight.batch.slices:
-            maintenance.committed(self._topic)
+            maintenance.committed(self._topic, before.flight.batch.bytes)
 
     async def _react(self, runner: RequestRunner, request: Request, outcome: Outcome) -> None:
         """Pause after a failure that the machine does not pace; check what a refusal means."""

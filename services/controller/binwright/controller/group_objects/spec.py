@@ -42,6 +42,8 @@ TABLE = {
     "columns": "columns",
     "subject": "subject",
     "badShare": "bad_share",
+    "clusterBy": "cluster_by",
+    "statistics": "statistics",
 }
 """Fields of a table in an object -> those of `TableSettings`."""
 _CONTROLLER = {
