@@ -1,7 +1,7 @@
 """The offsets that topics still hold, as a plain reader gets them, and ranges of offsets."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,8 +12,9 @@ from aiokafka.errors import NoError
 from aiokafka.protocol.admin import DescribeConfigsRequest
 
 from binwright.kafka.client import ClusterClient, client_options, stop_client, translate_errors
-from binwright.protocol.errors import TopicMissing
+from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Record
 from binwright.runtime.settings import KafkaSettings
 
 POLL_S = 0.2
@@ -125,11 +126,29 @@ class TopicExtents:
         tally, unread = Tally(), 0
         with translate_errors(f"read {partition}"):
             for each in ranges:
-                unread += await self._read(KafkaPartition(*partition), each, tally, until)
+                unread += await self._read(
+                    KafkaPartition(*partition), each, lambda record: tally.add(record.offset), until
+                )
         return RangeScan(records=tally, unread=unread)
 
-    async def _read(self, source: KafkaPartition, wanted: Range, tally: Tally, until: float) -> int:
-        """Count the records of a range; return how many of its offsets were not read in time."""
+    async def records(self, partition: TopicPartition, wanted: Range, until: float) -> list[Record]:
+        """Return the records of a range.
+
+        Raises:
+            BrokerUnavailable: Kafka refuses, or they were not read by `until`, of the loop's clock.
+        """
+        found: list[Record] = []
+        with translate_errors(f"read {partition}"):
+            source = KafkaPartition(*partition)
+            unread = await self._read(source, wanted, lambda r: found.append(_record(r)), until)
+        if unread:
+            raise BrokerUnavailable(f"{unread} records of {partition} were not read in time")
+        return found
+
+    async def _read(
+        self, source: KafkaPartition, wanted: Range, take: Callable[[Any], None], until: float
+    ) -> int:
+        """Take the records of a range; return how many of its offsets were not read in time."""
         loop, position = asyncio.get_running_loop(), wanted.first
         if loop.time() >= until:
             return len(wanted)
@@ -141,11 +160,16 @@ class TopicExtents:
                     batches = await self._consumer.getmany(source, timeout_ms=round(POLL_S * 1000))
                     for record in batches.get(source, ()):
                         if position <= record.offset <= wanted.last:
-                            tally.add(record.offset)
+                            take(record)
                     position = await self._consumer.position(source)
         except TimeoutError:
             return max(0, wanted.last + 1 - position)
         return 0
+
+
+def _record(read: Any) -> Record:
+    headers = tuple(read.headers)
+    return Record(read.offset, read.timestamp, read.key, read.value, read.timestamp_type, headers)
 
 
 @asynccontextmanager

@@ -6,6 +6,7 @@ app = lazy_app(
     {
         "pause": "binwright.views.commands.pause:pause",
         "resume": "binwright.views.commands.pause:resume",
+        "verify": "binwright.consumer.verify:command",
     },
-    "Have a table land nothing for a while.",
+    "Look at a table, or have it land nothing for a while.",
 )

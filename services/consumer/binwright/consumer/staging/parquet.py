@@ -141,7 +141,7 @@ def decoded_schema(columns: Columns) -> pa.Schema:
     return pa.schema([*fields, *row, pa.field("bad", BAD)])
 
 
-def _decoded(table: pa.Table, decoder: ValueDecoder) -> pa.Table:
+def decoded(table: pa.Table, decoder: ValueDecoder) -> pa.Table:
     """Return the rows with their values decoded."""
     schema, batches = decoded_schema(decoder.columns), []
     for batch in table.combine_chunks().to_batches():
@@ -170,7 +170,7 @@ def encode(
     """
     table, columns, bad, fault = to_arrow(rows), None, 0, ""
     if decoder is not None:
-        table, columns = _decoded(table, decoder), decoder.columns
+        table, columns = decoded(table, decoder), decoder.columns
         bad = len(table) - table["bad"].null_count
         fault = _first_fault(table) if bad else ""
     entry = {

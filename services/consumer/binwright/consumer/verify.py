@@ -1,0 +1,234 @@
+"""`binwright table verify`: does a table have the values of its topic?
+
+Records of a sample are read again, decoded as consumers decode them, and compared with their rows
+column by column. Whether each record has one row is what `binwright audit` checks.
+"""
+
+import asyncio
+import json
+import random
+import sys
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from binwright.audit.lake_reader import delta_table, is_of_columns, lake_reader, records
+from binwright.audit.topic_extents import Range, TopicExtents, open_topic_extents
+from binwright.cli.embedded_spark import spark_connect
+from binwright.cli.options import Bootstrap, Json, Lake, Spark, named_spark, settings_at
+from binwright.cli.runner import progress_console, run_for_result, working_directory
+from binwright.cli.terminal import print_page
+from binwright.consumer.decide.differences import Comparison, Place, Row, compare
+from binwright.consumer.decoding.decoders import Decoders
+from binwright.consumer.lake.staged_rows import condition
+from binwright.consumer.staging.parquet import decoded, to_arrow
+from binwright.protocol.columns import Columns, is_variant, quoted
+from binwright.protocol.errors import UserError
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.names import BAD_SUFFIX
+from binwright.protocol.ports.kafka import Records
+from binwright.runtime.run import EXIT_FAILED, EXIT_OK
+from binwright.runtime.settings import Settings
+
+RUNS = 8  # of neighbouring records of a partition: one fetch returns many
+READ_S = 60.0
+LISTED = 20  # differences
+RAW = "value"
+_OF_RECORDS, _OF_COLUMNS = "of raw records", "of columns"
+
+Sample = Mapping[int, Sequence[Range]]
+
+
+def sample(bounds: Mapping[int, tuple[int, int]], wanted: int, chance: random.Random) -> Sample:
+    """Return `wanted` offsets, about: in each partition the same number, in runs at random places.
+
+    Args:
+        bounds: Partition -> first offset, and end.
+        wanted: Of all partitions.
+        chance: Draws where the runs begin.
+    """
+    share = max(wanted // len(bounds), 1)
+    return {p: [*_runs(start, end, share, chance)] for p, (start, end) in bounds.items()}
+
+
+def _runs(start: int, end: int, share: int, chance: random.Random) -> list[Range]:
+    if end - start <= share:
+        return [Range(start, end - 1)] if start < end else []
+    found, count = [], min(RUNS, share)
+    for number in range(count):
+        begin, stop = (start + (end - start) * n // count for n in (number, number + 1))
+        first = chance.randint(begin, stop - share // count)
+        found.append(Range(first, first + share // count - 1))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The options of one run; what is None comes from the settings."""
+
+    console: Console
+    directory: Path
+    topic: str
+    wanted: int
+    bootstrap_servers: str | None
+    spark: str | None
+    lake: str | None
+
+    async def run(self) -> Comparison:
+        """Compare a sample of the topic's records with their rows.
+
+        Raises:
+            UserError: There is no table, or it is of another kind than the settings make it.
+            ExternalError: Kafka, the registry or Spark does not answer.
+        """
+        settings = settings_at(self.bootstrap_servers, lake=self.lake, spark=self.spark)
+        isolation = settings.consumer.isolation
+        async with open_topic_extents(settings.kafka, isolation) as extents:
+            bounds = await extents.bounds(self.topic)
+            wanted = sample(bounds, self.wanted, random.Random())
+            found = await self._read(extents, wanted)
+        async with spark_connect(self.directory, self.console.log, named_spark(settings)) as url:
+            return await self._compare(settings, url, wanted, found)
+
+    async def _read(
+        self, extents: TopicExtents, wanted: Sample
+    ) -> dict[TopicPartition, list[Records]]:
+        until, found = asyncio.get_running_loop().time() + READ_S, {}
+        for number, runs in wanted.items():
+            partition = TopicPartition(self.topic, number)
+            rows = [row for run in runs for row in await extents.records(partition, run, until)]
+            if rows:
+                found[partition] = [Records.of(rows)]
+        return found
+
+    async def _compare(
+        self,
+        settings: Settings,
+        url: str,
+        wanted: Sample,
+        found: Mapping[TopicPartition, Sequence[Records]],
+    ) -> Comparison:
+        columns, again = await _decoded(settings, self.topic, found)
+        path = f"{settings.lake.path.rstrip('/')}/{self.topic}"
+        async with lake_reader(url) as reader:
+            rows, bad = await reader.run(
+                f"read the table at {path}", lambda spark: _landed(spark, path, columns, wanted)
+            )
+        return compare(again, rows, bad)
+
+
+async def _decoded(
+    settings: Settings, topic: str, found: Mapping[TopicPartition, Sequence[Records]]
+) -> tuple[Columns | None, list[Row]]:
+    """Return the columns of a topic's table, and these records as rows of it."""
+    table = to_arrow(found)
+    async with Decoders(settings) as decoders:
+        decoder = await decoders.of(topic, found)
+    if decoder is None:
+        raw = table.to_pylist()
+        return None, [row | {"row": {RAW: row[RAW]}, "bad": None} for row in raw]
+    rows: list[Row] = [{"row": {}} | row for row in decoded(table, decoder).to_pylist()]
+    for row in rows:
+        _parse(row["row"], _variants(decoder.columns))
+    return decoder.columns, rows
+
+
+def _variants(columns: Columns | None) -> frozenset[str]:
+    return frozenset(column.name for column in columns or () if is_variant(column))
+
+
+def _parse(row: dict[str, Any] | None, variants: Collection[str]) -> None:
+    """Make values of the variants of a row, which are text: it may be written in several ways."""
+    for name in variants:
+        if row and row.get(name) is not None:
+            row[name] = orjson.loads(row[name])
+
+
+Landed = Mapping[Place, Sequence[dict[str, Any]]]
+
+
+def _landed(
+    spark: Any, path: str, columns: Columns | None, wanted: Sample
+) -> tuple[Landed, Landed]:
+    """Return the rows and the bad records with these offsets. Raises what pyspark raises."""
+    if (table := delta_table(spark, path)) is None:
+        raise UserError(f"there is no table at {path}")
+    if is_of_columns(table) is (columns is None):
+        kind, wanted_kind = (_OF_RECORDS, _OF_COLUMNS)[:: -1 if columns is None else 1]
+        raise UserError(f"the table at {path} is {kind}, and the settings make it {wanted_kind}")
+    there = {name.casefold() for name in table.columns}
+    names = [RAW] if columns is None else [c.name for c in columns if c.name.casefold() in there]
+    variants = _variants(columns)
+    listed = [quoted(name) for name in names]
+    listed = [
+        f"to_json({each}) AS {each}" if name in variants else each
+        for name, each in zip(names, listed, strict=True)
+    ]
+    row = f"struct({', '.join(listed)}) AS row" if names else "NULL AS row"
+    rows = _by_place(records(table, row), wanted)
+    for landed in chain.from_iterable(rows.values()):
+        _parse(landed["row"], variants)
+    bad_table = None if columns is None else delta_table(spark, path + BAD_SUFFIX)
+    return rows, {} if bad_table is None else _by_place(records(bad_table, "value"), wanted)
+
+
+def _by_place(frame: Any, wanted: Sample) -> Landed:
+    where = [
+        condition({p: (run.first, run.last + 1)}) for p, runs in wanted.items() for run in runs
+    ]
+    found = defaultdict[Place, list[dict[str, Any]]](list)
+    for row in frame.where(" OR ".join(where) or "false").toArrow().to_pylist():
+        found[row["partition"], row["offset"]].append(row)
+    return found
+
+
+def shown(topic: str, found: Comparison) -> RenderableType:
+    """Return a line for each difference, and the counts in words."""
+    lines = [f"{topic}: {found.compared} records compared, {found.bad} of them bad ones"]
+    if found.waiting:
+        lines.append(f"{topic}: {found.waiting} records have not landed")
+    if found.mended:
+        lines.append(f"{topic}: {found.mended} landed as bad records, and would be rows now")
+    if not (differences := found.differences):
+        return Group(*map(Text, lines))
+    table = RichTable("partition", "offset", "column", "in Kafka", "in the table")
+    for each in differences[:LISTED]:
+        place = (f"{topic}-{each.partition}", str(each.offset))
+        table.add_row(*place, each.column, each.kafka, each.table)
+    lines.append(f"{topic}: {len(differences)} values differ")
+    return Group(table, *map(Text, lines))
+
+
+def command(  # noqa: PLR0913 - one parameter for each option
+    topic: Annotated[str, typer.Argument(help="The topic whose table it is.")],
+    *,
+    wanted: Annotated[
+        int, typer.Option("--records", min=1, help="How many to compare, about.")
+    ] = 1_000,
+    bootstrap_servers: Bootstrap = None,
+    spark: Spark = None,
+    lake: Lake = None,
+    json_: Json = False,
+) -> None:
+    """Decode records of a topic again, and compare each column with the table's rows.
+
+    Exit code 1 if one differs.
+    """
+    console = progress_console(json_=json_)
+    with working_directory(None) as directory:
+        options = Verification(console, directory, topic, wanted, bootstrap_servers, spark, lake)
+        found = run_for_result(options.run)
+    if json_:
+        sys.stdout.write(json.dumps({"topic": topic, **asdict(found)}, indent=2) + "\n")
+    else:
+        print_page(console, shown(topic, found))
+    raise typer.Exit(EXIT_FAILED if found.differences else EXIT_OK)
