@@ -21,7 +21,9 @@ from binwright.balancer import plan_file
 from binwright.balancer.decide.proposals import decode_record
 from binwright.consumer.decoding.avro_schemas import AvroSchema, SchemaRefused
 from binwright.consumer.decoding.avro_values import AvroDecoder
+from binwright.consumer.decoding.csv_values import CsvDecoder
 from binwright.consumer.decoding.json_values import JsonDecoder
+from binwright.consumer.decoding.variant_values import VariantDecoder
 from binwright.consumer.staging import parquet
 from binwright.controller.fleets.kubernetes.template import check_template, parse_template
 from binwright.controller.group_objects.spec import settings_of
@@ -50,7 +52,7 @@ from binwright.protocol.messages import OffsetRange, Staged, StartReading, Start
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.ports.kafka import Record
-from binwright.protocol.ports.lake import Footer, Table
+from binwright.protocol.ports.lake import Footer, Table, ValueDecoder
 from binwright.protocol.stamp import Stamp, read_stamp
 from binwright.runtime.settings import load_settings
 from binwright.scaler.keda.messages import CLASSES, ScaledObjectRef
@@ -98,6 +100,9 @@ JSON_DECODER = JsonDecoder(
 )
 JSON_VALUE = b'{"id":7,"x":1.5e3,"d":"1.25","at":"2026-01-01T00:00:00Z","s":{"b":true,"l":["a"]}}'
 JSON_VALUES = b"\0".join([JSON_VALUE, b"{}", JSON_VALUE[:-1], b'{"d": 3.5}'] * 3)
+VARIANT_DECODER = VariantDecoder(parse_columns("value VARIANT"))
+CSV_DECODER = CsvDecoder(parse_columns("id BIGINT, x DOUBLE, d DECIMAL(9,2), at TIMESTAMP"), ",")
+CSV_VALUES = b"\0".join([b'7,1.5e3,"1.25",2026-01-01T00:00:00Z', b",,,", b'"a,1'] * 3)
 AVRO_SCHEMA = """{"type": "record", "name": "R", "fields": [{"name": "id", "type": "long"},
  {"name": "s", "type": ["null", "string"]},
  {"name": "l", "type": {"type": "array", "items": "int"}},
@@ -281,9 +286,9 @@ def _footer(content: bytes) -> object:
     return None if wanted is None else parquet.decode_footer(content[-wanted:])
 
 
-def _json_values(content: bytes) -> object:
+def _text_values(decoder: ValueDecoder, content: bytes) -> object:
     """Decode values, separated as no valid one is."""
-    return JSON_DECODER.decode(pa.array(content.split(b"\0"), pa.binary()))
+    return decoder.decode(pa.array(content.split(b"\0"), pa.binary()))
 
 
 def _avro_values(content: bytes) -> object:
@@ -364,7 +369,9 @@ TARGETS: Mapping[str, Target] = {
     ),
     "record batches": Target(_columns, (), (*_STORED, b"".join(_STORED))),
     "staged file's footer": Target(_footer, (), (STAGED_FILE, STAGED_FILE[-600:])),
-    "JSON values": Target(_json_values, (), (JSON_VALUES,)),
+    "JSON values": Target(partial(_text_values, JSON_DECODER), (), (JSON_VALUES,)),
+    "variant values": Target(partial(_text_values, VARIANT_DECODER), (), (JSON_VALUES,)),
+    "CSV values": Target(partial(_text_values, CSV_DECODER), (), (CSV_VALUES,)),
     "Avro values": Target(_avro_values, (), (b"\0\0\0".join([AVRO_VALUE] * 3),)),
     "Avro schema": Target(_avro_schema, (SchemaRefused,), (AVRO_SCHEMA.encode(),)),
     "staged file": Target(_staged_file, (), (STAGED_FILE,)),

@@ -9,6 +9,7 @@ from binwright.protocol.columns import (
     KAFKA,
     MOST_DIGITS,
     SIMPLE,
+    VARIANT,
     Array,
     Column,
     Columns,
@@ -19,6 +20,7 @@ from binwright.protocol.columns import (
     Struct,
     columns_text,
     has_order,
+    is_variant,
     parse_columns,
     parse_path,
     path_text,
@@ -53,7 +55,7 @@ TYPES: st.SearchStrategy[ColumnType] = st.recursive(
 )
 
 
-@given(columns_of(TYPES))
+@given(columns_of(TYPES | st.just(Simple(VARIANT))))
 def test_what_is_written_is_read_back(columns: Columns) -> None:
     assert parse_columns(columns_text(columns)) == columns
 
@@ -124,7 +126,7 @@ def test_the_text_of_each_type_is_that_of_spark() -> None:
         ("a int>", "needs ','"),
         (", a int", "needs a name before .* has ','"),
         ("`` int", "needs a name or a type"),
-        ("a varchar", "no type 'varchar': bigint, .* or struct<…>"),
+        ("a varchar", "no type 'varchar': bigint, .*, struct<…> or variant"),
         ("a array", "needs '<'.*its end"),
         ("a array<int", "needs '>'.*its end"),
         ("a array<>", "needs a type"),
@@ -142,6 +144,8 @@ def test_the_text_of_each_type_is_that_of_spark() -> None:
         ("a int, A int", "names a twice"),
         ("a struct<b:int,B:int>", "names b twice"),
         ("_Kafka int", "the column _Kafka is the record's place"),
+        ("a struct<b: variant>", "VARIANT is the type of a whole column"),
+        ("a array<variant>", "VARIANT is the type of a whole column"),
         ("`a=b` int", "has one of the characters"),
         (f"a {'array<' * (DEEPEST + 1)}int{'>' * (DEEPEST + 1)}", f"more than {DEEPEST} deep"),
         ("a " + "array<" * 100_000, f"more than {DEEPEST} deep"),
@@ -168,12 +172,12 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 def test_a_path_names_a_column_or_a_field_within_one() -> None:
-    columns = parse_columns("id BIGINT, by STRUCT<`first name`: STRING, at: STRUCT<x.y: DATE>>")
+    columns = parse_columns("id BIGINT, by STRUCT<`first-name`: STRING, at: STRUCT<`x.y`: DATE>>")
     for text, path, kind in [
         ("id", ("id",), "bigint"),
-        ("BY.`First name`", ("BY", "First name"), "string"),
+        ("BY.`First-name`", ("BY", "First-name"), "string"),
         ("by.at.`x.y`", ("by", "at", "x.y"), "date"),
-        ("by", ("by",), "struct<`first name`:string,at:struct<`x.y`:date>>"),
+        ("by", ("by",), "struct<`first-name`:string,at:struct<`x.y`:date>>"),
     ]:
         assert parse_path(text) == path
         assert parse_path(path_text(path)) == path
@@ -191,6 +195,12 @@ def test_a_malformed_path_is_refused(text: str) -> None:
 @given(st.lists(st.text(min_size=1), min_size=1))
 def test_any_path_is_read_as_it_was_written(path: list[str]) -> None:
     assert parse_path(path_text(path)) == tuple(path)
+
+
+def test_a_column_of_any_json_is_one_as_a_whole() -> None:
+    columns = parse_columns("a VARIANT, b STRING")
+    assert [is_variant(column) for column in columns] == [True, False]
+    assert not has_order(columns[0].type)
 
 
 def test_what_has_an_order_can_have_statistics() -> None:

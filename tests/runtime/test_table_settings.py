@@ -45,11 +45,17 @@ def test_tables_reach_consumers_as_a_variable(monkeypatch: pytest.MonkeyPatch) -
         ([table(topics=["a"]), table(topics=["a"])], "tables: topics named twice: a"),
         (
             [table(topics=["a"], format="xml")],
-            r"tables\[0\]\.format: must be one of 'json', 'avro' or 'string'",
+            r"tables\[0\]\.format: must be one of 'json', 'variant', 'csv', 'avro' or",
         ),
         ([table(topic_patterns=["a["])], r"tables\[0\]\.topic_patterns\[0\]: not a regular exp"),
         ([table(None, topics=["a"])], r"tables\[0\]: names no columns, which JSON needs"),
-        ([table(topics=["a"], format="string")], r"tables\[0\]: names columns, and text has one"),
+        ([table(topics=["a"], format="string")], r"names columns, and format string has one, `val"),
+        ([table(topics=["a"], format="variant")], r"names columns, and format variant has one"),
+        ([table(None, topics=["a"], format="csv")], "names no columns, which CSV needs"),
+        ([table("a ARRAY<INT>", topics=["a"], format="csv")], "a has parts, and a field of CSV"),
+        ([table(topics=["a"], delimiter=";")], "names a delimiter, which only CSV has"),
+        ([table(topics=["a"], format="csv", delimiter=";;")], r"tables\[0\]\.delimiter"),
+        ([table("a VARIANT", topics=["a"], format="avro")], "VARIANT, which only JSON has"),
         ([table(topics=["a"], subject="b")], r"tables\[0\]: names a subject, which only Avro"),
         (
             [table(topics=["a"], cluster_by=["id", "ID.x"])],
@@ -90,7 +96,7 @@ def avro(**registry: Any) -> Any:
 def test_a_table_of_avro_has_the_columns_of_its_subject() -> None:
     (found,) = avro().tables
     assert (found.parsed, found.subject_of("a")) == ((), "a-value")
-    assert avro().columns("a") == ()
+    assert avro().tables[0].parsed == ()
     assert avro().registry.url == "https://registry/api"
 
 
@@ -133,14 +139,14 @@ def test_any_share_of_bad_records_lands_unless_an_entry_has_less() -> None:
 
 def test_a_table_may_be_clustered_by_its_columns_and_their_place_in_kafka() -> None:
     entry = table(
-        "id BIGINT, by STRUCT<`first name`: STRING>, price DECIMAL(9,2)",
+        "id BIGINT, by STRUCT<`first-name`: STRING>, price DECIMAL(9,2)",
         topics=["a"],
-        cluster_by=["ID", "by.`first name`", "_kafka.timestamp"],
+        cluster_by=["ID", "by.`first-name`", "_kafka.timestamp"],
         statistics=["price"],
     )
     subject = {"topics": ["b"], "format": "avro", "cluster_by": ["not.known.yet"]}
     by_name, by_subject = load_settings(
         tables=[entry, subject], registry={"url": "https://registry"}
     ).tables
-    assert by_name.cluster_by == ("ID", "by.`first name`", "_kafka.timestamp")
+    assert by_name.cluster_by == ("ID", "by.`first-name`", "_kafka.timestamp")
     assert by_subject.cluster_by == ("not.known.yet",)

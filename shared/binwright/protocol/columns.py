@@ -12,6 +12,9 @@ from typing import NoReturn
 KAFKA = "_kafka"
 """The table's first column: a struct of the record's place, time, key and headers."""
 
+VARIANT = "variant"
+"""The type of any JSON value; of a column of its own, not of parts of one."""
+
 SIMPLE = frozenset(
     [
         "boolean",
@@ -29,7 +32,7 @@ SIMPLE = frozenset(
 )
 _ALIASES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
 _ALIASES |= {"real": "float", "bool": "boolean"}
-_WITHOUT_ORDER = frozenset(["boolean", "binary"])
+_WITHOUT_ORDER = frozenset(["boolean", "binary", VARIANT])
 _STEP = re.compile(r"(`(?:[^`]|``)+`|[^`.]+)(\.|\Z)")
 _TOKEN = re.compile(r"\s*(`(?:[^`]|``)+`|\w+|[<>(),:])")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -40,7 +43,7 @@ DEEPEST, MOST_DIGITS = 32, 38
 
 @dataclass(frozen=True, slots=True)
 class Simple:
-    """A type without parts, one of `SIMPLE`."""
+    """A type without parts: one of `SIMPLE`, or `VARIANT`."""
 
     name: str
 
@@ -142,6 +145,11 @@ def type_at(columns: Columns, path: Sequence[str]) -> ColumnType | None:
     return here
 
 
+def is_variant(column: Column) -> bool:
+    """Return whether a column has any JSON value: as text where it is staged."""
+    return column.type == Simple(VARIANT)
+
+
 def has_order(kind: ColumnType) -> bool:
     """Return whether files can show the least and greatest of such values."""
     if isinstance(kind, Simple):
@@ -199,12 +207,14 @@ class _Parser:
         name = _ALIASES.get(token, token)
         if name in SIMPLE:
             return Simple(name)
+        if name == VARIANT:
+            return self._variant()
         if name in {"decimal", "numeric"}:
             return self._decimal()
         if name not in {"array", "map", "struct"}:
             raise ValueError(
                 f"there is no type {token!r}: {', '.join(sorted(SIMPLE))}, "
-                "decimal(p,s), array<…>, map<string,…> or struct<…>"
+                "decimal(p,s), array<…>, map<string,…>, struct<…> or variant"
             )
         self._depth += 1
         if self._depth > DEEPEST:
@@ -214,6 +224,11 @@ class _Parser:
         self._take(">")
         self._depth -= 1
         return made
+
+    def _variant(self) -> Simple:
+        if self._depth:
+            raise ValueError("VARIANT is the type of a whole column, not of parts of one")
+        return Simple(VARIANT)
 
     def _parts(self, name: str) -> ColumnType:
         if name == "array":

@@ -9,9 +9,13 @@ from binwright.protocol.columns import (
     KAFKA,
     Column,
     Columns,
+    ColumnType,
+    Decimal,
+    Simple,
     Struct,
     columns_text,
     has_order,
+    is_variant,
     parse_columns,
     parse_path,
     path_text,
@@ -21,13 +25,17 @@ from binwright.protocol.names import BAD_SUFFIX, TopicName
 from binwright.protocol.patterns import compile_patterns
 from binwright.runtime.settings.section import Section, TopicPatterns, check_distinct
 
-TEXT = parse_columns("value STRING")
-"""The column of text."""
+ONE_COLUMN = {
+    "string": parse_columns("value STRING"),
+    "variant": parse_columns("value VARIANT"),
+}
+"""Formats whose columns nobody names."""
 DEFAULT_SUBJECT = "{topic}-value"
 MOST_CLUSTERED = 4
 """Columns by which Delta clusters a table."""
 PLACE = Column(KAFKA, Struct(parse_columns("partition INT, offset BIGINT, timestamp TIMESTAMP")))
 """What files always have statistics of."""
+
 
 def _path(text: str) -> str:
     return path_text(parse_path(text))
@@ -44,13 +52,18 @@ class TableSettings(Section):
     """The topics."""
     topic_patterns: TopicPatterns = ()
     """Regular expressions: topics, too, whose whole names match one."""
-    format: Literal["json", "avro", "string"]
-    """What values are: JSON objects, Avro with the id of a schema in `registry`, or UTF-8 text."""
+    format: Literal["json", "variant", "csv", "avro", "string"]
+    """What values are: JSON objects, JSON of any shape, lines of CSV, Avro with the id of a schema
+    in `registry`, or UTF-8 text.
+    """
     columns: str | None = None
     """Names and SQL types, as in `"id BIGINT, tags ARRAY<STRING>"`; other fields are left out.
 
-    Unset, for Avro: the fields of all versions of `subject`. Text has one column, `value`.
+    Unset, for Avro: the fields of all versions of `subject`. Text has one column, `value`, and so
+    has a variant. A column of JSON may have the type VARIANT.
     """
+    delimiter: Annotated[str, Field(pattern=r"^[^\"\r\n]$")] = ","
+    """One character: what is between the fields of a line of CSV. They are quoted by `"`."""
     subject: TopicSubject = DEFAULT_SUBJECT
     """Of the registry, for Avro without `columns`; `{topic}` stands for the topic."""
     bad_share: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
@@ -86,10 +99,16 @@ class TableSettings(Section):
 
     @model_validator(mode="after")
     def _has_columns(self) -> Self:
-        if self.format == "json" and self.columns is None:
-            raise ValueError("names no columns, which JSON needs")
-        if self.format == "string" and self.columns is not None:
-            raise ValueError("names columns, and text has one, `value`")
+        if self.format in {"json", "csv"} and self.columns is None:
+            raise ValueError(f"names no columns, which {self.format.upper()} needs")
+        if self.format == "csv" and (deep := [c.name for c in self.parsed if _has_parts(c.type)]):
+            raise ValueError(f"columns: {deep[0]} has parts, and a field of CSV has none")
+        if self.format != "csv" and self.delimiter != ",":
+            raise ValueError("names a delimiter, which only CSV has")
+        if self.format in ONE_COLUMN and self.columns is not None:
+            raise ValueError(f"names columns, and format {self.format} has one, `value`")
+        if self.format != "json" and self.columns and any(map(is_variant, self.parsed)):
+            raise ValueError("names a column of type VARIANT, which only JSON has")
         if self.subject != DEFAULT_SUBJECT and (self.format != "avro" or self.columns is not None):
             raise ValueError("names a subject, which only Avro without columns reads")
         return self
@@ -114,18 +133,23 @@ class TableSettings(Section):
     @property
     def parsed(self) -> Columns:
         """Return the columns; none, if those of a subject are meant."""
-        if self.format == "string":
-            return TEXT
+        if self.format in ONE_COLUMN:
+            return ONE_COLUMN[self.format]
         return () if self.columns is None else parse_columns(self.columns)
 
     @property
     def decoding(self) -> str:
         """Return all on which it depends what a value is decoded to, but for the registry."""
-        return f"{self.format}: {self.columns or self.subject}"
+        form = f"csv {self.delimiter}" if self.format == "csv" else self.format
+        return f"{form}: {self.columns or self.subject}"
 
     def subject_of(self, topic: str) -> str:
         """Return the registry's subject of a topic."""
         return self.subject.replace("{topic}", topic)
+
+
+def _has_parts(kind: ColumnType) -> bool:
+    return not isinstance(kind, Simple | Decimal)
 
 
 def table_of(tables: Sequence[TableSettings], topic: str) -> TableSettings | None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from binwright.protocol.columns import Array, Columns, ColumnType, Decimal, Map, Simple
+from binwright.protocol.columns import VARIANT, Array, Columns, ColumnType, Decimal, Map, Simple
 
 _SIMPLE: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),
@@ -18,6 +18,7 @@ _SIMPLE: dict[str, pa.DataType] = {
     "binary": pa.binary(),
     "date": pa.date32(),
     "timestamp": pa.timestamp("us", "UTC"),
+    VARIANT: pa.string(),  # as JSON
 }
 _BAD: list[tuple[str, pa.DataType]] = [
     ("value", pa.binary()),

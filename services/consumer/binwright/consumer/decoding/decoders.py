@@ -63,6 +63,11 @@ class Decoders:
                 decoder = (await self._module("json_values")).JsonDecoder(table.parsed)
             case "string":
                 decoder = (await self._module("text_values")).TextDecoder(table.parsed)
+            case "variant":
+                decoder = (await self._module("variant_values")).VariantDecoder(table.parsed)
+            case "csv":
+                values = await self._module("csv_values")
+                decoder = values.CsvDecoder(table.parsed, table.delimiter)
             case "avro":
                 avro, subject = await self._of_avro(), table.subject_of(topic)
                 decoder = await avro.decoder(subject, table.parsed, rows.values())

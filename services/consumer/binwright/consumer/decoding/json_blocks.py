@@ -21,7 +21,16 @@ import pyarrow.json as pj
 
 from binwright.consumer.decoding.arrow_types import arrow_type
 from binwright.consumer.decoding.json_records import MOST_NESTED, brackets
-from binwright.protocol.columns import Array, Columns, ColumnType, Decimal, Map, Simple, Struct
+from binwright.protocol.columns import (
+    VARIANT,
+    Array,
+    Columns,
+    ColumnType,
+    Decimal,
+    Map,
+    Simple,
+    Struct,
+)
 
 _SPACE = r"[ \t\r\n]*"
 _BEFORE, _AFTER = r"[:,\[ \t\r\n]", rf"{_SPACE}[,\]}}]"
@@ -75,7 +84,7 @@ def in_blocks(columns: Columns) -> bool:
 def _is_read(kind: ColumnType) -> bool:
     match kind:
         case Simple(name):
-            return name != "binary"  # Arrow knows no base64
+            return name not in {"binary", VARIANT}  # Arrow knows no base64, and one type a column
         case Decimal():
             return True
         case Array(item):

@@ -26,7 +26,8 @@ from binwright.consumer.decoding.one_by_one import (
     read_items,
     read_pairs,
 )
-from binwright.protocol.columns import Array, Columns, ColumnType, Decimal, Map, Simple
+from binwright.consumer.decoding.variant_limits import unfit_for_variant
+from binwright.protocol.columns import VARIANT, Array, Columns, ColumnType, Decimal, Map, Simple
 
 MOST_NESTED = 500  # arrays and objects in each other; deeper values are malformed
 
@@ -53,13 +54,14 @@ class _NumberText(str):
 class RecordReader:
     """Reads values into these columns, one by one.
 
-    A decimal is exact: where there is one, a second parse gives the numbers as they were written.
+    A decimal is exact, and so is a number in a variant: where there is either, a second parse gives
+    the numbers as they were written.
     """
 
     def __init__(self, columns: Columns) -> None:
         self._fields = _fields_reader(columns)
         self.type = row_type(columns)
-        self._exact = any(_has_decimal(column.type) for column in columns)
+        self._exact = any(_is_exact(column.type) for column in columns)
 
     def read(self, value: bytes | None) -> Fields | Bad:
         """Return the fields that are there and not null, as Arrow takes them for `type`.
@@ -74,8 +76,8 @@ class RecordReader:
             return Bad("malformed", str(exc)[:REASON_LENGTH])
         if type(document) is not dict:
             return Bad("malformed", f"needs an object, has {described(document)}")
-        if brackets(value) > MOST_NESTED and _is_too_deep(document):
-            return Bad("malformed", f"nested more than {MOST_NESTED} deep")
+        if fault := too_deep(value, document):
+            return fault
         if self._exact:
             document = json.loads(value.decode(), parse_float=_NumberText, parse_int=_integer)
         try:
@@ -89,6 +91,13 @@ def brackets(value: bytes) -> int:
     return value.count(b"[") + value.count(b"{")
 
 
+def too_deep(value: bytes, document: object) -> Bad | None:
+    """Return what is wrong with a value that is nested too deep."""
+    if brackets(value) > MOST_NESTED and _is_too_deep(document):
+        return Bad("malformed", f"nested more than {MOST_NESTED} deep")
+    return None
+
+
 def _is_too_deep(document: object) -> bool:
     level: list[Any] = [document]
     for _ in range(MOST_NESTED):
@@ -97,16 +106,16 @@ def _is_too_deep(document: object) -> bool:
     return bool(level)
 
 
-def _has_decimal(kind: ColumnType) -> bool:
+def _is_exact(kind: ColumnType) -> bool:
     match kind:
-        case Simple():
-            return False
+        case Simple(name):
+            return name == VARIANT
         case Decimal():
             return True
         case Array(inner) | Map(inner):
-            return _has_decimal(inner)
+            return _is_exact(inner)
         case _:
-            return any(_has_decimal(field.type) for field in kind.fields)
+            return any(_is_exact(field.type) for field in kind.fields)
 
 
 def _integer(text: str) -> int | _NumberText:
@@ -122,7 +131,7 @@ def _reader(kind: ColumnType) -> Read:
         case Simple(name) if name in INTEGER_BITS:
             return _integer_reader(name)
         case Simple(name):
-            return _READERS[name]
+            return READERS[name]
         case Decimal():
             return _decimal_reader(kind)
         case Array(item):
@@ -255,7 +264,21 @@ def _timestamp(value: Any) -> datetime:
     raise Misfit("a timestamp of ISO 8601", value)
 
 
-_READERS: dict[str, Read] = {
+def _variant(value: Any) -> str:
+    try:
+        text = orjson.dumps(value, _as_written, orjson.OPT_PASSTHROUGH_SUBCLASS)
+    except orjson.JSONEncodeError:  # it is nested deeper than the encoder goes
+        raise Misfit("a value nested less deep", value) from None
+    if fault := unfit_for_variant(text, value):
+        raise Misfit(fault, value)
+    return text.decode()
+
+
+def _as_written(value: _NumberText) -> orjson.Fragment:
+    return orjson.Fragment(str(value))
+
+
+READERS: dict[str, Read] = {
     "boolean": _boolean,
     "float": _float,
     "double": _double,
@@ -263,4 +286,5 @@ _READERS: dict[str, Read] = {
     "binary": _binary,
     "date": _date,
     "timestamp": _timestamp,
+    VARIANT: _variant,
 }

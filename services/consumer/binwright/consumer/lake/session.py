@@ -46,6 +46,8 @@ CONF = {
     # The rows of a staged file that is skipped would be lost (†).
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
+    # Of a name that is there twice the last value counts, as in columns; else commits would fail.
+    "spark.sql.variant.allowDuplicateKeys": "true",
 }
 
 

@@ -15,7 +15,17 @@ from pyspark.sql.connect.session import SparkSession
 
 from binwright.audit.lake_reader import quoted
 from binwright.consumer.lake.table_columns import PLACE, RECORD_COLUMNS
-from binwright.protocol.columns import KAFKA, Column, Columns, Struct, columns_text, parse_columns
+from binwright.protocol.columns import (
+    KAFKA,
+    Column,
+    Columns,
+    Simple,
+    Struct,
+    columns_text,
+    is_variant,
+    parse_columns,
+)
+from binwright.protocol.columns import quoted as quoted_name
 from binwright.protocol.ports.lake import Batch, Ranges
 
 Frame = Callable[[SparkSession], DataFrame]
@@ -50,12 +60,13 @@ def rows(batch: Batch, directory: str, lease: str, bad_path: str) -> Frame:
             frame = _staged(spark, batch, directory, lease, RECORD_COLUMNS)
         else:
             # A stamp's frame has no columns, and a struct cannot have none.
-            row = (Column("row", Struct(batch.columns)),) if batch.columns else ()
+            staged = _as_staged(batch.columns)
+            row = (Column("row", Struct(staged)),) if staged else ()
             fault = FAULT if batch.bad else ()
             frame = _staged(spark, batch, directory, lease, (*PLACE, *row, *fault))
             frame = frame.where("bad IS NULL") if fault else frame
             frame = _not_landed(spark, frame, batch, bad_path)
-            frame = frame.select(_place(), *(f"{column.name}.*" for column in row))
+            frame = frame.select(_place(), *_values(batch.columns))
         return frame.coalesce(tasks_for(batch.bytes))
 
     return build
@@ -90,6 +101,24 @@ def _staged(
     frames = [read(whole)]
     frames += [read([part.file]).where(condition(part.ranges)) for part in parts]
     return reduce(DataFrame.unionAll, frames)
+
+
+def _values(columns: Columns) -> list[SparkColumn]:
+    """Return the columns of a row; each variant is parsed, which fails the commit if it cannot."""
+    if not any(map(is_variant, columns)):
+        return [sf.col("row.*")] if columns else []
+    return [_value(column) for column in columns]
+
+
+def _value(column: Column) -> SparkColumn:
+    value = sf.col(f"row.{quoted_name(column.name)}")
+    return (sf.parse_json(value) if is_variant(column) else value).alias(column.name)
+
+
+def _as_staged(columns: Columns) -> Columns:
+    """Return the columns as they are in files: variants are text."""
+    text = Simple("string")
+    return tuple(Column(c.name, text) if is_variant(c) else c for c in columns)
 
 
 def _place() -> SparkColumn:

@@ -40,6 +40,7 @@ TABLE = {
     "topicPatterns": "topic_patterns",
     "format": "format",
     "columns": "columns",
+    "delimiter": "delimiter",
     "subject": "subject",
     "badShare": "bad_share",
     "clusterBy": "cluster_by",

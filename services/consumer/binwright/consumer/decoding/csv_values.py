@@ -1,0 +1,124 @@
+"""Decodes lines of CSV into columns, by position."""
+
+import csv
+import math
+import re
+from collections.abc import Callable
+from decimal import Decimal as Number
+from typing import Any
+
+import pyarrow as pa
+
+from binwright.consumer.decoding.arrow_types import row_type
+from binwright.consumer.decoding.json_records import DECIMAL, READERS
+from binwright.consumer.decoding.one_by_one import (
+    INTEGER_BITS,
+    REASON_LENGTH,
+    Bad,
+    Decoded,
+    Fields,
+    Misfit,
+    decode_each,
+    exact_decimal,
+)
+from binwright.protocol.columns import Columns, ColumnType, Decimal, Simple
+
+csv.field_size_limit(1 << 30)  # of the process; a value is bounded by what Kafka takes
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
+_BOOLEANS = {"true": True, "false": False}
+_FLOATS = {"float", "double"}
+
+Read = Callable[[str], Any]
+
+
+class CsvDecoder:
+    """A `ValueDecoder` of values that are one line of CSV each, as RFC 4180 has it.
+
+    An empty field is NULL, quoted or not.
+
+    Attributes:
+        columns: Of the rows.
+    """
+
+    def __init__(self, columns: Columns, delimiter: str) -> None:
+        self.columns, self.settings = columns, ""
+        self._delimiter = delimiter
+        self._readers = [(column.name, _reader(column.type)) for column in columns]
+
+    def decode(self, values: "pa.Array[Any]") -> Decoded:
+        """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""
+        return decode_each(values, self.read, row_type(self.columns))
+
+    def read(self, value: bytes | None) -> Fields | Bad:
+        """Return the fields that are not empty; a tombstone (None) has none."""
+        if value is None:
+            return {}
+        try:
+            lines = [*csv.reader([value.decode()], delimiter=self._delimiter, strict=True)]
+        except UnicodeDecodeError as exc:
+            return Bad("malformed", f"is not UTF-8: {exc.reason} at byte {exc.start}")
+        except csv.Error as exc:
+            return Bad("malformed", f"is no line of CSV: {exc}"[:REASON_LENGTH])
+        texts = lines[0] if lines else []
+        if len(texts) != len(self._readers):
+            return Bad("malformed", f"needs {len(self._readers)} fields, has {len(texts)}")
+        return self._fields(texts)
+
+    def _fields(self, texts: list[str]) -> Fields | Bad:
+        found: Fields = {}
+        for (name, read), text in zip(self._readers, texts, strict=True):
+            if text:
+                try:
+                    found[name] = read(text)
+                except Misfit as exc:
+                    exc.path = name
+                    return exc.bad()
+        return found
+
+
+def _reader(kind: ColumnType) -> Read:
+    """Return what reads a text that is not empty into a type; it raises `Misfit`."""
+    match kind:
+        case Simple(name) if name in INTEGER_BITS:
+            return _integer_reader(name)
+        case Simple("boolean"):
+            return _boolean
+        case Simple(name) if name in _FLOATS:
+            return lambda text: READERS[name](_finite(text, name))
+        case Decimal():
+            fit = exact_decimal(kind)
+            return lambda text: fit(Number(_number(text, str(kind))), text)
+        case Simple(name):
+            return READERS[name]
+        case _:
+            raise TypeError(f"no field of CSV is {kind}")
+
+
+def _integer_reader(name: str) -> Read:
+    end = 1 << (INTEGER_BITS[name] - 1)
+
+    def read(text: str) -> int:
+        if not _INTEGER.fullmatch(text) or not -end <= int(text) < end:
+            raise Misfit(name, text)
+        return int(text)
+
+    return read
+
+
+def _boolean(text: str) -> bool:
+    if (found := _BOOLEANS.get(text.lower())) is None:
+        raise Misfit("true or false", text)
+    return found
+
+
+def _finite(text: str, wanted: str) -> float:
+    if math.isinf(number := float(_number(text, wanted))):
+        raise Misfit(wanted, text)
+    return number
+
+
+def _number(text: str, wanted: str) -> str:
+    if not DECIMAL.fullmatch(text):
+        raise Misfit(wanted, text)
+    return text

@@ -1,0 +1,48 @@
+"""Takes JSON values of any shape as they are, for one column whose type is VARIANT."""
+
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from binwright.consumer.decoding.arrow_types import row_type
+from binwright.consumer.decoding.json_records import too_deep
+from binwright.consumer.decoding.one_by_one import (
+    REASON_LENGTH,
+    Bad,
+    Decoded,
+    Fields,
+    decode_each,
+)
+from binwright.consumer.decoding.variant_limits import unfit_for_variant
+from binwright.protocol.columns import Columns
+
+
+class VariantDecoder:
+    """A `ValueDecoder` of JSON: objects, arrays, or single values.
+
+    Attributes:
+        columns: Of the rows: one, a variant.
+    """
+
+    def __init__(self, columns: Columns) -> None:
+        self.columns, self.settings = columns, ""
+        self._name = columns[0].name
+
+    def decode(self, values: "pa.Array[Any]") -> Decoded:
+        """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""
+        return decode_each(values, self.read, row_type(self.columns))
+
+    def read(self, value: bytes | None) -> Fields | Bad:
+        """Return the value's text, checked; a tombstone (None) has none."""
+        if value is None:
+            return {}
+        try:
+            document = orjson.loads(value)
+        except orjson.JSONDecodeError as exc:
+            return Bad("malformed", str(exc)[:REASON_LENGTH])
+        if fault := too_deep(value, document):
+            return fault
+        if wanted := unfit_for_variant(value, document):
+            return Bad("incompatible", f"{self._name} needs {wanted}")
+        return {self._name: value.decode()}
