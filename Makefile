@@ -53,12 +53,13 @@ check: $(VENV)/.dev ## Lint, types, layers, spelling
 	$(BIN)/lint-imports
 	$(BIN)/codespell
 
-test: $(VENV)/.dev ## Decisions (every branch), virtual time, the real broker and Spark; or SUITE=kubernetes, compose, images, node
+test: JOBS ?= 2
+test: $(VENV)/.dev ## Decisions (every branch), virtual time, the real broker and Spark; or SUITE=kubernetes, compose, images, node (JOBS=2)
 ifdef SUITE
 	$(BIN)/python -m pytest tests/deploy/$(SUITE) $(ARGS)
 else
-	$(BIN)/python -m pytest $(PURE) --cov --cov-report=term --cov-fail-under=100
-	$(BIN)/python -m pytest tests $(PURE:%=--ignore=%) $(SUITES:%=--ignore=tests/deploy/%) $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) $(PURE) --cov --cov-report=term --cov-fail-under=100
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests $(PURE:%=--ignore=%) $(SUITES:%=--ignore=tests/deploy/%) $(ARGS)
 endif
 
 test-%: ## (the same as test SUITE=...)
