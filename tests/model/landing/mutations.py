@@ -21,6 +21,7 @@ from binwright.consumer.decide.writer.states import (
     Done,
     Landing,
     Outcome,
+    ReadAnnouncements,
     Request,
     Resolving,
     TopicState,
@@ -145,8 +146,10 @@ def _resolves_before_commit(
 
 def _commits_at_last(writer: Writer, step: ClaimStep, outcome: Outcome) -> machine.Step:
     if isinstance(writer.phase, _Claiming) and writer.phase.kept:
-        done = isinstance(outcome, Committed)
-        return replace(writer, phase=writer.phase.kept) if done else writer, ()
+        if not isinstance(outcome, Committed):
+            return writer, ()
+        kept = writer.phase.kept
+        return replace(writer, phase=kept), (ReadAnnouncements(kept.chain.next_announcement),)
     after, effects = _apply_while_claiming(writer, step, outcome)
     if after.phase == Claiming(ClaimStep.COMMIT):
         return replace(after, phase=Resolving()), effects

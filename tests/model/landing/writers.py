@@ -193,10 +193,9 @@ def read_announcement(world: World, index: int) -> World:
     assert process.position is not None
     at, staged = process.position, world.landing[process.position]
     process = replace(process, position=at + 1)
-    if staged is None:
-        return world.writer(index, process)
-    read = [(at, staged)]
+    read = [] if staged is None else [(at, staged)]
     writer, effects = machine.apply_announcements(process.writer, read, process.now)
+    writer = machine.apply_read_up_to(writer, at + 1)
     return _carry_out(world.writer(index, replace(process, writer=writer)), index, effects)
 
 
