@@ -121,7 +121,8 @@ class SparkLake:
             self._write_timeout_s,
             access.errors.alter_error,
         )
-        await self._arrange(self._of_columns[topic])
+        if (table := self._of_columns.get(topic)) is not None:
+            await self._arrange(table)
 
     async def commit_stamp(self, topic: str, lease: str, number: int, stamp: str) -> None:
         """Commit no rows; see `Lake.commit_stamp`."""
