@@ -103,6 +103,7 @@ async def test_json_of_any_shape_lands_and_is_queried_by_path(
     assert [str(each) for each in found] == ["2.50", *["None"] * 5]
     # What query.md says of other readers.
     (encoded, *_) = deltalake.DeltaTable(f"{lake}/{TOPIC}").to_pyarrow_table()["value"].to_pylist()
+    assert encoded is not None
     assert encoded.keys() == {"metadata", "value"}
     with pytest.raises(pl.exceptions.ComputeError):
         pl.scan_delta(f"{lake}/{TOPIC}").collect()
