@@ -4,7 +4,7 @@ import asyncio
 import re
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeVar
 
 from pyspark.errors import AnalysisException, PySparkException
@@ -12,7 +12,8 @@ from pyspark.sql.connect.session import SparkSession
 
 from binwright.protocol.columns import KAFKA
 from binwright.protocol.errors import LakeUnavailable
-from binwright.runtime.spark_url import host_and_port, redacted_url
+from binwright.runtime.settings import LakeSettings
+from binwright.runtime.spark_url import host_and_port, redacted_url, with_token
 
 CONNECT_S = 5.0
 QUERY_S, COUNT_S = 300.0, 30.0
@@ -98,6 +99,11 @@ async def lake_reader(url: str, *, query_s: float = QUERY_S) -> AsyncIterator[La
         yield reader
     finally:
         await reader.close()
+
+
+def reader_of(lake: LakeSettings, topic: str) -> AbstractAsyncContextManager[LakeReader]:
+    """Open a session on the server of a topic's table; see `lake_reader`."""
+    return lake_reader(with_token(lake.server(topic), lake.token_file))
 
 
 async def count_rows(path: str, url: str) -> int:

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from binwright.audit.lake_reader import delta_table, lake_reader, records
+from binwright.audit.lake_reader import delta_table, reader_of, records
 from binwright.runtime.settings import LakeSettings
-from binwright.runtime.spark_url import with_token
 
 _LOG = "add STRUCT<path: STRING, dataChange: BOOLEAN>, commitInfo STRUCT<timestamp: BIGINT>"
 # A compaction adds files of rows that were readable before: dataChange is false then, and what it
@@ -60,7 +59,7 @@ async def freshness(topics: Sequence[str], lake: LakeSettings) -> tuple[Freshnes
     for topic in topics:
         path = f"{lake.path.rstrip('/')}/{topic}"
         query = partial(_ages, topic=topic, path=path)
-        async with lake_reader(with_token(lake.server(topic), lake.token_file)) as reader:
+        async with reader_of(lake, topic) as reader:
             measured.append(await reader.run(f"read the log of {path}", query))
     return tuple(measured)
 

@@ -36,7 +36,8 @@ async def test_what_a_schema_would_change_is_reported(
     text, avro = tmp_path / "columns.sql", tmp_path / "new.avsc"
 
     text.write_text("ID INT, one STRUCT<a: STRING>")
-    assert check("checked", text, spark_url, lake, "--json")[:2] == (0, "[]\n")
+    servers = f"{spark_url},{spark_url}"
+    assert check("checked", text, servers, lake, "--json")[:2] == (0, "[]\n")
 
     text.write_text("id BIGINT, one STRUCT<a: STRING, b: INT>, more DOUBLE")
     code, out, _ = check("checked", text, spark_url, lake, "--json")

@@ -21,7 +21,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from binwright.audit.lake_reader import delta_table, is_of_columns, lake_reader, records
+from binwright.audit.lake_reader import delta_table, is_of_columns, reader_of, records
 from binwright.audit.topic_extents import Range, TopicExtents, open_topic_extents
 from binwright.cli.embedded_spark import spark_connect
 from binwright.cli.options import Bootstrap, Json, Lake, Spark, named_spark, settings_at
@@ -43,7 +43,6 @@ RUNS = 8  # of neighbouring records of a partition: one fetch returns many
 READ_S = 60.0
 LISTED = 20  # differences
 RAW = "value"
-_OF_RECORDS, _OF_COLUMNS = "of raw records", "of columns"
 
 Sample = Mapping[int, Sequence[Range]]
 
@@ -119,7 +118,8 @@ class Verification:
     ) -> Comparison:
         columns, again = await _decoded(settings, self.topic, found)
         path = f"{settings.lake.path.rstrip('/')}/{self.topic}"
-        async with lake_reader(url) as reader:
+        lake = settings.lake.model_copy(update={"spark": url})
+        async with reader_of(lake, self.topic) as reader:
             rows, bad = await reader.run(
                 f"read the table at {path}", lambda spark: _landed(spark, path, columns, wanted)
             )
@@ -163,8 +163,12 @@ def _landed(
     if (table := delta_table(spark, path)) is None:
         raise UserError(f"there is no table at {path}")
     if is_of_columns(table) is (columns is None):
-        kind, wanted_kind = (_OF_RECORDS, _OF_COLUMNS)[:: -1 if columns is None else 1]
-        raise UserError(f"the table at {path} is {kind}, and the settings make it {wanted_kind}")
+        kind, by_settings = (
+            ("columns", "raw records") if columns is None else ("raw records", "columns")
+        )
+        raise UserError(
+            f"the table at {path} is one of {kind}, and by the settings of {by_settings}"
+        )
     there = {name.casefold() for name in table.columns}
     names = [RAW] if columns is None else [c.name for c in columns if c.name.casefold() in there]
     variants = _variants(columns)
