@@ -18,7 +18,6 @@ from binwright.protocol.ports.lake import Compaction, Lake, Table
 
 log = structlog.get_logger()
 
-WORTH_SORTING = 1 / 16  # of `cluster_bytes`, from which on a vacuum sorts first
 EARLIEST = 0.6  # of `compact_files`, at which a table is compacted
 
 
@@ -30,6 +29,11 @@ class MaintenanceConfig:
     vacuum_interval_s: float = 0.0  # 0: never
     target_file_bytes: int = 128_000_000
     cluster_bytes: int = 4_000_000_000  # landed in a clustered table until it is sorted again
+
+    @property
+    def worth_sorting_bytes(self) -> int:
+        """Return how much must have landed for a vacuum to sort it first."""
+        return self.cluster_bytes // 16
 
 
 def compaction_interval(topic: str, compact_files: int) -> int:
@@ -72,7 +76,7 @@ class TableMaintenance:
         interval = compaction_interval(topic, self._config.compact_files)
         vacuum_at = now + self._until_vacuum_s(topic)
         # What earlier writers left unsorted is not known: the first vacuum sorts.
-        unsorted = round(WORTH_SORTING * self._config.cluster_bytes)
+        unsorted = self._config.worth_sorting_bytes
         clustered = bool(table.cluster_by)
         self._tables[topic] = _Table(topic, lake, vacuum_at, now, interval, clustered, unsorted)
         self._changed.set()
@@ -140,40 +144,37 @@ class TableMaintenance:
     async def _compact(self, table: _Table) -> None:
         """Merge small files; after a failure, retry as many commits later."""
         table.small_files = 0
-        try:
-            done, took_s = await self._rewrite(table, table.lake.compact)
-        except ExternalError as exc:
-            log.warning("compaction.failed", table=table.topic, reason=str(exc))
-        else:
-            counts = {"files_before": done.removed, "files_after": done.added}
-            log.info("table.compacted", table=table.topic, **counts, took_s=took_s)
+        await self._rewrite(table, table.lake.compact, ("compaction.failed", "table.compacted"))
 
     async def _cluster(self, table: _Table) -> None:
         """Sort what has landed; after a failure, retry when as much has landed again."""
         table.unsorted_bytes = 0
-        try:
-            done, took_s = await self._rewrite(table, table.lake.cluster)
-        except ExternalError as exc:
-            log.warning("clustering.failed", table=table.topic, reason=str(exc))
-        else:
-            counts = {"files_before": done.removed, "files_after": done.added}
-            log.info("table.clustered", table=table.topic, **counts, took_s=took_s)
+        await self._rewrite(table, table.lake.cluster, ("clustering.failed", "table.clustered"))
 
     async def _rewrite(
-        self, table: _Table, rewrite: Callable[[str], Awaitable[Compaction]]
-    ) -> tuple[Compaction, float]:
-        """Return what the rewrite did, and how many seconds it took."""
+        self,
+        table: _Table,
+        rewrite: Callable[[str], Awaitable[Compaction]],
+        events: tuple[str, str],
+    ) -> None:
+        """Rewrite files, and log by one of these events that it failed, or what it did."""
+        failed, succeeded = events
         began = self._start_job(table)
-        done = await rewrite(table.topic)
-        return done, round(asyncio.get_running_loop().time() - began, 1)
+        try:
+            done = await rewrite(table.topic)
+        except ExternalError as exc:
+            log.warning(failed, table=table.topic, reason=str(exc))
+            return
+        took_s = round(asyncio.get_running_loop().time() - began, 1)
+        counts = {"files_before": done.removed, "files_after": done.added}
+        log.info(succeeded, table=table.topic, **counts, took_s=took_s)
 
     async def _vacuum(self, table: _Table) -> None:
         """Delete unreferenced files; after a failure, retry one interval later.
 
         First sort what a slow table has, which may never be enough to be sorted for.
         """
-        worth = WORTH_SORTING * self._config.cluster_bytes
-        if table.clustered and table.unsorted_bytes >= worth:
+        if table.clustered and table.unsorted_bytes >= self._config.worth_sorting_bytes:
             await self._cluster(table)
         began = self._start_job(table)
         half_s = self._config.vacuum_interval_s / 2
