@@ -147,23 +147,22 @@ def _ingest_config(settings: Settings, decoders: Decoders) -> IngestConfig:
 
 def _writer_config(settings: Settings, cluster: str) -> Callable[[str], WriterConfig]:
     def config(topic: str) -> WriterConfig:
-        owned, entry = Table(topic, settings.group, cluster), settings.table(topic)
-        if entry is not None:
-            owned = replace(
-                owned,
-                columns=entry.parsed,
-                cluster_by=entry.cluster_by,
-                statistics=entry.statistics,
-            )
-        return WriterConfig(
-            table=owned,
+        owner = topic, settings.group, cluster
+        found = WriterConfig(
+            table=Table(*owner),
             writer=uuid4().hex,
             from_latest=settings.consumer.start == "latest",
             freshness_s=settings.lake.freshness_s,
             staging_s=settings.staging_interval_s,
             batch_bytes=settings.lake.batch_bytes,
-            bad_share=1.0 if entry is None else entry.bad_share,
-            decoding="" if entry is None else entry.decoding,
+        )
+        if (entry := settings.table(topic)) is None:
+            return found
+        return replace(
+            found,
+            table=Table(*owner, entry.parsed, entry.cluster_by, entry.statistics),
+            bad_share=entry.bad_share,
+            decoding=entry.decoding,
         )
 
     return config

@@ -13,7 +13,6 @@ from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
 from binwright.protocol.ports.lake import ValueDecoder
 from binwright.runtime.settings import Settings
-from binwright.runtime.settings.tables import table_of
 
 DecoderOf = Callable[
     [str, Mapping[TopicPartition, Sequence[Records]]], Awaitable[ValueDecoder | None]
@@ -55,7 +54,7 @@ class Decoders:
         Raises:
             RegistryUnavailable: Their schemas cannot be had now.
         """
-        if (table := table_of(self._settings.tables, topic)) is None:
+        if (table := self._settings.table(topic)) is None:
             return None
         decoder: ValueDecoder
         match table.format:
