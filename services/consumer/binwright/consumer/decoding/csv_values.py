@@ -20,6 +20,7 @@ from binwright.consumer.decoding.one_by_one import (
     Misfit,
     decode_each,
     exact_decimal,
+    not_text,
 )
 from binwright.protocol.columns import Columns, ColumnType, Decimal, Simple
 
@@ -57,7 +58,7 @@ class CsvDecoder:
         try:
             lines = [*csv.reader([value.decode()], delimiter=self._delimiter, strict=True)]
         except UnicodeDecodeError as exc:
-            return Bad("malformed", f"is not UTF-8: {exc.reason} at byte {exc.start}")
+            return not_text(exc)
         except csv.Error as exc:
             return Bad("malformed", f"is no line of CSV: {exc}"[:REASON_LENGTH])
         texts = lines[0] if lines else []

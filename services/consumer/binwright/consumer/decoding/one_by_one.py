@@ -30,6 +30,11 @@ class Bad:
     reason: str  # at most `REASON_LENGTH` characters
 
 
+def not_text(fault: UnicodeDecodeError) -> Bad:
+    """Return a value as bad that is no text."""
+    return Bad("malformed", f"is not UTF-8: {fault.reason} at byte {fault.start}")
+
+
 Read = Callable[[bytes | None], Fields | Bad]
 """Reads a value: its fields that are not NULL, as Arrow takes them. A tombstone has none."""
 

@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 
 from binwright.consumer.decoding.arrow_types import BAD, row_type
-from binwright.consumer.decoding.one_by_one import Bad, Decoded, Fields, decode_each
+from binwright.consumer.decoding.one_by_one import Bad, Decoded, Fields, decode_each, not_text
 from binwright.protocol.columns import Columns
 
 
@@ -36,4 +36,4 @@ def _read(name: str, value: bytes | None) -> Fields | Bad:
     try:
         return {name: value.decode()}
     except UnicodeDecodeError as exc:
-        return Bad("malformed", f"is not UTF-8: {exc.reason} at byte {exc.start}")
+        return not_text(exc)
