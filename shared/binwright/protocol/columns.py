@@ -282,3 +282,10 @@ class _Parser:
     def _fail(self, wanted: str, found: str) -> NoReturn:
         there = repr(found) if found else "its end"
         raise ValueError(f"needs {wanted} before character {self._at}, and has {there}")
+
+
+MEASURED = parse_columns("partition INT, offset BIGINT, timestamp TIMESTAMP")
+"""What of the record's place files have statistics of: what people filter by.
+
+The topic is the same in all rows, and its statistics cost the most.
+"""

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from binwright.protocol.columns import (
     KAFKA,
+    MEASURED,
     Column,
     Columns,
     ColumnType,
@@ -33,8 +34,6 @@ ONE_COLUMN = {
 DEFAULT_SUBJECT = "{topic}-value"
 MOST_CLUSTERED = 4
 """Columns by which Delta clusters a table."""
-PLACE = Column(KAFKA, Struct(parse_columns("partition INT, offset BIGINT, timestamp TIMESTAMP")))
-"""What files always have statistics of."""
 
 
 def _path(text: str) -> str:
@@ -70,7 +69,6 @@ class TableSettings(Section):
     """A table stops, and lands nothing more, where more than this share of its newest records
     cannot be decoded: of the last 1,000, or of one commit. 0: at the first; 1: never.
     """
-
     cluster_by: Annotated[tuple[ColumnPath, ...], Field(max_length=MOST_CLUSTERED)] = ()
     """Columns, or fields as `by.name` and `_kafka.timestamp`: compaction puts rows whose values are
     near into the same files, so that a query of some values reads few files. Four at most.
@@ -119,7 +117,7 @@ class TableSettings(Section):
             names = parse_path(path)
             if not self.parsed and names[0].casefold() != KAFKA:
                 continue  # a column of the subject, which is not known yet
-            kind = type_at((PLACE, *self.parsed), names)
+            kind = type_at((Column(KAFKA, Struct(MEASURED)), *self.parsed), names)
             if kind is None:
                 raise ValueError(f"cluster_by, statistics: there is no column {path}")
             if not has_order(kind):

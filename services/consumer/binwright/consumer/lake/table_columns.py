@@ -8,6 +8,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructTy
 from binwright.consumer.staging.parquet import COLUMNS
 from binwright.protocol.columns import (
     KAFKA,
+    MEASURED,
     Array,
     Column,
     Columns,
@@ -30,8 +31,7 @@ BAD_COLUMNS = (
         "topic_id string, kind string, reason string, value binary, landed_at timestamp"
     ),
 )
-STATISTICS = ("partition", "offset", "timestamp")
-"""What people filter by. The topic is the same in all rows, and its statistics cost the most."""
+STATISTICS = tuple(column.name for column in MEASURED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
