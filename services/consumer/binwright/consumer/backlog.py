@@ -53,7 +53,7 @@ class Backlog:
         self.bytes, self.late_s = 0, dict[str, float]()
         self._staging, self._max_bytes = staging, max_bytes
         self._freshness_s = freshness_s
-        self._late_s = min(freshness_s + LATE_INTERVALS * interval_s, LONG_INTERVAL_S)
+        self._check_age_s = min(freshness_s + LATE_INTERVALS * interval_s, LONG_INTERVAL_S)
         self._files: dict[str, dict[str, _File]] = {}  # topic -> name, in order of announcement
         self._sizes: dict[str, int] = {}  # topic -> bytes
         self._check_at: dict[str, float] = {}  # topic -> when it is checked next
@@ -86,7 +86,7 @@ class Backlog:
         """Record an announced file of `size` bytes."""
         now = loop_s()
         self._files.setdefault(topic, {})[name] = _File(size, now)
-        self._check_at.setdefault(topic, now + self._late_s)
+        self._check_at.setdefault(topic, now + self._check_age_s)
         self._count(topic, size)
 
     def _count(self, topic: str, size: int) -> None:
@@ -127,5 +127,9 @@ class Backlog:
         age_s = loop_s() - next(iter(files.values())).since
         if (late_s := age_s - self._freshness_s) > 0:
             self.late_s[topic] = late_s
-        again_s = self._late_s - age_s if age_s < self._late_s else min(age_s, LONGEST_INTERVAL_S)
+        again_s = (
+            self._check_age_s - age_s
+            if age_s < self._check_age_s
+            else min(age_s, LONGEST_INTERVAL_S)
+        )
         self._check_at[topic] = loop_s() + again_s
