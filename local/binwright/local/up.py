@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from binwright.audit.lake_reader import count_rows
+from binwright.audit.lake_reader import count_rows, server_of
 from binwright.cli.options import (
     Group,
     Lake,
@@ -38,7 +38,7 @@ from binwright.local.stack import Servers, servers, services, warm_up
 from binwright.protocol.errors import LakeUnavailable, SettingsError
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import Settings
-from binwright.runtime.spark_url import redacted_url, with_token
+from binwright.runtime.spark_url import redacted_url
 from binwright.views.group_view import GroupView
 
 WORKERS = 2  # of `up --cluster`
@@ -158,7 +158,7 @@ class Up:
         for topic in sorted(self.view.tables.by_topic):
             table = f"{lake.path.rstrip('/')}/{topic}"
             try:
-                rows = await count_rows(table, with_token(lake.server(topic), lake.token_file))
+                rows = await count_rows(table, server_of(lake, topic))
             except LakeUnavailable as exc:
                 self.console.log(f"the rows are not counted: {exc}")
             else:

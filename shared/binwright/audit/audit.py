@@ -29,7 +29,7 @@ from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from binwright.audit.lake_reader import LakeReader, lake_reader
+from binwright.audit.lake_reader import LakeReader, lake_reader, server_of
 from binwright.audit.table_extents import (
     Bounds,
     MissingRanges,
@@ -47,7 +47,6 @@ from binwright.audit.topic_extents import (
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.runtime.settings import KafkaSettings, LakeSettings
-from binwright.runtime.spark_url import with_token
 
 CHECK_S = 60.0
 
@@ -222,7 +221,7 @@ async def audit(  # noqa: PLR0913 - each is a choice of the caller
         readers: dict[str, LakeReader] = {}
         tables = []
         for topic in topics:
-            url = with_token(lake.server(topic), lake.token_file)
+            url = server_of(lake, topic)
             if url not in readers:
                 readers[url] = await stack.enter_async_context(lake_reader(url))
             path = f"{lake.path.rstrip('/')}/{topic}"

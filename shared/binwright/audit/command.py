@@ -14,8 +14,8 @@ from rich.text import Text
 from binwright.audit.audit import AuditResult, PartitionAudit, TableAudit
 from binwright.audit.audit import audit as compare
 from binwright.audit.topic_extents import open_topic_extents
-from binwright.cli.embedded_spark import spark_connect
-from binwright.cli.options import Bootstrap, Json, Lake, Spark, Topics, named_spark, settings_at
+from binwright.cli.embedded_spark import running_lake
+from binwright.cli.options import Bootstrap, Json, Lake, Spark, Topics, settings_at
 from binwright.cli.runner import progress_console, run_for_result, split, working_directory
 from binwright.cli.terminal import print_page
 from binwright.kafka.topics import selected_topics
@@ -56,8 +56,7 @@ class Audit:
         async with open_topic_extents(settings.kafka, isolation) as extents:
             for topic in topics:
                 await extents.bounds(topic)
-        async with spark_connect(self.directory, self.console.log, named_spark(settings)) as spark:
-            lake = settings.lake.model_copy(update={"spark": spark})
+        async with running_lake(self.directory, self.console.log, settings) as lake:
             return await compare(
                 topics, settings.kafka, lake, isolation=isolation, strict=self.strict
             )

@@ -101,9 +101,14 @@ async def lake_reader(url: str, *, query_s: float = QUERY_S) -> AsyncIterator[La
         await reader.close()
 
 
+def server_of(lake: LakeSettings, topic: str) -> str:
+    """Return the address of the server of a topic's table, with the token that it wants now."""
+    return with_token(lake.server(topic), lake.token_file)
+
+
 def reader_of(lake: LakeSettings, topic: str) -> AbstractAsyncContextManager[LakeReader]:
     """Open a session on the server of a topic's table; see `lake_reader`."""
-    return lake_reader(with_token(lake.server(topic), lake.token_file))
+    return lake_reader(server_of(lake, topic))
 
 
 async def count_rows(path: str, url: str) -> int:

@@ -5,10 +5,21 @@ from contextlib import asynccontextmanager
 from importlib import import_module
 from pathlib import Path
 
+from binwright.cli.options import named_spark
 from binwright.protocol.errors import SettingsError
+from binwright.runtime.settings import LakeSettings, Settings
 
 # By name: nothing but the command line knows that there are embedded servers.
 EMBEDDED = "binwright.local.stack"
+
+
+@asynccontextmanager
+async def running_lake(
+    directory: Path, progress: Callable[[str], None], settings: Settings
+) -> AsyncIterator[LakeSettings]:
+    """Give the lake of the settings with servers that run; see `spark_connect`."""
+    async with spark_connect(directory, progress, named_spark(settings)) as spark:
+        yield settings.lake.model_copy(update={"spark": spark})
 
 
 @asynccontextmanager

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from binwright.audit.lake_reader import delta_table, is_of_columns, reader_of
-from binwright.cli.embedded_spark import spark_connect
-from binwright.cli.options import Json, Lake, Spark, named_spark, settings_at
+from binwright.cli.embedded_spark import running_lake
+from binwright.cli.options import Json, Lake, Spark, settings_at
 from binwright.cli.runner import progress_console, run_for_result, working_directory
 from binwright.cli.terminal import print_page
 from binwright.consumer.decoding.avro_schemas import AvroSchema, SchemaRefused
@@ -90,13 +90,11 @@ class Check:
         """
         settings = settings_at(None, lake=self.lake, spark=self.spark)
         path = f"{settings.lake.path.rstrip('/')}/{self.topic}"
-        server = spark_connect(self.directory, self.console.log, named_spark(settings))
-        async with server as url:
-            lake = settings.lake.model_copy(update={"spark": url})
-            async with reader_of(lake, self.topic) as reader:
-                return await reader.run(
-                    f"read the table at {path}", lambda spark: self._compare(spark, path)
-                )
+        async with (
+            running_lake(self.directory, self.console.log, settings) as lake,
+            reader_of(lake, self.topic) as reader,
+        ):
+            return await reader.run(f"read the table at {path}", lambda s: self._compare(s, path))
 
     def _compare(self, spark: Any, path: str) -> tuple[Change, ...]:
         table = delta_table(spark, path)

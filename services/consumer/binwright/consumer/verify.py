@@ -23,8 +23,8 @@ from rich.text import Text
 
 from binwright.audit.lake_reader import delta_table, is_of_columns, reader_of, records
 from binwright.audit.topic_extents import Range, TopicExtents, open_topic_extents
-from binwright.cli.embedded_spark import spark_connect
-from binwright.cli.options import Bootstrap, Json, Lake, Spark, named_spark, settings_at
+from binwright.cli.embedded_spark import running_lake
+from binwright.cli.options import Bootstrap, Json, Lake, Spark, settings_at
 from binwright.cli.runner import progress_console, run_for_result, working_directory
 from binwright.cli.terminal import print_page
 from binwright.consumer.decide.differences import Comparison, Place, Row, compare
@@ -95,8 +95,16 @@ class Verification:
             bounds = await extents.bounds(self.topic)
             wanted = sample(bounds, self.wanted, random.Random())
             found = await self._read(extents, wanted)
-        async with spark_connect(self.directory, self.console.log, named_spark(settings)) as url:
-            return await self._compare(settings, url, wanted, found)
+        columns, again = await _decoded(settings, self.topic, found)
+        path = f"{settings.lake.path.rstrip('/')}/{self.topic}"
+        async with (
+            running_lake(self.directory, self.console.log, settings) as lake,
+            reader_of(lake, self.topic) as reader,
+        ):
+            rows, bad = await reader.run(
+                f"read the table at {path}", lambda spark: _landed(spark, path, columns, wanted)
+            )
+        return compare(again, rows, bad)
 
     async def _read(
         self, extents: TopicExtents, wanted: Sample
@@ -108,22 +116,6 @@ class Verification:
             if rows:
                 found[partition] = [Records.of(rows)]
         return found
-
-    async def _compare(
-        self,
-        settings: Settings,
-        url: str,
-        wanted: Sample,
-        found: Mapping[TopicPartition, Sequence[Records]],
-    ) -> Comparison:
-        columns, again = await _decoded(settings, self.topic, found)
-        path = f"{settings.lake.path.rstrip('/')}/{self.topic}"
-        lake = settings.lake.model_copy(update={"spark": url})
-        async with reader_of(lake, self.topic) as reader:
-            rows, bad = await reader.run(
-                f"read the table at {path}", lambda spark: _landed(spark, path, columns, wanted)
-            )
-        return compare(again, rows, bad)
 
 
 async def _decoded(
@@ -137,8 +129,9 @@ async def _decoded(
         raw = table.to_pylist()
         return None, [row | {"row": {RAW: row[RAW]}, "bad": None} for row in raw]
     rows: list[Row] = [{"row": {}} | row for row in decoded(table, decoder).to_pylist()]
+    variants = _variants(decoder.columns)
     for row in rows:
-        _parse(row["row"], _variants(decoder.columns))
+        _parse(row["row"], variants)
     return decoder.columns, rows
 
 
@@ -172,17 +165,17 @@ def _landed(
     there = {name.casefold() for name in table.columns}
     names = [RAW] if columns is None else [c.name for c in columns if c.name.casefold() in there]
     variants = _variants(columns)
-    listed = [quoted(name) for name in names]
-    listed = [
-        f"to_json({each}) AS {each}" if name in variants else each
-        for name, each in zip(names, listed, strict=True)
-    ]
-    row = f"struct({', '.join(listed)}) AS row" if names else "NULL AS row"
+    row = ", ".join(_selected(quoted(name), as_json=name in variants) for name in names)
+    row = f"struct({row}) AS row" if names else "NULL AS row"
     rows = _by_place(records(table, row), wanted)
     for landed in chain.from_iterable(rows.values()):
         _parse(landed["row"], variants)
     bad_table = None if columns is None else delta_table(spark, path + BAD_SUFFIX)
     return rows, {} if bad_table is None else _by_place(records(bad_table, "value"), wanted)
+
+
+def _selected(name: str, *, as_json: bool) -> str:
+    return f"to_json({name}) AS {name}" if as_json else name
 
 
 def _by_place(frame: Any, wanted: Sample) -> Landed:
