@@ -34,6 +34,13 @@ def test_every_setting_of_the_machine_is_taken_over() -> None:
     )
 
 
+def test_limits_are_measured_unless_they_are_given() -> None:
+    settings = load_settings(controller={"slot_limits": {1: 60.0}})
+    config = group_context(settings).config
+    assert config.limits == PerSlot(BytesPerSecond(2.4e6), {Slot(1): BytesPerSecond(60.0)})
+    assert (config.capacity, config.start_limits) == (2e6, config.limits)
+
+
 def test_a_packing_that_cannot_run_here_is_a_wrong_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy", None)
     settings = load_settings(controller={"packing": "exact:2"})

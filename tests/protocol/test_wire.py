@@ -20,6 +20,7 @@ from binwright.protocol.messages import (
     Command,
     Hello,
     Inbound,
+    MeasuredCapacity,
     OffsetRange,
     Staged,
     StartReading,
@@ -84,6 +85,9 @@ TABLES = some.builds(
     commits=NUMBERS,
     fault=TEXT,
 )
+CAPACITIES = some.builds(
+    MeasuredCapacity, bytes_per_s=AMOUNTS, spread=AMOUNTS, used=AMOUNTS, seconds=AMOUNTS
+)
 FIELDS: dict[str, some.SearchStrategy[Any]] = {
     **dict.fromkeys(["controller", "process", "version", "monitor", "by", "reason"], TEXT),
     **dict.fromkeys(["topic", "file"], NAMES),
@@ -92,7 +96,7 @@ FIELDS: dict[str, some.SearchStrategy[Any]] = {
     **dict.fromkeys(["stopped_ms", "at_ms", "sent_ms"], NUMBERS),
     **dict.fromkeys(["staged_rows", "staged_bytes", "lost_offsets", "consumers"], NUMBERS),
     **dict.fromkeys(["count", "plan", "rows", "bytes"], NUMBERS),
-    **dict.fromkeys(["ready", "leaving", "waits", "paused"], some.booleans()),
+    **dict.fromkeys(["ready", "leaving", "waits", "paused", "measured"], some.booleans()),
     **dict.fromkeys(["next", "committed", "offsets"], some_map(NUMBERS)),
     "partitions": some_tuple(PARTITIONS),
     **dict.fromkeys(["tables", "topics"], some_tuple(NAMES)),
@@ -101,6 +105,7 @@ FIELDS: dict[str, some.SearchStrategy[Any]] = {
     **dict.fromkeys(["rate", "busy", "rscore", "interval_s", "age_s", "limit"], AMOUNTS),
     "slot_limits": some_tuple(some.tuples(SLOTS, AMOUNTS)),
     "slot": SLOTS,
+    "capacity": some.none() | CAPACITIES,
     "keeps": some.none() | NUMBERS,
     "reading": some_map(some.none() | NUMBERS),
     "writing": some.dictionaries(NAMES, TABLES, max_size=2),

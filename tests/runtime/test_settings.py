@@ -50,6 +50,8 @@ def test_all_faults_are_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
     ("section", "values", "result"),
     [
         ("controller", {"limit_bytes_per_s": 10, "capacity_bytes_per_s": 20}, "must not exceed"),
+        ("controller", {"capacity_bytes_per_s": 20}, "limit_bytes_per_s is auto: give both"),
+        ("controller", {"limit_bytes_per_s": "much"}, "limit_bytes_per_s: must be"),
         (
             "controller",
             {"slot_limits": {7: 10.0}, "max_slots": 7},

@@ -13,6 +13,7 @@ from binwright.protocol.messages import (
     Dead,
     Goodbye,
     Hello,
+    LimitsMeasured,
     Planned,
     Proposed,
     Report,
@@ -294,3 +295,23 @@ def test_many_moves_among_many_consumers_cost_what_there_is_and_not_its_square()
     assert [(move.old, move.new) for move in moves[:2]] == [(0, 1), (1, 0)]
     assert len(moves) == partitions
     assert Counting.looks < 20 * partitions
+
+
+def test_a_measured_limit_replaces_the_claims() -> None:
+    view = two_consumers()
+    view.apply(5, 0, LimitsMeasured(term=0, limit=BytesPerSecond(7.0)))
+    assert now(view).limit(A) == LIMIT, "this controller's limits are given"
+    view.apply(6, 0, Claim(controller="d", limit=LIMIT, measured=True))
+    assert (now(view).limit(A), now(view).limits_measured) == (7.0, True)
+    more = LimitsMeasured(term=6, limit=BytesPerSecond(9.0), slot_limits=((B, LIMIT),))
+    view.apply(7, 0, more)
+    assert (now(view).limit(A), now(view).limit(B)) == (9.0, LIMIT)
+    assert view.recent_events[-1][1] == "the limit of a consumer is 9 B/s, as measured"
+    view.apply(8, 0, Claim(controller="e", limit=LIMIT))
+    assert (now(view).limit(A), now(view).limits_measured) == (LIMIT, False)
+
+
+def test_limits_are_the_claims_until_some_are_measured() -> None:
+    view = GroupView()
+    view.apply(0, 0, Claim(controller="c", limit=LIMIT, measured=True))
+    assert (now(view).limit(A), now(view).limits_measured) == (LIMIT, True)

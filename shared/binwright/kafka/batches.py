@@ -40,6 +40,7 @@ class Limits:
     inflated_bytes: int  # of a batch
     poll_bytes: int = 0  # that the present poll may still return; the last record may exceed it
     poll_records: int = sys.maxsize  # likewise
+    stored_bytes: int = 0  # of all batches that were read, as stored
 
 
 class DecodedBatch:
@@ -212,6 +213,8 @@ class Batches:
         """Return the next batch."""
         begin, self._at = self._at, self._end or len(self._stored)
         self.last = stored = self._stored[begin : self._at]
+        if self.poll is not None:
+            self.poll.stored_bytes += len(stored)
         self._end = self._next_end()
         self.behind = int.from_bytes(stored[:8]) + 1
         magic = stored[_MAGIC_AT]

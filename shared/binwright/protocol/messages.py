@@ -38,7 +38,18 @@ class Claim:
     controller: str  # unique to the process and this claim, so that it recognises its own
     limit: Rate  # bytes/s that a consumer sustains; for people: no consumer acts on it
     slot_limits: tuple[tuple[SlotNumber, Rate], ...] = ()  # of slots with another limit
+    measured: bool = False  # the limits of the last `LimitsMeasured` hold, if there is one
     kind: Literal["claim/2"] = "claim/2"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitsMeasured:
+    """What consumers sustain, as measured: it holds until the next one, for the next leader too."""
+
+    term: Term
+    limit: Rate  # bytes/s, of slots that are not named
+    slot_limits: tuple[tuple[SlotNumber, Rate], ...] = ()  # of slots with another limit
+    kind: Literal["limits-measured/1"] = "limits-measured/1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +161,16 @@ class TableReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredCapacity:
+    """What a consumer could read and stage, by its last minutes with work."""
+
+    bytes_per_s: Rate  # as stored on the brokers
+    spread: Amount  # half of what the middle half of its measurements differs, as a share
+    used: Amount  # the highest share of its time that it used, 0 to 1
+    seconds: Amount  # that it measured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """A consumer's state: every second, and at once after a `StateQuery`."""
 
@@ -161,6 +182,7 @@ class Report:
     writing: Mapping[TopicName, TableReport]  # by topic: the tables whose writer it is
     rate: Amount = 0.0  # bytes/s that it stages, keys and values as read
     busy: Amount = 0.0  # share of the time in which fetching waited for staging, 0 to 1
+    capacity: MeasuredCapacity | None = None  # null: it has not measured enough
     staged_rows: Number = 0  # rows that this process has staged
     staged_bytes: Number = 0  # in its staged files that have not landed
     lost_offsets: Number = 0  # that retention deleted unread, or that could not be decoded
@@ -328,6 +350,7 @@ TableMessage = Staged | TableOrder
 
 Inbound = (
     Claim
+    | LimitsMeasured
     | Hello
     | Report
     | Stopped

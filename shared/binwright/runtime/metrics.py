@@ -89,6 +89,11 @@ METRICS: Mapping[str, Metric] = {
     "binwright_consumer_busy_ratio": Metric(
         "Share of the time in which fetching waited for staging.", SLOT, "consumer, group"
     ),
+    "binwright_consumer_capacity_bytes_per_second": Metric(
+        "Bytes/s, as stored, that the consumer could read, as it has measured.",
+        SLOT,
+        "consumer, group",
+    ),
     "binwright_consumer_lost_offsets_total": Metric(
         "Offsets that retention took unread, or that could not be decoded.", SLOT, "consumer, group"
     ),

@@ -10,6 +10,7 @@ from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import (
     GroupOffset,
     LogSample,
+    ReadProgress,
     Record,
     Records,
     UndecodableBatch,
@@ -209,6 +210,10 @@ class FakeDataReader:
         """Fit `DataReader.jumps`."""
         lost, self._lost = self._lost, {}
         return lost
+
+    def progress(self) -> ReadProgress:
+        """Fit `DataReader.progress`: records that are in no log have no stored size."""
+        return ReadProgress(0, {})
 
     def passed(self) -> Mapping[TopicPartition, int]:
         """Fit `DataReader.passed`."""

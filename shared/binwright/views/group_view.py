@@ -7,6 +7,7 @@ from collections import Counter, deque
 from dataclasses import dataclass, field, replace
 from math import ceil
 
+from binwright.cli.terminal import data_size
 from binwright.protocol.measurements import Measurement
 from binwright.protocol.messages import (
     Accepted,
@@ -17,6 +18,7 @@ from binwright.protocol.messages import (
     Goodbye,
     Hello,
     Inbound,
+    LimitsMeasured,
     Planned,
     Proposed,
     Report,
@@ -49,6 +51,7 @@ class LastClaim:
     controller: str
     at_ms: int
     limits: PerSlot  # what its consumers sustain
+    measured: bool = False  # the limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,7 @@ class GroupView:
     _epochs: dict[Slot, int] = field(default_factory=dict)
     _owners: dict[TopicPartition, tuple[Slot, int]] = field(default_factory=dict)
     _stopped: dict[TopicPartition, Stopped] = field(default_factory=dict)
+    _measured_limits: PerSlot | None = None
 
     def apply_measurement(self, measurement: Measurement) -> None:
         """Apply rates of a topic, all or some of them; remove partitions that no longer exist."""
@@ -130,8 +134,22 @@ class GroupView:
             case Claim():
                 self.terms += 1
                 limits = PerSlot(message.limit, dict(message.slot_limits))
-                self.leadership = LastClaim(offset, message.controller, at_ms, limits)
+                if message.measured and self._measured_limits is not None:
+                    limits = self._measured_limits
+                measured = message.measured
+                self.leadership = LastClaim(offset, message.controller, at_ms, limits, measured)
                 self._log_event(at_ms, "a controller took the lead")
+            case LimitsMeasured():
+                self._apply_limits(at_ms, message)
+
+    def _apply_limits(self, at_ms: int, message: LimitsMeasured) -> None:
+        limits = PerSlot(message.limit, dict(message.slot_limits))
+        self._measured_limits = limits
+        if self.leadership is not None and self.leadership.measured:
+            self.leadership = replace(self.leadership, limits=limits)
+            self._log_event(
+                at_ms, f"the limit of a consumer is {data_size(limits.default)}/s, as measured"
+            )
 
     def _apply_consumer(
         self, offset: int, at_ms: int, message: Hello | Report | Dead | Goodbye

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from binwright.protocol.messages import Report
+from binwright.protocol.messages import MeasuredCapacity, Report
 from binwright.protocol.model import PerSlot, Slot, TopicPartition
 from binwright.protocol.selection import Selection
 from binwright.views.group_view import GroupView
@@ -36,6 +36,7 @@ class ConsumerStatus:
     silent_s: float  # since its last message
     tables: tuple[str, ...] = ()  # that it writes, by their topics
     busy: float = 0.0  # share of the time in which fetching waited for staging, 0 to 1
+    capacity: MeasuredCapacity | None = None  # None: it has not measured enough
     staged_bytes: int = 0  # in its files that have not landed
     lost_offsets: int = 0  # that retention removed unread, or that it could not decode
 
@@ -105,6 +106,7 @@ class Status:
     lost_offsets: int = 0  # of all consumers, ended ones too
     lag_bytes: float = 0.0  # about how many bytes the lag is
     limits: PerSlot | None = None  # bytes/s that consumers sustain; None: no controller ever led
+    limits_measured: bool = False  # by the consumers; else they are given
 
     def limit(self, slot: Slot) -> float | None:
         """Return what a consumer sustains, bytes/s, as the group's controller says."""
@@ -157,6 +159,7 @@ def status(group: str, view: GroupView, now_ms: int, topics: Selection | None = 
         tables=tables,
         lost_offsets=view.lost_offsets.total(),
         limits=leader.limits if leader else None,
+        limits_measured=leader.measured if leader else False,
         lag_bytes=sum(view.partition_lag(p) * view.record_bytes.get(p, 0.0) for p in parts),
     )
 
@@ -194,6 +197,7 @@ def _consumer(view: GroupView, slot: Slot, now_ms: int) -> ConsumerStatus:
         silent_s=silent_ms / 1000,
         tables=tuple(sorted(report.writing)),
         busy=report.busy,
+        capacity=report.capacity,
         staged_bytes=report.staged_bytes,
         lost_offsets=report.lost_offsets,
     )

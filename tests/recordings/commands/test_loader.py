@@ -26,7 +26,7 @@ def to(partitions: Mapping[str, int], *named: str, grow: bool = False) -> LoadTo
 
 def load(**options: Any) -> StreamLoad:
     location = StreamLocation(Console(quiet=True), Path(), "nowhere")
-    settings = Settings.model_validate({"controller": {"capacity_bytes_per_s": 1_000_000}})
+    settings = Settings.model_validate({"controller": {"limit_bytes_per_s": 1_200_000}})
     return StreamLoad(location=location, settings=settings, **options)
 
 

@@ -6,7 +6,8 @@ import pytest
 from rich.console import Console
 
 from binwright.cli.terminal import page_console, print_page
-from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.messages import MeasuredCapacity
+from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
 from binwright.views.commands.status_page import draw
 from binwright.views.status import (
     ConsumerStatus,
@@ -47,6 +48,18 @@ def moving() -> Status:
             TableStatus("clicks", None, "unwritten", 0.0, 0, 0),
         ),
     )
+
+
+def test_limits_and_what_consumers_could_read_are_shown() -> None:
+    limits = PerSlot(BytesPerSecond(12e6))
+    page = drawn(replace(moving(), limits=limits))
+    assert "\nlimit of a consumer 12 MB/s\n" in page
+    assert "could read" not in page
+    measured = MeasuredCapacity(bytes_per_s=BytesPerSecond(16e6), spread=0.04, used=0.4, seconds=60)
+    consumer = replace(moving().consumers[0], capacity=measured)
+    page = drawn(replace(moving(), limits=limits, limits_measured=True, consumers=(consumer,)))
+    assert "\nlimit of a consumer 12 MB/s, as measured\n" in page
+    assert "16 MB/s ±4%" in page
 
 
 def test_the_page_shows_state_consumers_moves_and_the_plan() -> None:

@@ -40,7 +40,7 @@ def sustained_rate(settings: Settings, sustains: float | None) -> BytesPerSecond
     if sustains is not None:
         return BytesPerSecond(sustains)
     controller = settings.controller
-    return None if controller.slot_limits else BytesPerSecond(controller.limit_bytes_per_s)
+    return None if controller.slot_limits else BytesPerSecond(controller.limit)
 
 
 def policy_names(text: str) -> list[str]:
@@ -121,7 +121,7 @@ def _load(file: Path | None, capacity: float | None, changed: Mapping[str, str])
         scaled: dict[str, object] = {}
         if capacity is not None:
             before = load_settings().controller
-            ratio = before.limit_bytes_per_s / before.capacity
+            ratio = before.limit / before.capacity
             scaled = {"capacity_bytes_per_s": capacity, "limit_bytes_per_s": capacity * ratio}
         return load_settings(controller={**scaled, **changed})
 

@@ -13,6 +13,7 @@ from typing import Protocol
 import structlog
 
 from binwright.consumer.backlog import Backlog
+from binwright.consumer.capacity import CapacityMeter
 from binwright.consumer.decide import machine
 from binwright.consumer.decide.buffer import BatchConfig
 from binwright.consumer.decide.machine import (
@@ -117,6 +118,7 @@ class Ingest:
         self._staging, self._reader = staging, reader
         self._wall_ms, self._beat = wall_ms, beat
         self._outbox = Outbox(mailbox, self.report)
+        self._capacity = CapacityMeter()
         self._backlog = Backlog(
             staging, config.staged_bytes, config.freshness_s, config.batch.wait_s
         )
@@ -246,6 +248,8 @@ class Ingest:
 
     async def _report_regularly(self) -> None:
         while True:
+            parts, progress = self._partitions, self._reader.progress()
+            self._capacity.look(loop_s(), progress, parts.waiting.total, parts.held_s)
             self._outbox.report()
             self._beat("report")
             await asyncio.sleep(self._config.report_s)
@@ -262,6 +266,7 @@ class Ingest:
             writing=self._writing(),
             rate=self._stager.rate.per_s(now),
             busy=min(self._partitions.waiting.per_s(now), 1.0),
+            capacity=self._capacity.capacity(),
             staged_rows=self._stager.rows,
             staged_bytes=self._backlog.bytes,
             lost_offsets=self._partitions.lost_offsets,

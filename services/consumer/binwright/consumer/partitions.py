@@ -63,7 +63,8 @@ class AssignedPartitions:
     Attributes:
         lost_offsets: How many offsets retention deleted before they were read, or could not be
             decoded.
-        waiting: Seconds spent waiting for room in the buffer.
+        waiting: Seconds spent waiting for room in the buffer, or for staged files to land.
+        held_s: Of them, those for files to land.
     """
 
     def __init__(  # noqa: PLR0913 - its port and settings
@@ -77,7 +78,7 @@ class AssignedPartitions:
         emit: Emit,
         beat: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self.lost_offsets, self.waiting = 0, Meter()
+        self.lost_offsets, self.waiting, self.held_s = 0, Meter(), 0.0
         self._reader, self._backlog, self._emit, self._beat = reader, backlog, emit, beat
         self._buffer = Buffer(config, backlog.late_s)
         self._undecodable = UndecodableBatches(
@@ -90,6 +91,7 @@ class AssignedPartitions:
         self._topic_ids: dict[str, str | None] = {}  # when the topic's first partition was started
         self._taken: dict[str, int] = {}  # topic -> bytes of its rows that are being staged
         self._paused_topics: frozenset[str] = frozenset()
+        self._held_topics: frozenset[str] = frozenset()  # of them, those that do not land
         self._lookups: dict[tuple[str, bool], asyncio.Task[None]] = {}
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._room, self._rows = asyncio.Event(), asyncio.Event()  # there may be some
@@ -213,6 +215,8 @@ class AssignedPartitions:
                 await until_set(self._room, FETCH_WAIT_S)
                 if self._begun_at:
                     self.waiting.add(loop_s(), loop_s() - began)
+                    if self._backlog.full or self._held_topics:
+                        self.held_s += loop_s() - began
                 continue
             await self._fetch(min(room, FETCH_BYTES))
 
@@ -281,7 +285,8 @@ class AssignedPartitions:
         topics = {p.topic for p in self._begun_at}
         buffered = {t: sizes.get(t, 0) + self._taken.get(t, 0) for t in topics}
         paused = over_share(self._buffer.config.cap_bytes, buffered)
-        paused |= self._backlog.over_share(topics)
+        self._held_topics = self._backlog.over_share(topics)
+        paused |= self._held_topics
         if paused - self._paused_topics:
             log.info("fetching.paused", topics=sorted(paused - self._paused_topics))
         for partition in self._partitions_of(paused):

@@ -27,6 +27,9 @@ def consumer_samples(
     yield Sample("binwright_consumer_staged_rows_total", report.staged_rows, labels)
     yield Sample("binwright_consumer_staged_bytes", report.staged_bytes, labels)
     yield Sample("binwright_consumer_busy_ratio", report.busy, labels)
+    if report.capacity is not None:
+        capacity = report.capacity.bytes_per_s
+        yield Sample("binwright_consumer_capacity_bytes_per_second", capacity, labels)
     yield Sample("binwright_consumer_lost_offsets_total", report.lost_offsets, labels)
     yield Sample("binwright_consumer_stuck_topics", len(report.faults), labels)
     for outcome, count in sorted(registry.items()):

@@ -227,6 +227,15 @@ class UndecodableBatch:
     large: bool = False  # it was not tried: decoding it takes much memory
 
 
+@dataclass(frozen=True, slots=True)
+class ReadProgress:
+    """How far a reader is."""
+
+    stored_bytes: int  # of all batches that it has read, as stored on the brokers
+    offsets: Mapping[TopicPartition, tuple[int, int]]
+    """Started partitions -> the next offset to return, and the end as the last fetch has it."""
+
+
 class DataReader(Protocol):
     """Fetches a consumer's data partitions, assigned without a Kafka consumer group."""
 
@@ -282,6 +291,9 @@ class DataReader(Protocol):
         Forward: retention deleted the records between. Back: the log was truncated, or the topic
         recreated.
         """
+
+    def progress(self) -> ReadProgress:
+        """Return what was read so far, and what is known to be left."""
 
     def passed(self) -> Mapping[TopicPartition, int]:
         """Return positions behind offsets without a record, each once: partition -> position.

@@ -8,12 +8,15 @@ from pydantic import Field, model_validator
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
 from binwright.runtime.settings.section import Positive, Seconds, Section
 
+START_BYTES_PER_S = 2_400_000.0
+"""The limit until consumers have measured theirs: the paper's, far below what ours sustain."""
+
 
 class ControllerSettings(Section):
     """Limits of consumers, the packing, and the controller's time-outs."""
 
-    limit_bytes_per_s: Positive = 2_400_000.0
-    """Load that one consumer sustains; a load above it triggers a plan."""
+    limit_bytes_per_s: Positive | Literal["auto"] = "auto"
+    """Load that a consumer sustains; a load above it triggers a plan. auto: as it measures it."""
     capacity_bytes_per_s: Positive | None = None
     """Load that a plan gives a consumer; unset: limit x 25/30 (5 s to rebalance, every 30 s)."""
     slot_limits: dict[Annotated[int, Field(ge=0)], Positive] = {}  # noqa: RUF012 - pydantic copies it
@@ -46,22 +49,37 @@ class ControllerSettings(Section):
     """A command without an acknowledgement is sent again after this time."""
 
     @property
+    def limit(self) -> float:
+        """Return what a consumer sustains, bytes/s; if that is measured, the value before."""
+        return START_BYTES_PER_S if self.limit_bytes_per_s == "auto" else self.limit_bytes_per_s
+
+    @property
     def capacity(self) -> float:
-        """Return the load that a plan gives a consumer, bytes/s."""
-        return self.capacity_bytes_per_s or self.limit_bytes_per_s * 25 / 30
+        """Return the load that a plan gives a consumer, bytes/s; of a measured limit at first."""
+        return self.capacity_bytes_per_s or self.limit * 25 / 30
 
     @property
     def limits(self) -> PerSlot:
-        """Return what the consumer of each slot sustains, bytes/s."""
+        """Return what the consumer of each slot sustains, bytes/s; at first, if it is measured."""
         named = {Slot(slot): BytesPerSecond(limit) for slot, limit in self.slot_limits.items()}
-        return PerSlot(BytesPerSecond(self.limit_bytes_per_s), named)
+        return PerSlot(BytesPerSecond(self.limit), named)
+
+    @property
+    def start_limits(self) -> PerSlot | None:
+        """Return `limits` if they are where measured ones begin, else None."""
+        return self.limits if self.limit_bytes_per_s == "auto" else None
 
     @model_validator(mode="after")
     def _capacity_within_limit(self) -> Self:
-        if self.capacity > self.limit_bytes_per_s:
+        if self.capacity_bytes_per_s is not None and self.limit_bytes_per_s == "auto":
+            raise ValueError(
+                "capacity_bytes_per_s is given and limit_bytes_per_s is auto: give both, or none "
+                "(what is measured sets both)"
+            )
+        if self.capacity > self.limit:
             raise ValueError(
                 f"capacity_bytes_per_s ({self.capacity:g}) must not exceed "
-                f"limit_bytes_per_s ({self.limit_bytes_per_s:g})"
+                f"limit_bytes_per_s ({self.limit:g})"
             )
         if self.min_slots > self.max_slots:
             raise ValueError(

@@ -12,6 +12,7 @@ from binwright.cli.terminal import LARGE, MEDIUM, Column, count, data_size, fitt
 from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol.errors import ExternalError, TopicMissing
+from binwright.protocol.messages import MeasuredCapacity
 from binwright.protocol.selection import METADATA_SUFFIX
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import Settings
@@ -145,7 +146,7 @@ def _group(status: Status, width: int) -> list[RenderableType]:
     head.append(
         f"  {count(len(status.consumers), 'consumer')}, {count(status.partitions, 'partition')}"
     )
-    sums = Text(f"{rates(status)}\n{lag(status)}")
+    sums = Text("\n".join([rates(status), lag(status), *_limit(status)]))
     parts: list[RenderableType] = [head, *faults(status), sums]
     if status.consumers:
         parts.append(_consumers(status, width))
@@ -161,6 +162,13 @@ def _group(status: Status, width: int) -> list[RenderableType]:
     if status.proposal:
         parts.extend(_proposal(status.group, status.proposal))
     return parts
+
+
+def _limit(status: Status) -> list[str]:
+    if status.limits is None:
+        return []
+    limit = f"limit of a consumer {data_size(status.limits.default)}/s"
+    return [f"{limit}, as measured" if status.limits_measured else limit]
 
 
 def _moved(rscore: float) -> str:
@@ -190,6 +198,9 @@ def _consumers(status: Status, width: int) -> Table:
         Column("load", min_width=8),
         Column("staging", shown_from=MEDIUM, min_width=8),
         Column("staged", shown_from=LARGE, min_width=6),
+        Column(
+            "could read", shown_from=LARGE, shown=any(each.capacity for each in status.consumers)
+        ),
         Column("lag", min_width=5),
         Column("writes", "left", shown_from=MEDIUM, fold=True),
         Column("partitions", "left", fold=True),
@@ -201,6 +212,7 @@ def _consumers(status: Status, width: int) -> Table:
             f"{data_size(each.load)}/s",
             f"{data_size(each.staging)}/s",
             data_size(each.staged_bytes),
+            _capacity(each.capacity),
             f"{each.lag:,}",
             _some(list(each.tables)),
             _some(list(map(str, each.partitions))),
@@ -208,6 +220,12 @@ def _consumers(status: Status, width: int) -> Table:
         for each in status.consumers
     )
     return fitting_table(columns, rows, width)
+
+
+def _capacity(measured: MeasuredCapacity | None) -> str:
+    if measured is None:
+        return ""
+    return f"{data_size(measured.bytes_per_s)}/s ±{measured.spread:.0%}"
 
 
 def _tables(status: Status, width: int) -> Table:

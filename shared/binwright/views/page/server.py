@@ -207,6 +207,9 @@ def _consumer(group: str, consumer: ConsumerStatus) -> Iterator[Sample]:
     yield Sample("binwright_consumer_staging_bytes_per_second", consumer.staging, labels)
     yield Sample("binwright_consumer_staged_bytes", consumer.staged_bytes, labels)
     yield Sample("binwright_consumer_busy_ratio", consumer.busy, labels)
+    if consumer.capacity is not None:
+        capacity = consumer.capacity.bytes_per_s
+        yield Sample("binwright_consumer_capacity_bytes_per_second", capacity, labels)
     yield Sample("binwright_consumer_lost_offsets_total", consumer.lost_offsets, labels)
 
 

@@ -89,6 +89,7 @@ def _consumer(
         "lag": of.lag,
         "silent_s": of.silent_s,
         "busy": of.busy,
+        "capacity": round(of.capacity.bytes_per_s) if of.capacity else None,
         "lost_offsets": of.lost_offsets,
         "tables": of.tables,
         "partitions": [_partition(p, view, topics) for p in of.partitions],

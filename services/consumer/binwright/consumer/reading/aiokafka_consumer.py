@@ -85,6 +85,11 @@ class AssignedConsumer:
             await stop_client(self._consumer)
 
     @property
+    def stored_bytes(self) -> int:
+        """Return the bytes of all batches that were read, as stored."""
+        return self._limits.stored_bytes
+
+    @property
     def broken(self) -> bool:
         """Return whether the fetcher has died; aiokafka does not restart it."""
         return fetcher_has_died(self._consumer)
@@ -186,6 +191,11 @@ class AssignedConsumer:
         """Return `passed`, each once."""
         passed, self.passed = self.passed, {}
         return passed
+
+    def offsets(self) -> dict[TopicPartition, tuple[int, int]]:
+        """Return the position and the end of started partitions that were fetched."""
+        ends = {p: self._consumer.highwater(KafkaPartition(*p)) for p in self.positions}
+        return {p: (self.positions[p], end) for p, end in ends.items() if end is not None}
 
     def decode_issues(self) -> Mapping[TopicPartition, Watch]:
         """Return the started partitions in which something could not be decoded."""

@@ -18,7 +18,7 @@ from binwright.kafka.client import ClusterClient, translate_errors
 from binwright.kafka.decoding import DecodeFault
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import GroupOffset, Records, UndecodableBatch
+from binwright.protocol.ports.kafka import GroupOffset, ReadProgress, Records, UndecodableBatch
 from binwright.runtime.clock import loop_s
 from binwright.runtime.settings import KafkaSettings
 
@@ -200,6 +200,10 @@ class KafkaDataReader:
         """
         jumps, self._jumps = self._jumps, {}
         return jumps
+
+    def progress(self) -> ReadProgress:
+        """Return what was read so far; see `DataReader.progress`."""
+        return ReadProgress(self._assigned.stored_bytes, self._assigned.offsets())
 
     def passed(self) -> Mapping[TopicPartition, int]:
         """Return positions behind offsets without a record; see `DataReader.passed`."""

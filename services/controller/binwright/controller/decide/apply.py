@@ -11,6 +11,7 @@ from dataclasses import replace
 from binwright.controller.decide.approval import apply_plan_record
 from binwright.controller.decide.events import Action, Destroy, Log, Measured, RecordRead, Send
 from binwright.controller.decide.group import Group, Member, Update, add_partitions
+from binwright.controller.decide.limits import adopt_limits
 from binwright.controller.decide.moves import start_reading, stop_unexpected
 from binwright.controller.decide.ownership import (
     Owned,
@@ -30,6 +31,7 @@ from binwright.protocol.messages import (
     Hello,
     Inbound,
     Leave,
+    LimitsMeasured,
     Planned,
     Proposed,
     Report,
@@ -62,6 +64,8 @@ def apply_record(group: Group, event: RecordRead) -> Update:
             return _apply_dead(group, message)
         case Claim():
             return group, ()
+        case LimitsMeasured() as message:
+            return (adopt_limits(group, message) if group.term is None else group), ()
         case Planned() | Proposed() | Approved() | Accepted() | Withdrawn() as message:
             return apply_plan_record(group, message, event)
         case message:
@@ -82,6 +86,7 @@ def _apply_hello(group: Group, message: Hello, event: RecordRead) -> Update:
         seen_at=event.now,
         arrived_at=event.now,
         failed_starts=before.failed_starts,
+        capacity=before.capacity,
     )
     log = Log("consumer.arrived", {"slot": slot, "epoch": event.offset})
     return release_owned(group, slot, before.reading).with_member(slot, member), (log,)
@@ -173,6 +178,7 @@ def _apply_report(group: Group, member: Member, report: Report, now: float) -> U
         ready=report.ready or member.ready,
         leaving=report.leaving,
         replied_term=report.term,
+        capacity=report.capacity or member.capacity,
         reading=report.reading,
         writing=report.writing,
     )

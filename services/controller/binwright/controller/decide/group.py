@@ -14,7 +14,7 @@ from binwright.controller.decide.events import Action
 from binwright.controller.decide.ownership import Ownership, PartitionOwnership, Released
 from binwright.controller.decide.rates import MeasuredRates, RateVolatility
 from binwright.packing.inputs import Capacity, SlotCapacities
-from binwright.protocol.messages import Accepted, Proposed, TableReport
+from binwright.protocol.messages import Accepted, MeasuredCapacity, Proposed, TableReport
 from binwright.protocol.model import Assignment, BytesPerSecond, PerSlot, Slot, TopicPartition
 from binwright.protocol.monitors import Monitors
 from binwright.protocol.selection import Selection
@@ -39,6 +39,7 @@ class ControllerConfig:
     max_slots: int = 100
     min_slots: int = 1
     mode: Mode = "act"
+    start_limits: PerSlot | None = None  # where measured limits begin; None: limits are given
     topics: Selection | None = None  # None: every measured topic
 
     def includes(self, topic: str) -> bool:
@@ -53,6 +54,11 @@ class ControllerConfig:
         share = self.capacity / self.limits.default
         named = {s: BytesPerSecond(share * limit) for s, limit in self.limits.named.items()}
         return SlotCapacities(self.capacity, named)
+
+    def with_limits(self, limits: PerSlot) -> "ControllerConfig":
+        """Return the configuration with other limits, of which capacities are the same share."""
+        share = self.capacity / self.limits.default
+        return replace(self, limits=limits, capacity=BytesPerSecond(share * limits.default))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +78,7 @@ class Member:
     failed_starts: int = 0  # epochs in a row that were declared dead before they were ready
     declared_dead_at: float | None = None  # when we last published its Dead; None: none is pending
     process_ended: bool = False  # the fleet reported its end
+    capacity: MeasuredCapacity | None = None  # as last reported, by an earlier process too
     reading: Mapping[TopicPartition, int | None] = field(default_factory=dict)
     """The next offset to stage, as last reported or started."""
     writing: Mapping[str, TableReport] = field(default_factory=dict)  # as last reported

@@ -55,6 +55,7 @@ from binwright.controller.decide.group import (
     add_partitions,
     forget_gone,
 )
+from binwright.controller.decide.limits import measure_limits
 from binwright.controller.decide.moves import (
     add_misplaced,
     advance,
@@ -102,8 +103,13 @@ def begin(config: ControllerConfig, controller: str, now: float) -> Step:
 
 def _claim(group: Group) -> Publish:
     limits = group.config.limits
-    named = tuple(sorted(limits.named.items()))
-    return Publish(Claim(controller=group.controller, limit=limits.default, slot_limits=named))
+    claim = Claim(
+        controller=group.controller,
+        limit=limits.default,
+        slot_limits=tuple(sorted(limits.named.items())),
+        measured=group.config.start_limits is not None,
+    )
+    return Publish(claim)
 
 
 # --- in several states --------------------------------------------------------------------------
@@ -170,6 +176,8 @@ def _on_tick_in_sentinel(state: Sentinel, event: Tick) -> Step:
 
 def _decide(state: Sentinel, event: Tick) -> Step:
     group, actions = _run_timers(state.group, event.now)
+    group, measured = measure_limits(group)
+    actions = (*actions, *measured)
     # Partitions that are gone and have no reader would trigger plans that change nothing.
     group = forget_gone(group)
     plan, restored_state = restore_plan(group, state.restored_state)

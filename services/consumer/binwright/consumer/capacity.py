@@ -1,0 +1,101 @@
+"""Measures what a consumer could read, by its CPU time and its waits."""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from binwright.consumer.decide.capacity import (
+    WINDOW_S,
+    CapacityEstimate,
+    Window,
+    at_full_speed,
+)
+from binwright.protocol.messages import MeasuredCapacity
+from binwright.protocol.ports.kafka import ReadProgress
+
+CGROUP = Path("/sys/fs/cgroup")
+SCHEDULE = Path("/proc/thread-self/schedstat")
+
+
+@dataclass(frozen=True, slots=True)
+class CpuTime:
+    """CPU time since the process began, s."""
+
+    process: float
+    loop: float  # of the event loop's thread
+    delayed: float  # in which that thread was ready, and did not run
+
+
+def cpu_time(schedule: Path = SCHEDULE) -> CpuTime:
+    """Return the CPU time so far; to be called in the event loop's thread."""
+    try:
+        delayed_ns = int(schedule.read_text().split()[1])
+    except (OSError, ValueError, IndexError):  # another kernel: nobody else is on its CPUs
+        delayed_ns = 0
+    return CpuTime(time.process_time(), time.thread_time(), delayed_ns / 1e9)
+
+
+def usable_cpus(cgroup: Path = CGROUP) -> float:
+    """Return how many CPUs this process may use: those it runs on, or its container's quota."""
+    cpus = float(len(os.sched_getaffinity(0)))
+    try:
+        quota, _, period = (cgroup / "cpu.max").read_text().partition(" ")
+        return min(cpus, int(quota) / int(period))
+    except (OSError, ValueError):  # no version 2, or no limit: `max`
+        return cpus
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    at: float
+    cpu: CpuTime
+    progress: ReadProgress
+    waited_s: float
+    held_s: float
+
+
+class CapacityMeter:
+    """Divides a consumer's time into windows; see `decide.capacity`."""
+
+    def __init__(
+        self,
+        cpu: Callable[[], CpuTime] = cpu_time,
+        cpus: Callable[[], float] = usable_cpus,
+    ) -> None:
+        self._cpu, self._cpus = cpu, cpus()
+        self._estimate = CapacityEstimate()
+        self._last: _Look | None = None
+
+    def look(self, now: float, progress: ReadProgress, waited_s: float, held_s: float) -> None:
+        """End a window if it is time.
+
+        Args:
+            now: Seconds, monotonic.
+            progress: Of the reader.
+            waited_s: That fetching has waited for staging or landing until now.
+            held_s: Of them, for landing.
+        """
+        if (last := self._last) is not None and now - last.at < WINDOW_S:
+            return
+        self._last = look = _Look(now, self._cpu(), progress, waited_s, held_s)
+        if last is not None:
+            self._estimate.add(self._window(last, look))
+
+    def _window(self, last: _Look, look: _Look) -> Window:
+        seconds, cpu, before = look.at - last.at, look.cpu, last.cpu
+        return Window(
+            seconds=seconds,
+            bytes=look.progress.stored_bytes - last.progress.stored_bytes,
+            loop=(cpu.loop - before.loop) / seconds,
+            process=(cpu.process - before.process) / seconds / self._cpus,
+            waited=(look.waited_s - last.waited_s) / seconds,
+            held=(look.held_s - last.held_s) / seconds,
+            delayed=(cpu.delayed - before.delayed) / seconds,
+            full_speed=at_full_speed(last.progress.offsets, look.progress.offsets),
+        )
+
+    def capacity(self) -> MeasuredCapacity | None:
+        """Return the estimate; None: too little was measured."""
+        return self._estimate.capacity()
