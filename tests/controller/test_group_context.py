@@ -21,14 +21,18 @@ def test_every_setting_of_the_machine_is_taken_over() -> None:
         "command_retry_s": 9.0,
         "max_slots": 7,
         "min_slots": 2,
+        "catch_up_s": 5.0,
         "mode": "approve",
     }
     limits = {"limit_bytes_per_s": 120.0, "capacity_bytes_per_s": 100.0, "slot_limits": {1: 60.0}}
-    settings = load_settings(controller={**own, **limits}, monitor={"window_s": 20.0})
+    settings = load_settings(
+        controller={**own, **limits}, monitor={"window_s": 20.0}, lake={"freshness_s": 20.0}
+    )
     assert group_context(settings).config == ControllerConfig(
         limits=PerSlot(BytesPerSecond(120.0), {Slot(1): BytesPerSecond(60.0)}),
         capacity=BytesPerSecond(100.0),
         stale_s=60.0,
+        late_s=80.0,
         topics=settings.landed_topics,
         **own,
     )

@@ -31,6 +31,7 @@ PANELS: Mapping[str, Mapping[str, str]] = {
         "approve": "binwright.views.commands.approve:command",
         "table": "binwright.views.commands.table:app",
         "brokers": "binwright.balancer.commands:app",
+        "calibrate": "binwright.lab.commands.calibrate:command",
     },
     "Run one service": {
         "monitor": "binwright.cli.services:monitor",

@@ -31,6 +31,7 @@ def test_every_budget_of_the_schema_reaches_the_settings() -> None:
     budgets = {name: 40.0 + number for number, name in enumerate(names)}
     found = settings_of(consumer_group(budgets=budgets), load_settings()).controller
     values = [
+        found.catch_up_s,
         found.command_retry_s,
         found.consumer_timeout_s,
         found.plan_timeout_s,

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from binwright.lab.timings.distribution import Distribution
+from binwright.protocol.messages import MeasuredCapacity
 
 CYCLE_S, LEAST_CYCLES = 0.5, 4
 """Length of a cycle, less where a backlog would have fewer of them. The paper's took 2.1 s."""
@@ -36,6 +37,7 @@ class ReadCapacity:
     bytes: int  # of the backlog that was read
     seconds: float  # from the first file to the last
     cycles: Distribution
+    own: MeasuredCapacity | None = None  # what the consumer has measured of itself
 
 
 def capacity(

@@ -37,6 +37,8 @@ class ControllerSettings(Section):
     """
     processes_end_with_controller: bool = False
     """The process fleet ends its consumers before the controller ends; for one container of all."""
+    catch_up_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 300.0
+    """Time in which a backlog is to be read: what that takes counts as load. 0: backlogs do not."""
     replan_interval_s: Seconds = 60.0
     """Interval at which a smaller plan is computed without a trigger."""
     consumer_timeout_s: Seconds = 10.0

@@ -16,11 +16,15 @@ ROWS = st.lists(st.tuples(*[RATES] * 6), min_size=1, max_size=6)
 
 
 def figures(found: Outcome) -> list[object]:
-    """Return all that a policy's outcome consists of, as comparable values."""
-    assert found.latencies is not None
+    """Return all that a policy's outcome consists of, as comparable values.
+
+    Looks at backlogs cut sums and latencies into other pieces: values are rounded, and of
+    latencies the shares within times are compared.
+    """
     assert found.lag is not None
-    curve = found.latencies.curve()
-    return [found.changes, found.running, found.ready, found.moves, found.lag.tolist(), curve]
+    within = [round(found.score(sla_s).within_sla, 9) for sla_s in (0.1, 1.0, 5.0, 30.0, 90.0)]
+    lag = [round(each, 6) for each in found.lag.tolist()]
+    return [found.changes, found.running, found.ready, found.moves, lag, within]
 
 
 @given(
@@ -34,6 +38,8 @@ def figures(found: Outcome) -> list[object]:
     interval_s=st.sampled_from([1.0, 2.0, 5.0]),
     measured_age_s=st.sampled_from([0.0, 0.7]),
     packing=st.sampled_from(["sticky", "sticky:10", "mwf"]),
+    catch_up_s=st.sampled_from([0.0, 20.0, 300.0]),
+    sustained=st.sampled_from([None, 70.0]),
 )
 @settings(deadline=None, max_examples=40, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 def test_leaving_out_quiet_ticks_changes_no_decision(  # noqa: PLR0913, PLR0917 - all that matters
@@ -47,6 +53,8 @@ def test_leaving_out_quiet_ticks_changes_no_decision(  # noqa: PLR0913, PLR0917 
     interval_s: float,
     measured_age_s: float,
     packing: str,
+    catch_up_s: float,
+    sustained: float | None,
 ) -> None:
     """The same plans at the same times, consumers, moves, lag and latencies as each second."""
     config = replace(
@@ -55,6 +63,7 @@ def test_leaving_out_quiet_ticks_changes_no_decision(  # noqa: PLR0913, PLR0917 
         min_slots=slots[0],
         max_slots=slots[1],
         plan_timeout_s=plan_timeout_s,
+        catch_up_s=catch_up_s,
         limits=PerSlot(CONFIG.limits.default, {Slot(1): BytesPerSecond(60.0)}),
     )
     timing = Timing(
@@ -63,7 +72,7 @@ def test_leaving_out_quiet_ticks_changes_no_decision(  # noqa: PLR0913, PLR0917 
         interval_s=interval_s,
         measured_age_s=measured_age_s,
     )
-    found = scenario(rows, row_s=row_s, config=config, timing=timing)
+    found = scenario(rows, row_s=row_s, config=config, timing=timing, sustained=sustained)
 
     assert figures(outcome(found, packing=packing)) == figures(
         outcome(found, packing=packing, every=True)
@@ -114,3 +123,20 @@ def test_consumers_that_sustain_less_than_their_limit_build_up_lag() -> None:
 
     assert found.running.values == (1,)
     assert found.score(5.0).lag_max_bytes == pytest.approx(600.0)
+
+
+def test_a_consumer_comes_for_a_backlog_and_goes_after_it() -> None:
+    """Two partitions of 45 bytes/s fit one consumer by their rates, and it really sustains 80.
+
+    Its backlog grows until half a minute of it is exceeded; two consumers read it, and as the load
+    is smaller at the end, one is enough again.
+    """
+    rows = [[45.0, 45.0]] * 20 + [[10.0, 10.0]] * 20
+    patient = scenario(rows, sustained=80.0)
+    catching_up = scenario(rows, sustained=80.0, config=replace(CONFIG, catch_up_s=60.0))
+    alone, found = outcome(patient), outcome(catching_up)
+
+    assert alone.running.values == (1,)
+    assert found.running.values == (1, 2, 1)
+    assert "to catch up in 60 s" in found.changes[0].reasons
+    assert found.score(30.0).within_sla > alone.score(30.0).within_sla

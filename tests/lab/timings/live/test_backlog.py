@@ -1,6 +1,7 @@
 """A condition of Table VI as topics and settings."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,3 +32,9 @@ def test_a_small_backlog_has_small_files() -> None:
     """A table has ten files at least: from fewer no rate can be seen."""
     assert backlog(0).settings().consumer.batch_bytes == BATCH_BYTES
     assert backlog(1, 0.1).settings().consumer.batch_bytes == 200_281
+
+
+def test_rows_land_meanwhile_if_that_is_wanted() -> None:
+    lands = replace(backlog(0), lands=True)
+    assert (backlog(0).settings().lake.freshness_s, lands.settings().lake.freshness_s) == (3600, 5)
+    assert backlog(0).name != lands.name

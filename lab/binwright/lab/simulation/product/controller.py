@@ -1,6 +1,7 @@
 """The product's controller on virtual time: events in, actions out, as its shell does it."""
 
 from collections import Counter
+from collections.abc import Sequence
 from math import ceil, floor
 
 from binwright.controller.decide.events import (
@@ -61,7 +62,7 @@ class SimulatedController:
         self.logs: Counter[str] = Counter()
         self._scenario, self._packing, self._clock = scenario, packing, clock
         self._every_second = every_second
-        self._columns = _columns(scenario.load)
+        self._columns, self._data = _columns(scenario.load), data
         self._hop_s = scenario.timing.hand_over_s / 2
         self._origin = clock.now
         self._offset = 0
@@ -109,7 +110,8 @@ class SimulatedController:
     def _next_wake(self, now: float) -> float:
         if self._every_second:
             return now + TICK_S
-        return next_tick(self._state, now, self._scenario)
+        behind = any(self._lags())
+        return next_tick(self._state, now, self._scenario, behind=behind)
 
     def _wake_by(self, time: float, *, again: bool = False) -> None:
         if again or time < self._wake_at:
@@ -139,7 +141,7 @@ class SimulatedController:
         timing, window_s = self._scenario.timing, self._scenario.timing.window_s
         self._measurement = number
         now = self._origin + number * timing.interval_s
-        rates = self._scenario.measured_at(now)
+        rates, lags = self._scenario.measured_at(now), self._lags()
         for topic, columns in self._columns.items():
             measurement = Measurement(
                 topic=topic,
@@ -150,12 +152,20 @@ class SimulatedController:
                 count=len(columns),
                 partitions=tuple(
                     [
-                        PartitionRate(n, NOTHING if i is None else rates[i], window_s, 0, 0, None)
+                        PartitionRate(n, NOTHING, window_s, 0, 0, None)
+                        if i is None
+                        else PartitionRate(n, rates[i], window_s, lags[i], 0, 1.0)
                         for n, i in enumerate(columns)
                     ]
                 ),
             )
             self._feed(Measured(now, measurement))
+
+    def _lags(self) -> Sequence[int]:
+        """Return the bytes that wait in each partition; consumers report that they are at 0."""
+        if not self._scenario.config.catch_up_s:
+            return [0] * len(self._scenario.load.partitions)
+        return list(map(round, self._data.lags(self._clock.now)))
 
     def _report(self) -> None:
         """Let all consumers report, as often as the controller must read of them.

@@ -8,6 +8,7 @@ decisions with those of a controller that ticks every second.
 
 from math import floor
 
+from binwright.controller.decide.catch_up import SLACK_S
 from binwright.controller.decide.group import Group
 from binwright.controller.decide.ownership import PendingCommand
 from binwright.controller.decide.states import Manage, Sentinel, State
@@ -15,17 +16,22 @@ from binwright.lab.simulation.fluid.arrivals import FluidLoad
 from binwright.lab.simulation.scenario import TICK_S, Scenario, first_overload
 from binwright.protocol.model import Slot
 
+NO_BACKLOG_S = SLACK_S / 2
+"""What is written in this time is less than what a partition may be behind by: half is to spare."""
 
-def next_tick(state: State, now: float, scenario: Scenario) -> float:
+
+def next_tick(state: State, now: float, scenario: Scenario, *, behind: bool = False) -> float:
     """Return the first tick after the one at `now` that may do something, seconds.
 
     Args:
         state: Of the machine after the tick at `now`; ticks are `TICK_S` apart.
         now: Of a tick.
         scenario: Gives the rates that are measured.
+        behind: Whether anything that was written is not read yet.
     """
     group = state.group
-    if _unsettled(group):
+    counts = bool(group.config.catch_up_s)  # backlogs do, and they are not known beforehand
+    if _unsettled(group) or (counts and behind):
         return now + TICK_S
     config = group.config
     match state:
@@ -38,6 +44,8 @@ def next_tick(state: State, now: float, scenario: Scenario) -> float:
             return max(_tick_at(due, now), now + TICK_S)
         case Sentinel(since=since) if not _wants_plan(group):
             last = _tick_at(since + config.replan_interval_s, now) + TICK_S
+            if counts:
+                last = min(last, _tick_at(now + NO_BACKLOG_S, now))
             owned = _shared(group, scenario.load)
             limits = {slot: config.limits.for_slot(slot) for slot in owned}
             return first_overload(scenario, owned, limits, now, last)

@@ -3,10 +3,11 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from binwright.kafka.control_records import (
+    CONTROLLER_PARTITION,
     LANDING_CONFIG,
     LANDING_PARTITIONS,
     METADATA_CONFIG,
@@ -19,7 +20,7 @@ from binwright.lab.timings.published import PublishedCapacity
 from binwright.local.stack import Servers, services
 from binwright.protocol import wire
 from binwright.protocol.errors import ExternalError
-from binwright.protocol.messages import Staged
+from binwright.protocol.messages import MeasuredCapacity, Report, Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Reader
 from binwright.recordings.load import run_load
@@ -35,7 +36,8 @@ files."""
 WAIT_S = 1.0
 """Age of a smaller batch, as of the paper's consumer."""
 LAND_S, LAND_BYTES = 3_600.0, 100_000_000_000
-"""Nothing lands while the consumer reads: Spark would take this machine's cores from it."""
+"""Nothing lands while the consumer reads, unless that is wanted: Spark would take this machine's
+cores from it."""
 FILL_BYTES_PER_S, LEAST_FILL_S = 25_000_000, 2.0
 UNLIMITED = 1e12
 """The consumer's limit, bytes/s: it is to read as fast as it can, and alone."""
@@ -54,6 +56,7 @@ class BacklogTest:
         servers: Kafka and Spark.
         directory: Of tables and logs.
         progress: Called with the share that was read, 0 to 1.
+        lands: Rows land while the consumer reads.
     """
 
     condition: PublishedCapacity
@@ -61,11 +64,12 @@ class BacklogTest:
     servers: Servers
     directory: Path
     progress: Callable[[float], None]
+    lands: bool = False
 
     @property
     def name(self) -> str:
         """The group's name."""
-        return self.condition.name.replace(" ", "-")
+        return self.condition.name.replace(" ", "-") + ("-lands" if self.lands else "")
 
     def partitions(self) -> list[TopicPartition]:
         """Return the partitions, as evenly over the tables as they can be."""
@@ -81,6 +85,7 @@ class BacklogTest:
     def settings(self) -> Settings:
         """Return those of a group of one consumer."""
         a_table = self.scale * self.condition.total_bytes / self.condition.tables
+        nothing_lands = {"freshness_s": LAND_S, "batch_bytes": LAND_BYTES}
         return load_settings(
             group=self.name,
             topics=tuple(sorted({p.topic for p in self.partitions()})),
@@ -88,8 +93,7 @@ class BacklogTest:
             lake={
                 "path": str(self.directory / "lake"),
                 "spark": self.servers.spark,
-                "freshness_s": LAND_S,
-                "batch_bytes": LAND_BYTES,
+                **({} if self.lands else nothing_lands),
             },
             monitor={"topic": f"{self.name}.metrics", "groups": False},
             consumer={
@@ -132,7 +136,8 @@ class BacklogTest:
         finally:
             for reader in readers:
                 await reader.close()
-        return capacity(self.condition.name, self.condition.partitions, files)
+        read = capacity(self.condition.name, self.condition.partitions, files)
+        return None if read is None else replace(read, own=await _reported(bus, settings))
 
     async def _fill(self, settings: Settings, partitions: list[TopicPartition]) -> int:
         """Write the backlog; return how many records it has."""
@@ -176,3 +181,19 @@ class BacklogTest:
                 f"{self.condition.name} was not read within {deadline_s:.0f} s; "
                 f"logs: {self.directory}"
             ) from exc
+
+
+async def _reported(bus: KafkaControlTopics, settings: Settings) -> MeasuredCapacity | None:
+    """Return what the group's consumer has measured of itself; None: it was too short for that."""
+    end = await bus.end(settings.metadata_topic, CONTROLLER_PARTITION)
+    reader = await bus.reader(settings.metadata_topic, CONTROLLER_PARTITION, 0)
+    decoder, found = Decoder(wire.decode_inbound), None
+    try:
+        async with asyncio.timeout(START_S):
+            while reader.position < end:
+                for _, message in decoder.decode(await reader.read(READ_S)):
+                    if isinstance(message, Report):
+                        found = message.capacity or found
+    finally:
+        await reader.close()
+    return found

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from binwright.controller.decide.approval import apply_plan_record
+from binwright.controller.decide.catch_up import with_backlogs
 from binwright.controller.decide.events import Action, Destroy, Log, Measured, RecordRead, Send
 from binwright.controller.decide.group import Group, Member, Update, add_partitions
 from binwright.controller.decide.limits import adopt_limits
@@ -232,6 +233,7 @@ def apply_measurement(group: Group, event: Measured) -> Update:
     group = replace(
         group, monitors=monitors, rates=rates, measured_at=event.now, volatility=volatility
     )
+    group = with_backlogs(group, measurement)
     if count_changed:
         group = add_partitions(group, (TopicPartition(topic, number) for number in range(count)))
     return group, logs

@@ -107,7 +107,7 @@ def outdated_reason(group: Group, plan: Proposed) -> str | None:
 
 def reevaluate(group: Group, plan: Proposed, triggered_by: tuple[str, ...]) -> Plan | Rejected:
     """Evaluate a proposed plan again, at the present rates."""
-    rates = group.known_rates(plan.targets)
+    rates = group.needs(plan.targets)
     loads: dict[Slot, list[float]] = {}
     for partition, slot in plan.targets.items():
         loads.setdefault(slot, []).append(rates[partition])

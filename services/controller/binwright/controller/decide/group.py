@@ -36,6 +36,8 @@ class ControllerConfig:
     plan_timeout_s: float = 120.0
     command_retry_s: float = 10.0
     stale_s: float = 90.0
+    catch_up_s: float = 0.0  # in which a backlog is to be read; 0: it adds no consumers
+    late_s: float = 60.0  # age of staged rows above which the sink is the limit
     max_slots: int = 100
     min_slots: int = 1
     mode: Mode = "act"
@@ -117,6 +119,7 @@ class Group:
         default_factory=MeasuredRates
     )  # with the number of each topic's partitions
     monitors: Monitors = field(default_factory=Monitors)
+    catch_up: Map[TopicPartition, BytesPerSecond] = field(default_factory=Map)  # beside rates
     volatility: RateVolatility = field(default_factory=RateVolatility)
     last_plan: Assignment = field(
         default_factory=dict
@@ -149,17 +152,21 @@ class Group:
 
     def loads(self) -> dict[Slot, BytesPerSecond]:
         """Return bytes/s per consumer, as assigned now; the sums do not depend on the order."""
-        rate = self.rates.get
         return {
-            slot: BytesPerSecond(fsum(rate(p, 0.0) for p in self.partitions.owned_by(slot)))
+            slot: BytesPerSecond(fsum(map(self.need, self.partitions.owned_by(slot))))
             for slot in self.partitions.slots
         }
 
-    def known_rates(
-        self, partitions: Iterable[TopicPartition]
-    ) -> dict[TopicPartition, BytesPerSecond]:
-        """Return the rates of these partitions, bytes/s; 0 where none is known."""
-        return {p: self.rates.get(p, BytesPerSecond(0.0)) for p in partitions}
+    def need(self, partition: TopicPartition) -> BytesPerSecond:
+        """Return what a partition needs: its rate, 0 if not known, and what catches up, bytes/s."""
+        rate = self.rates.get(partition, BytesPerSecond(0.0))
+        if not self.catch_up:
+            return rate
+        return BytesPerSecond(rate + self.catch_up.get(partition, 0.0))
+
+    def needs(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, BytesPerSecond]:
+        """Return what these partitions need, bytes/s."""
+        return {p: self.need(p) for p in partitions}
 
     def assignment(self) -> dict[TopicPartition, Slot]:
         """Return the owners; a moving partition belongs to the slot that stops or starts it."""

@@ -49,9 +49,7 @@ def packing_request(group: Group) -> Pack:
     """Return the request to pack all partitions; a rate above every limit counts as the largest."""
     limit = group.config.limits.largest
     rates: Rates = {
-        p: BytesPerSecond(min(group.rates.get(p, 0.0), limit))
-        for p in group.partitions
-        if not group.gone(p)
+        p: BytesPerSecond(min(group.need(p), limit)) for p in group.partitions if not group.gone(p)
     }
     return Pack(rates, group.config.capacities, group.assignment(), group.volatility.mean_square)
 
@@ -67,7 +65,7 @@ def plan(group: Group, packing: Assignment, triggered_by: tuple[str, ...]) -> Pl
         packing: The owners according to a packing of all partitions.
         triggered_by: What makes a plan necessary (an overload, a death), as text.
     """
-    config, current, rates = group.config, group.assignment(), group.known_rates(packing)
+    config, current, rates = group.config, group.assignment(), group.needs(packing)
     capacities = slot_capacities(config.capacities)
     target = limit_slots(packing, rates, capacities, config.max_slots)
     if target != packing and not worth_moving(rates, capacities, current, target):
@@ -117,7 +115,7 @@ def evaluate(group: Group, target: Assignment, triggered_by: tuple[str, ...]) ->
     Returns:
         The plan with its reasons, or the reason for its rejection.
     """
-    current, rates = group.assignment(), group.known_rates(target)
+    current, rates = group.assignment(), group.needs(target)
     changes = difference(current, target)
     if not changes:
         return Rejected("nothing would change")
@@ -204,7 +202,9 @@ def triggers(group: Group) -> tuple[str, ...]:
         # A single partition above the limit cannot be placed better.
         limit = group.config.limits.for_slot(slot)
         if load > limit and len(group.partitions.owned_by(slot)) > 1:
-            reasons.append(f"consumer {slot} carries {load / limit:.1%} of its limit")
+            reasons.append(
+                f"consumer {slot} carries {load / limit:.1%} of its limit{_backlog(group, slot)}"
+            )
     wanted = min(group.config.min_slots, len(group.partitions))
     if 0 < (reading := len(group.loads())) < wanted:  # with none, all are without a reader
         reasons.append(f"{reading} of at least {wanted} consumers read")
@@ -213,6 +213,14 @@ def triggers(group: Group) -> tuple[str, ...]:
     if gone := len(group.gone_partitions()):
         reasons.append(f"{count(gone, 'partition')} gone")
     return tuple(reasons)
+
+
+def _backlog(group: Group, slot: Slot) -> str:
+    own = group.partitions.owned_by(slot) if group.catch_up else ()
+    behind = sum(p in group.catch_up for p in own)
+    if not behind:
+        return ""
+    return f", with {count(behind, 'partition')} to catch up in {group.config.catch_up_s:g} s"
 
 
 def has_fresh_measurements(group: Group, since: float, now: float) -> bool:
@@ -238,7 +246,7 @@ def planned_message(group: Group, plan: Plan) -> Planned:
         consumers=len(set(plan.target.values())),
         moves={p: slot for p, (_, slot) in plan.changes.moves.items()},
         rscore=plan.rscore,
-        rates=group.known_rates(plan.target),
+        rates=group.needs(plan.target),
         targets=plan.target,
         keeps=approved.plan if approved else None,
     )

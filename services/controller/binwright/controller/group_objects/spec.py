@@ -58,6 +58,7 @@ _CONTROLLER = {
 }
 _BUDGETS = {
     "replanIntervalSeconds": "replan_interval_s",
+    "catchUpSeconds": "catch_up_s",
     "consumerTimeoutSeconds": "consumer_timeout_s",
     "startTimeoutSeconds": "start_timeout_s",
     "planTimeoutSeconds": "plan_timeout_s",

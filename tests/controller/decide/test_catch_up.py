@@ -1,0 +1,160 @@
+"""A backlog counts as load: what it takes to read it within a time."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Literal
+
+import pytest
+from tests.builders import C, alive, group, measurement, owned
+from tests.controller.decide.driver import CONFIG, A, P, Q, assigned
+
+from binwright.controller.decide.catch_up import SLACK_S, with_backlogs
+from binwright.controller.decide.events import Measured, Pack
+from binwright.controller.decide.group import Group
+from binwright.controller.decide.ownership import Released, State
+from binwright.controller.decide.plans import packing_request, triggers
+from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.messages import TableReport
+from binwright.protocol.model import BytesPerSecond, TopicPartition
+
+CATCHING_UP = replace(CONFIG, catch_up_s=100.0)  # packed to 100 bytes/s; a limit of 120
+RATE, RECORD = 20.0, 10.0
+SLACK = round(SLACK_S * RATE / RECORD)  # records that are no backlog
+
+
+def table(
+    state: Literal["landing", "refused", "paused"] = "landing", age_s: float = 0.0
+) -> TableReport:
+    return TableReport(state=state, committed={}, age_s=age_s)
+
+
+def measured(ends: Mapping[TopicPartition, int], **more: object) -> Measurement:
+    """Return a measurement of partitions that get 20 bytes/s, in records of 10 bytes."""
+    parts = [
+        PartitionRate(
+            p.partition,
+            **{  # type: ignore[arg-type]
+                "rate": BytesPerSecond(RATE),
+                "window_s": 30.0,
+                "end": end,
+                "start": 0,
+                "bytes_per_record": RECORD,
+                **more,
+            },
+        )
+        for p, end in ends.items()
+    ]
+    (topic,) = {p.topic for p in ends}
+    return measurement(topic, parts)
+
+
+def reading(
+    positions: Mapping[TopicPartition, int | None], writes: TableReport | None = None
+) -> Group:
+    """Return a group whose only consumer reads these partitions, and writes their table."""
+    states: dict[TopicPartition, State] = {p: owned(A, 1) for p in positions}
+    member = alive(1, reading=positions, writing={} if writes is None else {"orders": writes})
+    writers = {} if writes is None else {"orders": owned(A, 1)}
+    rates = dict.fromkeys(positions, RATE)
+    return group({A: member}, states, writers, rates=rates, config=CATCHING_UP)
+
+
+def need(found: Group, partition: TopicPartition = P) -> float:
+    return found.need(partition)
+
+
+def test_a_backlog_adds_what_reads_it_in_time() -> None:
+    found = with_backlogs(reading({P: 0}), measured({P: SLACK + 500}))
+    assert need(found) == RATE + 500 * RECORD / 100
+    assert packing_request(found).rates == {P: 70.0}
+
+
+@pytest.mark.parametrize("end", [0, 1, SLACK])
+def test_what_a_partition_gets_in_half_a_minute_is_no_backlog(end: int) -> None:
+    found = with_backlogs(reading({P: 0}), measured({P: end}))
+    assert need(found) == RATE
+    assert not found.catch_up
+
+
+def test_a_partition_needs_at_most_what_a_consumer_is_given() -> None:
+    assert need(with_backlogs(reading({P: 0}), measured({P: 10**6}))) == 100.0
+    fast = measured({P: 10**6}, rate=BytesPerSecond(150.0))
+    assert not with_backlogs(reading({P: 0}), fast).catch_up
+
+
+def test_what_retention_has_deleted_is_no_backlog() -> None:
+    found = with_backlogs(reading({P: 0}), measured({P: SLACK + 500}, start=SLACK + 450))
+    assert need(found) == RATE
+    found = with_backlogs(reading({P: 0}), measured({P: SLACK + 500}, start=450))
+    assert need(found) == RATE + 50 * RECORD / 100
+
+
+@pytest.mark.parametrize("more", [{"rate": None}, {"bytes_per_record": None}])
+def test_what_is_not_measured_adds_nothing(more: dict[str, object]) -> None:
+    assert not with_backlogs(reading({P: 0}), measured({P: 10**6}, **more)).catch_up
+
+
+@pytest.mark.parametrize("position", [None, {}])
+def test_an_unknown_position_adds_nothing(position: object) -> None:
+    found = reading({P: None} if position is None else {P: 0})
+    if position is not None:
+        found = replace(found, partitions=group({}, {P: Released(5)}).partitions)
+    assert not with_backlogs(found, measured({P: 10**6})).catch_up
+    assert not with_backlogs(group({}, config=CATCHING_UP), measured({P: 10**6})).catch_up
+
+
+def test_the_need_shrinks_with_the_backlog_and_ends_with_it() -> None:
+    found = with_backlogs(reading({P: 0, Q: 0}), measured({P: SLACK + 500, Q: SLACK + 100}))
+    assert (need(found, P), need(found, Q)) == (70.0, 30.0)
+    found = with_backlogs(found, measured({P: SLACK + 300, Q: SLACK}))
+    assert (need(found, P), need(found, Q)) == (50.0, RATE)
+    assert set(found.catch_up) == {P}
+    found = with_backlogs(found, measured({P: SLACK, Q: SLACK}))
+    assert not found.catch_up
+
+
+def test_without_a_time_backlogs_count_for_nothing() -> None:
+    found = replace(reading({P: 0}), config=CONFIG)
+    assert not with_backlogs(found, measured({P: 10**6})).catch_up
+
+
+@pytest.mark.parametrize("late", [table(age_s=61.0), table("refused"), table("paused")])
+def test_the_need_does_not_grow_while_rows_land_late(late: TableReport) -> None:
+    """More consumers would stage more, and Spark would land no more."""
+    found = with_backlogs(reading({P: 0}, late), measured({P: SLACK + 500}))
+    assert not found.catch_up
+    in_time = with_backlogs(reading({P: 0}, table(age_s=59.0)), measured({P: SLACK + 300}))
+    member = replace(in_time.member(A), writing={"orders": late})
+    found = with_backlogs(in_time.with_member(A, member), measured({P: SLACK + 500}))
+    assert need(found) == RATE + 30.0, "what is there stays"
+    found = with_backlogs(found, measured({P: SLACK + 100}))
+    assert need(found) == RATE + 10.0
+
+
+def test_another_tables_sink_is_its_own() -> None:
+    late = reading({C: 0}, table(age_s=61.0))
+    assert with_backlogs(late, measured({C: SLACK + 500})).catch_up
+    unknown = replace(late, writers=group({}, {}, {"clicks": owned(A, 1)}).writers)
+    assert with_backlogs(unknown, measured({C: SLACK + 500})).catch_up
+    nobody = replace(late, writers=group({}, {}, {"clicks": Released()}).writers)
+    assert with_backlogs(nobody, measured({C: SLACK + 500})).catch_up
+
+
+def test_a_backlog_triggers_a_plan_with_its_reason() -> None:
+    found = with_backlogs(reading({P: 0, Q: 0}), measured({P: SLACK + 700, Q: SLACK}))
+    assert triggers(found) == ()
+    found = with_backlogs(found, measured({P: SLACK + 700, Q: SLACK + 300}))
+    assert triggers(found) == (
+        "consumer 0 carries 116.7% of its limit, with 2 partitions to catch up in 100 s",
+    )
+
+
+def test_consumers_come_for_a_backlog() -> None:
+    driver = assigned({P: RATE, Q: RATE}, {P: A, Q: A})
+    config = replace(driver.group.config, catch_up_s=100.0)
+    driver.state = replace(driver.state, group=replace(driver.group, config=config))
+    driver.feed(Measured(driver.now, measured({P: SLACK, Q: SLACK})))
+    assert not [a for a in driver.tick(3) if isinstance(a, Pack)]
+    driver.feed(Measured(driver.now, measured({P: SLACK + 9_000, Q: SLACK + 9_000})))
+    (request,) = [a for a in driver.tick() if isinstance(a, Pack)]
+    assert request.rates == {P: 100.0, Q: 100.0}
