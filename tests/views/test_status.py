@@ -24,7 +24,7 @@ from binwright.protocol.messages import (
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.protocol.selection import Selection
 from binwright.views.group_view import GroupView
-from binwright.views.status import SILENT_MS, OwnerChange, Status, status
+from binwright.views.status import SILENT_MS, HotPartition, OwnerChange, Status, status
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 A, B = Slot(0), Slot(1)
@@ -315,3 +315,13 @@ def test_limits_are_the_claims_until_some_are_measured() -> None:
     view = GroupView()
     view.apply(0, 0, Claim(controller="c", limit=LIMIT, measured=True))
     assert (now(view).limit(A), now(view).limits_measured) == (LIMIT, True)
+
+
+def test_a_partition_that_gets_more_than_its_consumer_sustains_is_hot() -> None:
+    view = two_consumers()
+    view.apply(5, 0, Claim(controller="d", limit=BytesPerSecond(90.0), slot_limits=((A, LIMIT),)))
+    assert now(view).hot == (), "its consumer is a larger one"
+    view.apply(6, 0, Claim(controller="e", limit=LIMIT, slot_limits=((A, BytesPerSecond(90.0)),)))
+    assert now(view).hot == (HotPartition(P, 100.0, 90.0), HotPartition(Q, 100.0, 90.0))
+    view.apply(7, 0, Dead(slot=A, epoch=1, term=6))
+    assert now(view).hot == (), "another consumer may sustain it"

@@ -62,6 +62,9 @@ METRICS: Mapping[str, Metric] = {
     "binwright_group_unread_partitions": Metric(
         "Partitions that no consumer reads.", GROUP, "group"
     ),
+    "binwright_group_hot_partitions": Metric(
+        "Partitions that get more than a consumer sustains.", GROUP, "group"
+    ),
     "binwright_group_moves_in_flight": Metric(
         "Partitions that are not yet where the last plan has them.", GROUP, "group"
     ),

@@ -52,6 +52,15 @@ class MoveStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class HotPartition:
+    """A partition that gets more than its consumer sustains: it falls behind, alone as it is."""
+
+    partition: TopicPartition
+    rate: float  # bytes/s
+    limit: float  # likewise
+
+
+@dataclass(frozen=True, slots=True)
 class PlanStatus:
     """The last plan."""
 
@@ -107,6 +116,7 @@ class Status:
     lag_bytes: float = 0.0  # about how many bytes the lag is
     limits: PerSlot | None = None  # bytes/s that consumers sustain; None: no controller ever led
     limits_measured: bool = False  # by the consumers; else they are given
+    hot: tuple[HotPartition, ...] = ()
 
     def limit(self, slot: Slot) -> float | None:
         """Return what a consumer sustains, bytes/s, as the group's controller says."""
@@ -160,6 +170,7 @@ def status(group: str, view: GroupView, now_ms: int, topics: Selection | None = 
         lost_offsets=view.lost_offsets.total(),
         limits=leader.limits if leader else None,
         limits_measured=leader.measured if leader else False,
+        hot=_hot(view, parts, leader.limits if leader else None),
         lag_bytes=sum(view.partition_lag(p) * view.record_bytes.get(p, 0.0) for p in parts),
     )
 
@@ -201,6 +212,21 @@ def _consumer(view: GroupView, slot: Slot, now_ms: int) -> ConsumerStatus:
         staged_bytes=report.staged_bytes,
         lost_offsets=report.lost_offsets,
     )
+
+
+def _hot(
+    view: GroupView, partitions: set[TopicPartition], limits: PerSlot | None
+) -> tuple[HotPartition, ...]:
+    if limits is None:
+        return ()
+    readers = {p: slot for slot, report in view.reports.items() for p in report.reading}
+    found = []
+    for partition in sorted(partitions):
+        slot, rate = readers.get(partition), view.rates.get(partition, 0.0)
+        limit = limits.largest if slot is None else limits.for_slot(slot)
+        if rate > limit:
+            found.append(HotPartition(partition, rate, limit))
+    return tuple(found)
 
 
 def _moves(view: GroupView) -> tuple[MoveStatus, ...]:

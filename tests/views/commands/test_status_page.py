@@ -11,6 +11,7 @@ from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartiti
 from binwright.views.commands.status_page import draw
 from binwright.views.status import (
     ConsumerStatus,
+    HotPartition,
     MoveStatus,
     OwnerChange,
     PlanStatus,
@@ -60,6 +61,13 @@ def test_limits_and_what_consumers_could_read_are_shown() -> None:
     page = drawn(replace(moving(), limits=limits, limits_measured=True, consumers=(consumer,)))
     assert "\nlimit of a consumer 12 MB/s, as measured\n" in page
     assert "16 MB/s ±4%" in page
+
+
+def test_a_hot_partition_is_named_with_rate_and_limit() -> None:
+    hot = (HotPartition(PARTS[4], 3.1e6, 2.4e6), HotPartition(PARTS[5], 3e6, 2.4e6))
+    one = "orders-4: 3.1 MB/s is more than its consumer sustains (2.4 MB/s)"
+    assert one in drawn(replace(moving(), hot=hot[:1]))
+    assert one.replace(":", " and 1 more:") in drawn(replace(moving(), hot=hot))
 
 
 def test_the_page_shows_state_consumers_moves_and_the_plan() -> None:

@@ -124,6 +124,12 @@ def faults(status: Status) -> list[Text]:
     ]
     if status.unread:
         lines.append(f"no consumer reads: {_some(list(map(str, status.unread)))}")
+    if status.hot:
+        first, more = status.hot[0], len(status.hot) - 1
+        lines.append(
+            f"{first.partition}{f' and {more} more' if more else ''}: {data_size(first.rate)}/s is "
+            f"more than its consumer sustains ({data_size(first.limit)}/s)"
+        )
     if status.lost_offsets:
         lines.append(f"lost (deleted unread, or undecodable): {status.lost_offsets:,} offsets")
     return [Text(line, style="red") for line in lines]

@@ -191,6 +191,7 @@ def group_samples(status: Status) -> Iterator[Sample]:
     yield Sample("binwright_group_consumers", len(status.consumers), labels)
     yield Sample("binwright_group_partitions", status.partitions, labels)
     yield Sample("binwright_group_unread_partitions", len(status.unread), labels)
+    yield Sample("binwright_group_hot_partitions", len(status.hot), labels)
     yield Sample("binwright_group_moves_in_flight", len(status.moves), labels)
     yield Sample("binwright_group_lost_offsets_total", status.lost_offsets, labels)
     for consumer in status.consumers:

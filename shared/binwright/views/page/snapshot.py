@@ -47,6 +47,7 @@ def snapshot(live: LiveGroup, status: Status, now_ms: int) -> dict[str, Any]:
             _consumer(each, view, topics, status.limit(each.slot)) for each in status.consumers
         ],
         "unread": [_partition(p, view, topics) for p in status.unread],
+        "hot": [[*topics.at(h.partition), round(h.rate), round(h.limit)] for h in status.hot],
         "moves": [[*topics.at(m.partition), m.old, m.new, m.phase] for m in status.moves],
         "tables": [_table(each) for each in status.tables],
         "plan": asdict(status.plan) if status.plan else None,

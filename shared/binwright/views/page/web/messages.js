@@ -28,6 +28,7 @@ export function messagesOf(view) {
     say("fault", `No consumer has reported since ${ago(since)}. What is shown is as old.`);
   } else if (silent.length) say("fault", `${plural(silent.length, "consumer")} of ${view.consumers.length} ${silent.length === 1 ? "has" : "have"} not reported lately.`);
   if (view.unread.length) say("fault", `${plural(view.unread.length, "partition")} ${view.unread.length === 1 ? "is" : "are"} read by no consumer.`);
+  if (view.hot.length) say("fault", `${plural(view.hot.length, "partition")} ${view.hot.length === 1 ? "gets" : "get"} more than a consumer sustains, and ${view.hot.length === 1 ? "falls" : "fall"} behind.`);
   const refused = view.tables.filter((table) => table.state === "refused").length;
   if (refused) say("fault", `${plural(refused, "table")} ${refused === 1 ? "takes" : "take"} nothing: see the faults below.`);
   if (view.state !== "empty" && view.rates_stale) {
