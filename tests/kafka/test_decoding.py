@@ -88,6 +88,14 @@ def test_intact_batches_are_decoded_as_by_aiokafka(compression: int) -> None:
     assert fetch.watch.fault is None
 
 
+def test_batches_are_counted_as_stored() -> None:
+    """That is the unit of a partition's rate: compressed, where a producer compresses."""
+    small, large = stored(5, 3, compression=ZSTD), built([(bytes(100_000), [])] * 5, ZSTD)
+    fetch = Fetch(small, large)
+    fetch.take()
+    assert fetch.limits.stored_bytes == len(small) + len(large)
+
+
 def test_a_header_key_that_is_not_utf8_is_escaped_and_nothing_is_lost() -> None:
     fetch = Fetch(stored(5, 3, header=b"\xff\xfea1"))
     found = fetch.take()

@@ -12,7 +12,7 @@ from binwright.consumer.reading.data_reader import GIVE_UP_S, KafkaDataReader
 from binwright.kafka.decoding import DecodeFault, Watch
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import Record, Records, UndecodableBatch
+from binwright.protocol.ports.kafka import ReadProgress, Record, Records, UndecodableBatch
 from binwright.runtime.settings import KafkaSettings
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -36,6 +36,7 @@ class FakeClient:
         """Partition -> offset at which a batch of two cannot be decoded."""
         self.tried = 0  # how often such a batch was fetched
         self.out_of_memory = self.large = self.silent = False
+        self.ends: dict[KafkaPartition, int] = {}  # as the last fetch has them
 
     def assign(self, partitions: list[KafkaPartition]) -> None:
         self._subscription.subscription.assignment = SimpleNamespace(tps=partitions)
@@ -50,6 +51,9 @@ class FakeClient:
 
     def resume(self, *partitions: KafkaPartition) -> None:
         self.paused.difference_update(partitions)
+
+    def highwater(self, partition: KafkaPartition) -> int | None:
+        return self.ends.get(partition)
 
     def last_poll_timestamp(self, partition: KafkaPartition) -> int | None:
         """Return when the broker answered last: now, for what is fetched from it."""
@@ -141,6 +145,16 @@ async def test_a_topic_is_assigned_when_its_first_partition_is_started(
     assert await offsets(reader) == {P: [2, 3, 4], Q: [0, 1, 2, 3, 4]}
     await reader.start(C, 1)
     assert client.positions == {KafkaPartition(*P): 5, KafkaPartition(*Q): 5, KafkaPartition(*C): 1}
+
+
+async def test_progress_is_of_partitions_that_are_started_and_fetched(
+    reader: KafkaDataReader, client: FakeClient
+) -> None:
+    await reader.start(P, 2)
+    await reader.start(Q, 1)
+    client.ends[KafkaPartition(*P)] = 7
+    reader._assigned._limits.stored_bytes = 99
+    assert reader.progress() == ReadProgress(99, {P: (2, 7)})
 
 
 async def test_an_error_loses_no_records_fetched_along_with_it(

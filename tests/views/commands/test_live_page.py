@@ -118,5 +118,7 @@ async def test_a_typed_ctrl_c_is_echoed_below_the_frame() -> None:
 def test_the_limit_is_the_controllers() -> None:
     view = landing()
     view.apply(3, 0, Claim(controller="c", limit=LIMIT, slot_limits=((A, BytesPerSecond(96_000)),)))
-    (consumer,) = (line for line in drawn(view, 120) if "orders-0" in line and "more than" not in line)
+    (consumer,) = (
+        line for line in drawn(view, 120) if "orders-0" in line and "more than" not in line
+    )
     assert "50% " in consumer

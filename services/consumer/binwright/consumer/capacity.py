@@ -39,7 +39,8 @@ def cpu_time(schedule: Path = SCHEDULE) -> CpuTime:
 
 def usable_cpus(cgroup: Path = CGROUP) -> float:
     """Return how many CPUs this process may use: those it runs on, or its container's quota."""
-    cpus = float(len(os.sched_getaffinity(0)))
+    runs_on = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    cpus = float(runs_on or 1)
     try:
         quota, _, period = (cgroup / "cpu.max").read_text().partition(" ")
         return min(cpus, int(quota) / int(period))
