@@ -63,6 +63,18 @@ def test_limits_and_what_consumers_could_read_are_shown() -> None:
     assert "16 MB/s ±4%" in page
 
 
+def test_a_full_sink_is_told_from_full_consumers() -> None:
+    late = TableStatus("orders", Slot(0), "landing", 61.0, 3_000_000, 1_200)
+    text = "table orders lands 61 s late: Spark is the limit, more consumers would land no more"
+    assert text in drawn(replace(moving(), tables=(late,)))
+    for other in (
+        replace(late, age_s=60.0),
+        replace(late, state="claiming"),
+        replace(late, fault="x"),
+    ):
+        assert "Spark is the limit" not in drawn(replace(moving(), tables=(other,)))
+
+
 def test_a_hot_partition_is_named_with_rate_and_limit() -> None:
     hot = (HotPartition(PARTS[4], 3.1e6, 2.4e6), HotPartition(PARTS[5], 3e6, 2.4e6))
     one = "orders-4: 3.1 MB/s is more than its consumer sustains (2.4 MB/s)"

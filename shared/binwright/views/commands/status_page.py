@@ -41,6 +41,8 @@ TABLE_COLOURS = {
     "unwritten": "red",
     "silent": "red",
 }
+LATE_S = 60.0
+"""Age of a staged row from which its table's sink is full."""
 FAULTY = {"refused", "unwritten", "silent"}
 """States of tables that take no rows."""
 
@@ -121,6 +123,12 @@ def faults(status: Status) -> list[Text]:
         f"table {each.topic} is {each.state}{f': {each.fault}' if each.fault else ''}"
         for each in status.tables
         if each.state in FAULTY or each.fault
+    ]
+    lines += [
+        f"table {each.topic} lands {each.age_s:,.0f} s late: Spark is the limit, more consumers "
+        "would land no more"
+        for each in status.tables
+        if each.state == "landing" and each.age_s > LATE_S and not each.fault
     ]
     if status.unread:
         lines.append(f"no consumer reads: {_some(list(map(str, status.unread)))}")
