@@ -19,10 +19,11 @@ from tests.kafka.test_frames import HEAD_4, HEAD_10
 
 from binwright.balancer import plan_file
 from binwright.balancer.decide.proposals import decode_record
-from binwright.consumer.decoding.avro_schemas import AvroSchema, SchemaRefused
+from binwright.consumer.decoding.avro_schemas import AvroSchema
 from binwright.consumer.decoding.avro_values import AvroDecoder
 from binwright.consumer.decoding.csv_values import CsvDecoder
 from binwright.consumer.decoding.json_values import JsonDecoder
+from binwright.consumer.decoding.registry_schemas import SchemaRefused
 from binwright.consumer.decoding.variant_values import VariantDecoder
 from binwright.consumer.staging import parquet
 from binwright.controller.fleets.kubernetes.template import check_template, parse_template

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from tests.consumer.decoding.avro import parsed, record
 
-from binwright.consumer.decoding.avro_schemas import AvroSchema, SchemaRefused
+from binwright.consumer.decoding.avro_schemas import AvroSchema
+from binwright.consumer.decoding.registry_schemas import SchemaRefused
 from binwright.protocol.columns import columns_text
 
 

@@ -6,8 +6,9 @@ import pyarrow as pa
 from tests.consumer.decoding.avro import parsed, record, written
 
 from binwright.consumer.decoding.arrow_types import BAD, row_type
-from binwright.consumer.decoding.avro_values import AvroDecoder, schema_ids
+from binwright.consumer.decoding.avro_values import AvroDecoder
 from binwright.consumer.decoding.one_by_one import Bad
+from binwright.consumer.decoding.registry_schemas import schema_ids
 from binwright.protocol.columns import parse_columns
 from binwright.protocol.ports.kafka import Record, Records
 

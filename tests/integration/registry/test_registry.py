@@ -16,8 +16,9 @@ from tests.consumer.decoding.avro import record
 from tests.integration.registry.server import RegistryServer, run_registry
 from tests.integration.security.certificates import Authority
 
-from binwright.consumer.decoding.avro_schemas import AvroSchema, SchemaRefused
+from binwright.consumer.decoding.avro_schemas import AvroSchema
 from binwright.consumer.decoding.registry import SchemaRegistry
+from binwright.consumer.decoding.registry_schemas import SchemaRefused
 from binwright.protocol.columns import columns_text
 from binwright.protocol.errors import RegistryUnavailable
 from binwright.runtime.settings import RegistrySettings

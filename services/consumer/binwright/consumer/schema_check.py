@@ -16,7 +16,8 @@ from binwright.cli.embedded_spark import running_lake
 from binwright.cli.options import Json, Lake, Spark, settings_at
 from binwright.cli.runner import progress_console, run_for_result, working_directory
 from binwright.cli.terminal import print_page
-from binwright.consumer.decoding.avro_schemas import AvroSchema, SchemaRefused
+from binwright.consumer.decoding.avro_schemas import AvroSchema
+from binwright.consumer.decoding.registry_schemas import SchemaRefused
 from binwright.consumer.lake.table_columns import differences
 from binwright.protocol.columns import Columns, parse_columns
 from binwright.protocol.errors import SettingsError

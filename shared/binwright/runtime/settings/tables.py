@@ -31,7 +31,10 @@ ONE_COLUMN = {
     "variant": parse_columns("value VARIANT"),
 }
 """Formats whose columns nobody names."""
+BY_SCHEMA = frozenset(["avro", "protobuf"])
+"""Formats whose values name a schema of the registry."""
 DEFAULT_SUBJECT = "{topic}-value"
+MESSAGE = r"^[A-Za-z_][A-Za-z0-9_]{0,99}(\.[A-Za-z_][A-Za-z0-9_]{0,99}){0,19}$"
 MOST_CLUSTERED = 4
 """Columns by which Delta clusters a table."""
 
@@ -51,20 +54,24 @@ class TableSettings(Section):
     """The topics."""
     topic_patterns: TopicPatterns = ()
     """Regular expressions: topics, too, whose whole names match one."""
-    format: Literal["json", "variant", "csv", "avro", "string"]
-    """What values are: JSON objects, JSON of any shape, lines of CSV, Avro with the id of a schema
-    in `registry`, or UTF-8 text.
+    format: Literal["json", "variant", "csv", "avro", "protobuf", "string"]
+    """What values are: JSON objects, JSON of any shape, lines of CSV, Avro or Protobuf with the id
+    of a schema in `registry`, or UTF-8 text.
     """
     columns: str | None = None
     """Names and SQL types, as in `"id BIGINT, tags ARRAY<STRING>"`; other fields are left out.
 
-    Unset, for Avro: the fields of all versions of `subject`. Text has one column, `value`, and so
-    has a variant. A column of JSON may have the type VARIANT.
+    Unset, for Avro and Protobuf: the fields of all versions of `subject`. Text has one column,
+    `value`, and so has a variant. A column of JSON may have the type VARIANT.
     """
     delimiter: Annotated[str, Field(pattern=r"^[^\"\r\n]$")] = ","
     """One character: what is between the fields of a line of CSV. They are quoted by `"`."""
     subject: TopicSubject = DEFAULT_SUBJECT
-    """Of the registry, for Avro without `columns`; `{topic}` stands for the topic."""
+    """Of the registry, for Avro and Protobuf without `columns`; `{topic}` stands for the topic."""
+    message: Annotated[str, Field(pattern=MESSAGE)] | None = None
+    """The full name of a message of Protobuf, as in `shop.Order`: values are of this one. Unset,
+    they are of the first message of their schema; with `columns`, of any.
+    """
     bad_share: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
     """A table stops, and lands nothing more, where more than this share of its newest records
     cannot be decoded: of the last 1,000, or of one commit. 0: at the first; 1: never.
@@ -107,8 +114,11 @@ class TableSettings(Section):
             raise ValueError(f"names columns, and format {self.format} has one, `value`")
         if self.format != "json" and self.columns and any(map(is_variant, self.parsed)):
             raise ValueError("names a column of type VARIANT, which only JSON has")
-        if self.subject != DEFAULT_SUBJECT and (self.format != "avro" or self.columns is not None):
-            raise ValueError("names a subject, which only Avro without columns reads")
+        by_subject = self.format in BY_SCHEMA and self.columns is None
+        if self.subject != DEFAULT_SUBJECT and not by_subject:
+            raise ValueError("names a subject, which only Avro and Protobuf without columns read")
+        if self.message is not None and self.format != "protobuf":
+            raise ValueError("names a message, which only Protobuf has")
         return self
 
     @model_validator(mode="after")
@@ -138,8 +148,14 @@ class TableSettings(Section):
     @property
     def decoding(self) -> str:
         """Return all on which it depends what a value is decoded to, but for the registry."""
-        form = f"csv {self.delimiter}" if self.format == "csv" else self.format
+        own = {"csv": self.delimiter, "protobuf": self.message}.get(self.format)
+        form = self.format if own is None else f"{self.format} {own}"
         return f"{form}: {self.columns or self.subject}"
+
+    @property
+    def message_read(self) -> str | None:
+        """Return the message of Protobuf that values are: "": the first one; None: any."""
+        return "" if self.message is None and self.columns is None else self.message
 
     def subject_of(self, topic: str) -> str:
         """Return the registry's subject of a topic."""

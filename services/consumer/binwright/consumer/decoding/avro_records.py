@@ -15,13 +15,20 @@ from binwright.consumer.decoding.avro_schemas import (
     TICKS,
     AvroSchema,
     Node,
-    SchemaRefused,
     fields_of,
     kind_of,
     logical_type,
 )
+from binwright.consumer.decoding.fits import (
+    FIRST_DAY,
+    LAST_DAY,
+    Fit,
+    as_it_is,
+    integer_fit,
+    moment,
+    within,
+)
 from binwright.consumer.decoding.one_by_one import (
-    INTEGER_BITS,
     REASON_LENGTH,
     Bad,
     Fields,
@@ -30,16 +37,8 @@ from binwright.consumer.decoding.one_by_one import (
     read_items,
     read_pairs,
 )
+from binwright.consumer.decoding.registry_schemas import HEADER, SchemaRefused
 from binwright.protocol.columns import Array, Columns, ColumnType, Decimal, Map, Simple, Struct
-
-HEADER = 5
-"""Bytes in front of a value: 0, and the id of its schema."""
-EXACT_IN_DOUBLE = 1 << 53
-FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31, days after 1970-01-01
-FIRST_US, LAST_US = FIRST_DAY * 86_400_000_000, (LAST_DAY + 1) * 86_400_000_000 - 1
-
-Fit = Callable[[Any], Any]
-"""Makes a value that is not null one of a column; raises `Misfit`."""
 
 _MALFORMED = (EOFError, IndexError, ValueError, OverflowError)
 """What `fastavro` raises for bytes that are no value of a schema."""
@@ -123,7 +122,7 @@ class _Fits:
                 fit = self._item(node["items"], item)
                 return None if fit is None else read_items(fit)
             case Map(item), "map":
-                return read_pairs(self._item(node["values"], item) or _as_it_is)
+                return read_pairs(self._item(node["values"], item) or as_it_is)
         return _leaf(node, wanted)
 
     def _item(self, node: Node, wanted: ColumnType) -> Fit | None:
@@ -140,10 +139,10 @@ def _leaf(node: Node, wanted: ColumnType) -> Fit | None:
         case Simple(name) if logical is None:
             if (name, kind) in _AS_IT_IS:
                 return None
-            if fit := _number_fit(name, kind):
+            if kind in {"int", "long"} and (fit := integer_fit(name)):
                 return fit
         case Simple("date") if wanted == logical:
-            return _within("date", FIRST_DAY, LAST_DAY)
+            return within("date", FIRST_DAY, LAST_DAY)
         case Simple("timestamp") if wanted == logical:
             return _moment(TICKS[node["logicalType"]])
         case Decimal() if isinstance(logical, Decimal):
@@ -170,35 +169,8 @@ _AS_IT_IS = frozenset(
 """Column types and stored types whose values need no look."""
 
 
-def _number_fit(name: str, kind: str) -> Fit | None:
-    """Return the fit of stored integers; None if there is none."""
-    if kind not in {"int", "long"}:
-        return None
-    if name in INTEGER_BITS:
-        end = 1 << (INTEGER_BITS[name] - 1)
-        return _within(name, -end, end - 1)
-    return _within(name, -EXACT_IN_DOUBLE, EXACT_IN_DOUBLE) if name == "double" else None
-
-
-def _within(name: str, lowest: int, highest: int) -> Fit:
-    def fit(value: int) -> int:
-        if not lowest <= value <= highest:
-            raise Misfit(name, value)
-        return value
-
-    return fit
-
-
 def _moment(ticks: int) -> Fit:
-    """Return the fit of ticks after 1970 as microseconds; nanoseconds are cut."""
-
-    def fit(value: int) -> int:
-        us = value * 1_000_000 // ticks
-        if not FIRST_US <= us <= LAST_US:
-            raise Misfit("a timestamp of the years 1 to 9999", value)
-        return us
-
-    return fit
+    return lambda value: moment(value, ticks)
 
 
 def _decimal(there: Decimal, wanted: Decimal) -> Fit:
@@ -212,7 +184,3 @@ def _decimal(there: Decimal, wanted: Decimal) -> Fit:
         return fit_exactly(number, number)
 
     return fit
-
-
-def _as_it_is(value: Any) -> Any:
-    return value

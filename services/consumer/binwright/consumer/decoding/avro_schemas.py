@@ -12,9 +12,9 @@ import fastavro
 import orjson
 from fastavro.schema import SchemaParseException
 
+from binwright.consumer.decoding.registry_schemas import SchemaRefused, check_names, check_place
 from binwright.protocol.columns import (
     DEEPEST,
-    KAFKA,
     MOST_DIGITS,
     Array,
     Column,
@@ -43,10 +43,6 @@ _SIMPLE = {
 _TYPES = {*_SIMPLE, "null", "array", "map", "record"}
 TICKS = {"timestamp-millis": 1_000, "timestamp-micros": 1_000_000, "timestamp-nanos": 10**9}
 """Ticks per second of a moment."""
-
-
-class SchemaRefused(Exception):
-    """A schema cannot be read, or has no columns; says why."""
 
 
 class AvroSchema:
@@ -81,9 +77,7 @@ class AvroSchema:
     def columns(self) -> Columns:
         """Return the columns of all that it has; raise `SchemaRefused`."""
         columns = self._columns(self._top)
-        names = [column.name.casefold() for column in columns]
-        if KAFKA in names:
-            raise SchemaRefused(f"has a field {KAFKA}, which is the record's place in Kafka")
+        check_place(columns)
         return columns
 
     @property
@@ -107,10 +101,9 @@ class AvroSchema:
                 raise SchemaRefused(f"{name}: {exc}") from None
             if kind is not None:
                 found.append(Column(name, kind))
-        names = [column.name.casefold() for column in found]
-        if doubled := sorted({name for name in names if names.count(name) > 1}):
-            raise SchemaRefused(f"has fields whose names differ in case only: {doubled[0]}")
-        return tuple(found)
+        columns = tuple(found)
+        check_names(columns)
+        return columns
 
     def column_type(self, node: Node) -> ColumnType | None:
         """Return the type of a column of these values; None if there is nothing to store.

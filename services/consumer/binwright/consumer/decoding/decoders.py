@@ -12,7 +12,7 @@ from typing import Any, Self
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
 from binwright.protocol.ports.lake import ValueDecoder
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings import Settings, TableSettings
 
 DecoderOf = Callable[
     [str, Mapping[TopicPartition, Sequence[Records]]], Awaitable[ValueDecoder | None]
@@ -32,7 +32,7 @@ class Decoders:
         self._stack = AsyncExitStack()
         self._modules: dict[str, Any] = {}
         self._registry: Any = None  # a `SchemaRegistry`, once it is needed
-        self._avro: Any = None  # an `AvroDecoders`, like it
+        self._by_schema: Any = None  # a `RegistryDecoders`, like it
 
     async def __aenter__(self) -> Self:
         """Return self; the registry is asked when its first schema is needed."""
@@ -67,19 +67,28 @@ class Decoders:
             case "csv":
                 values = await self._module("csv_values")
                 decoder = values.CsvDecoder(table.parsed, table.delimiter)
-            case "avro":
-                avro, subject = await self._of_avro(), table.subject_of(topic)
-                decoder = await avro.decoder(subject, table.parsed, rows.values())
+            case "avro" | "protobuf":
+                decoder = await self._of_registry(table, topic, rows)
         decoder.settings = table.decoding
         return decoder
 
-    async def _of_avro(self) -> Any:
-        client, decoders = await self._module("registry"), await self._module("avro_decoders")
-        if self._avro is None:
+    async def _of_registry(
+        self, table: TableSettings, topic: str, rows: Mapping[TopicPartition, Sequence[Records]]
+    ) -> ValueDecoder:
+        client, decoders = await self._module("registry"), await self._module("registry_decoders")
+        if self._by_schema is None:
             self._registry = client.SchemaRegistry(self._settings.registry)
             self._stack.push_async_exit(self._registry)
-            self._avro = decoders.AvroDecoders(self._registry)
-        return self._avro
+            self._by_schema = decoders.RegistryDecoders(self._registry)
+        values = await self._module(f"{table.format}_values")
+        if table.format == "avro":
+            reading = values.AvroReading()
+        else:
+            reading = values.ProtobufReading(table.message_read)
+        found: ValueDecoder = await self._by_schema.decoder(
+            table.subject_of(topic), reading, table.parsed, rows.values()
+        )
+        return found
 
     async def _module(self, name: str) -> Any:
         if name not in self._modules:

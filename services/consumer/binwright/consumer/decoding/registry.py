@@ -4,7 +4,7 @@ import asyncio
 import json
 import ssl
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from http.client import HTTPException
@@ -13,13 +13,17 @@ from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import HTTPSHandler, Request
 
-from binwright.consumer.decoding.avro_schemas import AvroSchema, SchemaRefused
+from binwright.consumer.decoding.avro_schemas import AvroSchema
+from binwright.consumer.decoding.protobuf_compiler import compiled
+from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
+from binwright.consumer.decoding.registry_schemas import SchemaRefused
 from binwright.kafka.credentials import read_secret
 from binwright.protocol.errors import RegistryUnavailable
 from binwright.runtime.settings import RegistrySettings
 from binwright.runtime.web import basic_login, opener
 
 T = TypeVar("T")
+Schema = AvroSchema | ProtobufSchema
 Outcome = Literal["answered", "missing", "failed"]
 
 REQUEST_S = 10.0  # for each step of a request
@@ -35,7 +39,7 @@ class Version:
     """One version of a subject."""
 
     number: int  # its schema's id
-    schema: AvroSchema | SchemaRefused
+    schema: Schema | SchemaRefused
 
 
 class SchemaRegistry:
@@ -58,14 +62,14 @@ class SchemaRegistry:
         """End the threads, without waiting for a request."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def schema(self, number: int) -> AvroSchema | SchemaRefused | None:
+    async def schema(self, number: int) -> Schema | SchemaRefused | None:
         """Return the schema with this id, or why it cannot be used; None: there is none.
 
         Raises:
             RegistryUnavailable: It does not answer, or refuses.
         """
 
-        def ask() -> AvroSchema | SchemaRefused | None:
+        def ask() -> Schema | SchemaRefused | None:
             found = self._get(f"schemas/ids/{number}")
             return None if found is None else self._parsed(found)
 
@@ -140,16 +144,22 @@ class SchemaRegistry:
                 context.load_cert_chain(settings.certificate_file, settings.key_file)
             yield HTTPSHandler(context=context)
 
-    def _parsed(self, reply: Any) -> AvroSchema | SchemaRefused:
-        if (kind := reply.get("schemaType", "AVRO")) != "AVRO":
-            return SchemaRefused(f"is of {kind}, not of Avro")
+    def _parsed(self, reply: Any) -> Schema | SchemaRefused:
+        kind = reply.get("schemaType", "AVRO")
         try:
-            return AvroSchema(reply["schema"], [*self._references(reply, [MOST_REFERENCES])])
+            match kind:
+                case "AVRO":
+                    used = [text for _, text in self._references(reply, [MOST_REFERENCES])]
+                    return AvroSchema(reply["schema"], used)
+                case "PROTOBUF":
+                    files = _files(self._references(reply, [MOST_REFERENCES]))
+                    return ProtobufSchema(compiled(reply["schema"], files))
         except SchemaRefused as exc:
             return exc
+        return SchemaRefused(f"is of {kind}, not of Avro or Protobuf")
 
-    def _references(self, reply: Any, left: list[int]) -> Iterator[str]:
-        """Yield the schemas that one uses, each after those that it uses itself."""
+    def _references(self, reply: Any, left: list[int]) -> Iterator[tuple[str, str]]:
+        """Yield the schemas that one uses by name, each after those that it uses itself."""
         for each in reply.get("references") or ():
             left[0] -= 1
             if left[0] < 0:
@@ -158,7 +168,16 @@ class SchemaRegistry:
             if (used := self._get(f"subjects/{subject}/versions/{version}")) is None:
                 raise SchemaRefused(f"uses version {version} of {subject}, which is not there")
             yield from self._references(used, left)
-            yield used["schema"]
+            yield str(each.get("name", "")), used["schema"]
+
+
+def _files(references: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the text of each file that a schema imports; raise `SchemaRefused` for two of one."""
+    files: dict[str, str] = {}
+    for name, text in references:
+        if files.setdefault(name, text) != text:
+            raise SchemaRefused(f"uses two versions of {name}")
+    return files
 
 
 def _none_or_raise(error: HTTPError) -> None:

@@ -42,6 +42,7 @@ TABLE = {
     "columns": "columns",
     "delimiter": "delimiter",
     "subject": "subject",
+    "message": "message",
     "badShare": "bad_share",
     "clusterBy": "cluster_by",
     "statistics": "statistics",

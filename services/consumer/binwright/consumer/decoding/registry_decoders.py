@@ -1,21 +1,21 @@
-"""Makes decoders of Avro with the schemas that a registry has."""
+"""Makes decoders of values with the schemas that a registry has."""
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 import structlog
 
 from binwright.consumer.decide.columns import united
-from binwright.consumer.decoding.avro_schemas import AvroSchema, SchemaRefused
-from binwright.consumer.decoding.avro_values import AvroDecoder, Schemas, refused, schema_ids
 from binwright.consumer.decoding.one_by_one import Bad
-from binwright.consumer.decoding.registry import Version
+from binwright.consumer.decoding.registry import Schema, Version
+from binwright.consumer.decoding.registry_schemas import SchemaRefused, refused, schema_ids
 from binwright.protocol.columns import Columns
 from binwright.protocol.errors import RegistryUnavailable
 from binwright.protocol.ports.kafka import Records
+from binwright.protocol.ports.lake import ValueDecoder
 from binwright.runtime.clock import loop_s
 
 log = structlog.get_logger()
@@ -27,10 +27,31 @@ FORGOTTEN_S = 60.0  # after which the registry is asked again for a schema that 
 CONCURRENT = 4  # requests
 
 
+class HasColumns(Protocol):
+    """A schema as a table reads it."""
+
+    @property
+    def columns(self) -> Columns:
+        """Return the columns of all that it has; raise `SchemaRefused`."""
+
+
+Read = TypeVar("Read", bound=HasColumns)
+
+
+class SchemaReading(Protocol[Read]):
+    """How a table reads schemas. Equal ones read alike."""
+
+    def of(self, schema: Schema) -> Read:
+        """Return what the table reads values by; raise `SchemaRefused` if it cannot."""
+
+    def decoder(self, columns: Columns, schemas: Mapping[int, Read | Bad]) -> ValueDecoder:
+        """Return the decoder into these columns, by the schemas that values name."""
+
+
 class Registry(Protocol):
     """What a `SchemaRegistry` answers."""
 
-    async def schema(self, number: int) -> AvroSchema | SchemaRefused | None:
+    async def schema(self, number: int) -> Schema | SchemaRefused | None:
         """Return the schema with this id."""
 
     async def versions(self, subject: str) -> tuple[int, ...]:
@@ -49,7 +70,7 @@ class _Subject:
     columns: Columns = ()  # of all versions, those of earlier ones first
 
 
-class AvroDecoders:
+class RegistryDecoders:
     """Makes the decoders of files, by the schemas of their values.
 
     A table has the columns that its settings name, or those of all versions of its topic's
@@ -58,18 +79,23 @@ class AvroDecoders:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._schemas: dict[int, AvroSchema | Bad] = {}
+        self._schemas: dict[int, Schema | Bad] = {}
         self._missing: dict[int, float] = {}  # ids that the registry has not -> when it was asked
-        self._subjects: dict[str, _Subject] = {}
+        self._subjects: dict[tuple[str, SchemaReading[Any]], _Subject] = {}
         self._slots = asyncio.Semaphore(CONCURRENT)
 
     async def decoder(
-        self, subject: str, columns: Columns, rows: Collection[Sequence[Records]]
-    ) -> AvroDecoder:
+        self,
+        subject: str,
+        reading: SchemaReading[Read],
+        columns: Columns,
+        rows: Collection[Sequence[Records]],
+    ) -> ValueDecoder:
         """Return the decoder of these records.
 
         Args:
             subject: Of the registry.
+            reading: How the table reads schemas.
             columns: Of the table; none: those of the subject's versions.
             rows: The records of a file.
 
@@ -77,14 +103,15 @@ class AvroDecoders:
             RegistryUnavailable: It does not answer, or has no such subject.
         """
         counts = await asyncio.to_thread(schema_ids, rows)
-        schemas = await self._named(counts)
-        used = {n: each for n, each in schemas.items() if isinstance(each, AvroSchema)}
+        named = await self._named(counts)
+        schemas = {number: _read(number, each, reading) for number, each in named.items()}
+        used = {n: each for n, each in schemas.items() if not isinstance(each, Bad)}
         if columns or not used:
-            return AvroDecoder(columns, schemas)
-        columns = await self._subject_columns(subject, frozenset(used))
-        return AvroDecoder(columns, {**schemas, **_checked(used, columns, subject)})
+            return reading.decoder(columns, schemas)
+        columns = await self._subject_columns(subject, reading, frozenset(used))
+        return reading.decoder(columns, {**schemas, **_checked(used, columns, subject)})
 
-    async def _named(self, counts: Counter[int]) -> Schemas:
+    async def _named(self, counts: Counter[int]) -> dict[int, Schema | Bad]:
         """Return the schemas of these ids."""
         now = loop_s()
         self._missing = {n: at for n, at in self._missing.items() if now - at < FORGOTTEN_S}
@@ -119,14 +146,18 @@ class AvroDecoders:
 
     async def _ask(self, number: int) -> None:
         match await self._registry.schema(number):
+            case None:
+                pass
             case SchemaRefused() as exc:
                 self._schemas[number] = refused(number, str(exc))
-            case AvroSchema() as schema:
+            case schema:
                 self._schemas[number] = schema
 
-    async def _subject_columns(self, subject: str, used: frozenset[int]) -> Columns:
+    async def _subject_columns(
+        self, subject: str, reading: SchemaReading[Any], used: frozenset[int]
+    ) -> Columns:
         """Return the columns of a subject, asked again if it may have a version that is new."""
-        known = self._subjects.setdefault(subject, _Subject())
+        known = self._subjects.setdefault((subject, reading), _Subject())
         if used <= known.asked:
             return known.columns
         numbers = await self._registry.versions(subject)
@@ -141,7 +172,7 @@ class AvroDecoders:
                 known.versions[version] = found
 
         await self._all(ask(version) for version in numbers if version not in known.versions)
-        known.columns = _columns_of(subject, known.versions)
+        known.columns = _columns_of(subject, reading, known.versions)
         known.asked |= used
         return known.columns
 
@@ -158,13 +189,25 @@ class AvroDecoders:
             raise failed.exceptions[0] from None
 
 
-def _columns_of(subject: str, versions: dict[int, Version]) -> Columns:
+def _read(number: int, schema: Schema | Bad, reading: SchemaReading[Read]) -> Read | Bad:
+    if isinstance(schema, Bad):
+        return schema
+    try:
+        return reading.of(schema)
+    except SchemaRefused as exc:
+        return refused(number, str(exc))
+
+
+def _columns_of(
+    subject: str, reading: SchemaReading[Any], versions: Mapping[int, Version]
+) -> Columns:
     """Return the columns of all versions; of one with two types the older."""
     columns: Columns = ()
     for number, version in sorted(versions.items()):
-        fault = ""
+        fault, added = "", ()
         try:
-            added = version.schema.columns if isinstance(version.schema, AvroSchema) else ()
+            if not isinstance(version.schema, SchemaRefused):
+                added = reading.of(version.schema).columns
             columns = united(columns, added)
         except SchemaRefused as exc:
             fault = str(exc)
@@ -175,13 +218,13 @@ def _columns_of(subject: str, versions: dict[int, Version]) -> Columns:
     return columns
 
 
-def _checked(used: dict[int, AvroSchema], columns: Columns, subject: str) -> Schemas:
+def _checked(used: Mapping[int, Read], columns: Columns, subject: str) -> dict[int, Read | Bad]:
     """Return the schemas, without those that have more than the columns do: nothing is left out."""
     faults = {number: _fault(schema, columns, subject) for number, schema in used.items()}
     return {n: refused(n, fault) if (fault := faults[n]) else used[n] for n in used}
 
 
-def _fault(schema: AvroSchema, columns: Columns, subject: str) -> str:
+def _fault(schema: HasColumns, columns: Columns, subject: str) -> str:
     """Return why not all fields of a schema have columns, "" if they have."""
     try:
         has_more = united(columns, schema.columns, first_wins=True) != columns

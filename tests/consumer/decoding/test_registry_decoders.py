@@ -8,11 +8,13 @@ import pyarrow as pa
 import pytest
 from tests.consumer.decoding.avro import parsed, record, written
 
-from binwright.consumer.decoding import avro_decoders
-from binwright.consumer.decoding.avro_decoders import AT_ONCE, AvroDecoders
-from binwright.consumer.decoding.avro_schemas import AvroSchema, SchemaRefused
+from binwright.consumer.decoding import registry_decoders
+from binwright.consumer.decoding.avro_schemas import AvroSchema
+from binwright.consumer.decoding.avro_values import AvroReading
 from binwright.consumer.decoding.one_by_one import Bad
 from binwright.consumer.decoding.registry import Version
+from binwright.consumer.decoding.registry_decoders import AT_ONCE, RegistryDecoders
+from binwright.consumer.decoding.registry_schemas import SchemaRefused
 from binwright.protocol.columns import columns_text, parse_columns
 from binwright.protocol.errors import RegistryUnavailable
 from binwright.protocol.ports.kafka import Record, Records
@@ -68,12 +70,14 @@ def registry() -> FakeRegistry:
     return FakeRegistry()
 
 
-async def columns(decoders: AvroDecoders, *numbers: int) -> str:
-    return columns_text((await decoders.decoder(SUBJECT, (), rows(*numbers))).columns)
+async def columns(decoders: RegistryDecoders, *numbers: int) -> str:
+    return columns_text(
+        (await decoders.decoder(SUBJECT, AvroReading(), (), rows(*numbers))).columns
+    )
 
 
-async def refusals(decoders: AvroDecoders, *numbers: int) -> dict[int, str]:
-    decoder = await decoders.decoder(SUBJECT, (), rows(*numbers))
+async def refusals(decoders: RegistryDecoders, *numbers: int) -> dict[int, str]:
+    decoder = await decoders.decoder(SUBJECT, AvroReading(), (), rows(*numbers))
     found = decoder._schemas
     return {n: f"{bad.kind}: {bad.reason}" for n, bad in found.items() if isinstance(bad, Bad)}
 
@@ -81,7 +85,7 @@ async def refusals(decoders: AvroDecoders, *numbers: int) -> dict[int, str]:
 async def test_a_table_has_the_columns_of_all_versions(registry: FakeRegistry) -> None:
     registry.register(7, ONE)
     registry.register(8, TWO)
-    decoders = AvroDecoders(registry)
+    decoders = RegistryDecoders(registry)
     assert await columns(decoders, 7) == "id int, item string"
     assert await columns(decoders, 8) == "id int, item string"
 
@@ -90,7 +94,7 @@ async def test_what_is_known_is_not_asked_again_and_a_new_schema_brings_its_vers
     registry: FakeRegistry,
 ) -> None:
     registry.register(7, ONE)
-    decoders = AvroDecoders(registry)
+    decoders = RegistryDecoders(registry)
     for _ in range(3):
         assert await columns(decoders, 7, 7) == "id int"
     assert registry.asked == {7: 1, SUBJECT: 1, (SUBJECT, 1): 1}
@@ -107,7 +111,7 @@ async def test_of_two_types_the_older_stays_and_values_that_do_not_fit_it_are_ba
     registry.register(8, OTHER)
     longer = record(("id", "long"))
     registry.register(9, longer)
-    decoders = AvroDecoders(registry)
+    decoders = RegistryDecoders(registry)
     assert await columns(decoders, 8) == "id int, more bigint"
     values = [
         written(OTHER, {"id": "x", "more": 1}, 8),
@@ -115,7 +119,7 @@ async def test_of_two_types_the_older_stays_and_values_that_do_not_fit_it_are_ba
         written(longer, {"id": 1 << 40}, 9),
     ]
     records = [Records.of(Record(n, 0, None, value) for n, value in enumerate(values))]
-    decoder = await decoders.decoder(SUBJECT, (), [records])
+    decoder = await decoders.decoder(SUBJECT, AvroReading(), (), [records])
     found, bad = decoder.decode(pa.array(values, pa.binary()))
     assert found.to_pylist() == [None, {"id": 5, "more": None}, None]
     assert [why and why["reason"] for why in bad.to_pylist()] == [
@@ -129,7 +133,7 @@ async def test_a_schema_of_another_subject_is_good_if_it_has_no_other_fields(
     registry.register(7, TWO)
     registry.register(8, ONE, "clicks-value")
     registry.register(9, record(("id", "int"), ("extra", "int")), "clicks-value")
-    decoders = AvroDecoders(registry)
+    decoders = RegistryDecoders(registry)
     assert await columns(decoders, 7, 8, 9) == "id int, item string"
     assert await refusals(decoders, 7, 8, 9) == {
         9: f"incompatible: schema 9: is none of {SUBJECT}, and has fields that no version of it has"
@@ -141,7 +145,7 @@ async def test_named_columns_ask_for_no_subject_and_leave_fields_out(
 ) -> None:
     registry.register(8, TWO)
     wanted = parse_columns("item string")
-    decoder = await AvroDecoders(registry).decoder(SUBJECT, wanted, rows(8))
+    decoder = await RegistryDecoders(registry).decoder(SUBJECT, AvroReading(), wanted, rows(8))
     assert decoder.columns == wanted
     assert registry.asked == {8: 1}
 
@@ -152,7 +156,7 @@ async def test_a_schema_that_has_no_columns_is_bad_and_the_others_go_on(
     registry.register(6, SchemaRefused("is of JSON, not of Avro"))
     registry.register(7, record(("a", ["int", "string"])))
     registry.register(8, ONE)
-    decoders = AvroDecoders(registry)
+    decoders = RegistryDecoders(registry)
     assert await columns(decoders, 6, 7, 8) == "id int"
     assert await refusals(decoders, 6, 7, 8) == {
         6: "incompatible: schema 6: is of JSON, not of Avro",
@@ -161,20 +165,20 @@ async def test_a_schema_that_has_no_columns_is_bad_and_the_others_go_on(
 
 
 async def test_without_a_value_of_a_schema_there_is_nothing_to_ask(registry: FakeRegistry) -> None:
-    assert await columns(AvroDecoders(registry)) == ""
+    assert await columns(RegistryDecoders(registry)) == ""
     assert not registry.asked
 
 
 async def test_a_subject_that_is_not_there_is_reported(registry: FakeRegistry) -> None:
     registry.register(7, ONE, "other-value")
     with pytest.raises(RegistryUnavailable, match=f"no subject {SUBJECT}; name it as `subject`"):
-        await columns(AvroDecoders(registry), 7)
+        await columns(RegistryDecoders(registry), 7)
 
 
 async def test_a_registry_that_is_away_is_not_the_records_fault(registry: FakeRegistry) -> None:
     registry.register(7, ONE)
     registry.away = True
-    decoders = AvroDecoders(registry)
+    decoders = RegistryDecoders(registry)
     with pytest.raises(RegistryUnavailable, match="away"):
         await columns(decoders, 7)
     registry.away = False
@@ -187,23 +191,23 @@ async def test_an_unknown_schema_is_asked_for_again_before_its_values_are_bad(
     registry: FakeRegistry,
 ) -> None:
     registry.register(7, ONE)
-    decoders = AvroDecoders(registry)
+    decoders = RegistryDecoders(registry)
     assert await refusals(decoders, 7, 9) == {9: "schema_unknown: the registry has no schema 9"}
-    assert registry.asked[9] == 1 + avro_decoders.ASKED_AGAIN
+    assert registry.asked[9] == 1 + registry_decoders.ASKED_AGAIN
 
     registry.register(9, ONE)
     assert list(await refusals(decoders, 9)) == [9]  # for a minute it is not asked again
-    await asyncio.sleep(avro_decoders.FORGOTTEN_S + 1)
+    await asyncio.sleep(registry_decoders.FORGOTTEN_S + 1)
     assert await refusals(decoders, 9) == {}
 
 
 @pytest.mark.looptime
 async def test_a_schema_that_comes_late_is_good(registry: FakeRegistry) -> None:
     registry.register(7, ONE)
-    decoders = AvroDecoders(registry)
+    decoders = RegistryDecoders(registry)
 
     async def late() -> None:
-        await asyncio.sleep(1.5 * avro_decoders.PAUSE_S)
+        await asyncio.sleep(1.5 * registry_decoders.PAUSE_S)
         registry.register(8, ONE)
 
     found, _ = await asyncio.gather(refusals(decoders, 7, 8), late())
@@ -214,14 +218,16 @@ async def test_many_schemas_are_all_asked_for(registry: FakeRegistry) -> None:
     numbers = range(1_000, 1_000 + 3 * AT_ONCE)
     for number in numbers:
         registry.register(number, ONE)
-    assert await refusals(AvroDecoders(registry), *numbers) == {}
+    assert await refusals(RegistryDecoders(registry), *numbers) == {}
 
 
 @pytest.mark.looptime
 async def test_ids_of_garbage_do_not_storm_the_registry(registry: FakeRegistry) -> None:
     registry.register(7, ONE)
     garbage = range(1_000, 3_000)
-    decoder = await AvroDecoders(registry).decoder(SUBJECT, (), rows(7, 7, *garbage))
+    decoder = await RegistryDecoders(registry).decoder(
+        SUBJECT, AvroReading(), (), rows(7, 7, *garbage)
+    )
     assert len(decoder._schemas) == 2_001
     numbers = {number for number in registry.asked if isinstance(number, int)}
     assert len(numbers) == 2 * AT_ONCE

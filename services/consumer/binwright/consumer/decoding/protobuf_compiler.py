@@ -1,0 +1,122 @@
+"""Compiles Protobuf schemas by protoc, in a child process: the text is of others.
+
+Protoc is a program in C++ of which each byte of a schema reaches the parser. A child that has no
+environment, little time and memory, and no network where the system lets it leave that, can do no
+more than fail.
+"""
+
+import signal
+import subprocess
+import sys
+from base64 import b64decode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+
+from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
+from google.protobuf.message import DecodeError
+
+from binwright.consumer.decoding import protoc_child
+from binwright.consumer.decoding.registry_schemas import SchemaRefused
+from binwright.protocol.errors import RegistryUnavailable
+
+WAIT_S = 30.0  # for a child, which has `protoc_child.CPU_S` of a core
+MOST_BYTES = 4 << 20  # of a schema and all that it imports
+LONGEST_NAME = 200  # characters of an imported file's path
+_ROOT, _RESULT, _STORED = "schema{}.proto", "result", "stored"
+_ERRORS = 4_096  # bytes of what protoc writes that are read
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A schema as protoc has it."""
+
+    root: str  # the name of its file
+    files: bytes  # a `FileDescriptorSet`, of which each file follows those that it imports
+
+
+def compiled(text: str, imports: Mapping[str, str]) -> Compiled:
+    """Compile a schema: a `.proto` file, or the Base64 of a `FileDescriptorProto`.
+
+    Args:
+        text: The schema.
+        imports: The text of each file that it imports, by the path in its `import`; not
+            those of `google/protobuf`, which protoc has.
+
+    Raises:
+        SchemaRefused: It is not valid; says why.
+        RegistryUnavailable: No child can be started, or it does not end: not the schema's fault.
+    """
+    if len(text) + sum(map(len, imports.values())) > MOST_BYTES:
+        raise SchemaRefused(f"has, with what it imports, more than {MOST_BYTES >> 20} MB")
+    root = next(name for n in range(len(imports) + 1) if (name := _ROOT.format(n)) not in imports)
+    try:
+        with TemporaryDirectory(prefix="protoc-") as directory:
+            return Compiled(root, _compile(Path(directory), root, {**imports, root: text}))
+    except OSError as exc:
+        raise RegistryUnavailable(f"protoc cannot be run: {exc}") from exc
+
+
+def _compile(directory: Path, root: str, files: Mapping[str, str]) -> bytes:
+    sources = directory / "sources"
+    sources.mkdir()
+    stored = FileDescriptorSet()
+    for name, text in files.items():
+        _check_path(name)
+        if descriptor := _stored(name, text):
+            stored.file.append(descriptor)
+        else:
+            path = sources / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", errors="replace")
+    (directory / _STORED).write_bytes(stored.SerializeToString())
+    _run(directory, root)
+    return (directory / _RESULT).read_bytes()
+
+
+def _stored(name: str, text: str) -> FileDescriptorProto | None:
+    """Return a file that is stored in Protobuf's own form; None if it is text."""
+    try:
+        found = FileDescriptorProto.FromString(b64decode(text, validate=True))
+    except (ValueError, DecodeError):
+        return None
+    found.name = name
+    return found
+
+
+def _check_path(name: str) -> None:
+    parts = PurePosixPath(name).parts
+    plain = name.isprintable() and not {"\\", ":"} & {*name} and name == "/".join(parts)
+    if not plain or ".." in parts or name.startswith(("/", "-")) or len(name) > LONGEST_NAME:
+        raise SchemaRefused(f"imports {name[:50]!r}, which is no name of a file")
+
+
+def _run(directory: Path, root: str) -> None:
+    arguments = ["--include_imports", f"--descriptor_set_in={_STORED}", "-Isources"]
+    argv = [sys.executable, "-I", protoc_child.__file__, *arguments]
+    with (directory / "errors").open("wb") as errors:
+        try:
+            done = subprocess.run(
+                [*argv, f"--descriptor_set_out={_RESULT}", root],
+                cwd=directory,
+                env={},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                timeout=WAIT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise RegistryUnavailable(f"protoc has not ended after {WAIT_S:g} s") from None
+    if done.returncode == 0:
+        return
+    with (directory / "errors").open("rb") as written:
+        why = written.read(_ERRORS).decode(errors="replace")
+    if done.returncode in (protoc_child.BROKEN, -signal.SIGKILL):  # the latter is no limit of ours
+        raise RegistryUnavailable(f"protoc cannot be run: {why or 'it was killed'}"[:500])
+    if done.returncode < 0:
+        name = signal.Signals(-done.returncode).name
+        raise SchemaRefused(f"takes protoc too much time or memory: it ended by {name}")
+    lines = [line.strip() for line in why.splitlines() if "warning:" not in line]
+    raise SchemaRefused(f"is no Protobuf schema: {'; '.join(filter(None, lines))}"[:150])
