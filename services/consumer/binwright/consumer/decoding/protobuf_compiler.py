@@ -5,11 +5,12 @@ environment, little time and memory, and no network where the system lets it lea
 more than fail.
 """
 
+import re
 import signal
 import subprocess
 import sys
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -23,8 +24,10 @@ from binwright.protocol.errors import RegistryUnavailable
 
 WAIT_S = 30.0  # for a child, which has `protoc_child.CPU_S` of a core
 MOST_BYTES = 4 << 20  # of a schema and all that it imports
-LONGEST_NAME = 200  # characters of an imported file's path
-_ROOT, _RESULT, _STORED = "schema{}.proto", "result", "stored"
+_PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}(/[A-Za-z0-9_.+-]{1,100}){0,9}")
+"""Of an imported file."""
+_ROOT, _SOURCES, _RESULT, _STORED = "schema{}.proto", "sources", "result", "stored"
+_NO_ERROR = re.compile(r"WARNING: |W\d{4} |.*: warning: ")  # of the lines that protoc writes
 _ERRORS = 4_096  # bytes of what protoc writes that are read
 
 
@@ -59,11 +62,11 @@ def compiled(text: str, imports: Mapping[str, str]) -> Compiled:
 
 
 def _compile(directory: Path, root: str, files: Mapping[str, str]) -> bytes:
-    sources = directory / "sources"
+    sources = directory / _SOURCES
     sources.mkdir()
     stored = FileDescriptorSet()
     for name, text in files.items():
-        _check_path(name)
+        _check_path(name, files)
         if descriptor := _stored(name, text):
             stored.file.append(descriptor)
         else:
@@ -85,21 +88,21 @@ def _stored(name: str, text: str) -> FileDescriptorProto | None:
     return found
 
 
-def _check_path(name: str) -> None:
-    parts = PurePosixPath(name).parts
-    plain = name.isprintable() and not {"\\", ":"} & {*name} and name == "/".join(parts)
-    if not plain or ".." in parts or name.startswith(("/", "-")) or len(name) > LONGEST_NAME:
+def _check_path(name: str, files: Collection[str]) -> None:
+    """Raise `SchemaRefused` for what is no path of a file, or the directory of another."""
+    inside = {str(parent) for parent in PurePosixPath(name).parents}
+    if not _PATH.fullmatch(name) or ".." in name.split("/") or inside & {*files}:
         raise SchemaRefused(f"imports {name[:50]!r}, which is no name of a file")
 
 
 def _run(directory: Path, root: str) -> None:
-    arguments = ["--include_imports", f"--descriptor_set_in={_STORED}", "-Isources"]
+    arguments = ["--include_imports", f"--descriptor_set_in=../{_STORED}", "-I."]
     argv = [sys.executable, "-I", protoc_child.__file__, *arguments]
     with (directory / "errors").open("wb") as errors:
         try:
             done = subprocess.run(
-                [*argv, f"--descriptor_set_out={_RESULT}", root],
-                cwd=directory,
+                [*argv, f"--descriptor_set_out=../{_RESULT}", root],
+                cwd=directory / _SOURCES,
                 env={},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -118,5 +121,5 @@ def _run(directory: Path, root: str) -> None:
     if done.returncode < 0:
         name = signal.Signals(-done.returncode).name
         raise SchemaRefused(f"takes protoc too much time or memory: it ended by {name}")
-    lines = [line.strip() for line in why.splitlines() if "warning:" not in line]
-    raise SchemaRefused(f"is no Protobuf schema: {'; '.join(filter(None, lines))}"[:150])
+    lines = [line for line in why.splitlines() if line and not _NO_ERROR.match(line)]
+    raise SchemaRefused(f"is no Protobuf schema: {'; '.join(lines)}"[:150])

@@ -144,7 +144,7 @@ class _Fits:
         match wanted:
             case Map(item) if kind_of(key) == "string":
                 pairs = read_pairs(self._item(value, item) or as_it_is)
-                return lambda entries: pairs(dict(_sorted(entries)))
+                return lambda entries: pairs({_text(k): v for k, v in _sorted(entries)})
             case Array(Struct(columns)):
                 fits = {
                     name: self._item(part, column.type) or as_it_is
@@ -191,6 +191,8 @@ def _leaf(kind: str, wanted: ColumnType) -> Fit | None:
             return None
         case Simple(name) if kind in _INTEGERS and (fit := integer_fit(name)):
             return fit
+        case Simple("string") if kind == "string":
+            return _text
         case Decimal() if kind in _INTEGERS:
             fit_exactly = exact_decimal(wanted)
             return lambda value: fit_exactly(Number(value), value)
@@ -213,7 +215,6 @@ _AS_IT_IS = frozenset(
         ("double", "int32"),
         ("double", "uint32"),
         ("binary", "bytes"),
-        ("string", "string"),
     ]
 )
 """Column types and kinds whose values need no look."""
@@ -234,6 +235,11 @@ def _entry(to: list[tuple[str, bool, Fit]]) -> Callable[[tuple[Any, Any]], Field
             raise
 
     return fit
+
+
+def _text(value: Any) -> Any:
+    """Return a text; one of proto2 that is no UTF-8 comes as bytes. Raises `UnicodeDecodeError`."""
+    return value if type(value) is str else value.decode()
 
 
 def _moment(value: Any) -> int:
