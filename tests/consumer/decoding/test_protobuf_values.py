@@ -56,7 +56,7 @@ def test_each_value_is_read_by_its_own_schema() -> None:
         {"id": 1, "item": None}, {"id": 2, "item": "tea"}, {"id": None, "item": None},
         None, None, None, None, None, None, {"id": 0, "item": None},
     ]  # fmt: skip
-    assert [why and (why["kind"], why["reason"][:71]) for why in bad.to_pylist()] == [
+    assert [why and (why["kind"], why["reason"][:70]) for why in bad.to_pylist()] == [
         None, None, None,
         ("malformed", "needs 0 and a schema's id in front, has the string ''"),
         ("malformed", "needs 0 and a schema's id in front, has the string '7b 22 69 64 22'"),

@@ -25,7 +25,8 @@ from binwright.consumer.decoding.one_by_one import (
     read_pairs,
 )
 from binwright.consumer.decoding.protobuf_json import json_text
-from binwright.consumer.decoding.protobuf_schemas import Message, is_map, kind_of
+from binwright.consumer.decoding.protobuf_memory import MOST_BYTES, MemoryOf
+from binwright.consumer.decoding.protobuf_schemas import Message, is_map, kind_of, messages_in
 from binwright.consumer.decoding.registry_schemas import SchemaRefused
 from binwright.protocol.columns import Array, Columns, ColumnType, Decimal, Map, Simple, Struct
 
@@ -48,9 +49,12 @@ def record_reader(message: Message, columns: Columns) -> "Callable[[bytes], Fiel
     budget = _Budget()
     fit = _Fits(budget).fields(message, columns)
     made: Any = message_factory.GetMessageClass(message)
-    requires = _requires(message, set())
+    memory = MemoryOf(message)
+    requires = any(f.is_required for each in messages_in(message).values() for f in each.fields)
 
     def read(body: bytes) -> Fields | Bad:
+        if memory.exceeds(body):
+            return Bad("incompatible", f"takes more than {MOST_BYTES >> 20} MB of memory")
         budget.left = MOST_FIELDS + FIELDS_PER_BYTE * len(body)
         try:
             found = made.FromString(body)
@@ -68,17 +72,6 @@ def record_reader(message: Message, columns: Columns) -> "Callable[[bytes], Fiel
         return fields
 
     return read
-
-
-def _requires(message: Message, seen: set[str]) -> bool:
-    """Return whether a message, or one within it, has a field that must be there."""
-    if message.full_name in seen:
-        return False
-    seen.add(message.full_name)
-    return any(
-        field.is_required or (field.message_type and _requires(field.message_type, seen))
-        for field in message.fields
-    )
 
 
 class _Budget(local):

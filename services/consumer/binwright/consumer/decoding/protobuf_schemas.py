@@ -194,6 +194,19 @@ def kind_of(field: Any) -> str:
     return _WELL_KNOWN.get(field.message_type.file.name, "message")
 
 
+def messages_in(message: Message) -> dict[str, Message]:
+    """Return a message and all that may be within it, however deep, by their full names."""
+    found = {message.full_name: message}
+    left = [message]
+    while left:
+        for field in left.pop().fields:
+            each = field.message_type
+            if each is not None and each.full_name not in found:
+                found[each.full_name] = each
+                left.append(each)
+    return found
+
+
 def is_map(field: Any) -> bool:
     """Return whether a field is a map: a list of entries, as it is stored."""
     return field.message_type is not None and is_entry(field.message_type)
