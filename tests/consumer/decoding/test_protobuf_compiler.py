@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from google.protobuf import descriptor_pb2
@@ -180,13 +179,8 @@ def test_the_child_has_no_environment(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 
 def test_nothing_is_left_of_a_compilation(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(protobuf_compiler, "TemporaryDirectory", in_directory(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     compiled(proto("int32 a"), {})
     with pytest.raises(SchemaRefused):
         compiled("no schema", {})
     assert list(tmp_path.iterdir()) == []
-
-
-def in_directory(directory: Path) -> Any:
-    made = protobuf_compiler.TemporaryDirectory
-    return lambda prefix: made(prefix=prefix, dir=directory)

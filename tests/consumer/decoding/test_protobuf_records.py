@@ -101,7 +101,14 @@ def test_a_field_that_is_not_there_is_its_default_or_null_by_its_presence() -> N
         "map<string, int32> by", "google.protobuf.Int32Value wrapped",
         head=WRAPPERS, rest=f"{M} {E}",
     )  # fmt: skip
-    absent = {"plain": 0, "may": None, "message": None, "list": [], "by": [], "wrapped": None}
+    absent: dict[str, Any] = {
+        "plain": 0,
+        "may": None,
+        "message": None,
+        "list": [],
+        "by": [],
+        "wrapped": None,
+    }
     assert read(text, {}) == absent
     there = {"may": 0, "message": {}, "wrapped": 0}
     assert read(text, there) == {**absent, **there, "message": {"x": 0, "y": None}}

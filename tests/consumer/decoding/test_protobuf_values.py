@@ -32,7 +32,7 @@ HEAD = b"\0\0\0\0\x07"
 
 
 def test_each_value_is_read_by_its_own_schema() -> None:
-    schemas = {
+    schemas: dict[int, TableSchema | Bad] = {
         7: TableSchema(ONE, ""),
         8: TableSchema(TWO, ""),
         9: Bad("schema_unknown", "no 9"),

@@ -6,13 +6,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.consumer.decoding import protobuf
 from tests.consumer.decoding.avro import parsed, record, written
 
 from binwright.consumer.decoding import registry_decoders
-from binwright.consumer.decoding.avro_schemas import AvroSchema
-from binwright.consumer.decoding.avro_values import AvroReading
+from binwright.consumer.decoding.avro_values import AvroDecoder, AvroReading
 from binwright.consumer.decoding.one_by_one import Bad
-from binwright.consumer.decoding.registry import Version
+from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
+from binwright.consumer.decoding.protobuf_values import ProtobufReading
+from binwright.consumer.decoding.registry import Schema, Version
 from binwright.consumer.decoding.registry_decoders import AT_ONCE, RegistryDecoders
 from binwright.consumer.decoding.registry_schemas import SchemaRefused
 from binwright.protocol.columns import columns_text, parse_columns
@@ -29,18 +31,18 @@ class FakeRegistry:
     """A registry in memory that counts what it is asked."""
 
     def __init__(self) -> None:
-        self.schemas: dict[int, AvroSchema | SchemaRefused] = {}
+        self.schemas: dict[int, Schema | SchemaRefused] = {}
         self.subjects: dict[str, list[int]] = {}
         self.asked: Counter[Any] = Counter()
         self.away = False
 
     def register(self, number: int, schema: Any, subject: str = SUBJECT) -> None:
         """Register a schema with this id as the next version of a subject."""
-        known = isinstance(schema, SchemaRefused)
+        known = isinstance(schema, SchemaRefused | ProtobufSchema)
         self.schemas[number] = schema if known else parsed(schema)
         self.subjects.setdefault(subject, []).append(number)
 
-    async def schema(self, number: int) -> AvroSchema | SchemaRefused | None:
+    async def schema(self, number: int) -> Schema | SchemaRefused | None:
         await self._ask(number)
         return self.schemas.get(number)
 
@@ -71,13 +73,13 @@ def registry() -> FakeRegistry:
 
 
 async def columns(decoders: RegistryDecoders, *numbers: int) -> str:
-    return columns_text(
-        (await decoders.decoder(SUBJECT, AvroReading(), (), rows(*numbers))).columns
-    )
+    decoder = await decoders.decoder(SUBJECT, AvroReading(), (), rows(*numbers))
+    return columns_text(decoder.columns)
 
 
 async def refusals(decoders: RegistryDecoders, *numbers: int) -> dict[int, str]:
     decoder = await decoders.decoder(SUBJECT, AvroReading(), (), rows(*numbers))
+    assert isinstance(decoder, AvroDecoder)
     found = decoder._schemas
     return {n: f"{bad.kind}: {bad.reason}" for n, bad in found.items() if isinstance(bad, Bad)}
 
@@ -228,6 +230,7 @@ async def test_ids_of_garbage_do_not_storm_the_registry(registry: FakeRegistry) 
     decoder = await RegistryDecoders(registry).decoder(
         SUBJECT, AvroReading(), (), rows(7, 7, *garbage)
     )
+    assert isinstance(decoder, AvroDecoder)
     assert len(decoder._schemas) == 2_001
     numbers = {number for number in registry.asked if isinstance(number, int)}
     assert len(numbers) == 2 * AT_ONCE
@@ -236,3 +239,64 @@ async def test_ids_of_garbage_do_not_storm_the_registry(registry: FakeRegistry) 
         each.reason[:24] for each in decoder._schemas.values() if isinstance(each, Bad)
     )
     assert reasons == {"the registry has no sche": 199, "the registry was not ask": 1_801}
+
+
+# --- protobuf -------------------------------------------------------------------------------------
+
+FIRST = protobuf.parsed(protobuf.proto("int32 id"))
+SECOND = protobuf.parsed(
+    protobuf.proto("int32 id", "string item", rest="message Event { bool paid = 1; }")
+)
+
+
+async def protobuf_columns(decoders: RegistryDecoders, message: str, *numbers: int) -> str:
+    decoder = await decoders.decoder(SUBJECT, ProtobufReading(message), (), rows(*numbers))
+    return columns_text(decoder.columns)
+
+
+async def test_a_table_of_protobuf_has_the_columns_of_its_message_in_all_versions(
+    registry: FakeRegistry,
+) -> None:
+    registry.register(7, FIRST)
+    decoders = RegistryDecoders(registry)
+    assert await protobuf_columns(decoders, "", 7) == "id int"
+    registry.register(8, SECOND)
+    assert await protobuf_columns(decoders, "", 7, 8) == "id int, item string"
+    assert await protobuf_columns(decoders, "shop.Event", 7, 8) == "paid boolean"
+    schemas = {number: count for number, count in registry.asked.items() if number in (7, 8)}
+    assert schemas == {7: 1, 8: 1}  # by both tables
+
+
+async def test_a_version_without_the_message_has_no_columns_and_its_values_are_bad(
+    registry: FakeRegistry,
+) -> None:
+    registry.register(7, FIRST)
+    registry.register(8, SECOND)
+    registry.register(9, ONE)
+    reading = ProtobufReading("shop.Event")
+    values = [
+        protobuf.written(SECOND, {"paid": True}, 8, "shop.Event", b"\x02\x02"),
+        protobuf.written(FIRST, {"id": 1}, 7),
+        written(ONE, {"id": 1}, 9),
+    ]
+    records = [[Records.of(Record(n, 0, None, value) for n, value in enumerate(values))]]
+    decoder = await RegistryDecoders(registry).decoder(SUBJECT, reading, (), records)
+    found, bad = decoder.decode(pa.array(values, pa.binary()))
+    assert found.to_pylist() == [{"paid": True}, None, None]
+    assert [why and why["reason"] for why in bad.to_pylist()] == [
+        None,
+        "schema 7: has no message shop.Event",
+        "schema 9: is not of Protobuf, as the table is",
+    ]
+
+
+async def test_a_message_of_another_subject_with_more_fields_is_bad(registry: FakeRegistry) -> None:
+    registry.register(7, FIRST)
+    registry.register(8, SECOND, "clicks-value")
+    decoder = await RegistryDecoders(registry).decoder(SUBJECT, ProtobufReading(""), (), rows(7, 8))
+    assert columns_text(decoder.columns) == "id int"
+    value = protobuf.written(SECOND, {"id": 1}, 8)
+    _, bad = decoder.decode(pa.array([value], pa.binary()))
+    assert bad.to_pylist()[0]["reason"] == (
+        f"schema 8: is none of {SUBJECT}, and has fields that no version of it has"
+    )

@@ -17,7 +17,7 @@ from tests.integration.registry.server import RegistryServer, run_registry
 from tests.integration.security.certificates import Authority
 
 from binwright.consumer.decoding.avro_schemas import AvroSchema
-from binwright.consumer.decoding.registry import SchemaRegistry
+from binwright.consumer.decoding.registry import Schema, SchemaRegistry
 from binwright.consumer.decoding.registry_schemas import SchemaRefused
 from binwright.protocol.columns import columns_text
 from binwright.protocol.errors import RegistryUnavailable
@@ -31,7 +31,7 @@ POINT = record(("x", "int"), name="geo.Point")
 LINE = record(("a", "geo.Point"), ("b", "geo.Point"), name="geo.Line")
 
 
-def columns(schema: AvroSchema | SchemaRefused | None) -> str:
+def columns(schema: Schema | SchemaRefused | None) -> str:
     assert isinstance(schema, AvroSchema), schema
     return columns_text(schema.columns)
 
@@ -69,7 +69,7 @@ async def test_what_is_not_there_differs_from_what_is_wrong(registry: RegistrySe
         assert await client.version("no-such-subject", 1) is None
         refused = await client.schema(number)
     assert isinstance(refused, SchemaRefused)
-    assert str(refused) == "is of JSON, not of Avro"
+    assert str(refused) == "is of JSON, not of Avro or Protobuf"
 
     elsewhere = registry.url.replace("/apis/ccompat/v7", "/apis/nothing")
     async with SchemaRegistry(RegistrySettings(url=elsewhere)) as client:

@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
+from threading import Lock
 
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 from google.protobuf.message import DecodeError
@@ -28,6 +29,7 @@ _PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}(/[A-Za-z0-9_.+-]{1,100}){
 """Of an imported file."""
 _ROOT, _SOURCES, _RESULT, _STORED = "schema{}.proto", "sources", "result", "stored"
 _NO_ERROR = re.compile(r"WARNING: |W\d{4} |.*: warning: ")  # of the lines that protoc writes
+_ONE_AT_ONCE = Lock()  # whatever schemas do, they take one child's memory
 _ERRORS = 4_096  # bytes of what protoc writes that are read
 
 
@@ -55,7 +57,7 @@ def compiled(text: str, imports: Mapping[str, str]) -> Compiled:
         raise SchemaRefused(f"has, with what it imports, more than {MOST_BYTES >> 20} MB")
     root = next(name for n in range(len(imports) + 1) if (name := _ROOT.format(n)) not in imports)
     try:
-        with TemporaryDirectory(prefix="protoc-") as directory:
+        with _ONE_AT_ONCE, TemporaryDirectory(prefix="protoc-") as directory:
             return Compiled(root, _compile(Path(directory), root, {**imports, root: text}))
     except OSError as exc:
         raise RegistryUnavailable(f"protoc cannot be run: {exc}") from exc

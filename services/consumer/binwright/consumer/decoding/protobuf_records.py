@@ -31,7 +31,7 @@ from binwright.consumer.decoding.registry_schemas import SchemaRefused
 from binwright.protocol.columns import Array, Columns, ColumnType, Decimal, Map, Simple, Struct
 
 NANOS = 1_000_000_000
-MOST_FIELDS, FIELDS_PER_BYTE = 100_000, 16
+MOST_FIELDS, FIELDS_PER_BYTE = 100_000, 4
 """Fields that a value may become, and those more for each of its bytes.
 
 A few bytes can be messages whose many fields all have their default values.
@@ -100,7 +100,7 @@ class _Fits:
                 raise SchemaRefused(f"{field.name}{exc}") from None
             fits.append((field.name, column.name, field.has_presence, fit))
         # Fields may be named like methods: those of the class are meant.
-        has: Any = message_factory.GetMessageClass(message).HasField  # type: ignore[attr-defined]
+        has: Any = message_factory.GetMessageClass(message).HasField
         budget, width = self._budget, len(fits)
 
         def fit_fields(value: Any) -> Fields:

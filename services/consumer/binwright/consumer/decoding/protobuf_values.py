@@ -109,6 +109,7 @@ class ProtobufDecoder:
 
     def decode(self, values: "pa.Array[Any]") -> Decoded:
         """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""
+        schemas = self._schemas
         readers: dict[tuple[int, tuple[int, ...]], Reader | Bad] = {}
 
         def read(value: bytes | None) -> Fields | Bad:
@@ -116,21 +117,20 @@ class ProtobufDecoder:
                 return {}
             if not has_header(value):
                 return without_header(value)
+            number = schema_id(value)
+            if isinstance(table := schemas[number], Bad):
+                return table
             try:
                 indexes, begin = message_indexes(value)
             except ValueError as exc:
                 return Bad("malformed", f"needs the indexes of a message behind its header: {exc}")
-            named = schema_id(value), indexes
-            if (reader := readers.get(named)) is None:
-                reader = readers[named] = self._reader(*named)
+            if (reader := readers.get((number, indexes))) is None:
+                reader = readers[number, indexes] = self._reader(number, table, indexes)
             return reader if isinstance(reader, Bad) else reader(value[begin:])
 
         return decode_each(values, read, row_type(self.columns))
 
-    def _reader(self, number: int, indexes: tuple[int, ...]) -> Reader | Bad:
-        table = self._schemas[number]
-        if isinstance(table, Bad):
-            return table
+    def _reader(self, number: int, table: TableSchema, indexes: tuple[int, ...]) -> Reader | Bad:
         try:
             message = table.schema.message_at(indexes)
         except SchemaRefused as exc:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 BROKEN = 3
 CPU_S = 5
-MEMORY_BYTES, FILE_BYTES = 1 << 29, 1 << 24
+MEMORY_BYTES, FILE_BYTES = 128 << 20, 8 << 20
 FILES = 64
 _NEW_USER, _NEW_NET = 0x10000000, 0x40000000  # of Linux' unshare
 
