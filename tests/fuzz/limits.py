@@ -4,7 +4,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from tests.fuzz.targets import Target
+from tests.fuzz.target import Target
 
 MEMORY_BYTES, CPU_S = 64 << 20, 1.0
 _STATUS, _REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")

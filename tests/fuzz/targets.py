@@ -4,27 +4,21 @@ import asyncio
 import struct
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
 from typing import Any
 
 import orjson
-import pyarrow as pa
 import yaml
 from google.protobuf.message import DecodeError
 from tests.builders import measurement, report
+from tests.fuzz.target import Target
+from tests.fuzz.value_targets import VALUE_TARGETS
 from tests.kafka import batches
 from tests.kafka.test_frames import HEAD_4, HEAD_10
 
 from binwright.balancer import plan_file
 from binwright.balancer.decide.proposals import decode_record
-from binwright.consumer.decoding.avro_schemas import AvroSchema
-from binwright.consumer.decoding.avro_values import AvroDecoder
-from binwright.consumer.decoding.csv_values import CsvDecoder
-from binwright.consumer.decoding.json_values import JsonDecoder
-from binwright.consumer.decoding.registry_schemas import SchemaRefused
-from binwright.consumer.decoding.variant_values import VariantDecoder
 from binwright.consumer.staging import parquet
 from binwright.controller.fleets.kubernetes.template import check_template, parse_template
 from binwright.controller.group_objects.spec import settings_of
@@ -40,7 +34,6 @@ from binwright.kafka.group_requests import (
 from binwright.kafka.log_dirs import DescribeLogDirs, disk_bytes, is_refused, sizes
 from binwright.kafka.segments import Segment
 from binwright.protocol import wire
-from binwright.protocol.columns import parse_columns
 from binwright.protocol.errors import (
     MalformedMessage,
     PlacementError,
@@ -53,7 +46,7 @@ from binwright.protocol.messages import OffsetRange, Staged, StartReading, Start
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.ports.kafka import Record
-from binwright.protocol.ports.lake import Footer, Table, ValueDecoder
+from binwright.protocol.ports.lake import Footer, Table
 from binwright.protocol.stamp import Stamp, read_stamp
 from binwright.runtime.settings import load_settings
 from binwright.scaler.keda.messages import CLASSES, ScaledObjectRef
@@ -94,28 +87,6 @@ PARTS = tuple(
 )
 ROWS = {ORDERS: [Record(offset, 0, b"k", b"v" * 50) for offset in range(20)]}
 STAGED_FILE = parquet.encode(in_columns(ROWS), Footer("an id", 20, {0: (0, 20)})).to_pybytes()
-JSON_DECODER = JsonDecoder(
-    parse_columns(
-        "id BIGINT, x DOUBLE, d DECIMAL(9,2), at TIMESTAMP, s STRUCT<b: BOOLEAN, l: ARRAY<STRING>>"
-    )
-)
-JSON_VALUE = b'{"id":7,"x":1.5e3,"d":"1.25","at":"2026-01-01T00:00:00Z","s":{"b":true,"l":["a"]}}'
-JSON_VALUES = b"\0".join([JSON_VALUE, b"{}", JSON_VALUE[:-1], b'{"d": 3.5}'] * 3)
-VARIANT_DECODER = VariantDecoder(parse_columns("value VARIANT"))
-CSV_DECODER = CsvDecoder(parse_columns("id BIGINT, x DOUBLE, d DECIMAL(9,2), at TIMESTAMP"), ",")
-CSV_VALUES = b"\0".join([b'7,1.5e3,"1.25",2026-01-01T00:00:00Z', b",,,", b'"a,1'] * 3)
-AVRO_SCHEMA = """{"type": "record", "name": "R", "fields": [{"name": "id", "type": "long"},
- {"name": "s", "type": ["null", "string"]},
- {"name": "l", "type": {"type": "array", "items": "int"}},
- {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
- {"name": "d", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}},
- {"name": "m", "type": {"type": "map", "values": "double"}}]}"""
-AVRO_HEADER, AVRO_VALUE = (
-    b"\0\0\0\0\x07",
-    b"\x0e\x02\x04ab\x04\x02\x04\0\x02\x02\x7d\x02\x02k" + bytes(9),
-)
-_PARSED = AvroSchema(AVRO_SCHEMA)
-AVRO_DECODER = AvroDecoder(_PARSED.columns, {7: _PARSED})
 SETTINGS = load_settings(topics=["base"])
 GROUP_SPECS = tuple(
     map(
@@ -161,21 +132,6 @@ POD = {
     "metadata": {"labels": {"a": "b"}},
     "spec": {"containers": [{"name": "consumer", "env": []}]},
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A decoder.
-
-    Attributes:
-        decode: Reads bytes.
-        errors: What it may raise, besides returning.
-        corpus: Valid inputs.
-    """
-
-    decode: Callable[[bytes], object]
-    errors: tuple[type[Exception], ...]
-    corpus: tuple[bytes, ...]
 
 
 def _parts(content: bytes) -> object:
@@ -287,21 +243,6 @@ def _footer(content: bytes) -> object:
     return None if wanted is None else parquet.decode_footer(content[-wanted:])
 
 
-def _text_values(decoder: ValueDecoder, content: bytes) -> object:
-    """Decode values, separated as no valid one is."""
-    return decoder.decode(pa.array(content.split(b"\0"), pa.binary()))
-
-
-def _avro_values(content: bytes) -> object:
-    """Decode values of one schema, whose header each gets."""
-    values = [AVRO_HEADER + value for value in content.split(b"\0\0\0")]
-    return AVRO_DECODER.decode(pa.array(values, pa.binary()))
-
-
-def _avro_schema(content: bytes) -> object:
-    return AvroSchema(content.decode(errors="replace")).columns
-
-
 def _staged_file(content: bytes) -> object:
     return parquet.is_whole(content)
 
@@ -370,11 +311,7 @@ TARGETS: Mapping[str, Target] = {
     ),
     "record batches": Target(_columns, (), (*_STORED, b"".join(_STORED))),
     "staged file's footer": Target(_footer, (), (STAGED_FILE, STAGED_FILE[-600:])),
-    "JSON values": Target(partial(_text_values, JSON_DECODER), (), (JSON_VALUES,)),
-    "variant values": Target(partial(_text_values, VARIANT_DECODER), (), (JSON_VALUES,)),
-    "CSV values": Target(partial(_text_values, CSV_DECODER), (), (CSV_VALUES,)),
-    "Avro values": Target(_avro_values, (), (b"\0\0\0".join([AVRO_VALUE] * 3),)),
-    "Avro schema": Target(_avro_schema, (SchemaRefused,), (AVRO_SCHEMA.encode(),)),
+    **VALUE_TARGETS,
     "staged file": Target(_staged_file, (), (STAGED_FILE,)),
     **dict(
         _frame(name, decode)

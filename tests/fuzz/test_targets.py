@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from tests.fuzz.limits import LINUX, Exceeded, check
 from tests.fuzz.mutations import hostile
-from tests.fuzz.targets import TARGETS, Target
+from tests.fuzz.target import Target
+from tests.fuzz.targets import TARGETS
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -24,7 +25,7 @@ def test_what_is_valid_is_decoded(name: str) -> None:
 def test_a_decoder_returns_or_raises_its_own_error_within_bounds(name: str) -> None:
     target = TARGETS[name]
 
-    @settings(max_examples=100)
+    @settings(max_examples=target.inputs)
     @given(hostile(target.corpus))
     def decode(content: bytes) -> None:
         check(target, content)

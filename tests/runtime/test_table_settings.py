@@ -45,7 +45,7 @@ def test_tables_reach_consumers_as_a_variable(monkeypatch: pytest.MonkeyPatch) -
         ([table(topics=["a"]), table(topics=["a"])], "tables: topics named twice: a"),
         (
             [table(topics=["a"], format="xml")],
-            r"tables\[0\]\.format: must be one of 'json', 'variant', 'csv', 'avro' or",
+            r"tables\[0\]\.format: must be one of 'json', 'variant', 'csv', 'avro', 'protobuf' or",
         ),
         ([table(topic_patterns=["a["])], r"tables\[0\]\.topic_patterns\[0\]: not a regular exp"),
         ([table(None, topics=["a"])], r"tables\[0\]: names no columns, which JSON needs"),
@@ -57,6 +57,9 @@ def test_tables_reach_consumers_as_a_variable(monkeypatch: pytest.MonkeyPatch) -
         ([table(topics=["a"], format="csv", delimiter=";;")], r"tables\[0\]\.delimiter"),
         ([table("a VARIANT", topics=["a"], format="avro")], "VARIANT, which only JSON has"),
         ([table(topics=["a"], subject="b")], r"tables\[0\]: names a subject, which only Avro"),
+        ([table(topics=["a"], format="protobuf", subject="b")], "names a subject, which only Avro"),
+        ([table(topics=["a"], message="M")], r"tables\[0\]: names a message, which only Protobuf"),
+        ([table(topics=["a"], format="protobuf", message="a..M")], r"tables\[0\]\.message: "),
         (
             [table(topics=["a"], cluster_by=["id", "ID.x"])],
             r"tables\[0\]: cluster_by, statistics: there is no column ID.x",
@@ -88,8 +91,8 @@ def test_text_has_one_column() -> None:
     assert entry.parsed == parse_columns("value STRING")
 
 
-def avro(**registry: Any) -> Any:
-    tables = [{"topics": ["a"], "format": "avro"}]
+def avro(kind: str = "avro", **registry: Any) -> Any:
+    tables = [{"topics": ["a"], "format": kind}]
     return load_settings(tables=tables, registry={"url": "https://registry/api/", **registry})
 
 
@@ -100,10 +103,27 @@ def test_a_table_of_avro_has_the_columns_of_its_subject() -> None:
     assert avro().registry.url == "https://registry/api"
 
 
+def test_a_table_of_protobuf_is_of_one_message_unless_it_names_columns() -> None:
+    def entry(**given: Any) -> Any:
+        tables = [{"topics": ["a"], "format": "protobuf", **given}]
+        return load_settings(tables=tables, registry={"url": "https://registry"}).tables[0]
+
+    assert (entry().message_read, entry(columns="id INT").message_read) == ("", None)
+    assert entry(message="shop.Order").message_read == "shop.Order"
+    assert entry(message="shop.Order", columns="id INT").message_read == "shop.Order"
+    assert entry(message="shop.Order").decoding == "protobuf shop.Order: {topic}-value"
+    assert entry(subject="orders").decoding == "protobuf: orders"
+
+
+@pytest.mark.parametrize("kind", ["avro", "protobuf"])
+def test_a_format_by_schema_needs_a_registry(kind: str) -> None:
+    with pytest.raises(SettingsError, match=f"a format is {kind}, and registry.url is not set"):
+        avro(kind, url=None)
+
+
 @pytest.mark.parametrize(
     ("registry", "fault"),
     [
-        ({"url": None}, "tables: a format is avro, and registry.url is not set"),
         ({"url": "registry:8081"}, "registry.url: must be an address of http or https"),
         ({"url": "http://u:p@registry"}, "registry.url: must hold no user"),
         ({"username": "u"}, "registry: username and password_file go together"),

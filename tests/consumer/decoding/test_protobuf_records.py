@@ -327,4 +327,4 @@ def test_few_bytes_do_not_become_many_fields(monkeypatch: pytest.MonkeyPatch) ->
     assert len(read_bytes(schema, b"\x0a\x00" * 4)["a"]) == 4
     kind, reason = read_bytes(schema, b"\x0a\x00" * 200)
     assert kind == "incompatible"
-    assert reason.startswith("a[36] needs fewer fields of messages, has the string 'more than its")
+    assert reason.startswith("a[12] needs fewer fields of messages, has the string 'more than its")
