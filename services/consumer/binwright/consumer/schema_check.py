@@ -1,6 +1,7 @@
 """`binwright schema check`: what new columns would change in a topic's table."""
 
 import json
+import re
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,13 +18,17 @@ from binwright.cli.options import Json, Lake, Spark, settings_at
 from binwright.cli.runner import progress_console, run_for_result, working_directory
 from binwright.cli.terminal import print_page
 from binwright.consumer.decoding.avro_schemas import AvroSchema
+from binwright.consumer.decoding.protobuf_compiler import compiled
+from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
 from binwright.consumer.decoding.registry_schemas import SchemaRefused
 from binwright.consumer.lake.table_columns import differences
 from binwright.protocol.columns import Columns, parse_columns
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.run import EXIT_FAILED, EXIT_OK
 
-AVRO = ".avsc"
+BY_SCHEMA = frozenset([".avsc", ".proto"])
+"""Files of schemas whose values are tried one by one where a column has another type."""
+_IMPORT = re.compile(r'^\s*import\s+(?:public\s+|weak\s+)?"([^"]+)"\s*;', re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +41,41 @@ class Change:
     wanted: str
 
 
-def columns_in(file: Path) -> Columns:
-    """Return the columns of a file: an Avro schema (`.avsc`), or the text of `columns`.
+def columns_in(file: Path, message: str = "") -> Columns:
+    """Return the columns of a file: an Avro or Protobuf schema, or the text of `columns`.
+
+    Args:
+        file: An Avro schema ends in `.avsc`, a Protobuf one in `.proto`.
+        message: Of a Protobuf schema, its full name; "": the first.
 
     Raises:
         SettingsError: It cannot be read, or is no schema; says why.
+        RegistryUnavailable: protoc cannot be run.
     """
     try:
         text = file.read_text(encoding="utf-8")
-        return AvroSchema(text).columns if file.suffix == AVRO else parse_columns(text)
+        match file.suffix:
+            case ".avsc":
+                return AvroSchema(text).columns
+            case ".proto":
+                return ProtobufSchema(compiled(text, _imports(file.parent, text))).columns(message)
+        return parse_columns(text)
     except SchemaRefused as exc:
         raise SettingsError(f"{file}: {exc}") from exc
     except (OSError, ValueError) as exc:
         raise SettingsError(f"{file}: {getattr(exc, 'strerror', None) or exc}") from exc
+
+
+def _imports(directory: Path, text: str) -> dict[str, str]:
+    """Return the texts of the files that a Protobuf schema imports, by paths in its directory."""
+    found: dict[str, str] = {}
+    left = _IMPORT.findall(text)
+    while left:
+        name = left.pop()
+        if name not in found and (directory / name).is_file():
+            found[name] = (directory / name).read_text(encoding="utf-8")
+            left += _IMPORT.findall(found[name])
+    return found
 
 
 def changes(columns: Columns, there: StructType, *, by_value: bool) -> tuple[Change, ...]:
@@ -125,22 +152,28 @@ def shown(found: tuple[Change, ...]) -> RichTable:
     return table
 
 
-def command(
+def command(  # noqa: PLR0913 - each is an option
     topic: Annotated[str, typer.Argument(help="The topic whose table it is.")],
     *,
     schema: Annotated[
         Path,
-        typer.Option(help="An Avro schema (.avsc), or the text of `columns` of the settings."),
+        typer.Option(
+            help="A schema of Avro (.avsc) or Protobuf (.proto), or the text of `columns` of the "
+            "settings."
+        ),
     ],
+    message: Annotated[
+        str, typer.Option(help="A message of a .proto by its full name; unset, the first.")
+    ] = "",
     spark: Spark = None,
     lake: Lake = None,
     json_: Json = False,
 ) -> None:
     """Say what a new schema would change in a table. Exit code 1 if a column has another type."""
     console = progress_console(json_=json_)
-    columns = columns_in(schema)
+    columns = columns_in(schema, message)
     with working_directory(None) as directory:
-        by_value = schema.suffix == AVRO
+        by_value = schema.suffix in BY_SCHEMA
         check = Check(console, directory, topic, columns, by_value, spark, lake)
         found = run_for_result(check.run)
     if json_:

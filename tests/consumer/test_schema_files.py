@@ -1,0 +1,68 @@
+"""`binwright schema check` reads the columns of a file by the end of its name."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.consumer.decoding.avro import record
+from tests.consumer.decoding.protobuf import proto
+
+from binwright.consumer.schema_check import columns_in
+from binwright.protocol.columns import columns_text
+from binwright.protocol.errors import SettingsError
+
+POINT = 'syntax = "proto3"; package geo;\nimport "geo/point.proto";\nmessage Point { int32 x = 1; }'
+
+
+def test_a_file_is_a_schema_or_the_text_of_columns(tmp_path: Path) -> None:
+    avro, protobuf, text = (tmp_path / f"new.{end}" for end in ("avsc", "proto", "sql"))
+    avro.write_text(json.dumps(record(("id", "int"))))
+    protobuf.write_text(proto("int64 id", rest="message Refund { string why = 1; }"))
+    text.write_text("id DOUBLE")
+    assert columns_text(columns_in(avro)) == "id int"
+    assert columns_text(columns_in(protobuf)) == "id bigint"
+    assert columns_text(columns_in(protobuf, "shop.Refund")) == "why string"
+    assert columns_text(columns_in(text)) == "id double"
+
+
+def test_a_protobuf_schema_imports_files_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "geo").mkdir()
+    point = POINT.replace('import "geo/point.proto";', "")
+    (tmp_path / "geo/point.proto").write_text(point)
+    (tmp_path / "geo/line.proto").write_text(
+        'syntax = "proto3"; package geo;\nimport public "geo/point.proto";\n'
+    )
+    file = tmp_path / "new.proto"
+    file.write_text(proto("geo.Point at", head='\nimport "geo/line.proto";\n'))
+    assert columns_text(columns_in(file)) == "at struct<x:int>"
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "reason"),
+    [
+        (proto("Order next"), "", "next: has the type shop.Order within itself"),
+        (proto("int32 id"), "shop.Nobody", "has no message shop.Nobody"),
+        (
+            proto("int32 id", head='\nimport "not/there.proto";\n'),
+            "",
+            "is no Protobuf schema: not/t",
+        ),
+    ],
+)
+def test_what_is_no_schema_is_reported_with_its_file(
+    tmp_path: Path, text: str, message: str, reason: str
+) -> None:
+    file = tmp_path / "new.proto"
+    file.write_text(text)
+    with pytest.raises(SettingsError) as refused:
+        columns_in(file, message)
+    assert str(refused.value).startswith(f"{file}: {reason}")
+
+
+def test_files_that_import_each_other_are_read_once(tmp_path: Path) -> None:
+    (tmp_path / "geo").mkdir()
+    (tmp_path / "geo/point.proto").write_text(POINT)
+    file = tmp_path / "new.proto"
+    file.write_text(proto("geo.Point at", head='\nimport "geo/point.proto";\n'))
+    with pytest.raises(SettingsError, match="File recursively imports itself"):
+        columns_in(file)
