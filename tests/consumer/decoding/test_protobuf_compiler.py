@@ -67,6 +67,19 @@ def test_what_protoc_brings_is_not_what_a_registry_has() -> None:
     assert columns(text, **{"google/protobuf/timestamp.proto": theirs}) == "at timestamp"
 
 
+def test_files_of_which_serializers_register_no_references_are_there() -> None:
+    imports = ("confluent/meta", "confluent/types/decimal", "confluent/type/variant")
+    head = "".join(f'import "{name}.proto";' for name in (*imports, "google/type/date"))
+    fields = (
+        'int32 id = 1 [(confluent.field_meta).tags = "PII"]; confluent.type.Decimal d = 2;'
+        "google.type.Date at = 3; confluent.type.Variant v = 4;"
+    )
+    assert columns(f'syntax = "proto3"; {head} message M {{ {fields} }}') == (
+        "id int, d struct<value:binary,precision:bigint,scale:int>, "
+        "at struct<year:int,month:int,day:int>, v struct<metadata:binary,value:binary>"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

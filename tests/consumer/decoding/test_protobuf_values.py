@@ -1,5 +1,8 @@
 """Values are decoded by the schemas, and the messages of these, that their headers name."""
 
+from datetime import UTC, datetime
+from typing import Any
+
 import pyarrow as pa
 import pytest
 from tests.consumer.decoding.avro import parsed as avro_schema
@@ -163,3 +166,37 @@ def test_a_schema_of_another_format_or_without_the_message_is_refused() -> None:
         ProtobufReading("").of(avro_schema(record(("id", "int"))))
     with pytest.raises(SchemaRefused, match="is not of Avro, as the table is"):
         AvroReading().of(EVENTS)
+
+
+CONFLUENT = """syntax = "proto3"; package shop;
+import "point.proto"; import "google/protobuf/timestamp.proto";
+message Money { int64 cents = 1; }
+message Paid {
+  int32 id = 1; Money money = 2; map<string, int32> by = 3; geo.Point place = 4;
+  google.protobuf.Timestamp at = 5;
+  message Line { int32 id = 1; string item = 2; }
+}"""
+
+
+@pytest.mark.parametrize(
+    ("value", "row"),
+    [
+        ("00 00 00 00 02 00 08 05", {"cents": 5}),
+        ("00 00 00 00 03 02 02 0807 12020805 1a050a016b1001 22020803 2a060880f2d6ca06",
+         {"id": 7, "money": {"cents": 5}, "by": [("k", 1)], "place": {"x": 3},
+          "at": datetime(2026, 1, 1, tzinfo=UTC)}),
+        ("00 00 00 00 04 04 02 02 08 01 12 01 78", {"id": 1, "item": "x"}),
+    ],
+)  # fmt: skip
+def test_what_confluent_s_own_serializer_wrote_is_read(value: str, row: dict[str, Any]) -> None:
+    """Bytes of `ProtobufSerializer` of confluent-kafka 2.16.1, of the second message and a nested.
+
+    The nested one has the index 1: the entry of the map in front of it is counted.
+    """
+    point = 'syntax = "proto3"; package geo; message Point { int32 x = 1; }'
+    schema = parsed(CONFLUENT, point_proto=point)
+    content = bytes.fromhex(value)
+    indexes, _ = message_indexes(content)
+    name = schema.message_at(indexes).full_name
+    decoder = ProtobufDecoder(schema.columns(name), {content[4]: TableSchema(schema, name)})
+    assert decoder.decode(pa.array([content], pa.binary()))[0].to_pylist() == [row]

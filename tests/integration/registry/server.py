@@ -48,8 +48,9 @@ class RegistryServer(Server):
     def register(
         self, subject: str, schema: Any, references: Sequence[Any] = (), kind: str = "AVRO"
     ) -> int:
-        """Register a version of a subject; return the schema's id."""
-        body = {"schema": json.dumps(schema), "schemaType": kind, "references": [*references]}
+        """Register a version of a subject, text or JSON; return the schema's id."""
+        text = schema if isinstance(schema, str) else json.dumps(schema)
+        body = {"schema": text, "schemaType": kind, "references": [*references]}
         found = self._ask(f"subjects/{subject}/versions", body)
         return int(found["id"])
 

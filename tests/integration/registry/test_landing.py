@@ -20,7 +20,9 @@ V2 = record(*((f["name"], f["type"]) for f in V1["fields"]), ("item", ["null", "
 V3 = record(("id", "string"), ("extra", "int"))  # another type of id
 
 
-def settings_of(broker: str, spark: str, lake: Path, url: str, topics: Sequence[str]) -> Settings:
+def settings_of(  # noqa: PLR0913, PLR0917 - where everything is
+    broker: str, spark: str, lake: Path, url: str, topics: Sequence[str], kind: str = "avro"
+) -> Settings:
     logs = lake.parent / "consumers"
     logs.mkdir(exist_ok=True)
     return load_settings(
@@ -30,7 +32,7 @@ def settings_of(broker: str, spark: str, lake: Path, url: str, topics: Sequence[
         lake={"path": str(lake), "spark": spark, "freshness_s": 1.0},
         registry={"url": url},
         tables=[
-            {"topics": topics[:1], "format": "avro"},
+            {"topics": topics[:1], "format": kind},
             *({"topics": [topic], "format": "string"} for topic in topics[1:]),
         ],
         controller={"process_logs": str(logs)},

@@ -47,7 +47,8 @@ def compiled(text: str, imports: Mapping[str, str]) -> Compiled:
     Args:
         text: The schema.
         imports: The text of each file that it imports, by the path in its `import`; not
-            those of `google/protobuf`, which protoc has.
+            those of `google/protobuf`, `google/type` and `confluent`, which serializers
+            register nowhere.
 
     Raises:
         SchemaRefused: It is not valid; says why.

@@ -25,10 +25,13 @@ def main() -> int:
     except ImportError as exc:
         sys.stderr.write(f"{exc}\n")
         return BROKEN
-    own = Path(grpc_tools.__file__).parent / "_proto"
+    package = Path(grpc_tools.__file__).parent
+    # What protoc brings itself comes first: nobody else says what a Timestamp is. What is installed
+    # comes last: google/type, of which serializers register no references either.
+    first, last = [package / "_proto", Path(__file__).parent / "protos"], package.parent
     _limit()
-    # What protoc brings itself comes first: nobody else says what a Timestamp is.
-    return int(protoc.main(["protoc", f"-I{own}", *sys.argv[1:]]))
+    paths = [f"-I{path}" for path in first]
+    return int(protoc.main(["protoc", *paths, *sys.argv[1:], f"-I{last}"]))
 
 
 def _limit() -> None:
