@@ -155,7 +155,8 @@ class StagingUnavailable(ExternalError):
 class RegistryUnavailable(ExternalError):
     """The schema registry does not answer or refuses; the topic's records wait in Kafka.
 
-    Check the registry, and its address, password and certificates in `registry`.
+    Check the registry, and its address, password and certificates in `registry`. It is also raised
+    where protoc, which compiles schemas of Protobuf, cannot be run.
     """
 
 

@@ -1,0 +1,114 @@
+"""Replies of a registry become schemas; `tests/integration/registry` asks a real one."""
+
+import json
+import sys
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from tests.consumer.decoding.avro import record
+from tests.consumer.decoding.protobuf import proto
+
+from binwright.consumer.decoding.avro_schemas import AvroSchema
+from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
+from binwright.consumer.decoding.registry import SchemaRegistry
+from binwright.consumer.decoding.registry_schemas import SchemaRefused
+from binwright.protocol.columns import columns_text
+from binwright.protocol.errors import RegistryUnavailable
+from binwright.runtime.settings import RegistrySettings
+
+
+def stored(text: str, *references: tuple[str, str], kind: str = "PROTOBUF") -> dict[str, Any]:
+    """Return a reply: a schema and those that it uses, as names and subjects."""
+    used = [{"name": name, "subject": subject, "version": 1} for name, subject in references]
+    return {"id": 1, "schema": text, "schemaType": kind, "references": used}
+
+
+POINT = stored('syntax = "proto3"; package geo; message Point { int32 x = 1; }')
+OTHER_POINT = stored('syntax = "proto3"; package geo; message Point { string x = 1; }')
+LINE = stored(
+    'syntax = "proto3"; package geo; import "point.proto"; message Line { Point a = 1; }',
+    ("point.proto", "points"),
+)
+HEAD = 'import "point.proto"; import "line.proto";'
+BOTH = proto("geo.Point at", "geo.Line line", head=HEAD)
+
+
+class Replies(SchemaRegistry):
+    """A client of a registry in memory."""
+
+    def __init__(self) -> None:
+        super().__init__(RegistrySettings(url="http://127.0.0.1:1"))
+        self.replies: dict[str, Any] = {
+            "subjects/points/versions/1": POINT,
+            "subjects/other-points/versions/1": OTHER_POINT,
+            "subjects/lines/versions/1": LINE,
+        }
+
+    def _get(self, path: str) -> Any:
+        return self.replies.get(path)
+
+    async def of(self, reply: dict[str, Any]) -> Any:
+        """Return the schema of a reply."""
+        self.replies["schemas/ids/7"] = reply
+        return await self.schema(7)
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[Replies]:
+    async with Replies() as client:
+        yield client
+
+
+async def test_each_schema_is_of_its_own_format(client: Replies) -> None:
+    avro = stored(json.dumps(record(("id", "int"))))
+    del avro["schemaType"]  # as registries leave it out
+    assert isinstance(await client.of(avro), AvroSchema)
+    assert isinstance(await client.of(stored(proto("int32 id"))), ProtobufSchema)
+    refused = await client.of(stored("{}", kind="JSON"))
+    assert isinstance(refused, SchemaRefused)
+    assert str(refused) == "is of JSON, not of Avro or Protobuf"
+
+
+async def test_a_file_that_is_imported_twice_comes_once(client: Replies) -> None:
+    found = await client.of(stored(BOTH, ("point.proto", "points"), ("line.proto", "lines")))
+    assert isinstance(found, ProtobufSchema), found
+    assert columns_text(found.columns("")) == "at struct<x:int>, line struct<a:struct<x:int>>"
+
+
+@pytest.mark.parametrize(
+    ("references", "reason"),
+    [
+        (
+            [("point.proto", "other-points"), ("line.proto", "lines")],
+            "uses two versions of point",
+        ),
+        ([("point.proto", "nobody")], "uses version 1 of nobody, which is not there"),
+        ([("point.proto", "points")], "is no Protobuf schema: line.proto: File not found"),
+        ([("../point.proto", "points")], "imports '../point.proto', which is no name of a file"),
+    ],
+)
+async def test_a_schema_whose_imports_cannot_be_had_is_refused(
+    client: Replies, references: list[tuple[str, str]], reason: str
+) -> None:
+    refused = await client.of(stored(BOTH, *references))
+    assert isinstance(refused, SchemaRefused)
+    assert str(refused).startswith(reason)
+
+
+async def test_schemas_that_use_each_other_are_refused(client: Replies) -> None:
+    client.replies["subjects/points/versions/1"] = stored("", ("line.proto", "lines"))
+    refused = await client.of(stored(BOTH, ("line.proto", "lines")))
+    assert isinstance(refused, SchemaRefused)
+    assert str(refused) == "uses more than 100 other schemas"
+
+
+async def test_protoc_that_cannot_be_run_is_not_the_records_fault(
+    client: Replies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/not/there")
+    with pytest.raises(RegistryUnavailable, match="protoc cannot be run"):
+        await client.of(stored(proto("int32 id")))
+    assert client.requests == {"failed": 1}
+    monkeypatch.undo()
+    assert isinstance(await client.of(stored(proto("int32 id"))), ProtobufSchema)
