@@ -63,9 +63,7 @@ def record_reader(message: Message, columns: Columns) -> "Callable[[bytes], Fiel
             fields: Fields = fit(found)
         except DecodeError as exc:
             return Bad("malformed", f"is no value of its schema: {exc}"[:REASON_LENGTH])
-        except (
-            UnicodeDecodeError
-        ) as exc:  # proto2 has strings that are not checked as they are read
+        except UnicodeDecodeError as exc:  # strings of proto2 are not checked as they are parsed
             return not_text(exc)
         except Misfit as exc:
             return exc.bad()
@@ -137,7 +135,7 @@ class _Fits:
         match wanted:
             case Map(item) if kind_of(key) == "string":
                 pairs = read_pairs(self._item(value, item) or as_it_is)
-                return lambda entries: pairs({_text(k): v for k, v in _sorted(entries)})
+                return lambda entries: pairs(dict(_sorted(entries)))
             case Array(Struct(columns)):
                 fits = {
                     name: self._item(part, column.type) or as_it_is
