@@ -16,15 +16,12 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from threading import Lock
 
-from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
-from google.protobuf.message import DecodeError
-
 from binwright.consumer.decoding import protoc_child
 from binwright.consumer.decoding.registry_schemas import SchemaRefused
 from binwright.protocol.errors import RegistryUnavailable
 
-WAIT_S = 30.0  # for a child, which has `protoc_child.CPU_S` of a core
-MOST_BYTES = 4 << 20  # of a schema and all that it imports
+WAIT_S = 15.0  # for a child, which has `protoc_child.CPU_S` of a core
+MOST_BYTES = 2 << 20  # of a schema and all that it imports
 _PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}(/[A-Za-z0-9_.+-]{1,100}){0,9}")
 """Of an imported file."""
 _ROOT, _SOURCES, _RESULT, _STORED = "schema{}.proto", "sources", "result", "stored"
@@ -67,28 +64,39 @@ def compiled(text: str, imports: Mapping[str, str]) -> Compiled:
 def _compile(directory: Path, root: str, files: Mapping[str, str]) -> bytes:
     sources = directory / _SOURCES
     sources.mkdir()
-    stored = FileDescriptorSet()
+    stored = b""
     for name, text in files.items():
         _check_path(name, files)
-        if descriptor := _stored(name, text):
-            stored.file.append(descriptor)
+        if descriptor := _descriptor(text):
+            # As a file of a `FileDescriptorSet`; of two names the last one counts.
+            stored += _part(descriptor + _part(name.encode()))
         else:
             path = sources / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8", errors="replace")
-    (directory / _STORED).write_bytes(stored.SerializeToString())
+    (directory / _STORED).write_bytes(stored)
     _run(directory, root)
     return (directory / _RESULT).read_bytes()
 
 
-def _stored(name: str, text: str) -> FileDescriptorProto | None:
-    """Return a file that is stored in Protobuf's own form; None if it is text."""
+def _descriptor(text: str) -> bytes:
+    """Return a `FileDescriptorProto` that is stored as Base64; none: the schema is text."""
     try:
-        found = FileDescriptorProto.FromString(b64decode(text, validate=True))
-    except (ValueError, DecodeError):
-        return None
-    found.name = name
-    return found
+        return b64decode(text.strip(), validate=True)
+    except ValueError:
+        return b""
+
+
+def _part(content: bytes) -> bytes:
+    """Return the first field of a message, as it is written: its tag, its length and itself.
+
+    Nothing of others is parsed here: what few bytes can become is a matter of the child's memory.
+    """
+    length, left = bytearray(), len(content)
+    while left > 0x7F:  # noqa: PLR2004 - the most that fits in a byte of a varint
+        length.append(left & 0x7F | 0x80)
+        left >>= 7
+    return b"\x0a" + bytes((*length, left)) + content
 
 
 def _check_path(name: str, files: Collection[str]) -> None:
