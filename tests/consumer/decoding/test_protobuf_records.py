@@ -132,6 +132,14 @@ def test_proto2_has_presence_closed_enums_and_groups() -> None:
     assert read_bytes(parsed(PROTO2), b"\x08\x01\x20\x07") == {"id": 1, **absent}
 
 
+def test_editions_have_the_presence_and_the_encoding_that_their_features_name() -> None:
+    schema = parsed("""edition = "2023"; message Order { int32 a = 1;
+    int32 b = 2 [features.field_presence = IMPLICIT];
+    Part part = 3 [features.message_encoding = DELIMITED]; } message Part { int32 x = 1; }""")
+    assert read_bytes(schema, b"") == {"a": None, "b": 0, "part": None}
+    assert read_bytes(schema, bytes.fromhex("1b 08 05 1c")) == {"a": None, "b": 0, "part": {"x": 5}}
+
+
 def test_a_message_that_lacks_what_it_requires_is_malformed() -> None:
     assert read(PROTO2, {}) == ("malformed", "lacks id")
     assert read(PROTO2, {"id": 1, "part": {}}) == ("malformed", "lacks part.x")
