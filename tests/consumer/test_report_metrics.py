@@ -1,5 +1,6 @@
 """A report as numbers."""
 
+from binwright.consumer.decoding.decoders import DecodingTotals
 from binwright.consumer.report_metrics import consumer_samples
 from binwright.protocol.messages import MeasuredCapacity, Report, TableReport
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
@@ -10,7 +11,7 @@ P = TopicPartition("orders", 0)
 
 def test_a_consumer_reports_metrics_of_itself_and_of_the_tables_it_writes() -> None:
     table = TableReport(
-        state="refused", committed={P: 7}, age_s=4.0, pending_bytes=9, rows=3, commits=2, fault="no"
+        state="refused", committed={P: 7}, age_s=4.0, rows=3, fault="no", newest_ms=10_000
     )
     report = Report(
         slot=Slot(2),
@@ -24,14 +25,35 @@ def test_a_consumer_reports_metrics_of_itself_and_of_the_tables_it_writes() -> N
         capacity=MeasuredCapacity(bytes_per_s=BytesPerSecond(8.0), spread=0, used=1, seconds=30),
         faults={"orders": "stands"},
     )
-    samples = list(consumer_samples("eu", report, {"failed": 3}))
+    totals = DecodingTotals(
+        seconds={"orders": 0.5},
+        bad={("orders", "malformed"): 2, ("orders", "incompatible"): 1},
+        versions={"orders": 4},
+        requests={"failed": 3},
+    )
+    samples = list(consumer_samples("eu", report, 12_000, totals))
     found = {(s.name, s.labels.get("slot", s.labels.get("topic"))): s.value for s in samples}
     assert found["binwright_consumer_staged_bytes", "2"] == 5
     assert found["binwright_consumer_lost_offsets_total", "2"] == 6
     assert found["binwright_consumer_stuck_topics", "2"] == 1
     assert found["binwright_consumer_capacity_bytes_per_second", "2"] == 8
     assert found["binwright_consumer_registry_requests_total", "2"] == 3
+    assert found["binwright_consumer_decoding_seconds_total", "2"] == 0.5
+    assert found["binwright_consumer_schema_version", "2"] == 4
+    bad = {s.labels["kind"]: s.value for s in samples if "kind" in s.labels}
+    assert bad == {"malformed": 2, "incompatible": 1}
     assert found["binwright_table_age_seconds", "orders"] == 4.0
+    assert found["binwright_table_freshness_seconds", "orders"] == 2.0
     assert found["binwright_table_refused", "orders"] == 1
     assert found["binwright_table_landing", "orders"] == 0
     assert {s.name for s in samples} <= METRICS.keys()
+
+
+def test_a_table_of_which_nothing_has_landed_has_no_freshness() -> None:
+    table = TableReport(state="landing", committed={})
+    report = Report(
+        slot=Slot(2), epoch=1, term=0, ready=True, reading={}, writing={"orders": table}
+    )
+    names = {s.name for s in consumer_samples("eu", report, 12_000, DecodingTotals())}
+    assert "binwright_table_age_seconds" in names
+    assert "binwright_table_freshness_seconds" not in names

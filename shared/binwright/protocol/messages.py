@@ -157,6 +157,7 @@ class TableReport:
     rows: Number = 0  # landed by this writer
     bad: Number = 0  # of them: bad records, in their own table
     commits: Number = 0  # made by this writer
+    newest_ms: Number | None = None  # the highest timestamp of records that it has landed
     fault: str = ""  # why nothing lands at the moment; empty: it does
 
 

@@ -103,6 +103,19 @@ METRICS: Mapping[str, Metric] = {
     "binwright_consumer_stuck_topics": Metric(
         "Topics of which the consumer cannot read or stage what comes next.", SLOT, "consumer"
     ),
+    "binwright_consumer_decoding_seconds_total": Metric(
+        "Time in which values of the topic were decoded.", (*SLOT, "topic"), "consumer"
+    ),
+    "binwright_consumer_bad_records_total": Metric(
+        "Records that could not be decoded, as often as they were staged.",
+        (*SLOT, "topic", "kind"),
+        "consumer",
+    ),
+    "binwright_consumer_schema_version": Metric(
+        "Newest version of the subject of a table whose columns are those of its versions.",
+        (*SLOT, "topic"),
+        "consumer",
+    ),
     "binwright_consumer_registry_requests_total": Metric(
         "Requests to the schema registry that it answered, had nothing for, or failed.",
         (*SLOT, "outcome"),
@@ -110,6 +123,11 @@ METRICS: Mapping[str, Metric] = {
     ),
     "binwright_table_age_seconds": Metric(
         "Age of the oldest staged row that has not landed; 0: none.", TABLE, "consumer, group"
+    ),
+    "binwright_table_freshness_seconds": Metric(
+        "Age of the newest record that has landed, now; none before the first.",
+        TABLE,
+        "consumer, group",
     ),
     "binwright_table_pending_bytes": Metric(
         "Bytes in staged files of the table that wait to land.", TABLE, "consumer, group"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from binwright.protocol.errors import StagingUnavailable
-from binwright.protocol.model import TopicPartition
+from binwright.protocol.model import TopicPartition, newest
 from binwright.protocol.ports.kafka import Record, Records
 from binwright.protocol.ports.lake import Footer, ValueDecoder
 from binwright.testing.lake_storage import Place
@@ -21,7 +21,11 @@ def _first(bad: Collection[Place]) -> str:
 def footer_of(rows: Rows, topic_id: str | None = None) -> Footer:
     """Return the footer of a file whose ranges end with their first and last rows."""
     ends = {p.partition: (r[0].offset, r[-1].offset + 1) for p, r in rows.items() if r}
-    return Footer(topic_id, sum(map(len, rows.values())), ends)
+    return Footer(topic_id, sum(map(len, rows.values())), ends, newest_ms=_newest_ms(rows))
+
+
+def _newest_ms(rows: Rows) -> int | None:
+    return newest(*(r.timestamp_ms for records in rows.values() for r in records))
 
 
 @dataclass(slots=True)
@@ -94,7 +98,12 @@ class FakeStaging:
         now = asyncio.get_running_loop().time()
         settings = "" if decoder is None else decoder.settings
         footer = replace(
-            footer, columns=columns, bad=len(bad), fault=_first(bad), decoded_by=settings
+            footer,
+            columns=columns,
+            bad=len(bad),
+            fault=_first(bad),
+            decoded_by=settings,
+            newest_ms=_newest_ms(kept),
         )
         self.files.setdefault(topic, {})[name] = FakeStagedFile(kept, footer, size, now, bad)
         self.written += 1

@@ -42,6 +42,7 @@ class TableStatus:
     fault: str = ""  # why it takes no rows, or why its topic's rows are not staged
     partitions: tuple[PartitionStatus, ...] = ()
     bad: int = 0  # of the rows: bad records, in their own table
+    freshness_s: float | None = None  # age of the newest record that landed; None: not known
 
 
 def table_statuses(
@@ -90,6 +91,7 @@ def _table(
     if table_view is None:
         return TableStatus(topic, None, "unwritten", 0.0, 0, lag, partitions=tuple(partitions))
     report, since_s = table_view.report, max(0, now_ms - table_view.at_ms) / 1000
+    newest_ms = table_view.newest_ms
     state: TableState = report.state
     if table_view.writer is None:
         state = "unwritten"
@@ -105,6 +107,7 @@ def _table(
         rows=table_view.rows,
         commits=table_view.commits,
         bad=table_view.bad,
+        freshness_s=None if newest_ms is None else max(0, now_ms - newest_ms) / 1000,
         fault=report.fault,
         partitions=tuple(partitions),
     )

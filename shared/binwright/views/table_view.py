@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from binwright.protocol.messages import Report, TableReport
-from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.model import Slot, TopicPartition, newest
 
 
 @dataclass(slots=True)
@@ -18,6 +18,7 @@ class TableView:
     rows: int = 0  # landed, by all its writers since the view began
     commits: int = 0
     bad: int = 0  # of the rows: bad records
+    newest_ms: int | None = None  # the highest timestamp of landed records, by all its writers
 
 
 @dataclass(slots=True)
@@ -50,6 +51,7 @@ class TableViews:
         # An epoch belongs to one process of one slot.
         self.writer_changes += view.epoch != report.epoch
         view.writer, view.epoch, view.report, view.at_ms = report.slot, report.epoch, table, at_ms
+        view.newest_ms = newest(view.newest_ms, table.newest_ms)
         self._count(report, topic, view)
         if table.state != "claiming":
             self.committed.update(table.committed)

@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -123,8 +124,9 @@ async def test_the_topics_of_a_location_are_its_directories(
 async def test_footers_are_read_of_files_that_are_there_and_ours(
     staging: FileStaging, tmp_path: Path
 ) -> None:
-    wide = Footer("an id", 6, dict.fromkeys(range(5000), (2**60, 2**60 + 1)))
-    footers = {"a": footer_of(ROWS), "b": Footer(None, 6, {0: (0, 20)}), "wide": wide}
+    own = footer_of(ROWS)
+    wide = replace(own, topic_id="an id", ranges=dict.fromkeys(range(5000), (2**60, 2**60 + 1)))
+    footers = {"a": own, "b": replace(own, ranges={0: (0, 20)}), "wide": wide}
     for name, footer in footers.items():
         await staging.write("orders", name, in_columns(ROWS), footer)
     content = (directory(tmp_path) / "a").read_bytes()

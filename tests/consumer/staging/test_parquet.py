@@ -113,11 +113,24 @@ def test_a_footer_has_the_ranges_and_the_topics_id_and_the_rows_that_are_there()
     rows = {P: [Record(3, 0, None, b""), Record(8, 0, None, b"")], Q: [Record(2**62, 0, None, b"")]}
     content = encode(in_columns(rows), Footer("an-id", 99, RANGES)).to_pybytes()
 
-    assert decode_footer(content) == Footer("an-id", 3, RANGES)
+    assert decode_footer(content) == Footer("an-id", 3, RANGES, newest_ms=0)
     wanted = footer_bytes(content[-100:])
     assert wanted is not None
-    assert decode_footer(content[-wanted:]) == Footer("an-id", 3, RANGES)
+    assert decode_footer(content[-wanted:]) == Footer("an-id", 3, RANGES, newest_ms=0)
     assert decode_footer(content[1 - wanted :]) is None
+
+
+@pytest.mark.parametrize(
+    ("timestamps_ms", "newest_ms"), [([7, 9, 8], 9), ([LATEST_MS + 1, 3], 3), ([-1], None)]
+)
+def test_a_footer_has_the_highest_valid_timestamp(
+    timestamps_ms: list[int], newest_ms: int | None
+) -> None:
+    rows = {P: [Record(n, at, None, b"") for n, at in enumerate(timestamps_ms)]}
+    content = encode(in_columns(rows), Footer("x", len(timestamps_ms), RANGES))
+    footer = decode_footer(content.to_pybytes())
+    assert footer
+    assert footer.newest_ms == newest_ms
 
 
 def test_a_topic_without_an_id_has_none_in_the_footer() -> None:
@@ -188,7 +201,8 @@ def test_a_decoded_file_has_a_row_or_a_bad_record_for_each_record() -> None:
     table = pq.read_table(pa.BufferReader(content))
 
     fault = f"{P} at offset 4: incompatible: id needs bigint, has the string 'x'"
-    assert decode_footer(content.to_pybytes()) == Footer("x", 4, RANGES, COLUMNS_OF, 2, fault)
+    wanted = Footer("x", 4, RANGES, COLUMNS_OF, 2, fault, newest_ms=5)
+    assert decode_footer(content.to_pybytes()) == wanted
     raw = to_arrow(in_columns(rows))
     assert table.drop_columns(["row", "bad"]).equals(raw.drop_columns(["value"]))
     nothing = {"id": None, "at": None, "price": None, "tags": None}
@@ -240,7 +254,7 @@ def test_columns_of_each_type_are_written_and_read_back() -> None:
     assert missing is None
     footer = decode_footer(content.to_pybytes())
     assert footer
-    assert footer == Footer(None, 2, {}, columns, bad=1, fault=footer.fault)
+    assert footer == Footer(None, 2, {}, columns, bad=1, fault=footer.fault, newest_ms=0)
     assert footer.fault.startswith(f"{P} at offset 1: malformed: ")
 
 
@@ -254,11 +268,11 @@ def test_a_file_without_columns_has_bad_records_and_tombstones_only() -> None:
     assert [bad and bad["kind"] for bad in table["bad"].to_pylist()] == ["malformed", None]
     footer = decode_footer(content.to_pybytes())
     assert footer
-    assert footer == Footer("x", 2, {}, (), bad=1, fault=footer.fault)
+    assert footer == Footer("x", 2, {}, (), bad=1, fault=footer.fault, newest_ms=5)
 
 
 def test_a_raw_file_is_as_before_but_for_its_entry() -> None:
     rows = in_columns({P: [Record(3, 0, None, GOOD)]})
     content = encode(rows, Footer("x", 1, RANGES))
     assert pq.read_table(pa.BufferReader(content)).equals(to_arrow(rows))
-    assert decode_footer(content.to_pybytes()) == Footer("x", 1, RANGES, None, 0)
+    assert decode_footer(content.to_pybytes()) == Footer("x", 1, RANGES, newest_ms=0)

@@ -93,7 +93,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
             beat=health.beat,
         )
         health.collectors.append(
-            lambda: consumer_samples(settings.group, ingest.report(), decoders.requests())
+            lambda: consumer_samples(settings.group, ingest.report(), wall_ms(), decoders.totals())
         )
         health.ready = lambda: "" if ingest.ready.is_set() else f"{staging} cannot be written yet"
 

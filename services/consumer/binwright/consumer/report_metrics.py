@@ -4,21 +4,22 @@
 """
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 
+from binwright.consumer.decoding.decoders import DecodingTotals
 from binwright.protocol.messages import Report, TableReport
 from binwright.runtime.metrics import Sample
 
 
 def consumer_samples(
-    group: str, report: Report, registry: Mapping[str, int] = MappingProxyType({})
+    group: str, report: Report, now_ms: int, decoding: DecodingTotals
 ) -> Iterator[Sample]:
     """Yield the metrics of one consumer, and of the tables that it writes.
 
     Args:
         group: Its group.
         report: What it reports.
-        registry: How many requests to the schema registry had which outcome.
+        now_ms: Wall clock.
+        decoding: What it has decoded.
     """
     labels = {"group": group, "slot": str(report.slot)}
     yield Sample("binwright_consumer_ready", report.ready, labels)
@@ -32,16 +33,31 @@ def consumer_samples(
         yield Sample("binwright_consumer_capacity_bytes_per_second", capacity, labels)
     yield Sample("binwright_consumer_lost_offsets_total", report.lost_offsets, labels)
     yield Sample("binwright_consumer_stuck_topics", len(report.faults), labels)
-    for outcome, count in sorted(registry.items()):
+    yield from _decoding(labels, decoding)
+    for topic, table in sorted(report.writing.items()):
+        yield from _table(group, topic, table, now_ms)
+
+
+def _decoding(labels: Mapping[str, str], totals: DecodingTotals) -> Iterator[Sample]:
+    for outcome, count in sorted(totals.requests.items()):
         name = "binwright_consumer_registry_requests_total"
         yield Sample(name, count, {**labels, "outcome": outcome})
-    for topic, table in sorted(report.writing.items()):
-        yield from _table(group, topic, table)
+    for topic, seconds in sorted(totals.seconds.items()):
+        name = "binwright_consumer_decoding_seconds_total"
+        yield Sample(name, seconds, {**labels, "topic": topic})
+    for (topic, kind), count in sorted(totals.bad.items()):
+        name = "binwright_consumer_bad_records_total"
+        yield Sample(name, count, {**labels, "topic": topic, "kind": kind})
+    for topic, version in sorted(totals.versions.items()):
+        yield Sample("binwright_consumer_schema_version", version, {**labels, "topic": topic})
 
 
-def _table(group: str, topic: str, table: TableReport) -> Iterator[Sample]:
+def _table(group: str, topic: str, table: TableReport, now_ms: int) -> Iterator[Sample]:
     labels = {"group": group, "topic": topic}
     yield Sample("binwright_table_age_seconds", table.age_s, labels)
+    if table.newest_ms is not None:
+        age_s = max(0, now_ms - table.newest_ms) / 1000
+        yield Sample("binwright_table_freshness_seconds", age_s, labels)
     yield Sample("binwright_table_pending_bytes", table.pending_bytes, labels)
     yield Sample("binwright_table_rows_total", table.rows, labels)
     yield Sample("binwright_table_bad_records_total", table.bad, labels)

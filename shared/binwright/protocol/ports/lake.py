@@ -23,6 +23,7 @@ class Footer:
     bad: int = 0  # rows whose value could not be decoded
     fault: str = ""  # of the first of them: where it is, and what is wrong with it
     decoded_by: str = ""  # the settings by which values were decoded
+    newest_ms: int | None = None  # the highest timestamp of its records; None: none has a valid one
 
 
 class ValueDecoder(Protocol):

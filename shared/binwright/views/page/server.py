@@ -217,6 +217,8 @@ def _consumer(group: str, consumer: ConsumerStatus) -> Iterator[Sample]:
 def _table(group: str, table: TableStatus) -> Iterator[Sample]:
     labels = {"group": group, "topic": table.topic}
     yield Sample("binwright_table_age_seconds", table.age_s, labels)
+    if table.freshness_s is not None:
+        yield Sample("binwright_table_freshness_seconds", table.freshness_s, labels)
     yield Sample("binwright_table_pending_bytes", table.pending_bytes, labels)
     yield Sample("binwright_table_lag_records", table.lag, labels)
     yield Sample("binwright_table_rows_total", table.rows, labels)

@@ -319,4 +319,4 @@ def test_an_outcome_of_another_request_raises() -> None:
 
 def test_an_outcome_without_a_commit_raises() -> None:
     with pytest.raises(ValueError, match="in flight"):
-        landings.committed(landing().landing, CONFIG, 0.0)
+        landings.committed(landing().landing, CONFIG, 0.0, Committed())

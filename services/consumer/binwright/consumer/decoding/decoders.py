@@ -6,6 +6,7 @@ What decodes is imported when it is needed, in a thread: that takes a while.
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Self
 
@@ -24,6 +25,17 @@ async def no_decoder(_topic: str, _rows: Mapping[TopicPartition, Sequence[Record
     """Fit `DecoderOf`: records are staged as they are."""
 
 
+@dataclass(frozen=True, slots=True)
+class DecodingTotals:
+    """What a process has decoded since it began, and asked of the schema registry."""
+
+    seconds: Mapping[str, float] = field(default_factory=dict)  # by topic
+    bad: Mapping[tuple[str, str], int] = field(default_factory=dict)  # topic, kind -> records
+    versions: Mapping[str, int] = field(default_factory=dict)
+    """Topic -> the newest version of its subject, where its columns are those of the versions."""
+    requests: Mapping[str, int] = field(default_factory=dict)  # to the registry, by outcome
+
+
 class Decoders:
     """Makes the decoders that the settings name."""
 
@@ -33,6 +45,8 @@ class Decoders:
         self._modules: dict[str, Any] = {}
         self._registry: Any = None  # a `SchemaRegistry`, once it is needed
         self._by_schema: Any = None  # a `RegistryDecoders`, like it
+        self._counts: Any = None  # a `DecodingCounts`, once something is decoded
+        self._versions: dict[str, int] = {}  # topic -> newest version of its subject
 
     async def __aenter__(self) -> Self:
         """Return self; the registry is asked when its first schema is needed."""
@@ -42,9 +56,11 @@ class Decoders:
         """End requests to the registry."""
         await self._stack.aclose()
 
-    def requests(self) -> Mapping[str, int]:
-        """Return how many requests to the registry had which outcome."""
-        return {} if self._registry is None else self._registry.requests
+    def totals(self) -> DecodingTotals:
+        """Return what was decoded by now, and asked of the registry."""
+        seconds, bad = ({}, {}) if self._counts is None else self._counts.snapshot()
+        requests = {} if self._registry is None else self._registry.requests
+        return DecodingTotals(seconds, bad, self._versions, requests)
 
     async def of(
         self, topic: str, rows: Mapping[TopicPartition, Sequence[Records]]
@@ -57,6 +73,7 @@ class Decoders:
         if (table := self._settings.table(topic)) is None:
             return None
         decoder: ValueDecoder
+        counts = await self._module("counts")
         match table.format:
             case "json":
                 decoder = (await self._module("json_values")).JsonDecoder(table.parsed)
@@ -70,7 +87,9 @@ class Decoders:
             case "avro" | "protobuf":
                 decoder = await self._of_registry(table, topic, rows)
         decoder.settings = table.decoding
-        return decoder
+        if self._counts is None:
+            self._counts = counts.DecodingCounts()
+        return self._counts.counted(topic, decoder)  # type: ignore[no-any-return]
 
     async def _of_registry(
         self, table: TableSettings, topic: str, rows: Mapping[TopicPartition, Sequence[Records]]
@@ -85,9 +104,12 @@ class Decoders:
             reading = values.AvroReading()
         else:
             reading = values.ProtobufReading(table.message_read)
+        subject = table.subject_of(topic)
         found: ValueDecoder = await self._by_schema.decoder(
-            table.subject_of(topic), reading, table.parsed, rows.values()
+            subject, reading, table.parsed, rows.values()
         )
+        if (version := self._by_schema.newest_version(subject, reading)) is not None:
+            self._versions[topic] = version
         return found
 
     async def _module(self, name: str) -> Any:

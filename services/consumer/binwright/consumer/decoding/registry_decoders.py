@@ -111,6 +111,11 @@ class RegistryDecoders:
         columns = await self._subject_columns(subject, reading, frozenset(used))
         return reading.decoder(columns, {**schemas, **_checked(used, columns, subject)})
 
+    def newest_version(self, subject: str, reading: SchemaReading[Any]) -> int | None:
+        """Return the newest version of a subject whose versions a table has the columns of."""
+        known = self._subjects.get((subject, reading))
+        return None if known is None else max(known.versions, default=None)
+
     async def _named(self, counts: Counter[int]) -> dict[int, Schema | Bad]:
         """Return the schemas of these ids."""
         now = loop_s()

@@ -159,6 +159,12 @@ def _first_fault(table: pa.Table) -> str:
     return f"{place}: {row['bad']['kind']}: {row['bad']['reason']}"[:MOST_FAULT]
 
 
+def _newest_ms(table: pa.Table) -> int | None:
+    """Return the highest timestamp, ms since 1970; None if there is no valid one."""
+    micros = pc.max(table["timestamp"].cast(pa.int64())).as_py()
+    return None if micros is None else micros // 1000
+
+
 def encode(
     rows: Mapping[TopicPartition, Sequence[Records]],
     footer: Footer,
@@ -180,6 +186,7 @@ def encode(
         "bad": bad,
         "fault": fault,
         "decoded_by": "" if decoder is None else decoder.settings,
+        "newest_ms": _newest_ms(table),
     }
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(
@@ -234,8 +241,10 @@ def decode_footer(tail: bytes) -> Footer | None:
         fault = str(entry.get("fault", ""))[:MOST_FAULT]
         decoded_by = str(entry.get("decoded_by", ""))
         columns = parse_columns(text) if text else (None if text is None else ())
+        newest_ms = entry.get("newest_ms")
+        newest_ms = None if newest_ms is None else checked_offset("newest_ms", newest_ms)
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError):
         return None
     if topic_id is not None and not isinstance(topic_id, str):
         return None
-    return Footer(topic_id, metadata.num_rows, found, columns, bad, fault, decoded_by)
+    return Footer(topic_id, metadata.num_rows, found, columns, bad, fault, decoded_by, newest_ms)

@@ -47,9 +47,9 @@ from binwright.protocol.errors import (
     WriteConflict,
     WriteUnclear,
 )
-from binwright.protocol.model import TopicPartition
+from binwright.protocol.model import TopicPartition, newest
 from binwright.protocol.ports.lake import Batch, FileSlice, Footer, Lake
-from binwright.runtime.clock import loop_s
+from binwright.runtime.clock import loop_s, wall_ms
 
 log = structlog.get_logger()
 
@@ -148,7 +148,7 @@ class RequestRunner:
         if isinstance(outcome, Committed):
             self._bad_ends = bad_ends  # else its bad records may have landed alone: look again (†)
             self._share = share
-            return Committed(batch.bad)
+            return Committed(batch.bad, _newest_ms(footers))
         return outcome
 
     async def _land(self, batch: Batch, request: Append) -> Outcome:
@@ -359,6 +359,12 @@ def _not_as_announced(batch: Batch, footers: Mapping[str, Footer]) -> frozenset[
         for part in batch.slices
         if (footer := footers.get(part.file)) is None or not _holds_slice(footer, part)
     )
+
+
+def _newest_ms(footers: Mapping[str, Footer]) -> int | None:
+    """Return the highest timestamp of these files; one ahead of the wall clock counts as now."""
+    highest = newest(*(footer.newest_ms for footer in footers.values()))
+    return None if highest is None else min(highest, wall_ms())
 
 
 def _is_whole(batch: Batch) -> bool:

@@ -372,5 +372,6 @@ def _report(writer: Writer, fault: str, now: float, *, refused: bool) -> TableRe
         rows=landing.rows,
         bad=landing.bad,
         commits=landing.commits,
+        newest_ms=landing.newest_ms,
         fault=landing.fault or fault or (landing.paused and f"paused {landing.paused}"),
     )

@@ -9,6 +9,7 @@ from binwright.consumer.decide.writer.chain import Announcement, Chain
 from binwright.consumer.decide.writer.states import (
     Append,
     CommitOffsets,
+    Committed,
     DeleteFiles,
     Effect,
     InFlightCommit,
@@ -23,6 +24,7 @@ from binwright.consumer.decide.writer.states import (
 )
 from binwright.protocol.fields import LATEST_MS
 from binwright.protocol.messages import TableMessage, TableOrder
+from binwright.protocol.model import newest
 from binwright.protocol.ports.lake import Batch
 from binwright.protocol.stamp import Stamp
 
@@ -186,8 +188,8 @@ def _send(
     return replace(state, joins=True) if batch.slices else state, request
 
 
-def committed(state: Landing, config: WriterConfig, now: float, bad: int = 0) -> Step:
-    """Apply that the commit in flight is in the table, with so many bad records beside it."""
+def committed(state: Landing, config: WriterConfig, now: float, outcome: Committed) -> Step:
+    """Apply that the commit in flight is in the table."""
     flight = state.flight
     if flight is None:
         raise ValueError("nothing is in flight")
@@ -215,7 +217,8 @@ def committed(state: Landing, config: WriterConfig, now: float, bad: int = 0) ->
         full_at=now if flight.stamp.full else state.full_at,
         fault="",
         rows=state.rows + flight.batch.rows,
-        bad=state.bad + bad,
+        bad=state.bad + outcome.bad,
+        newest_ms=newest(state.newest_ms, outcome.newest_ms),
         commits=state.commits + 1,
     )
     return done, (*effects, *_delete(finished))

@@ -276,8 +276,8 @@ def _apply_while_landing(writer: Writer, phase: Landing, outcome: Outcome, now: 
         # Kafka did not reply: it is asked again at the next check, announced files land meanwhile.
         return replace(writer, phase=replace(phase, checked_at=now)), ()
     match outcome:
-        case Committed(bad=bad):
-            return _with_phase(writer, landing.committed(phase, config, now, bad))
+        case Committed():
+            return _with_phase(writer, landing.committed(phase, config, now, outcome))
         case Conflict(reason=reason):
             return _with_phase(writer, landing.conflict(phase, reason, now))
         case Unclear(reason=reason):
