@@ -183,6 +183,14 @@ def test_a_table_without_waiting_rows_has_no_age() -> None:
     assert table.age_s == 0
 
 
+def test_a_table_is_as_fresh_as_the_newest_record_of_all_its_writers() -> None:
+    view = two_consumers()
+    assert now(view).tables[0].freshness_s is None
+    for newest_ms in (4_000, 3_000, None):  # the last: another writer, which has landed nothing yet
+        view.apply(12, 4_500, report(B, writing=writes(newest_ms=newest_ms)))
+    assert now(view).tables[0].freshness_s == 1.0
+
+
 def test_a_table_that_refuses_rows_is_the_state_of_the_group() -> None:
     view = two_consumers()
     view.apply(5, NOW, report(B, writing=writes(state="refused", fault="a CHECK constraint")))

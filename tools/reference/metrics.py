@@ -34,6 +34,7 @@ UNITS = {
     "_bytes": "bytes",
     "_seconds": "seconds",
     "_ratio": "share, 0 to 1",
+    "_version": "number",
 }
 """By the end of the name; any other metric is a count."""
 
@@ -50,4 +51,5 @@ def _row(name: str, metric: Metric) -> tuple[str, ...]:
 
 
 def _unit(name: str) -> str:
-    return next((unit for end, unit in UNITS.items() if name.endswith(end)), "count")
+    measured = name.removesuffix("_total")
+    return next((unit for end, unit in UNITS.items() if measured.endswith(end)), "count")

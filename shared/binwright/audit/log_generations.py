@@ -133,13 +133,13 @@ def log_history(commits: Sequence[Commit], topic: str, topic_id: str | None) -> 
 
 def _stamps(commits: Sequence[Commit], topic: str) -> Iterable[tuple[int, Stamp]]:
     for commit in reversed(commits):
-        stamp = _stamp(commit.metadata, topic)
+        stamp = any_stamp(commit.metadata, topic)
         if stamp is not None:
             yield commit.version, stamp
 
 
-def _stamp(text: str | None, topic: str) -> Stamp | None:
-    """Read a stamp of any group: a table belongs to one."""
+def any_stamp(text: str | None, topic: str) -> Stamp | None:
+    """Return the stamp in a commit's metadata, of whichever group; None: it has none."""
     try:
         fields = orjson.loads(text or "")
         return read_stamp(text, Table(topic, fields["group"], fields["cluster"]))

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from binwright.consumer.writer import actions
 from binwright.consumer.writer.actions import REREAD_S
 from binwright.protocol.columns import parse_columns
 from binwright.protocol.ports.kafka import Record
@@ -43,6 +44,29 @@ async def test_bad_records_land_beside_the_rows_and_are_counted() -> None:
         assert scene.landed(Q) == once(3)
         assert scene.bad() == {P: [1, 3, 5], Q: [1]}
         assert (writer.report().rows, writer.report().bad) == (9, 4)
+
+
+async def test_the_newest_record_that_landed_is_reported_also_if_it_is_bad() -> None:
+    async with decoding() as (scene, writer):
+        assert writer.report().newest_ms is None
+        await scene.land({P: (0, 1)})
+        await seconds(5)
+        first = writer.report().newest_ms
+        assert first is not None
+        await scene.land({P: (1, 2)})
+        await seconds(5)
+        assert writer.report().newest_ms == first + 5_000
+        await scene.stage({Q: (0, 0)})
+        await seconds(5)
+        assert writer.report().newest_ms == first + 5_000
+
+
+async def test_a_timestamp_of_the_future_counts_as_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(actions, "wall_ms", lambda: 3)
+    async with decoding() as (scene, writer):
+        await scene.land({P: (0, 1)})
+        await seconds(5)
+        assert writer.report().newest_ms == 3
 
 
 async def test_a_batch_without_bad_records_is_one_commit() -> None:

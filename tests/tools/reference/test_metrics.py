@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from binwright.consumer.decoding.decoders import DecodingTotals
 from binwright.consumer.report_metrics import consumer_samples
 from binwright.fleets.reconcile import samples
 from binwright.protocol.messages import Report, TableReport
@@ -21,7 +22,14 @@ REPORT = Report(
     term=0,
     ready=True,
     reading={P: 8},
-    writing={"orders": TableReport(state="landing", committed={P: 7})},
+    writing={"orders": TableReport(state="landing", committed={P: 7}, newest_ms=5)},
+)
+
+TOTALS = DecodingTotals(
+    seconds={"orders": 1.0},
+    bad={("orders", "malformed"): 1},
+    versions={"orders": 1},
+    requests={"failed": 1},
 )
 
 STATUS = Status(
@@ -37,7 +45,7 @@ STATUS = Status(
     lag=0,
     moves=(),
     plan=None,
-    tables=(TableStatus("orders", SLOT, "landing", 0.0, 0, 0),),
+    tables=(TableStatus("orders", SLOT, "landing", 0.0, 0, 0, freshness_s=1.0),),
 )
 
 
@@ -45,7 +53,7 @@ def reported() -> dict[str, list[Sample]]:
     return {
         "service": [s for s in Health(120.0, Path("client.pem")).samples() if not s.labels],
         "fleet": list(samples("eu", 1, 0, {SLOT: "Unschedulable"})),
-        "consumer": list(consumer_samples("eu", REPORT, {"failed": 1})),
+        "consumer": list(consumer_samples("eu", REPORT, 7, TOTALS)),
         "group": list(group_samples(STATUS)),
     }
 

@@ -1,0 +1,219 @@
+"""`binwright table describe`: all that is known of one table."""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group as Lines
+from rich.console import RenderableType
+from rich.text import Text
+
+from binwright.cli.options import Bootstrap, Group, Json, Lake, Spark, settings_at
+from binwright.cli.runner import progress_console, run_for_result, working_directory
+from binwright.cli.terminal import (
+    Column,
+    count,
+    data_size,
+    fitting_table,
+    page_console,
+    print_page,
+)
+from binwright.consumer.decide.table_facts import Facts, reader_features, shut_out
+from binwright.consumer.lake.table_reading import Details, read_details
+from binwright.consumer.table_list import age, number
+from binwright.consumer.table_lookup import Listed, group_status, listed, read_tables
+from binwright.protocol.errors import UserError
+from binwright.protocol.names import BAD_SUFFIX
+from binwright.runtime.settings import Settings
+from binwright.views.table_status import PartitionStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What the settings have of a topic's table."""
+
+    schema_source: str
+    columns: Mapping[str, str]  # name -> type; none: raw records, or those of the registry
+    delimiter: str | None  # of CSV
+    cluster_by: tuple[str, ...]
+    statistics: tuple[str, ...]
+    bad_share: float | None  # above which the table stops; None: no record can be bad
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """One table."""
+
+    listed: Listed
+    settings: Entry
+    partitions: tuple[PartitionStatus, ...]
+    details: Details | None  # None: there is no table
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        table = None
+        if self.details is not None:
+            features = self.details.features
+            table = asdict(self.details) | {
+                "reader_features": reader_features(features),
+                "shut_out": shut_out(features),
+            }
+        return asdict(self.listed) | {
+            "settings": asdict(self.settings),
+            "partitions": [asdict(each) for each in self.partitions],
+            "table": table,
+        }
+
+
+def entry_of(settings: Settings, topic: str) -> Entry:
+    """Return what the settings have of a topic's table."""
+    if (table := settings.table(topic)) is None:
+        return Entry("none: records land as they are", {}, None, (), (), None)
+    of_registry = table.format == "avro" and table.columns is None
+    source = f"all versions of {table.subject_of(topic)}, {settings.registry.url}"
+    return Entry(
+        schema_source=source if of_registry else f"the entry of {topic} in the settings",
+        columns={column.name: str(column.type) for column in table.parsed},
+        delimiter=table.delimiter if table.format == "csv" else None,
+        cluster_by=table.cluster_by,
+        statistics=table.statistics,
+        bad_share=table.bad_share,
+    )
+
+
+def drawn(of: Description, width: int) -> RenderableType:
+    """Return a page of `width` characters."""
+    facts = "\n".join(f"{name + ':':<15} {text}" for name, text in _facts(of) if text)
+    parts: list[RenderableType] = [Text(facts)]
+    if of.partitions:
+        parts += [Text(), _partitions(of.partitions, width)]
+    if of.details is not None:
+        parts += [Text(), _columns(of.details, of.settings, width), Text(), _commits(of, width)]
+    return Lines(*parts)
+
+
+def _facts(of: Description) -> Iterator[tuple[str, str]]:
+    table, entry, details = of.listed, of.settings, of.details
+    yield "table", f"{table.topic} at {table.path}"
+    yield "state", f"{table.state}{f': {table.reason}' if table.reason else ''}"
+    yield "format", table.format + (f", delimiter {entry.delimiter!r}" if entry.delimiter else "")
+    yield "schema from", entry.schema_source
+    yield "cluster by", ", ".join(entry.cluster_by)
+    yield "statistics", ", ".join(entry.statistics)
+    yield "bad records", _policy(table, entry)
+    yield "newest row", age(table.freshness_s)
+    lag = sum(each.lag for each in of.partitions)
+    yield "lag", count(lag, "record") if of.partitions else ""
+    if details is not None:
+        size = f"{count(details.files, 'file')}, {data_size(details.bytes)}"
+        yield "rows", f"{number(table.rows)} in {size}, version {table.version}"
+        kinds = (f"{number} {kind}" for kind, number in details.bad_kinds.items())
+        yield "bad rows", ", ".join(kinds) or ("" if table.bad is None else "0")
+        yield "paused", details.paused
+        protocol = f"reader {details.reader_version}, writer {details.writer_version}"
+        yield "Delta", f"{protocol}: {', '.join(details.features) or 'no features by name'}"
+        needed = ", ".join(reader_features(details.features))
+        yield "readers need", needed
+        yield "shut out", "; ".join(shut_out(details.features))
+        yield "clustered by", ", ".join(details.clustered_by)
+        yield "statistics of", ", ".join(details.statistics)
+
+
+def _policy(table: Listed, entry: Entry) -> str:
+    if entry.bad_share is None:
+        return ""
+    place = f"land in {table.path}{BAD_SUFFIX}"
+    if entry.bad_share == 1:
+        return f"{place}, however many"
+    return f"{place}; the table stops above a share of {entry.bad_share:g}"
+
+
+def _partitions(partitions: Sequence[PartitionStatus], width: int) -> RenderableType:
+    columns = [Column(name) for name in ("partition", "reader", "staged", "landed", "end", "lag")]
+    rows = (
+        (
+            str(each.partition),
+            "none" if each.reader is None else str(each.reader),
+            number(each.staged),
+            number(each.committed),
+            number(each.end),
+            number(each.lag),
+        )
+        for each in partitions
+    )
+    return fitting_table(columns, rows, width)
+
+
+def _columns(details: Details, entry: Entry, width: int) -> RenderableType:
+    columns = (
+        Column("column", "left", fold=True),
+        Column("in the table", "left", fold=True),
+        Column("in the settings", "left", fold=True),
+    )
+    wanted = {name.casefold(): kind for name, kind in entry.columns.items()}
+    there = details.columns
+    rows = [(name, kind, wanted.pop(name.casefold(), "")) for name, kind in there.items()]
+    rows += [(name, "", kind) for name, kind in entry.columns.items() if name.casefold() in wanted]
+    return fitting_table(columns, rows, width)
+
+
+def _commits(of: Description, width: int) -> RenderableType:
+    columns = (
+        Column("version"),
+        Column("committed (UTC)", "left"),
+        Column("operation", "left"),
+        Column("rows"),
+        Column("files"),
+    )
+    rows = (
+        (
+            str(each.version),
+            f"{datetime.fromtimestamp(each.at_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}",
+            each.operation,
+            number(each.rows),
+            number(each.files),
+        )
+        for each in (of.details.commits if of.details else ())
+    )
+    return fitting_table(columns, rows, width)
+
+
+def command(  # noqa: PLR0913 - one parameter for each option
+    topic: Annotated[str, typer.Argument(help="The topic whose table it is.")],
+    *,
+    group: Group = None,
+    bootstrap_servers: Bootstrap = None,
+    spark: Spark = None,
+    lake: Lake = None,
+    json_: Json = False,
+) -> None:
+    """Show one table: settings, partitions, columns, readers shut out, commits, bad records."""
+    settings = settings_at(bootstrap_servers, group=group, lake=lake, spark=spark)
+    console = progress_console(json_=json_)
+
+    async def work() -> Description:
+        tables = {each.topic: each for each in (await group_status(settings)).tables}
+        if topic not in tables and topic not in settings.topics:
+            known = ", ".join(sorted({*tables, *settings.topics})) or "none"
+            raise UserError(f"group {settings.group} has no table {topic}; it has: {known}")
+        query = partial(read_details, topic=topic)
+        read = (await read_tables(settings, [topic], query, (directory, console)))[topic]
+        facts: Facts | None
+        facts, details = read or (None, None)
+        reported = tables.get(topic)
+        partitions = () if reported is None else reported.partitions
+        table = listed(settings, topic, reported, facts)
+        return Description(table, entry_of(settings, topic), partitions, details)
+
+    with working_directory(None) as directory:
+        found = run_for_result(work)
+    if json_:
+        sys.stdout.write(json.dumps(found.to_json(), indent=2) + "\n")
+    else:
+        page = page_console()
+        print_page(page, drawn(found, page.width))

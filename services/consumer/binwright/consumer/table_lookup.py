@@ -1,0 +1,107 @@
+"""What a group reports of its tables, and what their logs have: for `table list` and `describe`."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from rich.console import Console
+
+from binwright.audit.lake_reader import reader_of
+from binwright.cli.embedded_spark import running_lake
+from binwright.consumer.decide.table_facts import Facts, listed_state
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.runtime.settings import Settings
+from binwright.views.commands.status_page import show_groups
+from binwright.views.status import Status
+from binwright.views.table_status import TableStatus
+
+T = TypeVar("T")
+
+RAW = "bytes"
+"""The format of topics that no entry of `tables` names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """One table; what is None is not known, or not there."""
+
+    topic: str
+    path: str
+    format: str
+    state: str  # see `listed_state`
+    reason: str  # why it takes no rows, or not all; or who paused it, when and why
+    freshness_s: float | None  # age of the newest record that landed
+    rows: int | None
+    bad: int | None  # in its table of bad records
+    version: int | None
+
+
+def listed(
+    settings: Settings, topic: str, reported: TableStatus | None, facts: Facts | None
+) -> Listed:
+    """Return a topic's table, by what its group reports and what its log has."""
+    entry, fault = settings.table(topic), "" if reported is None else reported.fault
+    state = None if reported is None else reported.state
+    return Listed(
+        topic=topic,
+        path=path_of(settings, topic),
+        format=RAW if entry is None else entry.format,
+        state=listed_state(state, fault, exists=facts is not None),
+        reason=fault,
+        freshness_s=None if reported is None else reported.freshness_s,
+        rows=None if facts is None else facts.rows,
+        bad=None if facts is None else facts.bad,
+        version=None if facts is None else facts.version,
+    )
+
+
+def path_of(settings: Settings, topic: str) -> str:
+    """Return where a topic's table is."""
+    return f"{settings.lake.path.rstrip('/')}/{topic}"
+
+
+async def group_status(settings: Settings) -> Status:
+    """Return the status of the settings' group.
+
+    Raises:
+        ExternalError: Kafka does not answer, or there is no such group.
+    """
+    statuses: list[Status] = []
+    async with KafkaControlTopics(settings.kafka, read_only=True) as bus:
+        await show_groups(bus, settings, [settings.group], statuses.extend, watch=False)
+    return statuses[0]
+
+
+async def read_tables(
+    settings: Settings,
+    topics: Collection[str],
+    query: Callable[[Any, str], T],
+    where: tuple[Path, Console],
+) -> Mapping[str, T]:
+    """Return what `query` returns for the table of each topic, on one session for each server.
+
+    Args:
+        settings: Of the lake.
+        topics: Whose tables they are.
+        query: Is given a session and a table's path; it may block.
+        where: A directory for an embedded server, and the console for its progress.
+
+    Raises:
+        ExternalError: Spark does not answer, or cannot read a table.
+    """
+    results: dict[str, T] = {}
+    by_server = defaultdict[str, list[str]](list)
+    directory, console = where
+    async with running_lake(directory, console.log, settings) as lake:
+        for topic in topics:
+            by_server[lake.server(topic)].append(topic)
+        for together in by_server.values():
+            async with reader_of(lake, together[0]) as reader:
+                for topic in together:
+                    path = path_of(settings, topic)
+                    work = partial(query, path=path)
+                    results[topic] = await reader.run(f"read the table at {path}", work)
+    return results

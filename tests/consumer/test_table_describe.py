@@ -1,0 +1,92 @@
+"""What `table list` and `describe` show, of settings, reports and facts."""
+
+from rich.console import Console
+
+from binwright.consumer.decide.table_facts import CommitFacts, Facts
+from binwright.consumer.lake.table_reading import Details
+from binwright.consumer.table_describe import Description, drawn, entry_of
+from binwright.consumer.table_list import drawn as drawn_list
+from binwright.consumer.table_lookup import listed
+from binwright.protocol.model import Slot
+from binwright.runtime.settings import Settings, load_settings
+from binwright.views.table_status import PartitionStatus, TableStatus
+
+SETTINGS: Settings = load_settings(
+    topics=["orders", "lines", "events", "raw"],
+    kafka={"bootstrap_servers": "localhost:1"},
+    lake={"path": "/lake"},
+    registry={"url": "https://registry"},
+    tables=[
+        {"topics": ["orders"], "format": "avro"},
+        {"topics": ["lines"], "format": "csv", "columns": "id INT, b INT", "bad_share": 0.05},
+        {"topics": ["events"], "format": "variant"},
+    ],
+)
+AWAY = "https://registry does not give schema 3: refused"
+REPORTED = TableStatus("orders", Slot(0), "landing", 0.0, 0, 2, fault=AWAY, freshness_s=1_200.0)
+DETAILS = Details(
+    columns={"_kafka": "struct<offset:bigint>", "ID": "int"},
+    files=2,
+    bytes=5_000,
+    reader_version=3,
+    writer_version=7,
+    features=("appendOnly", "variantType"),
+    clustered_by=(),
+    statistics=(),
+    bad_kinds={"malformed": 2},
+    paused="",
+    commits=(CommitFacts(9, 0, "WRITE", 7, 1), CommitFacts(8, 0, "OPTIMIZE", None, None)),
+)
+
+
+def text(page: object) -> list[str]:
+    console = Console(width=200)
+    with console.capture() as captured:
+        console.print(page)
+    return [" ".join(line.split()) for line in captured.get().splitlines()]
+
+
+def test_a_list_has_a_line_for_each_table_and_why_it_waits() -> None:
+    waiting = listed(SETTINGS, "orders", REPORTED, Facts(9, 7_000, 2))
+    absent = listed(SETTINGS, "raw", None, None)
+    lines = text(drawn_list([waiting, absent], 200))
+    assert lines[1] == f"orders avro waiting 1,200.0 s 7,000 2 9 /lake/orders {AWAY}"
+    assert lines[2] == "raw bytes absent /lake/raw"
+
+
+def test_columns_of_a_registry_are_those_of_its_subject() -> None:
+    assert entry_of(SETTINGS, "orders").schema_source == (
+        "all versions of orders-value, https://registry"
+    )
+    assert entry_of(SETTINGS, "events").columns == {"value": "variant"}
+    assert entry_of(SETTINGS, "lines").delimiter == ","
+
+
+def test_a_description_has_what_the_settings_and_the_table_have() -> None:
+    table = listed(SETTINGS, "lines", REPORTED, Facts(9, 7, 2))
+    partitions = (PartitionStatus(0, None, None, 40, 42, 2),)
+    found = Description(table, entry_of(SETTINGS, "lines"), partitions, DETAILS)
+    lines = text(drawn(found, 200))
+    for line in (
+        f"state: waiting: {AWAY}",
+        "bad records: land in /lake/lines__bad; the table stops above a share of 0.05",
+        "lag: 2 records",
+        "rows: 7 in 2 files, 5.0 kB, version 9",
+        "bad rows: 2 malformed",
+        "readers need: variantType",
+        "0 none 40 42 2",
+        "ID int int",
+        "b int",
+        "9 1970-01-01 00:00:00 WRITE 7 1",
+        "8 1970-01-01 00:00:00 OPTIMIZE",
+    ):
+        assert line in lines
+    assert found.to_json()["table"]["reader_features"] == ("variantType",)
+
+
+def test_a_table_that_is_not_there_is_described_by_its_settings() -> None:
+    found = Description(listed(SETTINGS, "raw", None, None), entry_of(SETTINGS, "raw"), (), None)
+    lines = text(drawn(found, 200))
+    assert "schema from: none: records land as they are" in lines
+    assert not [line for line in lines if line.startswith("bad")]
+    assert found.to_json()["table"] is None

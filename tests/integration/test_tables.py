@@ -1,0 +1,169 @@
+"""`binwright table list` and `describe`, and the metrics, of what real processes landed."""
+
+import asyncio
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from tests.integration.command_line import binwright
+from tests.integration.landing import LANDED_S, produce, rows, until
+from tests.integration.topics import create_topic
+
+from binwright.local.server import HOST, reserve_port
+from binwright.local.stack import services
+from binwright.runtime.settings import (
+    HealthSettings,
+    Settings,
+    load_settings,
+    settings_environment,
+)
+
+pytestmark = pytest.mark.integration
+
+GROUP, ITEMS, LINES, RAW = "tables", "tables-items", "tables-lines", "tables-raw"
+UNKNOWN = "tables-unknown"  # a topic that Kafka does not have
+COLUMNS = "id BIGINT, item STRING, payload VARIANT"
+GOOD = [b'{"id": 1, "payload": {"a": 1}}', b'{"id": 2, "item": "tea"}', None]
+BAD = [b"no JSON", b'{"id": "x"}']
+
+
+def settings_of(broker: str, spark: str, lake: Path, port: int) -> Settings:
+    return load_settings(
+        group=GROUP,
+        topics=[ITEMS, LINES, RAW, UNKNOWN],
+        kafka={"bootstrap_servers": broker},
+        lake={"path": str(lake), "spark": spark, "freshness_s": 1.0},
+        tables=[
+            {"topics": [ITEMS], "format": "json", "columns": COLUMNS, "cluster_by": ["id"]},
+            {"topics": [LINES], "format": "csv", "columns": "id INT", "delimiter": ";"},
+        ],
+        monitor={"topic": f"{GROUP}.metrics"},
+        controller={"process_logs": str(lake.parent / "consumers")},
+        health={"port": port},
+    )
+
+
+async def metrics(port: int) -> dict[str, float]:
+    """Return what the consumer of slot 0 measures: name and labels but group and slot -> value."""
+    url = f"http://{HOST}:{port + 1}/metrics"
+    async with aiohttp.ClientSession() as session, session.get(url) as response:
+        text = await response.text()
+    found = {}
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            name, _, value = line.rpartition(" ")
+            found[re.sub(r'(group|slot)="[^"]*",?', "", name).replace(",}", "}")] = float(value)
+    return found
+
+
+async def test_tables_are_listed_described_and_measured(
+    broker: str, spark_url: str, lake: Path
+) -> None:
+    with reserve_port() as port:
+        settings = settings_of(broker, spark_url, lake, port)
+    environment = os.environ | settings_environment(settings)
+
+    async def table(*arguments: str) -> tuple[int, str]:
+        code, out, errors = await binwright("table", *arguments, environment=environment)
+        return code, out if code == 0 else " ".join((out + errors).split())
+
+    async def listed() -> dict[str, dict[str, Any]]:
+        code, out = await table("list", "--json")
+        assert code == 0, out
+        return {each["topic"]: each for each in json.loads(out)}
+
+    code, out = await table("list")
+    assert (code, f"there is no group {GROUP} here" in out) == (1, True), out
+    for topic in (ITEMS, LINES, RAW):
+        await create_topic(settings.kafka, topic, 2)
+    monitor = settings.model_copy(update={"health": HealthSettings()})
+    async with services(settings, lake.parent / "logs", monitor=monitor):
+        await produce(broker, ITEMS, [*GOOD, *BAD])
+        await produce(broker, LINES, [b"1"])
+        await until(lambda: len(rows(lake, LINES)) == 1 and len(rows(lake, ITEMS)) == len(GOOD))
+        await until(lambda: bool(rows(lake, RAW)) or (lake / RAW / "_delta_log").is_dir())
+
+        await _is_measured(port)
+        async with asyncio.timeout(LANDED_S):
+            while (await listed())[ITEMS]["state"] != "landing":  # noqa: ASYNC110 - only asking tells
+                await asyncio.sleep(1)
+        found = await listed()
+        assert list(found) == sorted([ITEMS, LINES, RAW, UNKNOWN])
+        assert 0 <= found[ITEMS]["freshness_s"] < LANDED_S
+        assert found[ITEMS]["path"] == f"{lake}/{ITEMS}"
+        kinds = {t: (each["format"], each["rows"], each["bad"]) for t, each in found.items()}
+        assert kinds == {
+            ITEMS: ("json", 3, 2),
+            LINES: ("csv", 1, 0),
+            RAW: ("bytes", 0, None),
+            UNKNOWN: ("bytes", None, None),
+        }
+        assert (found[UNKNOWN]["state"], found[UNKNOWN]["version"]) == ("absent", None)
+        assert found[RAW]["freshness_s"] is None
+
+        code, out = await table("pause", ITEMS, "--reason", "a repair")
+        assert code == 0, out
+        paused = (await listed())[ITEMS]
+        assert paused["state"] == "paused"
+        assert re.search(r"paused by .*: a repair", paused["reason"])
+        await _is_described(lake, table)
+        code, out = await table("describe", "nothing")
+        assert (code, f"it has: {ITEMS}, {LINES}" in out) == (2, True), out
+
+
+async def _is_measured(port: int) -> None:
+    items = f'{{topic="{ITEMS}"}}'
+    async with asyncio.timeout(LANDED_S):
+        while (await metrics(port)).get(f"binwright_table_bad_records_total{items}") != len(BAD):  # noqa: ASYNC110 - only asking tells
+            await asyncio.sleep(0.5)
+    found = await metrics(port)
+    assert 0 <= found[f"binwright_table_freshness_seconds{items}"] < LANDED_S
+    assert f'binwright_table_freshness_seconds{{topic="{RAW}"}}' not in found
+    assert found[f"binwright_consumer_decoding_seconds_total{items}"] > 0
+    for kind in ("malformed", "incompatible"):
+        name = f'binwright_consumer_bad_records_total{{topic="{ITEMS}",kind="{kind}"}}'
+        assert found[name] == 1
+    assert found[f"binwright_table_landing{items}"] == 1
+
+
+async def _is_described(lake: Path, table: Any) -> None:
+    code, out = await table("describe", ITEMS, "--json")
+    assert code == 0, out
+    found = json.loads(out)
+    assert found["settings"] == {
+        "schema_source": f"the entry of {ITEMS} in the settings",
+        "columns": {"id": "bigint", "item": "string", "payload": "variant"},
+        "delimiter": None,
+        "cluster_by": ["id"],
+        "statistics": [],
+        "bad_share": 1.0,
+    }
+    (first, second) = found["partitions"]
+    assert (first["committed"], first["end"], first["lag"]) == (5, 5, 0)
+    assert second["committed"] == 0
+    there = found["table"]
+    assert there["columns"]["payload"] == "variant"
+    assert next(iter(there["columns"])) == "_kafka"
+    assert there["bad_kinds"] == {"incompatible": 1, "malformed": 1}
+    assert there["clustered_by"] == ["id"]
+    assert "variantType" in there["reader_features"]
+    assert "clustering" not in there["reader_features"]
+    assert "Spark before 4.0" in there["shut_out"]
+    assert "a repair" in there["paused"]
+    assert there["commits"][0]["version"] == found["version"]
+    assert sum(commit["rows"] or 0 for commit in there["commits"]) == len(GOOD)
+
+    code, out = await table("describe", LINES)
+    assert code == 0, out
+    for line in (
+        "format:         csv, delimiter ';'",
+        f"bad records:    land in {lake}/{LINES}__bad, however many",
+        "lag:            0 records",
+        "bad rows:       0",
+    ):
+        assert line in out
+    assert "shut out" not in out
