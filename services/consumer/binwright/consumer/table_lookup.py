@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -102,6 +101,7 @@ async def read_tables(
             async with reader_of(lake, together[0]) as reader:
                 for topic in together:
                     path = path_of(settings, topic)
-                    work = partial(query, path=path)
-                    results[topic] = await reader.run(f"read the table at {path}", work)
+                    results[topic] = await reader.run(
+                        f"read the table at {path}", lambda spark, path=path: query(spark, path)
+                    )
     return results
