@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from rich.console import Console
 
-from binwright.audit.lake_reader import reader_of
+from binwright.audit.lake_reader import LakeReader, reader_of
 from binwright.cli.embedded_spark import running_lake
 from binwright.consumer.decide.table_facts import Facts, listed_state
 from binwright.kafka.control_topics import KafkaControlTopics
@@ -100,8 +100,9 @@ async def read_tables(
         for together in by_server.values():
             async with reader_of(lake, together[0]) as reader:
                 for topic in together:
-                    path = path_of(settings, topic)
-                    results[topic] = await reader.run(
-                        f"read the table at {path}", lambda spark, path=path: query(spark, path)
-                    )
+                    results[topic] = await _read(reader, path_of(settings, topic), query)
     return results
+
+
+async def _read(reader: LakeReader, path: str, query: Callable[[Any, str], T]) -> T:
+    return await reader.run(f"read the table at {path}", lambda spark: query(spark, path))

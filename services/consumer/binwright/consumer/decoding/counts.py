@@ -1,7 +1,7 @@
 """How long decoding takes and what it finds bad, by topic: for metrics."""
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from threading import Lock
 from types import MappingProxyType
@@ -18,7 +18,7 @@ class DecodingCounts:
     """Sums over all decoders of a process, which work in several threads."""
 
     def __init__(self) -> None:
-        self._seconds: Counter[str] = Counter()
+        self._seconds = defaultdict[str, float](float)
         self._bad: Counter[tuple[str, str]] = Counter()
         self._lock = Lock()
 

@@ -161,7 +161,7 @@ def _first_fault(table: pa.Table) -> str:
 
 def _newest_ms(table: pa.Table) -> int | None:
     """Return the highest timestamp, ms since 1970; None if there is no valid one."""
-    micros = pc.max(table["timestamp"].cast(pa.int64())).as_py()
+    micros: Any = pc.max(table["timestamp"].cast(pa.int64())).as_py()
     return None if micros is None else micros // 1000
 
 
