@@ -30,6 +30,7 @@ from binwright.consumer.table_lookup import Listed, group_status, listed, read_t
 from binwright.protocol.errors import UserError
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.runtime.settings import Settings
+from binwright.runtime.settings.tables import BY_SCHEMA
 from binwright.views.table_status import PartitionStatus
 
 
@@ -40,6 +41,7 @@ class Entry:
     schema_source: str
     columns: Mapping[str, str]  # name -> type; none: raw records, or those of the registry
     delimiter: str | None  # of CSV
+    message: str | None  # of Protobuf, if the settings name one
     cluster_by: tuple[str, ...]
     statistics: tuple[str, ...]
     bad_share: float | None  # above which the table stops; None: no record can be bad
@@ -73,13 +75,14 @@ class Description:
 def entry_of(settings: Settings, topic: str) -> Entry:
     """Return what the settings have of a topic's table."""
     if (table := settings.table(topic)) is None:
-        return Entry("none: records land as they are", {}, None, (), (), None)
-    of_registry = table.format == "avro" and table.columns is None
+        return Entry("none: records land as they are", {}, None, None, (), (), None)
+    of_registry = table.format in BY_SCHEMA and table.columns is None
     source = f"all versions of {table.subject_of(topic)}, {settings.registry.url}"
     return Entry(
         schema_source=source if of_registry else f"the entry of {topic} in the settings",
         columns={column.name: str(column.type) for column in table.parsed},
         delimiter=table.delimiter if table.format == "csv" else None,
+        message=table.message,
         cluster_by=table.cluster_by,
         statistics=table.statistics,
         bad_share=table.bad_share,
@@ -103,6 +106,7 @@ def _facts(of: Description) -> Iterator[tuple[str, str]]:
     yield "state", f"{table.state}{f': {table.reason}' if table.reason else ''}"
     yield "format", table.format + (f", delimiter {entry.delimiter!r}" if entry.delimiter else "")
     yield "schema from", entry.schema_source
+    yield "message", entry.message or ""
     yield "cluster by", ", ".join(entry.cluster_by)
     yield "statistics", ", ".join(entry.statistics)
     yield "bad records", _policy(table, entry)
