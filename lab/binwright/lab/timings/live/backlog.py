@@ -95,6 +95,7 @@ class BacklogTest:
                 "spark": self.servers.spark,
                 **({} if self.lands else nothing_lands),
             },
+            staging={} if self.lands else {"max_bytes": LAND_BYTES},
             monitor={"topic": f"{self.name}.metrics", "groups": False},
             consumer={
                 "batch_bytes": round(min(BATCH_BYTES, a_table / LEAST_FILES)),
