@@ -175,10 +175,11 @@ def limited(body: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems lack some of the limits")
-def test_the_child_s_limits_hold() -> None:
+def test_the_child_s_limits_hold(tmp_path: Path) -> None:
     assert "MemoryError" in limited("bytes(1 << 30)").stderr
     assert limited("while True: pass").returncode == -24  # SIGXCPU
-    assert "File too large" in limited("open('/tmp/x', 'wb').write(bytes(1 << 25))").stderr
+    large = f"open({str(tmp_path / 'large')!r}, 'wb').write(bytes(1 << 25))"
+    assert "File too large" in limited(large).stderr
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not have it")
