@@ -46,7 +46,7 @@ def test_the_estimate_is_by_windows() -> None:
         meter.look(float(now), ReadProgress(10 * MB * now, {}), 0.0, 0.0)
     found = meter.capacity()
     assert found is not None
-    assert (found.bytes_per_s, found.seconds) == (20 * MB, 60.0)
+    assert (float(found.bytes_per_s), found.seconds) == (20.0 * MB, 60.0)
 
 
 @pytest.mark.parametrize(("every_s", "windows"), [(0.5, 24), (5.0, 24), (20.0, 6)])

@@ -14,7 +14,7 @@ from binwright.consumer.decide.capacity import (
     at_full_speed,
 )
 from binwright.protocol.messages import MeasuredCapacity
-from binwright.protocol.model import TopicPartition
+from binwright.protocol.model import BytesPerSecond, TopicPartition
 
 MB = 1_000_000
 
@@ -46,7 +46,9 @@ def per_s(windows: Iterable[Window]) -> float:
 
 def test_half_the_time_for_so_much_is_all_of_it_for_twice_as_much() -> None:
     found = over([BUSY] * FEWEST_WINDOWS)
-    assert found == MeasuredCapacity(bytes_per_s=20 * MB, spread=0.0, used=0.5, seconds=30.0)
+    assert found == MeasuredCapacity(
+        bytes_per_s=BytesPerSecond(20e6), spread=0.0, used=0.5, seconds=30.0
+    )
 
 
 def test_too_few_windows_say_nothing() -> None:
@@ -97,7 +99,7 @@ def test_the_spread_is_that_of_the_middle_half() -> None:
     windows = [window(mb * MB, 0.5) for mb in (10, 40, 45, 50, 55, 60, 200)]
     found = over(windows)
     assert found is not None
-    assert found.bytes_per_s == 20 * MB
+    assert float(found.bytes_per_s) == 20 * MB
     assert found.spread == pytest.approx((24 - 16) / 2 / 20)
 
 
