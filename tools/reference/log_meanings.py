@@ -185,6 +185,7 @@ MEANINGS = {
     "measurements.missing": (
         "The metrics topic cannot be opened; without measurements the assignment stays."
     ),
+    "limits.measured": "Consumers have measured what they sustain; plans go by it from now on.",
     "message.delayed": (
         "Kafka does not confirm a message; it is published again until Kafka does. Of a consumer's "
         "reports the next one follows instead; rows whose file is to be announced are safe."

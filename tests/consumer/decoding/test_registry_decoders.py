@@ -241,6 +241,19 @@ async def test_ids_of_garbage_do_not_storm_the_registry(registry: FakeRegistry) 
     assert reasons == {"the registry has no sche": 199, "the registry was not ask": 1_801}
 
 
+async def test_the_newest_version_is_known_of_subjects_that_give_a_table_its_columns(
+    registry: FakeRegistry,
+) -> None:
+    registry.register(7, ONE)
+    registry.register(8, TWO)
+    decoders = RegistryDecoders(registry)
+    await decoders.decoder(SUBJECT, AvroReading(), parse_columns("id int"), rows(7))
+    known = decoders.newest_version(SUBJECT, AvroReading())
+    assert known is None, "its columns are those of the settings"
+    await columns(decoders, 7)
+    assert decoders.newest_version(SUBJECT, AvroReading()) == 2
+
+
 # --- protobuf -------------------------------------------------------------------------------------
 
 FIRST = protobuf.parsed(protobuf.proto("int32 id"))
