@@ -17,7 +17,14 @@ from binwright.protocol import fields as aliases
 from binwright.protocol import measurements, wire
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.measurements import Measurement, Needs, PartitionRate
-from binwright.protocol.messages import Command, Inbound, OffsetRange, TableMessage, TableReport
+from binwright.protocol.messages import (
+    Command,
+    Inbound,
+    MeasuredCapacity,
+    OffsetRange,
+    TableMessage,
+    TableReport,
+)
 from binwright.protocol.wire import Part
 
 HEAD = """\
@@ -102,7 +109,7 @@ def page() -> str:
     lines.append("## Parts\n\nA message above 900 kB is sent as several records of this kind.\n")
     lines.append(_message(Part, "part/KEY/NUMBER"))
     lines.append("## Inside other messages\n")
-    for each in (TableReport, OffsetRange, PartitionRate):
+    for each in (TableReport, MeasuredCapacity, OffsetRange, PartitionRate):
         lines.append(f"### {each.__name__}\n\n{_text(each)}\n\n{_table(each)}")
     lines.append(f"`quality` is one of:\n\n{_qualities()}")
     return "\n".join(lines)

@@ -51,7 +51,7 @@ def test_half_the_time_for_so_much_is_all_of_it_for_twice_as_much() -> None:
     )
 
 
-def test_too_few_windows_say_nothing() -> None:
+def test_too_few_windows_give_no_estimate() -> None:
     assert over([BUSY] * (FEWEST_WINDOWS - 1)) is None
     assert estimate() is None
 
@@ -64,7 +64,7 @@ def test_too_few_windows_say_nothing() -> None:
         window(10 * MB, 0.1, waited=0.9, held=0.9),  # its files did not land
     ],
 )
-def test_a_window_without_work_says_nothing(useless: Window) -> None:
+def test_a_window_without_work_does_not_count(useless: Window) -> None:
     assert over([useless] * 50) is None
     assert per_s([BUSY] * 10 + [useless] * 50) == 20 * MB
 

@@ -136,8 +136,8 @@ def test_another_tables_sink_is_its_own() -> None:
     assert with_backlogs(late, measured({C: SLACK + 500})).catch_up
     unknown = replace(late, writers=group({}, {}, {"clicks": owned(A, 1)}).writers)
     assert with_backlogs(unknown, measured({C: SLACK + 500})).catch_up
-    nobody = replace(late, writers=group({}, {}, {"clicks": Released()}).writers)
-    assert with_backlogs(nobody, measured({C: SLACK + 500})).catch_up
+    unwritten = replace(late, writers=group({}, {}, {"clicks": Released()}).writers)
+    assert with_backlogs(unwritten, measured({C: SLACK + 500})).catch_up
 
 
 def test_a_backlog_triggers_a_plan_with_its_reason() -> None:

@@ -135,8 +135,8 @@ def test_the_next_leader_begins_with_what_the_last_one_measured() -> None:
 
 def test_the_leader_measures_while_it_watches() -> None:
     after = driver(A, B)
-    told = replace(report(A, after.group.member(A).hello or 0), capacity=capacity(480.0))
-    after.read(told)
+    reported = replace(report(A, after.group.member(A).hello or 0), capacity=capacity(480.0))
+    after.read(reported)
     actions = after.tick()
     assert LimitsMeasured(term=2, limit=BytesPerSecond(480.0)) in published(actions)
     (request,) = [a for a in actions if isinstance(a, Pack)]

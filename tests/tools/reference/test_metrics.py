@@ -5,8 +5,8 @@ from pathlib import Path
 from binwright.consumer.decoding.decoders import DecodingTotals
 from binwright.consumer.report_metrics import consumer_samples
 from binwright.fleets.reconcile import samples
-from binwright.protocol.messages import Report, TableReport
-from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.messages import MeasuredCapacity, Report, TableReport
+from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.runtime.health import Health
 from binwright.runtime.metrics import METRICS, Sample
 from binwright.views.page.server import group_samples
@@ -16,12 +16,14 @@ from binwright.views.table_status import TableStatus
 P = TopicPartition("orders", 0)
 SLOT = Slot(0)
 
+CAPACITY = MeasuredCapacity(bytes_per_s=BytesPerSecond(1.0), spread=0.0, used=1.0, seconds=30.0)
 REPORT = Report(
     slot=SLOT,
     epoch=1,
     term=0,
     ready=True,
     reading={P: 8},
+    capacity=CAPACITY,
     writing={"orders": TableReport(state="landing", committed={P: 7}, newest_ms=5)},
 )
 
@@ -37,7 +39,7 @@ STATUS = Status(
     state="steady",
     term=3,
     controller="c1",
-    consumers=(ConsumerStatus(SLOT, "ready", (P,), 1.0, 1.0, 0, 0.0),),
+    consumers=(ConsumerStatus(SLOT, "ready", (P,), 1.0, 1.0, 0, 0.0, capacity=CAPACITY),),
     partitions=1,
     unread=(),
     load=1.0,

@@ -63,7 +63,7 @@ def test_limits_and_what_consumers_could_read_are_shown() -> None:
     assert "16 MB/s ±4%" in page
 
 
-def test_a_full_sink_is_told_from_full_consumers() -> None:
+def test_a_full_sink_is_distinguished_from_full_consumers() -> None:
     late = TableStatus("orders", Slot(0), "landing", 61.0, 3_000_000, 1_200)
     text = "table orders lands 61 s late: Spark is the limit, more consumers would land no more"
     assert text in drawn(replace(moving(), tables=(late,)))

@@ -202,9 +202,8 @@ def triggers(group: Group) -> tuple[str, ...]:
         # A single partition above the limit cannot be placed better.
         limit = group.config.limits.for_slot(slot)
         if load > limit and len(group.partitions.owned_by(slot)) > 1:
-            reasons.append(
-                f"consumer {slot} carries {load / limit:.1%} of its limit{_backlog(group, slot)}"
-            )
+            reason = f"consumer {slot} carries {load / limit:.1%} of its limit"
+            reasons.append(reason + _backlog(group, slot))
     wanted = min(group.config.min_slots, len(group.partitions))
     if 0 < (reading := len(group.loads())) < wanted:  # with none, all are without a reader
         reasons.append(f"{reading} of at least {wanted} consumers read")
