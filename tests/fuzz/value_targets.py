@@ -14,10 +14,10 @@ from binwright.consumer.decoding.json_values import JsonDecoder
 from binwright.consumer.decoding.protobuf_compiler import compiled
 from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
 from binwright.consumer.decoding.protobuf_values import ProtobufDecoder, TableSchema
-from binwright.consumer.decoding.registry_schemas import SchemaRefused
 from binwright.consumer.decoding.variant_values import VariantDecoder
 from binwright.protocol.columns import parse_columns
 from binwright.protocol.ports.lake import ValueDecoder
+from binwright.protocol.schemas import SchemaRefused
 
 HEADER = b"\0\0\0\0\x07"
 JSON_DECODER = JsonDecoder(

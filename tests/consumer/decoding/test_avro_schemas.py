@@ -6,8 +6,8 @@ import pytest
 from tests.consumer.decoding.avro import parsed, record
 
 from binwright.consumer.decoding.avro_schemas import AvroSchema
-from binwright.consumer.decoding.registry_schemas import SchemaRefused
 from binwright.protocol.columns import columns_text
+from binwright.protocol.schemas import SchemaRefused
 
 
 def columns(schema: Any, *references: Any) -> str:

@@ -3,8 +3,8 @@
 import pytest
 from tests.consumer.decoding.protobuf import parsed, proto
 
-from binwright.consumer.decoding.registry_schemas import SchemaRefused
 from binwright.protocol.columns import columns_text
+from binwright.protocol.schemas import SchemaRefused
 
 TIMES = 'import "google/protobuf/timestamp.proto"; import "google/protobuf/duration.proto";'
 WRAPPERS = 'import "google/protobuf/wrappers.proto";'

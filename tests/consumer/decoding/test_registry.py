@@ -12,9 +12,9 @@ from tests.consumer.decoding.protobuf import proto
 from binwright.consumer.decoding.avro_schemas import AvroSchema
 from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
 from binwright.consumer.decoding.registry import SchemaRegistry
-from binwright.consumer.decoding.registry_schemas import SchemaRefused
 from binwright.protocol.columns import columns_text
 from binwright.protocol.errors import RegistryUnavailable
+from binwright.protocol.schemas import SchemaRefused
 from binwright.runtime.settings import RegistrySettings
 
 

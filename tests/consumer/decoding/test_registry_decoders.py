@@ -16,10 +16,10 @@ from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
 from binwright.consumer.decoding.protobuf_values import ProtobufReading
 from binwright.consumer.decoding.registry import Schema, Version
 from binwright.consumer.decoding.registry_decoders import AT_ONCE, RegistryDecoders
-from binwright.consumer.decoding.registry_schemas import SchemaRefused
 from binwright.protocol.columns import columns_text, parse_columns
 from binwright.protocol.errors import RegistryUnavailable
 from binwright.protocol.ports.kafka import Record, Records
+from binwright.protocol.schemas import SchemaRefused
 
 SUBJECT = "orders-value"
 ONE = record(("id", "int"))

@@ -16,9 +16,9 @@ from binwright.audit.audit import audit
 from binwright.consumer.decoding.protobuf_compiler import compiled
 from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
 from binwright.consumer.decoding.registry import SchemaRegistry
-from binwright.consumer.decoding.registry_schemas import SchemaRefused
 from binwright.local.stack import services
 from binwright.protocol.columns import columns_text
+from binwright.protocol.schemas import SchemaRefused
 from binwright.runtime.settings import RegistrySettings
 
 pytestmark = pytest.mark.integration

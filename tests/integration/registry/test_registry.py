@@ -18,9 +18,9 @@ from tests.integration.security.certificates import Authority
 
 from binwright.consumer.decoding.avro_schemas import AvroSchema
 from binwright.consumer.decoding.registry import Schema, SchemaRegistry
-from binwright.consumer.decoding.registry_schemas import SchemaRefused
 from binwright.protocol.columns import columns_text
 from binwright.protocol.errors import RegistryUnavailable
+from binwright.protocol.schemas import SchemaRefused
 from binwright.runtime.settings import RegistrySettings
 
 pytestmark = pytest.mark.integration

@@ -20,10 +20,10 @@ from binwright.cli.terminal import print_page
 from binwright.consumer.decoding.avro_schemas import AvroSchema
 from binwright.consumer.decoding.protobuf_compiler import compiled
 from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
-from binwright.consumer.decoding.registry_schemas import SchemaRefused
 from binwright.consumer.lake.table_columns import differences
 from binwright.protocol.columns import Columns, parse_columns
 from binwright.protocol.errors import SettingsError
+from binwright.protocol.schemas import SchemaRefused
 from binwright.runtime.run import EXIT_FAILED, EXIT_OK
 
 BY_SCHEMA = frozenset([".avsc", ".proto"])

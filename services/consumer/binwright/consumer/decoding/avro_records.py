@@ -37,8 +37,9 @@ from binwright.consumer.decoding.one_by_one import (
     read_items,
     read_pairs,
 )
-from binwright.consumer.decoding.registry_schemas import HEADER, SchemaRefused
+from binwright.consumer.decoding.registry_schemas import HEADER
 from binwright.protocol.columns import Array, Columns, ColumnType, Decimal, Map, Simple, Struct
+from binwright.protocol.schemas import SchemaRefused
 
 _MALFORMED = (EOFError, IndexError, ValueError, OverflowError)
 """What `fastavro` raises for bytes that are no value of a schema."""

@@ -12,7 +12,6 @@ import fastavro
 import orjson
 from fastavro.schema import SchemaParseException
 
-from binwright.consumer.decoding.registry_schemas import SchemaRefused, check_names, check_place
 from binwright.protocol.columns import (
     DEEPEST,
     MOST_DIGITS,
@@ -25,6 +24,7 @@ from binwright.protocol.columns import (
     Simple,
     Struct,
 )
+from binwright.protocol.schemas import SchemaRefused, check_names, check_place
 
 Node = Any
 """A type as `fastavro` has it: a name, a list (a union), or a dictionary."""

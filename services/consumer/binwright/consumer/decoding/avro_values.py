@@ -12,13 +12,13 @@ from binwright.consumer.decoding.avro_records import record_reader
 from binwright.consumer.decoding.avro_schemas import AvroSchema
 from binwright.consumer.decoding.one_by_one import Bad, Decoded, Fields, decode_each
 from binwright.consumer.decoding.registry_schemas import (
-    SchemaRefused,
     has_header,
     refused,
     schema_id,
     without_header,
 )
 from binwright.protocol.columns import Columns
+from binwright.protocol.schemas import SchemaRefused
 
 Schemas = Mapping[int, AvroSchema | Bad]
 """Schemas by id; why values are bad that name one which cannot be used."""

@@ -27,8 +27,8 @@ from binwright.consumer.decoding.one_by_one import (
 from binwright.consumer.decoding.protobuf_json import json_text
 from binwright.consumer.decoding.protobuf_memory import MOST_BYTES, MemoryOf
 from binwright.consumer.decoding.protobuf_schemas import Message, is_map, kind_of, messages_in
-from binwright.consumer.decoding.registry_schemas import SchemaRefused
 from binwright.protocol.columns import Array, Columns, ColumnType, Decimal, Map, Simple, Struct
+from binwright.protocol.schemas import SchemaRefused
 
 NANOS = 1_000_000_000
 MOST_FIELDS, FIELDS_PER_BYTE = 100_000, 4

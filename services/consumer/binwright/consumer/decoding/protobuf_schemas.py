@@ -9,7 +9,6 @@ from google.protobuf.descriptor_pb2 import FileDescriptorSet
 from google.protobuf.message import DecodeError
 
 from binwright.consumer.decoding.protobuf_compiler import Compiled
-from binwright.consumer.decoding.registry_schemas import SchemaRefused, check_names, check_place
 from binwright.protocol.columns import (
     DEEPEST,
     Array,
@@ -21,6 +20,7 @@ from binwright.protocol.columns import (
     Simple,
     Struct,
 )
+from binwright.protocol.schemas import SchemaRefused, check_names, check_place
 
 Message = Any
 """The descriptor of a message's type, as `google.protobuf` has it."""

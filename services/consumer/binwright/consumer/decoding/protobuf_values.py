@@ -18,13 +18,13 @@ from binwright.consumer.decoding.protobuf_records import record_reader
 from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
 from binwright.consumer.decoding.registry_schemas import (
     HEADER,
-    SchemaRefused,
     has_header,
     refused,
     schema_id,
     without_header,
 )
 from binwright.protocol.columns import DEEPEST, Columns
+from binwright.protocol.schemas import SchemaRefused
 
 Reader = Callable[[bytes], Fields | Bad]
 MOST_IN_VARINT = 5  # bytes: an index has 32 bits

@@ -11,11 +11,12 @@ import structlog
 from binwright.consumer.decide.columns import united
 from binwright.consumer.decoding.one_by_one import Bad
 from binwright.consumer.decoding.registry import Schema, Version
-from binwright.consumer.decoding.registry_schemas import SchemaRefused, refused, schema_ids
+from binwright.consumer.decoding.registry_schemas import refused, schema_ids
 from binwright.protocol.columns import Columns
 from binwright.protocol.errors import RegistryUnavailable
 from binwright.protocol.ports.kafka import Records
 from binwright.protocol.ports.lake import ValueDecoder
+from binwright.protocol.schemas import SchemaRefused
 from binwright.runtime.clock import loop_s
 
 log = structlog.get_logger()

@@ -11,15 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binwright.consumer.decoding.one_by_one import REASON_LENGTH, Bad, described
-from binwright.protocol.columns import KAFKA, Columns
 from binwright.protocol.ports.kafka import Records
 
 HEADER = 5
 """Bytes in front of a value: 0, and the id of its schema."""
-
-
-class SchemaRefused(Exception):
-    """A schema cannot be read, or has no columns; says why."""
 
 
 def has_header(value: bytes) -> bool:
@@ -53,16 +48,3 @@ def schema_ids(records: Iterable[Sequence[Records]]) -> Counter[int]:
 def refused(number: int, why: str) -> Bad:
     """Return why values of this schema are bad."""
     return Bad("incompatible", f"schema {number}: {why}"[:REASON_LENGTH])
-
-
-def check_names(columns: Columns) -> None:
-    """Raise `SchemaRefused` if SQL would take two of these names for the same."""
-    names = [column.name.casefold() for column in columns]
-    if doubled := sorted({name for name in names if names.count(name) > 1}):
-        raise SchemaRefused(f"has fields whose names differ in case only: {doubled[0]}")
-
-
-def check_place(columns: Columns) -> None:
-    """Raise `SchemaRefused` if a table's column would have the name of the record's place."""
-    if KAFKA in [column.name.casefold() for column in columns]:
-        raise SchemaRefused(f"has a field {KAFKA}, which is the record's place in Kafka")

@@ -1,0 +1,22 @@
+"""What schemas of values have in common: that they can be refused, and the names of columns."""
+
+from collections import Counter
+
+from binwright.protocol.columns import KAFKA, Columns
+
+
+class SchemaRefused(Exception):
+    """A schema cannot be read, or has no columns; says why."""
+
+
+def check_names(columns: Columns) -> None:
+    """Raise `SchemaRefused` if SQL would take two of these names for the same."""
+    names = Counter(column.name.casefold() for column in columns)
+    if doubled := sorted(name for name, count in names.items() if count > 1):
+        raise SchemaRefused(f"has fields whose names differ in case only: {doubled[0]}")
+
+
+def check_place(columns: Columns) -> None:
+    """Raise `SchemaRefused` if a table's column would have the name of the record's place."""
+    if KAFKA in [column.name.casefold() for column in columns]:
+        raise SchemaRefused(f"has a field {KAFKA}, which is the record's place in Kafka")
