@@ -36,7 +36,8 @@ _WITHOUT_ORDER = frozenset(["boolean", "binary", VARIANT])
 _STEP = re.compile(r"(`(?:[^`]|``)+`|[^`.]+)(\.|\Z)")
 _TOKEN = re.compile(r"\s*(`(?:[^`]|``)+`|\w+|[<>(),:])")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_RESERVED = re.compile(r"[ ,;{}()\n\t=]")  # Parquet refuses them in names
+RESERVED = re.compile(r"[ ,;{}()\n\t=]")
+"""What Parquet refuses in names."""
 _NUMBER = re.compile(r"[0-9]{1,9}")
 DEEPEST, MOST_DIGITS = 32, 38
 
@@ -104,6 +105,25 @@ class Column:
 
 
 Columns = tuple[Column, ...]
+JSON = Simple("json")
+"""The type of fields of JSON without one type: stored as text of JSON. No text names it."""
+
+
+def stored(columns: Columns) -> Columns:
+    """Return columns as a table has them: text for `JSON`."""
+    return tuple(Column(column.name, _stored(column.type)) for column in columns)
+
+
+def _stored(kind: ColumnType) -> ColumnType:
+    match kind:
+        case Array(item):
+            return Array(_stored(item))
+        case Map(value):
+            return Map(_stored(value))
+        case Struct(fields):
+            return Struct(stored(fields))
+        case _:
+            return Simple("string") if kind == JSON else kind
 
 
 def quoted(name: str) -> str:
@@ -198,7 +218,7 @@ class _Parser:
     def _name(self) -> str:
         token = self._word("a name")
         name = token[1:-1].replace("``", "`") if token.startswith("`") else token
-        if _RESERVED.search(name):
+        if RESERVED.search(name):
             raise ValueError(f"the name {token} has one of the characters {' ,;{}()='!r}")
         return name
 

@@ -32,7 +32,7 @@ from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.runtime.settings.monitor import MonitorSettings
 from binwright.runtime.settings.registry import RegistrySettings
 from binwright.runtime.settings.section import TopicPatterns, check_distinct
-from binwright.runtime.settings.tables import BY_SCHEMA, TableSettings, check_tables, table_of
+from binwright.runtime.settings.tables import TableSettings, check_tables, table_of
 
 PREFIX = "BINWRIGHT_"
 STAGING = "_staging"  # in lake.path
@@ -173,9 +173,12 @@ class Settings(TopicSettings):
     @model_validator(mode="after")
     def _tables_agree(self) -> Self:
         check_tables(self.tables, self.topics)
-        named = [table.format for table in self.tables if table.format in BY_SCHEMA]
+        named = [table.format for table in self.tables if table.by_schema]
         if self.registry.url is None and named:
-            raise ValueError(f"tables: a format is {named[0]}, and registry.url is not set")
+            without = " without columns" if named[0] == "json" else ""
+            raise ValueError(
+                f"tables: a format is {named[0]}{without}, and registry.url is not set"
+            )
         return self
 
     @model_validator(mode="after")

@@ -14,7 +14,9 @@ class RegistrySettings(Section):
     """The schema registry, which has the schemas of values; one that speaks as Confluent's does."""
 
     url: Annotated[str | None, Field(repr=False)] = None
-    """Its address, of https, or of http; required by tables of Avro and Protobuf."""
+    """Its address, of https, or of http; required by tables of Avro and Protobuf, and by those of
+    JSON without `columns`.
+    """
     username: str | None = None
     """User name, with password_file."""
     password_file: Path | None = None

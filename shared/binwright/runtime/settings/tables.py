@@ -32,7 +32,7 @@ ONE_COLUMN = {
 }
 """Formats whose columns nobody names."""
 BY_SCHEMA = frozenset(["avro", "protobuf"])
-"""Formats whose values name a schema of the registry."""
+"""Formats whose values name a schema of the registry, with `columns` and without."""
 DEFAULT_SUBJECT = "{topic}-value"
 MESSAGE = r"^[A-Za-z_][A-Za-z0-9_]{0,99}(\.[A-Za-z_][A-Za-z0-9_]{0,99}){0,19}$"
 MOST_CLUSTERED = 4
@@ -56,18 +56,18 @@ class TableSettings(Section):
     """Regular expressions: topics, too, whose whole names match one."""
     format: Literal["json", "variant", "csv", "avro", "protobuf", "string"]
     """What values are: JSON objects, JSON of any shape, lines of CSV, Avro or Protobuf with the id
-    of a schema in `registry`, or UTF-8 text.
+    of a schema in `registry`, or UTF-8 text. JSON without `columns` has such an id, too.
     """
     columns: str | None = None
     """Names and SQL types, as in `"id BIGINT, tags ARRAY<STRING>"`; other fields are left out.
 
-    Unset, for Avro and Protobuf: the fields of all versions of `subject`. Text has one column,
-    `value`, and so has a variant. A column of JSON may have the type VARIANT.
+    Unset, for JSON, Avro and Protobuf: the fields of all versions of `subject`. Text has one
+    column, `value`, and so has a variant. A column of JSON may have the type VARIANT.
     """
     delimiter: Annotated[str, Field(pattern=r"^[^\"\r\n]$")] = ","
     """One character: what is between the fields of a line of CSV. They are quoted by `"`."""
     subject: TopicSubject = DEFAULT_SUBJECT
-    """Of the registry, for Avro and Protobuf without `columns`; `{topic}` stands for the topic."""
+    """Of the registry, for tables of schemas without `columns`; `{topic}` stands for the topic."""
     message: Annotated[str, Field(pattern=MESSAGE)] | None = None
     """The full name of a message of Protobuf, as in `shop.Order`: values are of this one. Unset,
     they are of the first message of their schema; with `columns`, of any.
@@ -104,8 +104,8 @@ class TableSettings(Section):
 
     @model_validator(mode="after")
     def _has_columns(self) -> Self:
-        if self.format in {"json", "csv"} and self.columns is None:
-            raise ValueError(f"names no columns, which {self.format.upper()} needs")
+        if self.format == "csv" and self.columns is None:
+            raise ValueError("names no columns, which CSV needs")
         if self.format == "csv" and (deep := [c.name for c in self.parsed if _has_parts(c.type)]):
             raise ValueError(f"columns: {deep[0]} has parts, and a field of CSV has none")
         if self.format != "csv" and self.delimiter != ",":
@@ -114,9 +114,10 @@ class TableSettings(Section):
             raise ValueError(f"names columns, and format {self.format} has one, `value`")
         if self.format != "json" and self.columns and any(map(is_variant, self.parsed)):
             raise ValueError("names a column of type VARIANT, which only JSON has")
-        by_subject = self.format in BY_SCHEMA and self.columns is None
-        if self.subject != DEFAULT_SUBJECT and not by_subject:
-            raise ValueError("names a subject, which only Avro and Protobuf without columns read")
+        if self.subject != DEFAULT_SUBJECT and not (self.by_schema and self.columns is None):
+            raise ValueError(
+                "names a subject, which only JSON, Avro and Protobuf without columns read"
+            )
         if self.message is not None and self.format != "protobuf":
             raise ValueError("names a message, which only Protobuf has")
         return self
@@ -144,6 +145,11 @@ class TableSettings(Section):
         if self.format in ONE_COLUMN:
             return ONE_COLUMN[self.format]
         return () if self.columns is None else parse_columns(self.columns)
+
+    @property
+    def by_schema(self) -> bool:
+        """Return whether values name a schema of the registry."""
+        return self.format in BY_SCHEMA or (self.format == "json" and self.columns is None)
 
     @property
     def decoding(self) -> str:

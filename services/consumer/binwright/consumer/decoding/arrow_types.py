@@ -4,7 +4,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from binwright.protocol.columns import VARIANT, Array, Columns, ColumnType, Decimal, Map, Simple
+from binwright.protocol.columns import (
+    JSON,
+    VARIANT,
+    Array,
+    Columns,
+    ColumnType,
+    Decimal,
+    Map,
+    Simple,
+)
 
 _SIMPLE: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),
@@ -19,6 +28,7 @@ _SIMPLE: dict[str, pa.DataType] = {
     "date": pa.date32(),
     "timestamp": pa.timestamp("us", "UTC"),
     VARIANT: pa.string(),  # as JSON
+    JSON.name: pa.string(),
 }
 _BAD: list[tuple[str, pa.DataType]] = [
     ("value", pa.binary()),

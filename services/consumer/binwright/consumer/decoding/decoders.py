@@ -75,6 +75,8 @@ class Decoders:
         decoder: ValueDecoder
         counts = await self._module("counts")
         match table.format:
+            case _ if table.by_schema:
+                decoder = await self._of_registry(table, topic, rows)
             case "json":
                 decoder = (await self._module("json_values")).JsonDecoder(table.parsed)
             case "string":
@@ -84,8 +86,6 @@ class Decoders:
             case "csv":
                 values = await self._module("csv_values")
                 decoder = values.CsvDecoder(table.parsed, table.delimiter)
-            case "avro" | "protobuf":
-                decoder = await self._of_registry(table, topic, rows)
         decoder.settings = table.decoding
         if self._counts is None:
             self._counts = counts.DecodingCounts()
@@ -99,11 +99,15 @@ class Decoders:
             self._registry = client.SchemaRegistry(self._settings.registry)
             self._stack.push_async_exit(self._registry)
             self._by_schema = decoders.RegistryDecoders(self._registry)
-        values = await self._module(f"{table.format}_values")
-        if table.format == "avro":
-            reading = values.AvroReading()
-        else:
-            reading = values.ProtobufReading(table.message_read)
+        reading: Any
+        match table.format:
+            case "avro":
+                reading = (await self._module("avro_values")).AvroReading()
+            case "json":
+                reading = (await self._module("json_by_schema")).JsonReading()
+            case _:
+                values = await self._module("protobuf_values")
+                reading = values.ProtobufReading(table.message_read)
         subject = table.subject_of(topic)
         found: ValueDecoder = await self._by_schema.decoder(
             subject, reading, table.parsed, rows.values()

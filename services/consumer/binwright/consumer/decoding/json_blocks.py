@@ -22,6 +22,7 @@ import pyarrow.json as pj
 from binwright.consumer.decoding.arrow_types import arrow_type
 from binwright.consumer.decoding.json_records import MOST_NESTED, brackets
 from binwright.protocol.columns import (
+    JSON,
     VARIANT,
     Array,
     Columns,
@@ -84,7 +85,8 @@ def in_blocks(columns: Columns) -> bool:
 def _is_read(kind: ColumnType) -> bool:
     match kind:
         case Simple(name):
-            return name not in {"binary", VARIANT}  # Arrow knows no base64, and one type a column
+            # Arrow knows no base64, and one type a column.
+            return name not in {"binary", VARIANT, JSON.name}
         case Decimal():
             return True
         case Array(item):

@@ -27,7 +27,16 @@ from binwright.consumer.decoding.one_by_one import (
     read_pairs,
 )
 from binwright.consumer.decoding.variant_limits import unfit_for_variant
-from binwright.protocol.columns import VARIANT, Array, Columns, ColumnType, Decimal, Map, Simple
+from binwright.protocol.columns import (
+    JSON,
+    VARIANT,
+    Array,
+    Columns,
+    ColumnType,
+    Decimal,
+    Map,
+    Simple,
+)
 
 MOST_NESTED = 500  # arrays and objects in each other; deeper values are malformed
 
@@ -109,7 +118,7 @@ def _is_too_deep(document: object) -> bool:
 def _is_exact(kind: ColumnType) -> bool:
     match kind:
         case Simple(name):
-            return name == VARIANT
+            return name in {VARIANT, JSON.name}
         case Decimal():
             return True
         case Array(inner) | Map(inner):
@@ -264,11 +273,19 @@ def _timestamp(value: Any) -> datetime:
     raise Misfit("a timestamp of ISO 8601", value)
 
 
-def _variant(value: Any) -> str:
+def _json(value: Any) -> str:
+    return _json_bytes(value).decode()
+
+
+def _json_bytes(value: Any) -> bytes:
     try:
-        text = orjson.dumps(value, _as_written, orjson.OPT_PASSTHROUGH_SUBCLASS)
+        return orjson.dumps(value, _as_written, orjson.OPT_PASSTHROUGH_SUBCLASS)
     except orjson.JSONEncodeError:  # it is nested deeper than the encoder goes
         raise Misfit("a value nested less deep", value) from None
+
+
+def _variant(value: Any) -> str:
+    text = _json_bytes(value)
     if fault := unfit_for_variant(text, value):
         raise Misfit(fault, value)
     return text.decode()
@@ -287,4 +304,5 @@ READERS: dict[str, Read] = {
     "date": _date,
     "timestamp": _timestamp,
     VARIANT: _variant,
+    JSON.name: _json,
 }

@@ -16,7 +16,7 @@ from binwright.consumer.decoding.json_blocks import (
 )
 from binwright.consumer.decoding.json_records import RecordReader
 from binwright.consumer.decoding.one_by_one import Decoded, decode_each
-from binwright.protocol.columns import Columns
+from binwright.protocol.columns import Columns, stored
 
 BLOCK_ROWS, BLOCK_BYTES = 16384, 16 << 20  # at most, unless a block has few rows
 FEW = 256  # rows of a refused block that are read one by one: as dear as to try again
@@ -28,11 +28,11 @@ class JsonDecoder:
     """A `ValueDecoder` of JSON objects.
 
     Attributes:
-        columns: Of the rows.
+        columns: Of the rows: text where those that it reads are of type `JSON`.
     """
 
     def __init__(self, columns: Columns) -> None:
-        self.columns, self.settings = columns, ""
+        self.columns, self.settings = stored(columns), ""
         self._records = RecordReader(columns)
         self._blocks = BlockReader(columns) if columns and in_blocks(columns) else None
 

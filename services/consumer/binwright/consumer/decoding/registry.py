@@ -18,12 +18,13 @@ from binwright.consumer.decoding.protobuf_compiler import compiled
 from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
 from binwright.kafka.credentials import read_secret
 from binwright.protocol.errors import RegistryUnavailable
+from binwright.protocol.json_schemas import JsonSchema
 from binwright.protocol.schemas import SchemaRefused
 from binwright.runtime.settings import RegistrySettings
 from binwright.runtime.web import basic_login, opener
 
 T = TypeVar("T")
-Schema = AvroSchema | ProtobufSchema
+Schema = AvroSchema | ProtobufSchema | JsonSchema
 Outcome = Literal["answered", "missing", "failed"]
 
 REQUEST_S = 10.0  # for each step of a request
@@ -154,9 +155,12 @@ class SchemaRegistry:
                 case "PROTOBUF":
                     files = _files(self._references(reply, [MOST_REFERENCES]))
                     return ProtobufSchema(compiled(reply["schema"], files))
+                case "JSON":
+                    files = _files(self._references(reply, [MOST_REFERENCES]))
+                    return JsonSchema(reply["schema"], files)
         except SchemaRefused as exc:
             return exc
-        return SchemaRefused(f"is of {kind}, not of Avro or Protobuf")
+        return SchemaRefused(f"is of {kind}, not of Avro, Protobuf or JSON")
 
     def _references(self, reply: Any, left: list[int]) -> Iterator[tuple[str, str]]:
         """Yield the schemas that one uses by name, each after those that it uses itself."""
@@ -172,7 +176,7 @@ class SchemaRegistry:
 
 
 def _files(references: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the text of each file that a schema imports; raise `SchemaRefused` for two of one."""
+    """Return the text of each file that a schema uses; raise `SchemaRefused` for two of one."""
     files: dict[str, str] = {}
     for name, text in references:
         if files.setdefault(name, text) != text:

@@ -1,0 +1,146 @@
+"""Decodes JSON values that name a schema: the header is cut off, the rest read in blocks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binwright.consumer.decoding.arrow_types import BAD, row_type
+from binwright.consumer.decoding.json_values import JsonDecoder
+from binwright.consumer.decoding.one_by_one import Bad, Decoded
+from binwright.consumer.decoding.registry_schemas import (
+    HEADER,
+    has_header,
+    refused,
+    schema_id,
+    without_header,
+)
+from binwright.protocol.columns import Array, Columns, ColumnType, Map, Simple, Struct
+from binwright.protocol.json_schemas import JsonSchema
+from binwright.protocol.schemas import SchemaRefused
+
+Schemas = Mapping[int, JsonSchema | Bad]
+"""Schemas by id; why values are bad that name one which cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonReading:
+    """How a table of JSON reads schemas."""
+
+    def of(self, schema: object) -> JsonSchema:
+        """Return the schema; raise `SchemaRefused` if it is no JSON Schema."""
+        if not isinstance(schema, JsonSchema):
+            raise SchemaRefused("is no JSON Schema, and the table is of JSON")
+        return schema
+
+    def decoder(self, columns: Columns, schemas: Schemas) -> "JsonSchemaDecoder":
+        """Return the decoder of a table."""
+        return JsonSchemaDecoder(columns, schemas)
+
+
+class JsonSchemaDecoder:
+    """A `ValueDecoder` of JSON with headers.
+
+    Attributes:
+        columns: Of the rows.
+    """
+
+    def __init__(self, columns: Columns, schemas: Schemas) -> None:
+        """Read values that name one of these schemas."""
+        self._bodies = JsonDecoder(columns)
+        self.columns, self.settings = self._bodies.columns, ""
+        self._faults = {number: _fault(number, each, columns) for number, each in schemas.items()}
+
+    def decode(self, values: "pa.Array[Any]") -> Decoded:
+        """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""
+        anything: Any = values  # its types do not know these calls
+        headers = pc.dictionary_encode(pc.binary_slice(anything, 0, HEADER))
+        faults = [self._header_fault(header) for header in headers.dictionary.to_pylist()]
+        is_faulty = np.array([fault is not None for fault in faults] + [False])
+        # A tombstone, which has no header, has the index -1: the last one.
+        indexes = headers.indices.fill_null(-1).to_numpy()
+        faulty = is_faulty[indexes]
+        bodies = pc.binary_slice(anything, HEADER, None)
+        if not faulty.any():
+            return self._read(bodies, anything)
+        good, rest = np.flatnonzero(~faulty), np.flatnonzero(faulty)
+        rows, bad = self._read(bodies.take(good), anything.take(good))
+        bads = [
+            {"value": value, "kind": fault.kind, "reason": fault.reason}
+            for value, index in zip(anything.take(rest).to_pylist(), indexes[rest], strict=True)
+            if (fault := faults[index]) is not None
+        ]
+        order = np.argsort(np.concatenate([good, rest]))
+        all_rows = pa.concat_arrays([rows, pa.nulls(len(rest), row_type(self.columns))])
+        all_bad = pa.concat_arrays([bad, pa.array(bads, BAD)])
+        return all_rows.take(order), all_bad.take(order)
+
+    def _read(self, bodies: Any, values: Any) -> Decoded:
+        """Return what the values without headers become; a bad one is kept with its header."""
+        rows, found = self._bodies.decode(bodies)
+        bad: Any = found
+        if bad.null_count == len(bad):
+            return rows, bad
+        parts: Any = [values, bad.field("kind"), bad.field("reason")]
+        names = [field.name for field in BAD]
+        return rows, pa.StructArray.from_arrays(parts, names=names, mask=bad.is_null())
+
+    def _header_fault(self, header: bytes) -> Bad | None:
+        if not has_header(header):
+            return without_header(header)
+        return self._faults[schema_id(header)]
+
+
+def _fault(number: int, schema: JsonSchema | Bad, columns: Columns) -> Bad | None:
+    """Return why values of a schema cannot be read into these columns, None if they can."""
+    if isinstance(schema, Bad):
+        return schema
+    try:
+        why = misfit(Struct(columns), Struct(schema.columns))
+    except SchemaRefused as exc:
+        why = str(exc)
+    return refused(number, why) if why else None
+
+
+def misfit(wanted: ColumnType, there: ColumnType, path: str = "") -> str:
+    """Return where values of one type would lose something by the reader of another, "" if none.
+
+    Whether single values fit, the reader sees. It finds fields by their names, and leaves out those
+    that a struct has not; it takes text for Base64.
+    """
+    match wanted, there:
+        case Struct(fields), Struct(others):
+            return _misfit_of_fields(fields, others, path)
+        case (Array(one), Array(other)) | (Map(one), Map(other)):
+            return misfit(one, other, path)
+        case Map(one), Struct(others):
+            found = (misfit(one, other.type, f"{path}.{other.name}") for other in others)
+            return next(filter(None, found), "")
+    is_lossy = wanted != there and _has_struct_or_bytes(wanted)
+    return f"{path.removeprefix('.')} is {there}, and {wanted} in the table" if is_lossy else ""
+
+
+def _misfit_of_fields(fields: Columns, others: Columns, path: str) -> str:
+    known = {field.name.lower(): field for field in fields}
+    for other in others:
+        if (field := known.get(other.name.lower())) is None:
+            continue  # its schema is refused elsewhere
+        within = f"{path}.{other.name}"
+        if field.name != other.name:
+            return f"{within.removeprefix('.')} is {field.name} in the table: names match exactly"
+        if why := misfit(field.type, other.type, within):
+            return why
+    return ""
+
+
+def _has_struct_or_bytes(kind: ColumnType) -> bool:
+    match kind:
+        case Struct():
+            return True
+        case Array(inner) | Map(inner):
+            return _has_struct_or_bytes(inner)
+        case _:
+            return kind == Simple("binary")

@@ -1,0 +1,285 @@
+"""JSON Schemas: what they say of values, as columns.
+
+Drafts 4 to 2020-12, as far as they say of what types values are. What else they ask of a value,
+as its length or its bounds, does not change a type: a wider bound would be another column.
+
+A schema comes from a registry to which others may write: its size, and that of its columns, are
+bounded.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+
+from binwright.protocol.columns import (
+    DEEPEST,
+    JSON,
+    MOST_DIGITS,
+    RESERVED,
+    Array,
+    Column,
+    Columns,
+    ColumnType,
+    Decimal,
+    Map,
+    Simple,
+    Struct,
+)
+from binwright.protocol.json_documents import Documents, Node, Resource
+from binwright.protocol.json_unions import all_of, either, one_of
+from binwright.protocol.schemas import SchemaRefused, check_names, check_place
+
+MOST_PARTS = 10_000  # schemas within one, each as often as it is referred to
+LONGEST_PATH = 100  # of schemas within each other
+_SHOWN = 60  # characters of a name
+_TYPES = frozenset(["array", "boolean", "integer", "null", "number", "object", "string"])
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_INTEGERS = {f"int{bits}": Simple("int") for bits in (8, 16, 32)}
+_FORMATS = {"date-time": Simple("timestamp"), "date": Simple("date")}
+_DIGITS = re.compile(r"[0-9]{1,2}")
+
+Within = tuple[int, ...]
+"""The schemas around one, by their identities."""
+Part = Callable[[Node], ColumnType | None]
+"""Returns the type of values of a schema within one."""
+
+
+class JsonSchema:
+    """One schema: of the records that name its id."""
+
+    def __init__(self, text: str, references: Mapping[str, str] | None = None) -> None:
+        """Parse a schema; those that it uses are in `references`, by the names it has for them.
+
+        Raises:
+            SchemaRefused: It is no JSON.
+        """
+        self._documents = Documents(text, references or {})
+
+    @cached_property
+    def columns(self) -> Columns:
+        """Return the columns of all that it has, some of type `JSON`; raise `SchemaRefused`."""
+        top = self._documents.top
+        kind = _Columns(self._documents).kind(top.root, top, (), 0)
+        if not isinstance(kind, Struct):
+            raise SchemaRefused("describes no object with properties")
+        check_place(kind.fields)
+        return kind.fields
+
+
+class _Columns:
+    """Makes the columns of one schema.
+
+    A type is None where a schema allows no value but null, and `JSON` where it allows several.
+    """
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents, self._left = documents, MOST_PARTS
+
+    def kind(self, node: Node, around: Resource, within: Within, depth: int) -> ColumnType | None:
+        """Return the type of values of a schema, which lies in others, and so deep in columns."""
+        self._check_bounds(within, depth)
+        if isinstance(node, bool):
+            return JSON if node else None
+        if not isinstance(node, dict):
+            raise SchemaRefused("has no object where a schema must be")
+        resource, inside = self._documents.entered(node, around), (*within, id(node))
+
+        def of(each: Node) -> ColumnType | None:
+            return self.kind(each, resource, inside, depth)
+
+        def part(each: Node) -> ColumnType | None:
+            return self.kind(each, resource, inside, depth + 1)
+
+        def referred(key: str) -> ColumnType | None:
+            return self._referred(node[key], resource, inside, depth)
+
+        references = [key for key in _REFERENCES if key in node]
+        own = [_own(node, part), *map(referred, references), *map(of, _list(node, "allOf"))]
+        kind = all_of(own)
+        for key in ("oneOf", "anyOf"):
+            if branches := _list(node, key):
+                kind = one_of(kind, [*map(of, branches)])
+        if isinstance(kind, Struct):
+            kind = one_of(kind, [*map(of, _conditional(node))])
+        return kind
+
+    def _check_bounds(self, within: Within, depth: int) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise SchemaRefused(f"has more than {MOST_PARTS} parts")
+        if depth > DEEPEST + 1 or len(within) > LONGEST_PATH:
+            raise SchemaRefused(f"is nested more than {DEEPEST} deep")
+
+    def _referred(
+        self, reference: Node, resource: Resource, within: Within, depth: int
+    ) -> ColumnType | None:
+        node, place = self._documents.find(reference, resource)
+        if id(node) in within:
+            raise SchemaRefused(f"has {reference[:_SHOWN]} within itself")
+        return self.kind(node, place, within, depth)
+
+
+# --- parts ---------------------------------------------------------------------------------------
+
+
+def _own(node: dict[str, Node], part: Part) -> ColumnType | None:
+    """Return the type that a schema itself names."""
+    types = _types(node)
+    if types is None:
+        return JSON
+    types = types - {"null"} - ({"integer"} if "number" in types else set())
+    if len(types) != 1:
+        return JSON if types else None
+    match next(iter(types)):
+        case "object":
+            return _object(node, part)
+        case "array":
+            return _array(node, part)
+        case name:
+            return _scalar(name, node)
+
+
+def _object(node: dict[str, Node], part: Part) -> ColumnType | None:
+    if properties := _object_of(node, "properties"):
+        fields = []
+        for name, each in properties.items():
+            _check_name(name)
+            try:
+                kind = part(each)
+            except SchemaRefused as exc:
+                raise SchemaRefused(f"{name[:_SHOWN]}: {exc}") from None
+            if kind is not None:
+                fields.append(Column(name, kind))
+        return _struct(fields)
+    others = node.get("additionalProperties", True)
+    values = [*_object_of(node, "patternProperties").values()]
+    return _of_items([*values, *([] if others is False else [others])], part, Map, None)
+
+
+def _array(node: dict[str, Node], part: Part) -> ColumnType | None:
+    items = node.get("items", True)
+    if isinstance(items, list):  # one for each place, before 2020
+        items = [*items, node.get("additionalItems", False)]
+    elif "prefixItems" in node:
+        items = [*_list(node, "prefixItems"), node.get("items", False)]
+    else:
+        items = [items]
+    return _of_items(items, part, Array, JSON)
+
+
+def _of_items(
+    items: Iterable[Node],
+    part: Part,
+    made: Callable[[ColumnType], ColumnType],
+    empty: ColumnType | None,
+) -> ColumnType | None:
+    """Return a list or a map, `JSON` if its items have no single type."""
+    kinds = [kind for each in items if (kind := part(each)) is not None]
+    if not kinds:
+        return empty
+    kind = either(kinds)
+    return JSON if kind == JSON else made(kind)
+
+
+def _types(node: dict[str, Node]) -> frozenset[str] | None:
+    """Return the types that a schema allows; None: all."""
+    match node:
+        case {"type": [*named]}:
+            types = named
+        case {"type": named}:
+            types = [named]
+        case {"enum": [*values]}:
+            types = [*map(_type_of, values)]
+        case {"const": value}:
+            types = [_type_of(value)]
+        case {"properties": _} | {"patternProperties": _} | {"additionalProperties": _}:
+            types = ["object"]
+        case {"items": _} | {"prefixItems": _}:
+            types = ["array"]
+        case _:
+            return None
+    for each in types:
+        if not isinstance(each, str) or each not in _TYPES:
+            raise SchemaRefused(f"has the type {each!r}"[:_SHOWN] + ", which no value has")
+    return frozenset(types)
+
+
+def _type_of(value: Node) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case _:
+            return "object"
+
+
+def _scalar(name: str, node: dict[str, Node]) -> ColumnType:
+    match name:
+        case "integer":
+            return _INTEGERS.get(str(node.get("connect.type")), Simple("bigint"))
+        case "number":
+            return _number(node)
+        case "boolean":
+            return Simple("boolean")
+        case _:
+            if node.get("connect.type") == "bytes":
+                return Simple("binary")
+            return _FORMATS.get(str(node.get("format")), Simple("string"))
+
+
+def _number(node: dict[str, Node]) -> ColumnType:
+    """Return the type of a number, which Connect's converter says more of."""
+    if node.get("connect.type") == "float32":
+        return Simple("float")
+    if node.get("title") != "org.apache.kafka.connect.data.Decimal":
+        return Simple("double")
+    given = _object_of(node, "connect.parameters")
+    digits = given.get("connect.decimal.precision", str(MOST_DIGITS)), given.get("scale")
+    if not all(isinstance(each, str) and _DIGITS.fullmatch(each) for each in digits):
+        raise SchemaRefused("is a decimal without a scale")
+    precision, scale = map(int, digits)
+    if not 0 <= scale <= precision <= MOST_DIGITS or not precision:
+        raise SchemaRefused(f"a decimal({precision},{scale}) has no column type")
+    return Decimal(precision, scale)
+
+
+def _conditional(node: dict[str, Node]) -> list[Node]:
+    """Return the schemas that hold for some objects."""
+    found = [node[key] for key in ("then", "else") if key in node and "if" in node]
+    for key in ("dependentSchemas", "dependencies"):
+        found += [each for each in _object_of(node, key).values() if not isinstance(each, list)]
+    return found
+
+
+def _list(node: dict[str, Node], key: str) -> list[Node]:
+    found = node.get(key, [])
+    if not isinstance(found, list):
+        raise SchemaRefused(f"has {key}, which is no array")
+    return found
+
+
+def _object_of(node: dict[str, Node], key: str) -> dict[str, Node]:
+    found = node.get(key, {})
+    if not isinstance(found, dict):
+        raise SchemaRefused(f"has {key}, which is no object")
+    return found
+
+
+def _check_name(name: str) -> None:
+    if not name or not name.isprintable() or RESERVED.search(name):
+        raise SchemaRefused(f"has a field {name[:_SHOWN]!r}, which is no name of a column")
+
+
+def _struct(fields: Iterable[Column]) -> ColumnType | None:
+    columns = tuple(fields)
+    check_names(columns)
+    return Struct(columns) if columns else None
