@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.consumer.decoding.avro import record
+from tests.consumer.decoding.json_schema import objects
 from tests.consumer.decoding.protobuf import proto
 
 from binwright.consumer.schema_check import columns_in
@@ -23,6 +24,9 @@ def test_a_file_is_a_schema_or_the_text_of_columns(tmp_path: Path) -> None:
     assert columns_text(columns_in(protobuf)) == "id bigint"
     assert columns_text(columns_in(protobuf, "shop.Refund")) == "why string"
     assert columns_text(columns_in(text)) == "id double"
+    schema = tmp_path / "new.json"
+    schema.write_text(json.dumps(objects(id="integer", any={})))
+    assert columns_text(columns_in(schema)) == "id bigint, any string"
 
 
 def test_a_protobuf_schema_imports_files_beside_it(tmp_path: Path) -> None:
@@ -35,6 +39,20 @@ def test_a_protobuf_schema_imports_files_beside_it(tmp_path: Path) -> None:
     file = tmp_path / "new.proto"
     file.write_text(proto("geo.Point at", head='\nimport "geo/line.proto";\n'))
     assert columns_text(columns_in(file)) == "at struct<x:int>"
+
+
+def test_a_json_schema_uses_files_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "geo").mkdir()
+    point = objects(x="integer", line={"$ref": "line.json#/$defs/name"})
+    (tmp_path / "geo/point.json").write_text(json.dumps(point))
+    (tmp_path / "line.json").write_text(json.dumps({"$defs": {"name": {"type": "string"}}}))
+    file = tmp_path / "new.json"
+    file.write_text(json.dumps(objects(at={"$ref": "geo/point.json"})))
+    assert columns_text(columns_in(file)) == "at struct<x:bigint,line:string>"
+    file.write_text(json.dumps(objects(at={"$ref": "geo/nothing.json"})))
+    with pytest.raises(SettingsError) as refused:
+        columns_in(file)
+    assert str(refused.value) == f"{file}: at: refers to geo/nothing.json, which is not there"
 
 
 @pytest.mark.parametrize(

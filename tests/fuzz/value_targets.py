@@ -10,12 +10,16 @@ from tests.fuzz.target import Target
 from binwright.consumer.decoding.avro_schemas import AvroSchema
 from binwright.consumer.decoding.avro_values import AvroDecoder
 from binwright.consumer.decoding.csv_values import CsvDecoder
+from binwright.consumer.decoding.json_by_schema import JsonSchemaDecoder
 from binwright.consumer.decoding.json_values import JsonDecoder
+from binwright.consumer.decoding.one_by_one import Bad
 from binwright.consumer.decoding.protobuf_compiler import compiled
 from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
 from binwright.consumer.decoding.protobuf_values import ProtobufDecoder, TableSchema
+from binwright.consumer.decoding.registry_schemas import has_header, schema_id
 from binwright.consumer.decoding.variant_values import VariantDecoder
-from binwright.protocol.columns import parse_columns
+from binwright.protocol.columns import columns_text, parse_columns, stored
+from binwright.protocol.json_schemas import JsonSchema
 from binwright.protocol.ports.lake import ValueDecoder
 from binwright.protocol.schemas import SchemaRefused
 
@@ -74,6 +78,29 @@ PROTOBUF_VALUES = tuple(
     PROTOBUF_END.join([which + b"\0" + value, which + b"\x02\0" + value] * 3)
     for which, value in ((b"\x07", PROTOBUF_VALUE), (b"\x08", PROTOBUF2_VALUE))
 )
+JSON_SCHEMA = """{"$id": "https://h/o.json", "type": "object", "required": ["id"], "properties": {
+ "id": {"type": "integer", "connect.type": "int32"}, "x": {"type": ["number", "null"]},
+ "at": {"oneOf": [{"type": "null"}, {"type": "string", "format": "date-time"}]},
+ "s": {"$ref": "#/$defs/s"}, "any": {}, "p": {"$ref": "p.json#/properties/q"},
+ "l": {"type": "array", "items": [{"enum": ["a"]}], "additionalItems": {"const": "b"}},
+ "m": {"type": "object", "additionalProperties": {"anyOf": [{"type": "integer"}, {"minimum": 1}]}}},
+ "allOf": [{"properties": {"b": {"type": "string", "connect.type": "bytes"}}}, {"$ref": "#a"}],
+ "if": {}, "then": {"properties": {"d": {"type": "number", "connect.parameters": {"scale": "2"},
+  "title": "org.apache.kafka.connect.data.Decimal", "connect.type": "bytes"}}},
+ "$defs": {"s": {"type": "object", "properties": {"b": {"type": "boolean"}}},
+  "a": {"$anchor": "a", "dependentSchemas": {"b": {"properties": {"e": true}}}}}}"""
+USED_SCHEMA = """{"$id": "p.json", "properties": {"q": {"patternProperties": {"^a": {"const": 1}},
+ "additionalProperties": false}}}"""
+_JSON = JsonSchema(JSON_SCHEMA, {"https://h/p.json": USED_SCHEMA})
+JSON_SCHEMA_DECODER = JsonSchemaDecoder(_JSON.columns, {7: _JSON, 8: Bad("malformed", "x")})
+JSON_SCHEMA_VALUES = b"\n".join(
+    [
+        HEADER + b'{"id":7,"x":1.5,"at":"2026-01-01T00:00:00Z","s":{"b":true},"any":[1]}',
+        HEADER + b'{"l":["a","b"],"m":{"k":1.5},"b":"YQ==","d":1.25,"p":{"ax":1},"e":"x"}',
+        HEADER[:-1] + b"\x08{}",
+    ]
+    * 3
+)
 
 
 def _text_values(decoder: ValueDecoder, content: bytes) -> object:
@@ -105,12 +132,35 @@ def _protobuf_schema(content: bytes) -> object:
     return ProtobufSchema(compiled(content.decode(errors="replace"), {})).columns("")
 
 
+def _json_schema_values(content: bytes) -> object:
+    """Decode values of two schemas; those that name others are of the first."""
+    values = [
+        HEADER + value[5:] if has_header(value) and schema_id(value) not in {7, 8} else value
+        for value in content.split(b"\n")
+    ]
+    return JSON_SCHEMA_DECODER.decode(pa.array(values, pa.binary()))
+
+
+def _json_schema(content: bytes) -> object:
+    """Return the columns of a schema, which uses another; settings could name what is stored."""
+    schema, _, used = content.decode(errors="replace").partition("\0")
+    columns = JsonSchema(schema, {"https://h/p.json": used or USED_SCHEMA}).columns
+    assert parse_columns(columns_text(stored(columns))) == stored(columns)
+    return columns
+
+
 VALUE_TARGETS: Mapping[str, Target] = {
     "JSON values": Target(partial(_text_values, JSON_DECODER), (), (JSON_VALUES,)),
     "variant values": Target(partial(_text_values, VARIANT_DECODER), (), (JSON_VALUES,)),
     "CSV values": Target(partial(_text_values, CSV_DECODER), (), (CSV_VALUES,)),
     "Avro values": Target(_avro_values, (), (b"\0\0\0".join([AVRO_VALUE] * 3),)),
     "Avro schema": Target(_avro_schema, (SchemaRefused,), (AVRO_SCHEMA.encode(),)),
+    "JSON values by schema": Target(_json_schema_values, (), (JSON_SCHEMA_VALUES,)),
+    "JSON Schema": Target(
+        _json_schema,
+        (SchemaRefused,),
+        (JSON_SCHEMA.encode(), f"{JSON_SCHEMA}\0{USED_SCHEMA}".encode()),
+    ),
     "Protobuf values": Target(_protobuf_values, (), PROTOBUF_VALUES),
     "Protobuf schema": Target(
         _protobuf_schema,

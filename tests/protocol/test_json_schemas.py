@@ -157,6 +157,15 @@ def test_lists_objects_and_what_has_no_single_type(kind: Any, column: str) -> No
             | {"if": {"required": ["x"]}, "then": objects(y=TEXT), "else": objects(z=AT)},
             "struct<x:bigint,y:string,z:timestamp>",
         ),
+        (
+            objects(x=WHOLE, y={})
+            | {"allOf": [{"if": {}, "then": objects(y=TEXT, z=WHOLE)},
+                         {"allOf": [{"if": {}, "then": objects(y=WHOLE, z=WHOLE)}]}]},
+            "struct<x:bigint,y:json,z:bigint>",
+        ),
+        ({"type": ["object", "null"], "if": {}, "then": objects(y=TEXT)}, "struct<y:string>"),
+        ({"type": ["object", "string"], "if": {}, "then": objects(y=TEXT)}, "json"),
+        (TEXT | {"if": {}, "then": objects(y=TEXT)}, "string"),
         (objects(x=WHOLE) | {"then": objects(y=TEXT)}, "struct<x:bigint>"),
         (objects(x=WHOLE) | {"dependentSchemas": {"x": objects(y=TEXT)}},
          "struct<x:bigint,y:string>"),
@@ -199,7 +208,10 @@ POINT = objects(x=WHOLE)
         (objects(a={"$ref": "#/$defs/0/1"}) | {"$defs": [[NULL, POINT]]}, POINT),
         (objects(a={"$ref": "#p"}) | {"$defs": {"p": POINT | {"$anchor": "p"}}}, POINT),
         (objects(a={"$ref": "#p"}) | {"$defs": {"p": POINT | {"$id": "#p"}}}, POINT),
-        (objects(a={"$dynamicRef": "#p"}) | {"$defs": {"p": POINT | {"$dynamicAnchor": "p"}}}, POINT),
+        (
+            objects(a={"$dynamicRef": "#p"}) | {"$defs": {"p": POINT | {"$dynamicAnchor": "p"}}},
+            POINT,
+        ),
         (objects(a={"$ref": "p.json"}) | {"$defs": {"p": POINT | {"$id": "p.json"}}}, POINT),
         (
             objects(a={"$ref": "http://h/d/p.json"})
@@ -276,17 +288,19 @@ def nested(depth: int) -> dict[str, Any]:
         (objects(a={"$ref": "#b"}), "a: refers to #b, which is not there"),
         (objects(a={"$ref": "b.json"}), "a: refers to b.json, which is not there"),
         (objects(a={"$ref": "http://[/b"}), "a: refers to http://[/b, which is not there"),
-        (objects(a={"$ref": "#/properties/a/$ref/0"}), "a: refers to #/properties/a/$ref/0, which"),
-        (objects(a={"$ref": "#/allOf/9"}) | {"allOf": [{}]}, "a: refers to #/allOf/9, which is not"),
+        (objects(a={"$ref": "#/properties/a/$ref/0"}), "a: refers to #/properties/a/$ref/0, w"),
+        (objects(a={"$ref": "#/allOf/9"}) | {"allOf": [{}]}, "a: refers to #/allOf/9, which is"),
         (objects(a={"$ref": 5}), "a: refers to something by no text"),
         (objects(a={"$ref": "#"}), "a: has # within itself"),
         (objects(a={"$recursiveRef": "#"}), "a: has # within itself"),
         (
-            objects(a={"$ref": "#/$defs/n"}) | {"$defs": {"n": objects(next={"$ref": "#/$defs/n"})}},
+            objects(a={"$ref": "#/$defs/n"})
+            | {"$defs": {"n": objects(next={"$ref": "#/$defs/n"})}},
             "a: next: has #/$defs/n within itself",
         ),
         (
-            {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
+            {"$ref": "#/$defs/a",
+             "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
             "has #/$defs/a within itself",
         ),
         (objects(ab=TEXT, aB=TEXT), "has fields whose names differ in case only: ab"),

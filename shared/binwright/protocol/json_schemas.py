@@ -9,7 +9,6 @@ bounded.
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
 
 from binwright.protocol.columns import (
     DEEPEST,
@@ -50,20 +49,32 @@ class JsonSchema:
     def __init__(self, text: str, references: Mapping[str, str] | None = None) -> None:
         """Parse a schema; those that it uses are in `references`, by the names it has for them.
 
+        That takes up to a second.
+
         Raises:
             SchemaRefused: It is no JSON.
         """
-        self._documents = Documents(text, references or {})
+        documents = Documents(text, references or {})
+        self._found: Columns | SchemaRefused
+        try:
+            self._found = _columns(documents)
+        except SchemaRefused as exc:
+            self._found = exc
 
-    @cached_property
+    @property
     def columns(self) -> Columns:
         """Return the columns of all that it has, some of type `JSON`; raise `SchemaRefused`."""
-        top = self._documents.top
-        kind = _Columns(self._documents).kind(top.root, top, (), 0)
-        if not isinstance(kind, Struct):
-            raise SchemaRefused("describes no object with properties")
-        check_place(kind.fields)
-        return kind.fields
+        if isinstance(self._found, SchemaRefused):
+            raise SchemaRefused(str(self._found))
+        return self._found
+
+
+def _columns(documents: Documents) -> Columns:
+    kind = _Columns(documents).kind(documents.top.root, documents.top, (), 0)
+    if not isinstance(kind, Struct):
+        raise SchemaRefused("describes no object with properties")
+    check_place(kind.fields)
+    return kind.fields
 
 
 class _Columns:
@@ -77,30 +88,41 @@ class _Columns:
 
     def kind(self, node: Node, around: Resource, within: Within, depth: int) -> ColumnType | None:
         """Return the type of values of a schema, which lies in others, and so deep in columns."""
+        kind = self._unconditional(node, around, within, depth)
+        if not isinstance(node, dict) or not (isinstance(kind, Struct) or _may_be_object(node)):
+            return kind
+        place, inside = self._documents.entered(node, around), (*within, id(node))
+        some = [self.kind(each, place, inside, depth) for each in _conditional(node)]
+        structs = [each for each in some if isinstance(each, Struct)]
+        return all_of([kind, either(structs)]) if structs else kind
+
+    def _unconditional(
+        self, node: Node, around: Resource, within: Within, depth: int
+    ) -> ColumnType | None:
+        """Return the type of a schema without those parts that hold for some objects only."""
         self._check_bounds(within, depth)
         if isinstance(node, bool):
             return JSON if node else None
         if not isinstance(node, dict):
             raise SchemaRefused("has no object where a schema must be")
-        resource, inside = self._documents.entered(node, around), (*within, id(node))
-
-        def of(each: Node) -> ColumnType | None:
-            return self.kind(each, resource, inside, depth)
+        place, inside = self._documents.entered(node, around), (*within, id(node))
 
         def part(each: Node) -> ColumnType | None:
-            return self.kind(each, resource, inside, depth + 1)
+            return self.kind(each, place, inside, depth + 1)
 
-        def referred(key: str) -> ColumnType | None:
-            return self._referred(node[key], resource, inside, depth)
+        def branch(each: Node) -> ColumnType | None:
+            return self.kind(each, place, inside, depth)
 
-        references = [key for key in _REFERENCES if key in node]
-        own = [_own(node, part), *map(referred, references), *map(of, _list(node, "allOf"))]
-        kind = all_of(own)
+        def member(each: Node) -> ColumnType | None:
+            return self._unconditional(each, place, inside, depth)
+
+        referred = (
+            self._referred(node[key], place, inside, depth) for key in _REFERENCES if key in node
+        )
+        kind = all_of([_own(node, part), *referred, *map(member, _list(node, "allOf"))])
         for key in ("oneOf", "anyOf"):
             if branches := _list(node, key):
-                kind = one_of(kind, [*map(of, branches)])
-        if isinstance(kind, Struct):
-            kind = one_of(kind, [*map(of, _conditional(node))])
+                kind = one_of(kind, [*map(branch, branches)])
         return kind
 
     def _check_bounds(self, within: Within, depth: int) -> None:
@@ -252,11 +274,18 @@ def _number(node: dict[str, Node]) -> ColumnType:
     return Decimal(precision, scale)
 
 
+def _may_be_object(node: dict[str, Node]) -> bool:
+    types = _types(node)
+    return types is None or types - {"null"} == {"object"}
+
+
 def _conditional(node: dict[str, Node]) -> list[Node]:
-    """Return the schemas that hold for some objects."""
+    """Return the schemas that hold for some objects: those of a schema, and of its `allOf`."""
     found = [node[key] for key in ("then", "else") if key in node and "if" in node]
     for key in ("dependentSchemas", "dependencies"):
         found += [each for each in _object_of(node, key).values() if not isinstance(each, list)]
+    for each in _list(node, "allOf"):
+        found += _conditional(each) if isinstance(each, dict) else []
     return found
 
 

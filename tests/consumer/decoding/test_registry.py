@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.consumer.decoding.avro import record
+from tests.consumer.decoding.json_schema import objects
 from tests.consumer.decoding.protobuf import proto
 
 from binwright.consumer.decoding.avro_schemas import AvroSchema
@@ -14,6 +15,7 @@ from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
 from binwright.consumer.decoding.registry import SchemaRegistry
 from binwright.protocol.columns import columns_text
 from binwright.protocol.errors import RegistryUnavailable
+from binwright.protocol.json_schemas import JsonSchema
 from binwright.protocol.schemas import SchemaRefused
 from binwright.runtime.settings import RegistrySettings
 
@@ -65,15 +67,24 @@ async def test_each_schema_is_of_its_own_format(client: Replies) -> None:
     del avro["schemaType"]  # as registries leave it out
     assert isinstance(await client.of(avro), AvroSchema)
     assert isinstance(await client.of(stored(proto("int32 id"))), ProtobufSchema)
-    refused = await client.of(stored("{}", kind="JSON"))
+    assert isinstance(await client.of(stored("{}", kind="JSON")), JsonSchema)
+    refused = await client.of(stored("{}", kind="XML"))
     assert isinstance(refused, SchemaRefused)
-    assert str(refused) == "is of JSON, not of Avro or Protobuf"
+    assert str(refused) == "is of XML, not of Avro, Protobuf or JSON"
 
 
 async def test_a_file_that_is_imported_twice_comes_once(client: Replies) -> None:
     found = await client.of(stored(BOTH, ("point.proto", "points"), ("line.proto", "lines")))
     assert isinstance(found, ProtobufSchema), found
     assert columns_text(found.columns("")) == "at struct<x:int>, line struct<a:struct<x:int>>"
+
+
+async def test_a_json_schema_comes_with_those_that_it_uses(client: Replies) -> None:
+    client.replies["subjects/points/versions/1"] = stored(json.dumps(objects(x="integer")))
+    schema = json.dumps(objects(at={"$ref": "point.json"}))
+    found = await client.of(stored(schema, ("point.json", "points"), kind="JSON"))
+    assert isinstance(found, JsonSchema), found
+    assert columns_text(found.columns) == "at struct<x:bigint>"
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.consumer.decoding import protobuf
+from tests.consumer.decoding import json_schema, protobuf
 from tests.consumer.decoding.avro import parsed, record, written
 
 from binwright.consumer.decoding import registry_decoders
 from binwright.consumer.decoding.avro_values import AvroDecoder, AvroReading
+from binwright.consumer.decoding.json_by_schema import JsonReading
 from binwright.consumer.decoding.one_by_one import Bad
 from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
 from binwright.consumer.decoding.protobuf_values import ProtobufReading
@@ -18,6 +19,7 @@ from binwright.consumer.decoding.registry import Schema, Version
 from binwright.consumer.decoding.registry_decoders import AT_ONCE, RegistryDecoders
 from binwright.protocol.columns import columns_text, parse_columns
 from binwright.protocol.errors import RegistryUnavailable
+from binwright.protocol.json_schemas import JsonSchema
 from binwright.protocol.ports.kafka import Record, Records
 from binwright.protocol.schemas import SchemaRefused
 
@@ -38,7 +40,7 @@ class FakeRegistry:
 
     def register(self, number: int, schema: Any, subject: str = SUBJECT) -> None:
         """Register a schema with this id as the next version of a subject."""
-        known = isinstance(schema, SchemaRefused | ProtobufSchema)
+        known = isinstance(schema, SchemaRefused | ProtobufSchema | JsonSchema)
         self.schemas[number] = schema if known else parsed(schema)
         self.subjects.setdefault(subject, []).append(number)
 
@@ -313,3 +315,34 @@ async def test_a_message_of_another_subject_with_more_fields_is_bad(registry: Fa
     assert bad.to_pylist()[0]["reason"] == (
         f"schema 8: is none of {SUBJECT}, and has fields that no version of it has"
     )
+
+
+# --- json -----------------------------------------------------------------------------------------
+
+
+async def test_a_table_of_json_has_the_columns_of_all_versions(registry: FakeRegistry) -> None:
+    registry.register(7, json_schema.parsed(json_schema.objects(id="integer")))
+    registry.register(8, json_schema.parsed(json_schema.objects(id="string", any={})))
+    values = [
+        json_schema.written({"id": 1}, 7),
+        json_schema.written({"id": 2, "any": [1]}, 8),
+        json_schema.written({"id": "x"}, 8),
+    ]
+    records = [Records.of(Record(n, 0, None, value) for n, value in enumerate(values))]
+    decoder = await RegistryDecoders(registry).decoder(SUBJECT, JsonReading(), (), [records])
+    assert columns_text(decoder.columns) == "id bigint, any string"
+    found, bad = decoder.decode(pa.array(values, pa.binary()))
+    assert found.to_pylist() == [{"id": 1, "any": None}, {"id": 2, "any": "[1]"}, None]
+    assert bad.to_pylist()[2]["reason"] == "id needs bigint, has the string 'x'"
+
+
+async def test_a_schema_of_another_format_than_the_table_s_is_bad(registry: FakeRegistry) -> None:
+    registry.register(7, json_schema.parsed(json_schema.objects(id="integer")))
+    registry.register(8, ONE, "other-value")
+    values = [json_schema.written({"id": 1}, 7), json_schema.written({"id": 1}, 8)]
+    records = [Records.of(Record(n, 0, None, value) for n, value in enumerate(values))]
+    decoder = await RegistryDecoders(registry).decoder(SUBJECT, JsonReading(), (), [records])
+    _, bad = decoder.decode(pa.array(values, pa.binary()))
+    assert [why and why["reason"] for why in bad.to_pylist()] == [
+        None, "schema 8: is no JSON Schema, and the table is of JSON",
+    ]  # fmt: skip

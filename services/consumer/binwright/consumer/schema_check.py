@@ -21,14 +21,16 @@ from binwright.consumer.decoding.avro_schemas import AvroSchema
 from binwright.consumer.decoding.protobuf_compiler import compiled
 from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
 from binwright.consumer.lake.table_columns import differences
-from binwright.protocol.columns import Columns, parse_columns
+from binwright.protocol.columns import Columns, parse_columns, stored
 from binwright.protocol.errors import SettingsError
+from binwright.protocol.json_schemas import JsonSchema
 from binwright.protocol.schemas import SchemaRefused
 from binwright.runtime.run import EXIT_FAILED, EXIT_OK
 
-BY_SCHEMA = frozenset([".avsc", ".proto"])
+BY_SCHEMA = frozenset([".avsc", ".json", ".proto"])
 """Files of schemas whose values are tried one by one where a column has another type."""
 _IMPORT = re.compile(r'^\s*import\s+(?:public\s+|weak\s+)?"([^"]+)"\s*;', re.MULTILINE)
+_REFERENCE = re.compile(r'"\$ref"\s*:\s*"([^"#]+)')
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +44,10 @@ class Change:
 
 
 def columns_in(file: Path, message: str = "") -> Columns:
-    """Return the columns of a file: an Avro or Protobuf schema, or the text of `columns`.
+    """Return the columns of a file: a schema, or the text of `columns`.
 
     Args:
-        file: An Avro schema ends in `.avsc`, a Protobuf one in `.proto`.
+        file: An Avro schema ends in `.avsc`, a Protobuf one in `.proto`, a JSON Schema in `.json`.
         message: Of a Protobuf schema, its full name; "": the first.
 
     Raises:
@@ -58,7 +60,10 @@ def columns_in(file: Path, message: str = "") -> Columns:
             case ".avsc":
                 return AvroSchema(text).columns
             case ".proto":
-                return ProtobufSchema(compiled(text, _imports(file.parent, text))).columns(message)
+                files = _used(file.parent, text, _IMPORT)
+                return ProtobufSchema(compiled(text, files)).columns(message)
+            case ".json":
+                return stored(JsonSchema(text, _used(file.parent, text, _REFERENCE)).columns)
         return parse_columns(text)
     except SchemaRefused as exc:
         raise SettingsError(f"{file}: {exc}") from exc
@@ -66,15 +71,15 @@ def columns_in(file: Path, message: str = "") -> Columns:
         raise SettingsError(f"{file}: {getattr(exc, 'strerror', None) or exc}") from exc
 
 
-def _imports(directory: Path, text: str) -> dict[str, str]:
-    """Return the texts of the files that a Protobuf schema imports, by paths in its directory."""
+def _used(directory: Path, text: str, name_of: re.Pattern[str]) -> dict[str, str]:
+    """Return the texts of the files that a schema names, by paths in its directory."""
     found: dict[str, str] = {}
-    left = _IMPORT.findall(text)
+    left = name_of.findall(text)
     while left:
         name = left.pop()
         if name not in found and (directory / name).is_file():
             found[name] = (directory / name).read_text(encoding="utf-8")
-            left += _IMPORT.findall(found[name])
+            left += name_of.findall(found[name])
     return found
 
 
@@ -158,8 +163,8 @@ def command(  # noqa: PLR0913 - each is an option
     schema: Annotated[
         Path,
         typer.Option(
-            help="A schema of Avro (.avsc) or Protobuf (.proto), or the text of `columns` of the "
-            "settings."
+            help="A schema of Avro (.avsc) or Protobuf (.proto), a JSON Schema (.json), or the "
+            "text of `columns` of the settings."
         ),
     ],
     message: Annotated[

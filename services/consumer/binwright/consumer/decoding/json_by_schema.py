@@ -63,7 +63,7 @@ class JsonSchemaDecoder:
         # A tombstone, which has no header, has the index -1: the last one.
         indexes = headers.indices.fill_null(-1).to_numpy()
         faulty = is_faulty[indexes]
-        bodies = pc.binary_slice(anything, HEADER, None)
+        bodies = pc.binary_replace_slice(anything, 0, HEADER, b"")
         if not faulty.any():
             return self._read(bodies, anything)
         good, rest = np.flatnonzero(~faulty), np.flatnonzero(faulty)
