@@ -1,15 +1,17 @@
 """Settings of tables of columns."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from binwright.protocol.columns import parse_columns
+from binwright.protocol.columns import columns_text, parse_columns
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.settings import load_settings, settings_environment
 
 ID = parse_columns("id BIGINT")
 NAME = parse_columns("name STRING")
+SCHEMA = '\n {"type": "object", "properties": {"id": {"type": "integer"}, "any": {}}} \n'
 
 
 def table(columns: str | None = "id BIGINT", **given: Any) -> dict[str, Any]:
@@ -48,7 +50,15 @@ def test_tables_reach_consumers_as_a_variable(monkeypatch: pytest.MonkeyPatch) -
             r"tables\[0\]\.format: must be one of 'json', 'variant', 'csv', 'avro', 'protobuf' or",
         ),
         ([table(topic_patterns=["a["])], r"tables\[0\]\.topic_patterns\[0\]: not a regular exp"),
-        ([table(None, topics=["a"])], r"tables\[0\]: names no columns, which JSON needs"),
+        ([table('{"a": 1', topics=["a"])], r"tables\[0\]\.columns: a JSON Schema that is no JSON"),
+        ([table("{}", topics=["a"])], "columns: a JSON Schema that describes no object with prop"),
+        ([table(SCHEMA, topics=["a"], format="avro")], "a JSON Schema, which only JSON has"),
+        ([table(topics=["a"], columns_file="x")], r"tables\[0\]: columns and columns_file are set"),
+        (
+            [table(None, topics=["a"], columns_file="/not/there")],
+            "/not/there cannot be read: No s",
+        ),
+        ([table(None, topics=["a"], columns_file=7)], "columns_file 7 cannot be read"),
         ([table(topics=["a"], format="string")], r"names columns, and format string has one, `val"),
         ([table(topics=["a"], format="variant")], r"names columns, and format variant has one"),
         ([table(None, topics=["a"], format="csv")], "names no columns, which CSV needs"),
@@ -56,8 +66,8 @@ def test_tables_reach_consumers_as_a_variable(monkeypatch: pytest.MonkeyPatch) -
         ([table(topics=["a"], delimiter=";")], "names a delimiter, which only CSV has"),
         ([table(topics=["a"], format="csv", delimiter=";;")], r"tables\[0\]\.delimiter"),
         ([table("a VARIANT", topics=["a"], format="avro")], "VARIANT, which only JSON has"),
-        ([table(topics=["a"], subject="b")], r"tables\[0\]: names a subject, which only Avro"),
-        ([table(topics=["a"], format="protobuf", subject="b")], "names a subject, which only Avro"),
+        ([table(topics=["a"], subject="b")], r"tables\[0\]: names a subject, which only JSON"),
+        ([table(topics=["a"], format="protobuf", subject="b")], "names a subject, which only JSON"),
         ([table(topics=["a"], message="M")], r"tables\[0\]: names a message, which only Protobuf"),
         ([table(topics=["a"], format="protobuf", message="a..M")], r"tables\[0\]\.message: "),
         (
@@ -115,9 +125,12 @@ def test_a_table_of_protobuf_is_of_one_message_unless_it_names_columns() -> None
     assert entry(subject="orders").decoding == "protobuf: orders"
 
 
-@pytest.mark.parametrize("kind", ["avro", "protobuf"])
-def test_a_format_by_schema_needs_a_registry(kind: str) -> None:
-    with pytest.raises(SettingsError, match=f"a format is {kind}, and registry.url is not set"):
+@pytest.mark.parametrize(
+    ("kind", "shown"),
+    [("avro", "avro"), ("protobuf", "protobuf"), ("json", "json without columns")],
+)
+def test_a_format_by_schema_needs_a_registry(kind: str, shown: str) -> None:
+    with pytest.raises(SettingsError, match=f"a format is {shown}, and registry.url is not set"):
         avro(kind, url=None)
 
 
@@ -146,6 +159,36 @@ def test_a_registry_on_this_machine_needs_no_tls() -> None:
     assert found.registry.username == "u"
     away = avro(url="http://registry", token_file="t", allow_cleartext_password=True)  # noqa: S106 - a path
     assert away.registry.allow_cleartext_password
+
+
+def test_json_without_columns_has_those_of_its_subject() -> None:
+    (entry,) = avro("json").tables
+    assert (entry.by_schema, entry.parsed, entry.subject_of("a")) == (True, (), "a-value")
+    assert entry.decoding == "json: {topic}-value"
+    (entry,) = load_settings(tables=[table(topics=["a"])]).tables
+    assert not entry.by_schema
+
+
+def test_a_json_schema_names_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "orders.json"
+    file.write_text(SCHEMA)
+    inline = table(SCHEMA, topics=["a"], cluster_by=["any"])
+    settings = load_settings(tables=[inline, table(None, topics=["b"], columns_file=file)])
+    for entry in settings.tables:
+        assert entry.parsed == parse_columns("id BIGINT, any STRING")
+        assert columns_text(entry.as_read) == "id bigint, any json"
+        assert entry.decoding == "json: id bigint, any json"
+    file.unlink()  # consumers on other machines have no such file
+    for name, value in settings_environment(settings).items():
+        monkeypatch.setenv(name, value)
+    assert load_settings().tables == settings.tables
+
+
+def test_a_file_may_have_the_text_of_columns(tmp_path: Path) -> None:
+    file = tmp_path / "orders.sql"
+    file.write_text("id BIGINT\n")
+    (entry,) = load_settings(tables=[table(None, topics=["a"], columns_file=file)]).tables
+    assert (entry.columns, entry.parsed) == ("id bigint", ID)
 
 
 def test_any_share_of_bad_records_lands_unless_an_entry_has_less() -> None:

@@ -1,41 +1,57 @@
-"""What is decoded is counted by topic."""
+"""The settings of a topic's table choose what decodes its values."""
+
+from typing import Any
 
 import pyarrow as pa
+import pytest
+from tests.consumer.decoding.json_schema import written
 
-from binwright.consumer.decoding.decoders import Decoders, DecodingTotals
-from binwright.runtime.settings import Settings, load_settings
+from binwright.consumer.decoding.decoders import Decoders
+from binwright.consumer.decoding.registry import SchemaRegistry
+from binwright.protocol.columns import columns_text
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Record, Records
+from binwright.runtime.settings import load_settings
+
+SCHEMA = '{"type": "object", "properties": {"id": {"type": "integer"}, "any": {}}}'
 
 
-def settings() -> Settings:
-    return load_settings(
-        topics=["orders", "lines", "raw"],
-        kafka={"bootstrap_servers": "localhost:1"},
-        tables=[
-            {"topics": ["orders"], "format": "json", "columns": "id INT"},
-            {"topics": ["lines"], "format": "csv", "columns": "id INT", "delimiter": ";"},
-        ],
+async def decoded(table: dict[str, Any], value: bytes) -> tuple[str, Any, Any]:
+    """Return the columns of a table, and the row or the bad record of a value."""
+    settings = load_settings(
+        tables=[{"topics": ["a"], **table}], registry={"url": "http://127.0.0.1:1"}
     )
+    rows = {TopicPartition("a", 0): [Records.of([Record(0, 0, None, value)])]}
+    async with Decoders(settings) as decoders:
+        decoder = await decoders.of("a", rows)
+        assert decoder is not None
+        assert decoder.settings == settings.tables[0].decoding
+        row, bad = decoder.decode(pa.array([value], pa.binary()))
+    return columns_text(decoder.columns), row.to_pylist()[0], bad.to_pylist()[0]
 
 
-async def test_time_and_bad_records_are_counted_by_topic_and_kind() -> None:
-    async with Decoders(settings()) as decoders:
-        assert decoders.totals() == DecodingTotals()
-        assert await decoders.of("raw", {}) is None
-        values = [b'{"id":1}', b'{"id":"x"}', b"{", b"}", None]
-        for topic in ("orders", "orders", "lines"):
-            decoder = await decoders.of(topic, {})
-            assert decoder is not None
-            _, bad = decoder.decode(pa.array(values if topic == "orders" else [b"7"], pa.binary()))
-            assert len(bad) - bad.null_count == (3 if topic == "orders" else 0)
-        found = decoders.totals()
-    assert found.seconds.keys() == {"orders", "lines"}
-    assert min(found.seconds.values()) > 0
-    assert found.bad == {("orders", "incompatible"): 2, ("orders", "malformed"): 4}
-    assert (found.versions, found.requests) == ({}, {})
+async def test_json_by_named_columns_has_no_header() -> None:
+    columns, row, _ = await decoded({"format": "json", "columns": "id BIGINT"}, b'{"id": 1}')
+    assert (columns, row) == ("id bigint", {"id": 1})
+    _, _, bad = await decoded({"format": "json", "columns": "id BIGINT"}, written({"id": 1}))
+    assert bad["kind"] == "malformed"
 
 
-async def test_a_decoder_has_the_columns_and_the_settings_of_its_topic() -> None:
-    async with Decoders(settings()) as decoders:
-        decoder = await decoders.of("lines", {})
-    assert decoder is not None
-    assert (str(decoder.columns[0].type), decoder.settings) == ("int", "csv ;: id int")
+async def test_json_by_a_schema_of_the_settings_has_no_header() -> None:
+    columns, row, _ = await decoded({"format": "json", "columns": SCHEMA}, b'{"any": [1.0]}')
+    assert (columns, row) == ("id bigint, any string", {"id": None, "any": "[1.0]"})
+
+
+async def test_json_without_columns_has_a_schema_of_the_registry(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reply = {"id": 7, "schema": SCHEMA, "schemaType": "JSON"}
+    replies: dict[str, Any] = {
+        "schemas/ids/7": reply,
+        "subjects/orders/versions": [1],
+        "subjects/orders/versions/1": reply,
+    }
+    monkeypatch.setattr(SchemaRegistry, "_get", lambda _, path: replies.get(path))
+    table = {"format": "json", "subject": "orders"}
+    columns, row, bad = await decoded(table, written({"id": 1, "any": "x"}))
+    assert (columns, row, bad) == ("id bigint, any string", {"id": 1, "any": '"x"'}, None)

@@ -94,7 +94,12 @@ def test_each_value_is_read_behind_its_header() -> None:
 @pytest.mark.parametrize("garbage", [0, 0.01])
 def test_many_values_are_read_in_blocks(garbage: float, monkeypatch: pytest.MonkeyPatch) -> None:
     alone: list[bytes | None] = []
-    monkeypatch.setattr(RecordReader, "read", lambda _, value: alone.append(value) or {})
+
+    def count(_: RecordReader, value: bytes | None) -> Any:
+        alone.append(value)
+        return {}
+
+    monkeypatch.setattr(RecordReader, "read", count)
     choose = random.Random(1)
     values: list[bytes | None] = [
         b"no header" if choose.random() < garbage else written({"id": n}, 7 + n % 2)

@@ -99,11 +99,12 @@ def test_topics_are_left_out_by_patterns() -> None:
     assert [t for t in ("clicks", "test-1") if config.includes(t)] == ["clicks"]
 
 
-def test_an_object_has_every_setting_of_a_table() -> None:
+def test_an_object_has_every_setting_of_a_table_but_files() -> None:
+    """The controller would read a file with its own rights."""
     crd = yaml.safe_load(CRD.read_text())
     spec = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     assert spec["properties"]["tables"]["items"]["properties"].keys() == TABLE.keys()
-    assert {*TABLE.values()} == TableSettings.model_fields.keys()
+    assert {*TABLE.values(), "columns_file"} == TableSettings.model_fields.keys()
 
 
 def test_tables_of_columns_replace_those_of_the_settings_and_reach_the_consumers() -> None:

@@ -1,7 +1,9 @@
 """Settings of tables whose rows are columns, not bytes."""
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Literal, Self
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
@@ -20,10 +22,13 @@ from binwright.protocol.columns import (
     parse_columns,
     parse_path,
     path_text,
+    stored,
     type_at,
 )
+from binwright.protocol.json_schemas import JsonSchema
 from binwright.protocol.names import BAD_SUFFIX, TopicName
 from binwright.protocol.patterns import compile_patterns
+from binwright.protocol.schemas import SchemaRefused
 from binwright.runtime.settings.section import Section, TopicPatterns, check_distinct
 
 ONE_COLUMN = {
@@ -59,11 +64,14 @@ class TableSettings(Section):
     of a schema in `registry`, or UTF-8 text. JSON without `columns` has such an id, too.
     """
     columns: str | None = None
-    """Names and SQL types, as in `"id BIGINT, tags ARRAY<STRING>"`; other fields are left out.
+    """Names and SQL types, as in `"id BIGINT, tags ARRAY<STRING>"`; other fields are left out. For
+    JSON also the text of a JSON Schema.
 
     Unset, for JSON, Avro and Protobuf: the fields of all versions of `subject`. Text has one
     column, `value`, and so has a variant. A column of JSON may have the type VARIANT.
     """
+    columns_file: Path | None = None
+    """A file that has the text of `columns`, in place of it; read when the settings are."""
     delimiter: Annotated[str, Field(pattern=r"^[^\"\r\n]$")] = ","
     """One character: what is between the fields of a line of CSV. They are quoted by `"`."""
     subject: TopicSubject = DEFAULT_SUBJECT
@@ -85,10 +93,31 @@ class TableSettings(Section):
     queries skip files. Those of `cluster_by` and the place in Kafka always have them.
     """
 
+    @model_validator(mode="before")
+    @classmethod
+    def _has_read_its_file(cls, given: Any) -> Any:
+        """Replace a file by its text: other programs may not have the file."""
+        if not isinstance(given, dict) or (file := given.get("columns_file")) is None:
+            return given
+        if given.get("columns") is not None:
+            raise ValueError("columns and columns_file are set: leave one of them out")
+        try:
+            text = Path(file).read_text(encoding="utf-8")
+        except (OSError, ValueError, TypeError) as exc:
+            why = getattr(exc, "strerror", None) or exc
+            raise ValueError(f"columns_file {file} cannot be read: {why}") from exc
+        return {**given, "columns_file": None, "columns": text}
+
     @field_validator("columns")
     @classmethod
     def _are_columns(cls, value: str | None) -> str | None:
-        return None if value is None else columns_text(parse_columns(value))
+        if value is None:
+            return None
+        try:
+            columns = _columns_of(value)
+        except SchemaRefused as exc:
+            raise ValueError(f"a JSON Schema that {exc}") from exc
+        return value.strip() if _is_schema(value) else columns_text(columns)
 
     @field_validator("topics", "cluster_by", "statistics")
     @classmethod
@@ -110,6 +139,8 @@ class TableSettings(Section):
             raise ValueError(f"columns: {deep[0]} has parts, and a field of CSV has none")
         if self.format != "csv" and self.delimiter != ",":
             raise ValueError("names a delimiter, which only CSV has")
+        if self.format != "json" and _is_schema(self.columns or ""):
+            raise ValueError("columns: a JSON Schema, which only JSON has")
         if self.format in ONE_COLUMN and self.columns is not None:
             raise ValueError(f"names columns, and format {self.format} has one, `value`")
         if self.format != "json" and self.columns and any(map(is_variant, self.parsed)):
@@ -142,9 +173,14 @@ class TableSettings(Section):
     @property
     def parsed(self) -> Columns:
         """Return the columns; none, if those of a subject are meant."""
+        return stored(self.as_read)
+
+    @property
+    def as_read(self) -> Columns:
+        """Return the columns as values are read, some of type `JSON`: text in the table."""
         if self.format in ONE_COLUMN:
             return ONE_COLUMN[self.format]
-        return () if self.columns is None else parse_columns(self.columns)
+        return () if self.columns is None else _columns_of(self.columns)
 
     @property
     def by_schema(self) -> bool:
@@ -156,7 +192,7 @@ class TableSettings(Section):
         """Return all on which it depends what a value is decoded to, but for the registry."""
         own = {"csv": self.delimiter, "protobuf": self.message}.get(self.format)
         form = self.format if own is None else f"{self.format} {own}"
-        return f"{form}: {self.columns or self.subject}"
+        return f"{form}: {columns_text(self.as_read) if self.columns else self.subject}"
 
     @property
     def message_read(self) -> str | None:
@@ -166,6 +202,16 @@ class TableSettings(Section):
     def subject_of(self, topic: str) -> str:
         """Return the registry's subject of a topic."""
         return self.subject.replace("{topic}", topic)
+
+
+def _is_schema(columns: str) -> bool:
+    """Return whether a text of columns is a JSON Schema."""
+    return columns.lstrip().startswith("{")
+
+
+@lru_cache(maxsize=1_000)
+def _columns_of(text: str) -> Columns:
+    return JsonSchema(text).columns if _is_schema(text) else parse_columns(text)
 
 
 def _has_parts(kind: ColumnType) -> bool:

@@ -78,7 +78,7 @@ class Decoders:
             case _ if table.by_schema:
                 decoder = await self._of_registry(table, topic, rows)
             case "json":
-                decoder = (await self._module("json_values")).JsonDecoder(table.parsed)
+                decoder = (await self._module("json_values")).JsonDecoder(table.as_read)
             case "string":
                 decoder = (await self._module("text_values")).TextDecoder(table.parsed)
             case "variant":
