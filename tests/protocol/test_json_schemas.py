@@ -214,6 +214,11 @@ POINT = objects(x=WHOLE)
         ),
         (objects(a={"$ref": "p.json"}) | {"$defs": {"p": POINT | {"$id": "p.json"}}}, POINT),
         (
+            objects(a={"$ref": "p.json"})
+            | {"$id": "http://h/d/top.json", "$defs": {"p": POINT | {"$id": "p.json"}}},
+            POINT,
+        ),
+        (
             objects(a={"$ref": "http://h/d/p.json"})
             | {"$id": "http://h/d/top.json", "$defs": {"p": POINT | {"$id": "p.json"}}},
             POINT,
@@ -228,6 +233,12 @@ POINT = objects(x=WHOLE)
             objects(a={"$ref": "p.json"})
             | {"$defs": {"p": objects(x={"$ref": "#/$defs/q"})
                          | {"$id": "p.json", "$defs": {"q": WHOLE}}, "q": TEXT}},
+            POINT,
+        ),
+        (  # so does what is reached through it
+            objects(a={"$ref": "#/$defs/p/$defs/r"})
+            | {"$defs": {"p": {"$id": "p.json", "$defs": {
+                "r": objects(x={"$ref": "#/$defs/q"}), "q": WHOLE}}, "q": TEXT}},
             POINT,
         ),
         (  # an id that is no address must not hide what is around

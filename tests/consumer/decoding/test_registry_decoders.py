@@ -175,7 +175,9 @@ async def test_without_a_value_of_a_schema_there_is_nothing_to_ask(registry: Fak
 
 async def test_a_subject_that_is_not_there_is_reported(registry: FakeRegistry) -> None:
     registry.register(7, ONE, "other-value")
-    with pytest.raises(RegistryUnavailable, match=f"no subject {SUBJECT}; name it as `subject`"):
+    with pytest.raises(
+        RegistryUnavailable, match=f"no subject {SUBJECT}; name the right one as `subject`"
+    ):
         await columns(RegistryDecoders(registry), 7)
 
 

@@ -169,8 +169,8 @@ class RegistryDecoders:
         numbers = await self._registry.versions(subject)
         if not numbers:
             raise RegistryUnavailable(
-                f"the registry has no subject {subject}; name it as `subject` of the table's entry "
-                "in `tables`, or name `columns` there"
+                f"the registry has no subject {subject}; name the right one as `subject` of the "
+                "table's entry in `tables`"
             )
 
         async def ask(version: int) -> None:
