@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.consumer.decoding.avro import record
+from tests.consumer.decoding.json_schema import objects
 from tests.integration.lake.column_tables import ITEMS
 
 from binwright.consumer.lake.spark_lake import SparkLake
@@ -56,6 +57,27 @@ async def test_what_a_schema_would_change_is_reported(
 
     code, out, _ = check("not-there", avro, spark_url, lake, "--json")
     assert (code, [change["kind"] for change in json.loads(out)]) == (0, ["added"] * 2)
+
+
+async def test_a_json_schema_is_compared_by_what_it_is_stored_as(
+    tables: SparkLake, spark_url: str, lake: Path, tmp_path: Path
+) -> None:
+    columns = parse_columns("id BIGINT, any STRING, one STRUCT<a: STRING>")
+    await tables.open(Table("checked-json", ITEMS.group, ITEMS.cluster, columns))
+    file = tmp_path / "new.json"
+    file.write_text(json.dumps(objects(id="integer", any={}, one=objects(a="string", b="number"))))
+    code, out, _ = check("checked-json", file, spark_url, lake, "--json")
+    assert code == 0
+    assert [tuple(change.values()) for change in json.loads(out)] == [
+        ("one.b", "added", None, "double"),
+    ]
+
+    file.write_text(json.dumps(objects(id="string")))
+    code, out, _ = check("checked-json", file, spark_url, lake, "--json")
+    assert code == 1
+    assert [tuple(change.values()) for change in json.loads(out)] == [
+        ("id", "kept", "bigint", "string"),
+    ]
 
 
 async def test_what_cannot_be_checked_is_named(
