@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from binwright.protocol.columns import columns_text, parse_columns, stored
+from binwright.protocol.json_documents import LONGEST_ADDRESS, address_of
 from binwright.protocol.json_schemas import LONGEST_PATH, MOST_PARTS, JsonSchema
 from binwright.protocol.schemas import SchemaRefused
 
@@ -321,6 +322,7 @@ def nested(depth: int) -> dict[str, Any]:
         ),
         (objects(_Kafka=TEXT), "has a field _kafka, which is the record's place in Kafka"),
         (objects(**{"first name": TEXT}), "has a field 'first name', which is no name of a column"),
+        (objects(**{1_001 * "a": TEXT}), "has a field 'aaa"),
         (objects(**{"": TEXT}), "has a field '', which is no name of a column"),
         (objects(**{"a\x00": TEXT}), "has a field 'a\\x00', which is no name of a column"),
         (objects(a=DECIMAL | {"connect.parameters": {}}), "a: is a decimal without a scale"),
@@ -355,6 +357,41 @@ def test_a_schema_that_doubles_at_each_step_is_refused() -> None:
     top = {"$ref": "#/$defs/0", "$defs": steps | {"40": POINT}}
     with pytest.raises(SchemaRefused, match=f"has more than {MOST_PARTS} parts"):
         columns(top)
+
+
+def test_a_schema_that_is_merged_at_each_step_is_refused() -> None:
+    top = objects(a=objects(**{f"x{n}": TEXT for n in range(5_000)}))
+    for n in range(90):
+        top = {"allOf": [top, objects(a=objects(**{f"y{n}": TEXT}))]}
+    with pytest.raises(SchemaRefused, match="takes too long to read"):
+        columns(top)
+
+
+def test_addresses_that_grow_are_read_at_once() -> None:
+    top = POINT | {"$defs": {"p": {str(n): {"$id": "y/" * 900} for n in range(2_000)}}}
+    for n in range(300):
+        top = {"$id": f"{n}/" + "x/" * 900, "$ref": "#/$defs/n", "$defs": {"n": top}}
+    with pytest.raises(SchemaRefused, match="is nested more than 32 deep"):
+        columns(top)
+    assert address_of({"$id": "x" * LONGEST_ADDRESS}) is not None
+    assert address_of({"$id": "x" * (LONGEST_ADDRESS + 1)}) is None
+    long = {"$id": "x" * 1_000_000, "$defs": {str(n): {"$id": "y"} for n in range(2_000)}}
+    assert columns(POINT | {"$defs": long}) == "x bigint"
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"enum": ["x"] * 50_000},
+        {"dependencies": {str(n): [] for n in range(50_000)}},
+        {"description": "x" * 1_000_000},
+        {str(n): 1 for n in range(50_000)},
+    ],
+)
+def test_a_large_part_that_is_used_often_is_refused(part: Any) -> None:
+    uses = {f"a{n}": {"$ref": "#/$defs/p"} for n in range(1_000)}
+    with pytest.raises(SchemaRefused, match="takes too long to read"):
+        columns(objects(**uses) | {"$defs": {"p": part}})
 
 
 def test_a_long_way_of_references_is_refused() -> None:

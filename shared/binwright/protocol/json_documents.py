@@ -11,6 +11,7 @@ from binwright.protocol.schemas import SchemaRefused
 
 Node = Any
 """A part of a document, as JSON has it."""
+LONGEST_ADDRESS = 2_000  # characters; longer ones are none
 _SHOWN = 80  # characters of a reference
 
 
@@ -44,7 +45,7 @@ class Documents:
         """Return what a reference means within a resource; raise `SchemaRefused` for nothing."""
         if not isinstance(reference, str):
             raise SchemaRefused("refers to something by no text")
-        address, _, fragment = reference.partition("#")
+        address, _, fragment = reference[: 2 * LONGEST_ADDRESS].partition("#")
         resource: Resource | None = within
         if address:
             joined = _joined(within.address, address)
@@ -107,7 +108,7 @@ def address_of(node: Node) -> str | None:
     """Return the address that a schema gives itself."""
     own = node.get("$id", node.get("id")) if isinstance(node, dict) else None
     address = own.partition("#")[0] if isinstance(own, str) else ""
-    return address or None
+    return address if 0 < len(address) <= LONGEST_ADDRESS else None
 
 
 def _anchors_of(node: dict[str, Node]) -> list[str]:
@@ -126,6 +127,7 @@ def _parsed(text: str) -> Node:
 
 def _joined(base: str, address: str) -> str:
     try:
-        return urljoin(base, address)
+        joined = urljoin(base, address)
     except ValueError:  # it only looks like one
         return address
+    return joined if len(joined) <= LONGEST_ADDRESS else address

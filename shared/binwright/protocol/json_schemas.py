@@ -29,9 +29,12 @@ from binwright.protocol.json_unions import all_of, either, one_of
 from binwright.protocol.schemas import SchemaRefused, check_names, check_place
 
 MOST_PARTS = 10_000  # schemas within one, each as often as it is referred to
+MOST_WORK = 100_000  # fields that come from several schemas, tens of items, thousands of characters
+LONGEST_NAME = 1_000  # characters
 LONGEST_PATH = 100  # of schemas within each other
 _SHOWN = 60  # characters of a name
 _TYPES = frozenset(["array", "boolean", "integer", "null", "number", "object", "string"])
+_TOGETHER = ("allOf", "oneOf", "anyOf")
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _INTEGERS = {f"int{bits}": Simple("int") for bits in (8, 16, 32)}
 _FORMATS = {"date-time": Simple("timestamp"), "date": Simple("date")}
@@ -85,6 +88,7 @@ class _Columns:
 
     def __init__(self, documents: Documents) -> None:
         self._documents, self._left = documents, MOST_PARTS
+        self._work_left = MOST_WORK
 
     def kind(self, node: Node, around: Resource, within: Within, depth: int) -> ColumnType | None:
         """Return the type of values of a schema, which lies in others, and so deep in columns."""
@@ -94,7 +98,7 @@ class _Columns:
         place, inside = self._documents.entered(node, around), (*within, id(node))
         some = [self.kind(each, place, inside, depth) for each in _conditional(node)]
         structs = [each for each in some if isinstance(each, Struct)]
-        return all_of([kind, either(structs)]) if structs else kind
+        return self._merged(all_of([kind, either(structs)])) if structs else kind
 
     def _unconditional(
         self, node: Node, around: Resource, within: Within, depth: int
@@ -105,6 +109,7 @@ class _Columns:
             return JSON if node else None
         if not isinstance(node, dict):
             raise SchemaRefused("has no object where a schema must be")
+        self._spend(_work_of(node))
         place, inside = self._documents.entered(node, around), (*within, id(node))
 
         def part(each: Node) -> ColumnType | None:
@@ -123,7 +128,17 @@ class _Columns:
         for key in ("oneOf", "anyOf"):
             if branches := _list(node, key):
                 kind = one_of(kind, [*map(branch, branches)])
+        return self._merged(kind) if any(key in node for key in _TOGETHER) else kind
+
+    def _merged(self, kind: ColumnType | None) -> ColumnType | None:
+        """Return a type that several schemas made."""
+        self._spend(_fields_in(kind))
         return kind
+
+    def _spend(self, work: int) -> None:
+        self._work_left -= work
+        if self._work_left < 0:
+            raise SchemaRefused("takes too long to read: its parts are large, or often merged")
 
     def _check_bounds(self, within: Within, depth: int) -> None:
         self._left -= 1
@@ -304,8 +319,24 @@ def _object_of(node: dict[str, Node], key: str) -> dict[str, Node]:
 
 
 def _check_name(name: str) -> None:
-    if not name or not name.isprintable() or RESERVED.search(name):
+    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or RESERVED.search(name):
         raise SchemaRefused(f"has a field {name[:_SHOWN]!r}, which is no name of a column")
+
+
+def _work_of(node: dict[str, Node]) -> int:
+    items = sum(len(each) for each in node.values() if isinstance(each, list | dict))
+    characters = sum(len(each) for each in node.values() if isinstance(each, str))
+    return (len(node) + items) // 10 + characters // 1_000
+
+
+def _fields_in(kind: ColumnType | None) -> int:
+    match kind:
+        case Struct(fields):
+            return sum(1 + _fields_in(field.type) for field in fields)
+        case Array(inner) | Map(inner):
+            return _fields_in(inner)
+        case _:
+            return 0
 
 
 def _struct(fields: Iterable[Column]) -> ColumnType | None:

@@ -24,6 +24,8 @@ def all_of(kinds: Sequence[ColumnType | None]) -> ColumnType | None:
 def _both(kinds: Kinds) -> ColumnType:
     """Return the type of values that have all of these types, the narrowest of scalar ones."""
     kinds = [kind for kind in kinds if kind != JSON] or kinds
+    if len(kinds) == 1:
+        return kinds[0]
     if structs := [kind for kind in kinds if isinstance(kind, Struct)]:
         return _merged(structs, _both)
     if parts := _parts(kinds):
