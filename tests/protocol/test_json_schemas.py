@@ -299,7 +299,10 @@ def nested(depth: int) -> dict[str, Any]:
         (objects(a={"$ref": "#/$defs/b"}), "a: refers to #/$defs/b, which is not there"),
         (objects(a={"$ref": "#b"}), "a: refers to #b, which is not there"),
         (objects(a={"$ref": "b.json"}), "a: refers to b.json, which is not there"),
-        (objects(a={"$ref": "http://[/b"}), "a: refers to http://[/b, which is not there"),
+        (
+            objects(a={"$ref": "http://[/b"}) | {"$id": "http://h/top.json"},
+            "a: refers to http://[/b, which is not there",
+        ),
         (objects(a={"$ref": "#/properties/a/$ref/0"}), "a: refers to #/properties/a/$ref/0, w"),
         (objects(a={"$ref": "#/allOf/9"}) | {"allOf": [{}]}, "a: refers to #/allOf/9, which is"),
         (objects(a={"$ref": 5}), "a: refers to something by no text"),
