@@ -27,6 +27,7 @@ PANELS: Mapping[str, Mapping[str, str]] = {
     },
     "Operate": {
         "settings": "binwright.cli.settings_file:command",
+        "doctor": "binwright.consumer.doctor.command:command",
         "schema": "binwright.consumer.commands:app",
         "approve": "binwright.views.commands.approve:command",
         "table": "binwright.views.commands.table:app",

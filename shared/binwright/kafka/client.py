@@ -111,18 +111,29 @@ async def _try_connection(
     kafka: KafkaSettings, host: str, port: int, _family: int
 ) -> ConnectionFault | None:
     """Return why this server cannot be used; None if it can."""
+    reply = await ask_server(kafka, host, port, MetadataRequest([]))
+    return reply if isinstance(reply, ConnectionFault) else None
+
+
+async def ask_server(
+    kafka: KafkaSettings, host: str, port: int, request: Request[Any]
+) -> Response | ConnectionFault:
+    """Return the reply of one server, on a connection of its own, or why it cannot be used.
+
+    Raises:
+        SettingsError: A certificate, key, password or token cannot be read.
+    """
     options = client_options(kafka)
     options.pop("bootstrap_servers")
     try:
         async with asyncio.timeout(DIAGNOSIS_S):
             conn = await create_conn(host, port, **options)
             try:
-                await conn.send(MetadataRequest([]))
+                return await conn.send(request)
             finally:
                 conn.close()
     except (KafkaError, OSError) as exc:
         return connection_fault(exc, kafka)
-    return None
 
 
 async def stop_client(client: Any) -> None:

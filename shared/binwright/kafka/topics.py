@@ -15,14 +15,13 @@ from aiokafka.protocol.api import Request
 
 from binwright.kafka.client import NO_LEADER, ClusterClient
 from binwright.protocol.errors import BrokerUnavailable, SettingsError
+from binwright.protocol.metadata_topic import REPLICAS
 from binwright.protocol.ports.kafka import TopicDescription
 from binwright.protocol.selection import Selection
 from binwright.runtime.settings import KafkaSettings
 
 log = structlog.get_logger()
 
-REPLICAS = 3
-"""Replicas of topics that binwright creates, if there are as many brokers."""
 PARTITIONS_PER_REQUEST = 4000
 """Partitions created by one request: Kafka appends at most 10,000 metadata records at once."""
 RETRY_S = 0.1
@@ -144,10 +143,50 @@ async def describe_topic(
         TopicMissing: There is no such topic.
     """
     replicas = await cluster.replicas(topic)
-    request = DescribeConfigsRequest([(_TOPIC, topic, sorted(names))])
-    ((code, _, _, _, entries),) = (await cluster.send_to_controller(request)).resources
-    if for_code(code) is not NoError:
-        log.info("topic.describe_failed", topic=topic, reason=for_code(code).__name__)
-        entries = ()
-    config = {name: value or "" for name, value, *_ in entries}
+    config = (await topic_configs(cluster, [topic], names)).get(topic, {})
     return TopicDescription(config, replicas, await cluster.brokers())
+
+
+async def topic_configs(
+    cluster: ClusterClient, topics: Collection[str], names: Collection[str]
+) -> dict[str, dict[str, str]]:
+    """Return these entries of the topics' configurations; topics that Kafka refuses are left out.
+
+    Raises:
+        BrokerUnavailable: No broker answers.
+    """
+    request = DescribeConfigsRequest([(_TOPIC, topic, sorted(names)) for topic in sorted(topics)])
+    found = {}
+    for code, _, _, topic, entries in (await cluster.send_to_controller(request)).resources:
+        if for_code(code) is NoError:
+            found[topic] = {name: value or "" for name, value, *_ in entries}
+        else:
+            log.info("topic.describe_failed", topic=topic, reason=for_code(code).__name__)
+    return found
+
+
+async def refused_creations(
+    cluster: ClusterClient, kafka: KafkaSettings, topics: Mapping[str, int]
+) -> dict[str, str]:
+    """Ask whether these topics could be created, without creating any; return why not.
+
+    Args:
+        cluster: Where.
+        kafka: The connection, with the number of replicas.
+        topics: Topic -> partitions; what exists meanwhile is not refused.
+
+    Raises:
+        BrokerUnavailable: No broker answers.
+    """
+    if not topics:
+        return {}
+    replicas = await replication_factor(cluster, kafka)
+    wanted: Any = [(topic, number, replicas, [], []) for topic, number in sorted(topics.items())]
+    patience_ms = round(kafka.request_timeout_s * 1000)
+    request = CreateTopicsRequest(wanted, patience_ms, validate_only=True)
+    refused = {}
+    for topic, code, *message in (await cluster.send_to_controller(request)).topic_errors:
+        error = for_code(code)
+        if error not in (NoError, TopicAlreadyExistsError):
+            refused[topic] = f"{error.__name__}: {(message and message[0]) or error.description}"
+    return refused

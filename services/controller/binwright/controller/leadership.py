@@ -45,9 +45,9 @@ from binwright.kafka.control_records import (
 from binwright.kafka.election import LeadershipLost
 from binwright.kafka.metrics_topic import Measurements
 from binwright.kafka.publishing import QueuedPublisher
-from binwright.kafka.topics import REPLICAS
 from binwright.protocol.errors import ExternalError, UserError
 from binwright.protocol.messages import Approved
+from binwright.protocol.metadata_topic import POLICY, UNCLEAN, refusal, weaknesses
 from binwright.protocol.model import Assignment, Slot, metadata_partition
 from binwright.protocol.ports.fleet import Fleet, Process
 from binwright.protocol.ports.kafka import ControlTopics, Reader
@@ -60,7 +60,6 @@ log = structlog.get_logger()
 
 TICK_S = 1.0
 RETRY_S, LONGEST_RETRY_S = 1.0, 10.0  # of a fleet action that failed
-POLICY, UNCLEAN = "cleanup.policy", "unclean.leader.election.enable"
 INLINE_PARTITIONS = 2_000  # more are packed in a thread, so that the event loop is not blocked
 
 
@@ -307,20 +306,7 @@ async def check_metadata_topic(bus: ControlTopics, topic: str) -> None:
         BrokerUnavailable: No broker replies.
     """
     facts = await bus.describe(topic, [POLICY, UNCLEAN])
-    policy = facts.config.get(POLICY, "")
-    if "delete" in policy:
-        raise UserError(
-            f"topic {topic} has {POLICY}={policy}: Kafka would delete records that tell which "
-            f"consumers run. Set it to compact: kafka-configs.sh --alter --entity-type topics "
-            f"--entity-name {topic} --add-config {POLICY}=compact"
-        )
-    if facts.config.get(UNCLEAN) == "true":
-        log.warning(
-            "topic.unsafe", topic=topic, reason=f"{UNCLEAN}=true: a failed broker may lose records"
-        )
-    if facts.replicas < min(REPLICAS, facts.brokers):
-        log.warning(
-            "topic.unsafe",
-            topic=topic,
-            reason=f"{facts.replicas} replicas on {facts.brokers} brokers: want {REPLICAS}",
-        )
+    if fault := refusal(topic, facts):
+        raise UserError(fault)
+    for reason in weaknesses(facts):
+        log.warning("topic.unsafe", topic=topic, reason=reason)

@@ -64,6 +64,9 @@ UNREADABLE = (
 )
 """A file could not be read; its name decides, since Delta reads its own log after a commit."""
 
+REFUSED = ("UNAUTHENTICATED", "PERMISSION_DENIED")
+"""gRPC's names of a refusal: the token is missing, wrong or expired."""
+
 WRITE_FAILED = ("TASK_WRITE_FAILED",)
 """A task could not write rows: the commit would have come after it."""
 
@@ -107,7 +110,7 @@ class LakeErrors:
                 return TableRefused(f"{self.path} does not take these rows: {_line(exc)}")
             if mentions(exc, *WRITE_FAILED):
                 return WriteConflict(f"{self.path}: {_line(exc)}")
-        return WriteUnclear(f"{self.path}: {self._reason(exc)}")
+        return WriteUnclear(f"{self.path}: {self.reason(exc)}")
 
     def alter_error(self, exc: Exception) -> BinwrightError:
         """Return our error for columns that could not be added."""
@@ -122,7 +125,7 @@ class LakeErrors:
                 f"{self.path} is not a table of ours: {_line(exc)}. Move what is there away, or "
                 "name another lake (--lake, or lake.path)"
             )
-        return LakeUnavailable(f"{self.path}: {self._reason(exc)}")
+        return LakeUnavailable(f"{self.path}: {self.reason(exc)}")
 
     def open_error(self, exc: Exception) -> BinwrightError:
         """Return our error for a table that could not be opened or created."""
@@ -134,11 +137,17 @@ class LakeErrors:
             )
         return self.read_error(exc)
 
-    def _reason(self, exc: Exception) -> str:
-        if (
-            isinstance(exc, SparkConnectGrpcException)
-            and exc.getGrpcStatusCode().name == "UNAVAILABLE"
-        ):
+    def reason(self, exc: Exception) -> str:
+        """Return an error in one line, with the server, and what to check if that is known."""
+        status = ""
+        if isinstance(exc, SparkConnectGrpcException):
+            status = exc.getGrpcStatusCode().name
+        if status in REFUSED:
+            return (
+                f"Spark at {self.spark} refuses this client ({_line(exc)}). Check the token: "
+                "lake.token_file, or the one in lake.spark"
+            )
+        if status == "UNAVAILABLE":
             return (
                 f"Spark at {self.spark} does not answer ({_line(exc)}). Check that a Spark Connect "
                 "server runs, that lake.spark names it, and that its port can be reached from here"

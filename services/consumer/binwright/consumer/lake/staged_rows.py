@@ -95,7 +95,7 @@ def _staged(
     parts = [part for part in batch.slices if not part.whole]
 
     def read(files: Sequence[str]) -> DataFrame:
-        paths = [_literal(f"{directory}/{file}") for file in files]
+        paths = [literal(f"{directory}/{file}") for file in files]
         return spark.read.schema(columns_text(columns)).options(**READING).parquet(*paths)
 
     frames = [read(whole)]
@@ -168,5 +168,6 @@ def condition(ranges: Ranges) -> str:
     )
 
 
-def _literal(path: str) -> str:
+def literal(path: str) -> str:
+    """Return a path for Spark's reader, which takes some characters for a pattern."""
     return re.sub(r"([*?{}\[\]\\])", r"\\\1", path)  # else a glob pattern

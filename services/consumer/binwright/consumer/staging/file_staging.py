@@ -17,7 +17,7 @@ from binwright.protocol.ports.kafka import Records
 from binwright.protocol.ports.lake import Footer, ValueDecoder
 
 if TYPE_CHECKING:
-    from binwright.consumer.staging.files import Files
+    from binwright.consumer.staging.files import Files, Probe
 
 T = TypeVar("T")
 
@@ -62,6 +62,18 @@ class FileStaging:
     async def prepare(self) -> None:
         """Check that the location is writable; see `Staging.prepare`."""
         await self._run("be written", lambda files: files.prepare())
+
+    async def write_probe(self, name: str, content: str) -> "Probe":
+        """Write a file into the location itself; see `Files.write_probe`.
+
+        Raises:
+            StagingUnavailable: It cannot be written.
+        """
+        return await self._run("be written", lambda files: files.write_probe(name, content))
+
+    async def delete_probe(self, name: str, probe: "Probe") -> None:
+        """Delete the file, and what was made for it; raise `StagingUnavailable`."""
+        await self._run("delete a file", lambda files: files.delete_probe(name, probe))
 
     async def write(
         self,

@@ -4,14 +4,17 @@ All calls block and raise errors of the store; what a damaged file contains is n
 """
 
 import os
+import shutil
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.fs as pafs
+import pyarrow.parquet as pq
 
 from binwright.consumer.staging import parquet
 from binwright.protocol.model import TopicPartition
@@ -32,6 +35,19 @@ def open_location(url: str) -> tuple[pafs.FileSystem, str]:
     return pafs.FileSystem.from_uri(source)
 
 
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What is known of a location after a probe was written there.
+
+    Attributes:
+        created: Directories that were made for it, the deepest first.
+        free_bytes: Of its disk; None: it is an object store.
+    """
+
+    created: tuple[Path, ...]
+    free_bytes: int | None
+
+
 class Files:
     """Staged files below a root, with one directory per topic."""
 
@@ -49,6 +65,36 @@ class Files:
         with self._fs.open_output_stream(probe) as stream:
             stream.write(parquet.encode({}, parquet.NO_ROWS))
         self._fs.delete_file(probe)
+
+    def write_probe(self, name: str, content: str) -> Probe:
+        """Write a file that other programs can read, with one row and one column, `content`."""
+        missing = self._missing_directories()
+        try:
+            if self._local:
+                self._fs.create_dir(self._root, recursive=True)
+            with self._fs.open_output_stream(f"{self._root}/{name}") as stream:
+                pq.write_table(pa.table({"content": [content]}), stream)
+        except OSError:
+            self._remove_directories(missing)
+            raise
+        return Probe(missing, shutil.disk_usage(self._root).free if self._local else None)
+
+    def delete_probe(self, name: str, probe: Probe) -> None:
+        """Delete the file, and the directories that were made for it, unless they are in use."""
+        with suppress(FileNotFoundError):
+            self._fs.delete_file(f"{self._root}/{name}")
+        self._remove_directories(probe.created)
+
+    def _missing_directories(self) -> tuple[Path, ...]:
+        """Return the root and those above it that do not exist, the deepest first."""
+        root = Path(self._root)
+        return tuple(p for p in (root, *root.parents) if not p.exists()) if self._local else ()
+
+    @staticmethod
+    def _remove_directories(created: Sequence[Path]) -> None:
+        with suppress(OSError):  # another process has begun to use it
+            for directory in created:
+                directory.rmdir()
 
     def write(
         self,

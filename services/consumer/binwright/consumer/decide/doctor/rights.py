@@ -1,0 +1,150 @@
+"""Judges what the user may do against what each service does: the ACLs of docs/operations.md."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
+
+from binwright.consumer.decide.doctor.findings import Finding, fault, listed, ok, skipped, warning
+from binwright.consumer.decide.doctor.topics import Topic
+
+Service = Literal["monitor", "controller", "consumer"]
+SERVICES: tuple[Service, ...] = ("monitor", "controller", "consumer")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the settings name."""
+
+    group: str
+    data: Sequence[str]
+    metadata: str
+    landing: str
+    metrics: str
+    needs: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Right:
+    """One operation on one thing that a service needs.
+
+    Attributes:
+        without: What goes on without it, and how; "": the service cannot do its work.
+    """
+
+    service: Service
+    kind: Literal["cluster", "group", "topic"]
+    name: str
+    operation: str
+    without: str = ""
+
+
+def rights(names: Names) -> Iterator[Right]:
+    """Yield the rights of the services that land topics; `Create` counts for missing topics."""
+    estimated = "rates are estimated, if the monitor may also read the topics"
+    yield Right("monitor", "cluster", "kafka-cluster", "Describe", estimated)
+    yield from (Right("monitor", "topic", topic, "Describe") for topic in names.data)
+    for operation in ("Create", "Write"):
+        yield Right("monitor", "topic", names.metrics, operation)
+    for operation in ("Create", "Read"):
+        yield Right("monitor", "topic", names.needs, operation)
+    for operation in ("Create", "Read"):
+        yield Right("controller", "topic", names.metrics, operation)
+    for operation in ("Create", "Write"):
+        yield Right("controller", "topic", names.needs, operation)
+    own = names.metadata
+    for operation in ("Create", "Read", "Write"):
+        yield Right("controller", "topic", own, operation)
+    grows = f"the group has as many consumers at most as {own} has partitions for"
+    yield Right("controller", "topic", own, "Alter", grows)
+    unchecked = "whether the topic loses records is not checked"
+    yield Right("controller", "topic", own, "DescribeConfigs", unchecked)
+    for operation in ("Create", "Describe"):
+        yield Right("controller", "topic", names.landing, operation)
+    yield Right("controller", "group", f"{names.group}.controllers", "Read")
+    yield from (Right("consumer", "topic", topic, "Read") for topic in names.data)
+    for topic in (own, names.landing):
+        for operation in ("Read", "Write"):
+            yield Right("consumer", "topic", topic, operation)
+    yield Right("consumer", "group", names.group, "Read")
+
+
+@dataclass(frozen=True, slots=True)
+class Permitted:
+    """What is permitted; None: the broker does not say."""
+
+    cluster: frozenset[str] | None
+    topics: Mapping[str, Topic]
+    groups: Mapping[str, frozenset[str] | None]
+    uncreatable: Collection[str]  # missing topics that this user may not create
+
+
+def missing_rights(
+    wanted: Sequence[Right], permitted: Permitted, services: Collection[Service]
+) -> Iterator[Finding]:
+    """Judge the rights of some services, one finding for each that lacks none.
+
+    Args:
+        wanted: The rights of all services.
+        permitted: What is permitted.
+        services: Those that run as this user.
+    """
+    for service in services:
+        mine = [right for right in wanted if right.service == service]
+        lacks = [right for right in mine if _lacks(right, permitted)]
+        yield from _named(service, lacks)
+        if any(_is_unknown(right, permitted) for right in mine):
+            yield skipped(
+                f"rights of the {service}",
+                f"{listed(_unknown(mine, permitted))}: not known before it exists",
+            )
+        elif not lacks:
+            yield ok(f"rights of the {service}", "all that it needs")
+
+
+def _named(service: Service, lacks: Sequence[Right]) -> Iterator[Finding]:
+    """Yield one finding for the rights of one thing."""
+    check = f"rights of the {service}"
+    by_thing = sorted(lacks, key=lambda right: (right.without, right.kind, right.name))
+    for (without, kind, name), some in groupby(
+        by_thing, lambda right: (right.without, right.kind, right.name)
+    ):
+        operations = [right.operation for right in some]
+        thing = "the cluster" if kind == "cluster" else f"{kind} {name}"
+        what = f"this user lacks {' and '.join(operations)} on {thing}"
+        options = " ".join(f"--operation {operation}" for operation in operations)
+        resource = "--cluster" if kind == "cluster" else f"--{kind} {name}"
+        do = f"kafka-acls.sh --add --allow-principal User:… {options} {resource}"
+        yield warning(check, f"{what}: {without}", do) if without else fault(check, what, do)
+
+
+def _lacks(right: Right, permitted: Permitted) -> bool:
+    match right.kind:
+        case "cluster":
+            return permitted.cluster is not None and right.operation not in permitted.cluster
+        case "group":
+            found = permitted.groups.get(right.name)
+            return found is not None and right.operation not in found
+        case "topic":
+            topic = permitted.topics[right.name]
+            if right.operation == "Create":
+                return right.name in permitted.uncreatable
+            if topic.hidden:
+                return True
+            return topic.permitted is not None and right.operation not in topic.permitted
+
+
+def _is_unknown(right: Right, permitted: Permitted) -> bool:
+    match right.kind:
+        case "cluster":
+            return permitted.cluster is None
+        case "group":
+            return permitted.groups.get(right.name) is None
+        case "topic":
+            topic = permitted.topics[right.name]
+            return right.operation != "Create" and not topic.hidden and topic.permitted is None
+
+
+def _unknown(rights: Sequence[Right], permitted: Permitted) -> list[str]:
+    unknown = (right for right in rights if _is_unknown(right, permitted))
+    return [*dict.fromkeys(f"{right.kind} {right.name}" for right in unknown)]

@@ -1,0 +1,1 @@
+"""`binwright doctor`: checks settings, Kafka, rights, topics, staging, Spark and the registry."""

@@ -1,0 +1,195 @@
+"""Looks at Kafka: its servers, what they support, topics, and what this user may do. Only reads."""
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aiokafka.conn import collect_hosts
+from aiokafka.protocol.admin import (
+    ApiVersionRequest,
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    DescribeConfigsRequest,
+)
+from aiokafka.protocol.commit import OffsetCommitRequest, OffsetFetchRequest
+from aiokafka.protocol.fetch import FetchRequest
+from aiokafka.protocol.group import HeartbeatRequest, JoinGroupRequest, SyncGroupRequest
+from aiokafka.protocol.produce import ProduceRequest
+from aiokafka.protocol.transaction import InitProducerIdRequest
+
+from binwright.consumer.decide.doctor.brokers import SIZES, Api, Server
+from binwright.consumer.decide.doctor.rights import Names, Permitted
+from binwright.consumer.decide.doctor.topics import CONFIGS, Topic
+from binwright.kafka.client import ClusterClient, ask_server
+from binwright.kafka.connection_faults import ConnectionFault
+from binwright.kafka.control_records import LANDING_PARTITIONS
+from binwright.kafka.frames import ListOffsets, Metadata
+from binwright.kafka.group_requests import FindCoordinators
+from binwright.kafka.log_dirs import DescribeLogDirs
+from binwright.kafka.permitted import (
+    Operations,
+    PermittedMetadata,
+    permitted_cluster,
+    permitted_on_group,
+)
+from binwright.kafka.topics import refused_creations, topic_configs
+from binwright.runtime.settings import KafkaSettings, Settings
+
+ANSWER_S = 10.0  # of one broker
+CONTROLLERS = ".controllers"  # behind the group's name: the group in which controllers are elected
+
+SENT: Mapping[str, Any] = {
+    "Produce": ProduceRequest,
+    "Fetch": FetchRequest,
+    "ListOffsets": ListOffsets,
+    "Metadata": Metadata,
+    "Metadata with rights": PermittedMetadata,
+    "OffsetCommit": OffsetCommitRequest,
+    "OffsetFetch": OffsetFetchRequest,
+    "FindCoordinator": FindCoordinators,
+    "JoinGroup": JoinGroupRequest,
+    "Heartbeat": HeartbeatRequest,
+    "SyncGroup": SyncGroupRequest,
+    "CreateTopics": CreateTopicsRequest,
+    "CreatePartitions": CreatePartitionsRequest,
+    "InitProducerId": InitProducerIdRequest,
+    "DescribeConfigs": DescribeConfigsRequest,
+    SIZES: DescribeLogDirs,
+}
+"""What services send, and this command."""
+
+
+def sent_apis() -> Sequence[Api]:
+    """Return the requests that are sent, with the versions that this client has of each."""
+    return [
+        Api(name, kind.API_KEY, [struct.API_VERSION for struct in kind._CLASSES])  # noqa: SLF001 - aiokafka has no other way
+        for name, kind in SENT.items()
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """How brokers are reached.
+
+    Attributes:
+        bootstrap: The servers of the settings.
+        advertised: Each broker of the cluster, at the address that it advertises.
+        supported: Kind of request -> the oldest and the newest version, of one broker.
+    """
+
+    bootstrap: Sequence[Server]
+    advertised: Mapping[int, Server]
+    supported: Mapping[int, tuple[int, int]]
+
+
+async def look_at_servers(kafka: KafkaSettings) -> Servers:
+    """Connect to each server and to each broker, one connection each.
+
+    Raises:
+        SettingsError: A certificate, key, password or token cannot be read.
+    """
+    hosts = [(host, port) for host, port, _ in collect_hosts(kafka.bootstrap_servers)]
+    replies = await asyncio.gather(
+        *(ask_server(kafka, *host, Metadata([])) for host in hosts),
+    )
+    bootstrap = [_server(*host, reply) for host, reply in zip(hosts, replies, strict=True)]
+    working = [reply for reply in replies if not isinstance(reply, ConnectionFault)]
+    if not working:
+        return Servers(bootstrap, {}, {})
+    first: Any = working[0]
+    brokers = {number: (host, port) for number, host, port, *_ in sorted(first.brokers)}
+    versions: list[Any] = await asyncio.gather(
+        *(ask_server(kafka, *address, ApiVersionRequest()) for address in brokers.values())
+    )
+    advertised = {
+        number: _server(*address, reply)
+        for (number, address), reply in zip(brokers.items(), versions, strict=True)
+    }
+    supported = next((each for each in versions if not isinstance(each, ConnectionFault)), None)
+    ranges = {} if supported is None else {k: (a, b) for k, a, b in supported.api_versions}
+    return Servers(bootstrap, advertised, ranges)
+
+
+def _server(host: str, port: int, reply: object) -> Server:
+    match reply:
+        case ConnectionFault(reason=reason, check=check):
+            return Server(f"{host}:{port}", reason, check)
+        case _:
+            return Server(f"{host}:{port}")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What this user sees in the cluster."""
+
+    names: Names
+    topics: Mapping[str, Topic]  # the data topics, and the group's own
+    permitted: Permitted
+    brokers: int
+    refused: Mapping[str, str]  # topics that Kafka would not create, though this user may -> why
+
+
+async def look_at_topics(settings: Settings) -> Seen:
+    """Describe the topics of the settings and the group's own, and ask what is permitted.
+
+    Raises:
+        BrokerUnavailable: No broker answers.
+    """
+    async with ClusterClient(settings.kafka, broker_timeout_s=ANSWER_S) as cluster:
+        names = Names(
+            group=settings.group,
+            data=await _data_topics(cluster, settings),
+            metadata=settings.metadata_topic,
+            landing=settings.landing_topic,
+            metrics=settings.monitor.topic,
+            needs=settings.needs_topic,
+        )
+        wanted_partitions = {
+            **dict.fromkeys((names.metadata, names.metrics, names.needs), 1),
+            names.landing: LANDING_PARTITIONS,
+        }
+        seen = await permitted_cluster(cluster, {*names.data, *wanted_partitions})
+        there = [name for name, topic in seen.topics.items() if topic.leaders]
+        configs = await topic_configs(cluster, there, CONFIGS)
+        topics = {
+            name: Topic(
+                name,
+                partitions=len(topic.leaders),
+                leaderless=topic.leaderless,
+                replicas=topic.replicas,
+                permitted=topic.permitted,
+                hidden=topic.is_hidden,
+                error=topic.error,
+                config=configs.get(name),
+            )
+            for name, topic in seen.topics.items()
+        }
+        missing = {
+            name: number
+            for name, number in wanted_partitions.items()
+            if not (topics[name].exists or topics[name].hidden or topics[name].error)
+        }
+        refused = await refused_creations(cluster, settings.kafka, missing)
+        groups = await _groups(cluster, [names.group, names.group + CONTROLLERS])
+    denied = {topic for topic, why in refused.items() if "AuthorizationFailed" in why}
+    permitted = Permitted(seen.permitted, topics, groups, denied)
+    other = {topic: why for topic, why in refused.items() if topic not in denied}
+    return Seen(names, topics, permitted, len(seen.brokers), other)
+
+
+async def _data_topics(cluster: ClusterClient, settings: Settings) -> Sequence[str]:
+    """Return the topics that are named, and those that match a pattern."""
+    wanted = settings.landed_topics
+    if wanted is None:
+        return ()
+    if not wanted.patterns:
+        return sorted(wanted.topics)
+    known = await cluster.topics(None)
+    visible = known.leaders.keys() - known.internal
+    return sorted(wanted.topics | {topic for topic in visible if wanted.matches_pattern(topic)})
+
+
+async def _groups(cluster: ClusterClient, groups: Collection[str]) -> dict[str, Operations]:
+    permitted = await asyncio.gather(*(permitted_on_group(cluster, group) for group in groups))
+    return dict(zip(groups, permitted, strict=True))

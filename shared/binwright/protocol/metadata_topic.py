@@ -1,0 +1,30 @@
+"""What is wrong with a group's metadata topic, which may have been created by hand."""
+
+from collections.abc import Iterator
+
+from binwright.protocol.ports.kafka import TopicDescription
+
+POLICY, UNCLEAN = "cleanup.policy", "unclean.leader.election.enable"
+
+REPLICAS = 3
+"""Replicas of topics that binwright creates, if there are as many brokers."""
+
+
+def refusal(topic: str, facts: TopicDescription) -> str:
+    """Return why the topic cannot be used, and what to do; "" if it can."""
+    policy = facts.config.get(POLICY, "")
+    if "delete" not in policy:
+        return ""
+    return (
+        f"topic {topic} has {POLICY}={policy}: Kafka would delete records that tell which "
+        f"consumers run. Set it to compact: kafka-configs.sh --alter --entity-type topics "
+        f"--entity-name {topic} --add-config {POLICY}=compact"
+    )
+
+
+def weaknesses(facts: TopicDescription) -> Iterator[str]:
+    """Yield how a failed broker may lose records of the topic."""
+    if facts.config.get(UNCLEAN) == "true":
+        yield f"{UNCLEAN}=true: a failed broker may lose records"
+    if facts.replicas < min(REPLICAS, facts.brokers):
+        yield f"{facts.replicas} replicas on {facts.brokers} brokers: want {REPLICAS}"
