@@ -27,6 +27,7 @@ SETTLED_S = 15.0  # the first tables are claimed and written
 
 _MAIN = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _PROBE = Path(__file__).with_name("spark_probe.py")
+TOKEN = "spark.connect.authenticate.token"  # noqa: S105 - the name of a setting
 SHIPPED = Path(__file__).with_name("spark-defaults.conf")
 # Without its second compiler Java keeps little room for code, and compiles it again and again.
 _QUICK = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=160m")
@@ -42,13 +43,19 @@ class SparkServer(Server):
     """A Spark Connect server on 127.0.0.1."""
 
     def __init__(
-        self, command: Command, *, port: int, progress: ProgressCallback = no_progress
+        self,
+        command: Command,
+        *,
+        port: int,
+        token: str | None = None,
+        progress: ProgressCallback = no_progress,
     ) -> None:
         async def serving(child: Child) -> None:
             await _first_query(self.url, child, command)
 
         super().__init__(command, until_ready=serving, grace_s=GRACE_S, progress=progress)
-        self.url = f"sc://{HOST}:{port}"
+        # Without TLS pyspark sends a token to this name only.
+        self.url = f"sc://localhost:{port}/;token={token}" if token else f"sc://{HOST}:{port}"
 
 
 @asynccontextmanager
@@ -72,7 +79,8 @@ async def run_spark(  # noqa: PLR0913 - each is a choice of the caller's
     Args:
         directory: Made if it is not there.
         port: Of 127.0.0.1; a free one if None. It stays reserved between a stop and a start.
-        settings: Spark settings beside ours or instead of them, as in spark-defaults.conf.
+        settings: Spark settings beside ours or instead of them, as in spark-defaults.conf. A token
+            of these that clients need is in the server's URL.
         memory: The heap, in Java's notation; the process takes more, 0.5 GB beside an idle heap.
         cores: How many tasks run at a time, unless there is a `master`.
         master: URL of a standalone cluster on this machine, as `run_spark_cluster` gives it; tasks
@@ -104,7 +112,10 @@ async def run_spark(  # noqa: PLR0913 - each is a choice of the caller's
                 *_properties(conf),
             )
             server = SparkServer(
-                _command(home, archive, options, nice), port=listener, progress=progress
+                _command(home, archive, options, nice),
+                port=listener,
+                token=conf.get(TOKEN),
+                progress=progress,
             )
             await server.start()
         try:

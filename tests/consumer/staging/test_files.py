@@ -211,6 +211,36 @@ async def test_files_of_others_are_never_deleted(
     assert listed(tmp_path) == [name]
 
 
+async def test_a_probe_can_be_read_by_others_and_leaves_nothing(
+    staging: FileStaging, tmp_path: Path
+) -> None:
+    probe = await staging.write_probe("probe.parquet", "abc")
+    root = tmp_path / "lake" / "_staging" / "g"
+    assert probe.created == (root, root.parent, root.parent.parent)
+    assert pq.read_table(root / "probe.parquet").to_pylist() == [{"content": "abc"}]
+    assert (probe.free_bytes or 0) > 0
+    await staging.delete_probe("probe.parquet", probe)
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_probe_leaves_what_was_there_before_or_came_meanwhile(
+    staging: FileStaging, tmp_path: Path
+) -> None:
+    (tmp_path / "lake").mkdir()
+    probe = await staging.write_probe("probe.parquet", "abc")
+    await staging.write("orders", OLD, in_columns(ROWS), footer_of(ROWS))
+    await staging.delete_probe("probe.parquet", probe)
+    assert listed(tmp_path) == [OLD]
+    assert [file.name for file in directory(tmp_path).parent.iterdir()] == ["orders"]
+
+
+async def test_a_probe_that_cannot_be_written_leaves_no_directory(tmp_path: Path) -> None:
+    async with FileStaging(str(tmp_path / "lake")) as staging:
+        with pytest.raises(StagingUnavailable):
+            await staging.write_probe("missing/probe.parquet", "abc")
+    assert list(tmp_path.iterdir()) == []
+
+
 async def test_an_unwritable_location_is_reported_with_what_to_check(tmp_path: Path) -> None:
     (tmp_path / "lake").write_text("a file")
     async with FileStaging(str(tmp_path / "lake" / "staging")) as staging:

@@ -91,12 +91,13 @@ def missing_rights(
     """
     for service in services:
         mine = [right for right in wanted if right.service == service]
-        lacks = [right for right in mine if _lacks(right, permitted)]
+        has = {right: _has(right, permitted) for right in mine}
+        lacks = [right for right in mine if has[right] is False]
+        unknown = dict.fromkeys(f"{r.kind} {r.name}" for r in mine if has[r] is None)
         yield from _named(service, lacks)
-        if any(_is_unknown(right, permitted) for right in mine):
+        if unknown:
             yield skipped(
-                f"rights of the {service}",
-                f"{listed(_unknown(mine, permitted))}: not known before it exists",
+                f"rights of the {service}", f"{listed([*unknown])}: not known before it exists"
             )
         elif not lacks:
             yield ok(f"rights of the {service}", "all that it needs")
@@ -118,33 +119,15 @@ def _named(service: Service, lacks: Sequence[Right]) -> Iterator[Finding]:
         yield warning(check, f"{what}: {without}", do) if without else fault(check, what, do)
 
 
-def _lacks(right: Right, permitted: Permitted) -> bool:
-    match right.kind:
-        case "cluster":
-            return permitted.cluster is not None and right.operation not in permitted.cluster
-        case "group":
-            found = permitted.groups.get(right.name)
-            return found is not None and right.operation not in found
-        case "topic":
-            topic = permitted.topics[right.name]
-            if right.operation == "Create":
-                return right.name in permitted.uncreatable
-            if topic.hidden:
-                return True
-            return topic.permitted is not None and right.operation not in topic.permitted
-
-
-def _is_unknown(right: Right, permitted: Permitted) -> bool:
-    match right.kind:
-        case "cluster":
-            return permitted.cluster is None
-        case "group":
-            return permitted.groups.get(right.name) is None
-        case "topic":
-            topic = permitted.topics[right.name]
-            return right.operation != "Create" and not topic.hidden and topic.permitted is None
-
-
-def _unknown(rights: Sequence[Right], permitted: Permitted) -> list[str]:
-    unknown = (right for right in rights if _is_unknown(right, permitted))
-    return [*dict.fromkeys(f"{right.kind} {right.name}" for right in unknown)]
+def _has(right: Right, permitted: Permitted) -> bool | None:
+    """Whether the user has a right; None: that is not known."""
+    if right.kind == "cluster":
+        operations = permitted.cluster
+    elif right.kind == "group":
+        operations = permitted.groups.get(right.name)
+    elif right.operation == "Create":
+        return right.name not in permitted.uncreatable
+    else:
+        topic = permitted.topics[right.name]
+        operations = frozenset() if topic.hidden else topic.permitted
+    return None if operations is None else right.operation in operations

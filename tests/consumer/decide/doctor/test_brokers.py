@@ -1,0 +1,66 @@
+"""What is wrong with brokers is named, and what still works is no fault."""
+
+from binwright.consumer.decide.doctor.brokers import (
+    SIZES,
+    Api,
+    Server,
+    advertised,
+    apis,
+    servers,
+)
+from binwright.consumer.decide.doctor.findings import Finding, has_fault, listed
+
+GENERAL = "that a broker listens"
+AWAY = Server("b:9092", "connection refused")
+
+
+def test_a_server_that_cannot_be_used_is_a_fault_with_what_to_check() -> None:
+    password = Server("c:9092", "wrong password", "the password")
+    (away, refused) = servers([AWAY, password], GENERAL)
+    assert away == Finding("kafka b:9092", "fault", "connection refused", f"check {GENERAL}")
+    assert refused.do == "check the password"
+
+
+def test_beside_a_server_that_works_it_is_a_warning() -> None:
+    found = [*servers([Server("a:9092"), AWAY], GENERAL)]
+    assert [each.status for each in found] == ["ok", "warning"]
+    assert not has_fault(found)
+
+
+def test_a_broker_that_cannot_be_reached_where_it_advertises_itself_is_a_fault() -> None:
+    (found,) = advertised({1: Server("a:9092"), 2: AWAY})
+    assert (found.check, found.status) == ("broker 2", "fault")
+    assert "advertises b:9092" in found.what
+    assert "advertised.listeners" in found.do
+    (named,) = advertised({1: Server("a:9092", "refused", "the certificate")})
+    assert named.do == "check the certificate"
+
+
+def test_brokers_that_are_all_reached_are_one_line() -> None:
+    (found,) = advertised({1: Server("a:9092"), 2: Server("b:9092")})
+    assert (found.status, found.what) == ("ok", "2 of 2 reached as they advertise themselves")
+    assert list(advertised({})) == []
+
+
+FETCH, LOG_DIRS = Api("Fetch", 1, (4, 11)), Api(SIZES, 35, (1, 2))
+
+
+def test_a_broker_without_a_version_of_a_request_is_too_old_or_too_new() -> None:
+    (old,) = apis({1: (0, 3), 35: (0, 1)}, [FETCH, LOG_DIRS])
+    (new,) = apis({1: (12, 17), 35: (0, 1)}, [FETCH, LOG_DIRS])
+    assert old.status == new.status == "fault"
+    assert old.what == "Fetch: the broker has versions 0 to 3, binwright 4, 11"
+    (none,) = apis({35: (0, 1)}, [FETCH, LOG_DIRS])
+    assert none.what.startswith("Fetch: the broker has none")
+
+
+def test_sizes_of_logs_are_not_needed() -> None:
+    (found,) = apis({1: (4, 4)}, [FETCH, LOG_DIRS])
+    assert found.status == "warning"
+    (fine,) = apis({1: (11, 12), 35: (2, 4)}, [FETCH, LOG_DIRS])
+    assert (fine.status, fine.what) == ("ok", "supports all 2 kinds of request")
+
+
+def test_of_many_names_the_first_are_listed() -> None:
+    assert listed(["a", "b"]) == "a, b"
+    assert listed([*"abcdefg"]) == "a, b, c, d, e and 2 more"
