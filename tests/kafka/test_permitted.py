@@ -41,10 +41,10 @@ class FakeCluster(ClusterClient):
         self.replies = list(replies)
         self.asked: list[int] = []
 
-    async def ask_any(self, request: Any) -> Any:
+    async def ask_any(self, _: Any) -> Any:
         return self.replies.pop(0)
 
-    async def send_request(self, broker: int, request: Any) -> Any:
+    async def send_request(self, broker: int, _: Any) -> Any:
         self.asked.append(broker)
         return self.replies.pop(0)
 
@@ -83,10 +83,8 @@ async def test_topics_are_described_hidden_missing_or_refused() -> None:
     assert (orders.leaders, orders.leaderless, orders.replicas) == ({0: 1, 1: -1}, (1,), 1)
     assert orders.permitted == {"Read", "Describe"}
     assert found.topics["new"].leaderless == (1,)
-    states = {
-        t: (seen.is_hidden, seen.error) for t, seen in found.topics.items() if not seen.leaders
-    }
-    assert states == {
+    unseen = {name: topic for name, topic in found.topics.items() if not topic.leaders}
+    assert {name: (topic.is_hidden, topic.error) for name, topic in unseen.items()} == {
         "secret": (True, ""),
         "absent": (False, ""),
         "bad": (False, "InvalidTopicError"),

@@ -20,6 +20,7 @@ from binwright.kafka.topics import (
     PARTITIONS_PER_REQUEST,
     describe_topic,
     ensure_topic,
+    refused_creations,
     replication_factor,
 )
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
@@ -103,6 +104,30 @@ async def test_it_waits_for_leaders() -> None:
     cluster.leaderless = 20
     await ensure_topic(cluster, KAFKA, "t", 1, {})
     assert cluster.leaderless < 0
+
+
+async def test_whether_a_topic_could_be_created_is_asked_without_creating_it() -> None:
+    cluster = FakeCluster(brokers=2)
+    assert await refused_creations(cluster, KAFKA, {}) == {}
+    assert await refused_creations(cluster, KAFKA, {"t": 8}) == {}
+    (request,) = cluster.requests
+    assert created(request) == (8, 2, {})
+    assert request.prepare({19: (0, 3)}).validate_only is True
+
+
+@pytest.mark.parametrize(
+    ("error", "refused"),
+    [
+        (TopicAlreadyExistsError, {}),
+        (TopicAuthorizationFailedError, {"t": "TopicAuthorizationFailedError: said so"}),
+    ],
+)
+async def test_why_a_topic_could_not_be_created_is_returned(
+    error: type, refused: dict[str, str]
+) -> None:
+    cluster = FakeCluster()
+    cluster.refusals = [error]
+    assert await refused_creations(cluster, KAFKA, {"t": 1}) == refused
 
 
 @pytest.mark.parametrize("error", [TopicAlreadyExistsError, NotControllerError])

@@ -39,8 +39,12 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path / "lake" / "_staging" / "g" / "orders"
 
 
+def contents(place: Path) -> list[str]:
+    return sorted(file.name for file in place.iterdir())
+
+
 def listed(tmp_path: Path) -> list[str]:
-    return sorted(file.name for file in directory(tmp_path).iterdir())
+    return contents(directory(tmp_path))
 
 
 async def test_written_rows_can_be_read_back(staging: FileStaging, tmp_path: Path) -> None:
@@ -220,7 +224,7 @@ async def test_a_probe_can_be_read_by_others_and_leaves_nothing(
     assert pq.read_table(root / "probe.parquet").to_pylist() == [{"content": "abc"}]
     assert (probe.free_bytes or 0) > 0
     await staging.delete_probe("probe.parquet", probe)
-    assert list(tmp_path.iterdir()) == []
+    assert contents(tmp_path) == []
 
 
 async def test_a_probe_leaves_what_was_there_before_or_came_meanwhile(
@@ -231,14 +235,14 @@ async def test_a_probe_leaves_what_was_there_before_or_came_meanwhile(
     await staging.write("orders", OLD, in_columns(ROWS), footer_of(ROWS))
     await staging.delete_probe("probe.parquet", probe)
     assert listed(tmp_path) == [OLD]
-    assert [file.name for file in directory(tmp_path).parent.iterdir()] == ["orders"]
+    assert contents(directory(tmp_path).parent) == ["orders"]
 
 
 async def test_a_probe_that_cannot_be_written_leaves_no_directory(tmp_path: Path) -> None:
     async with FileStaging(str(tmp_path / "lake")) as staging:
         with pytest.raises(StagingUnavailable):
             await staging.write_probe("missing/probe.parquet", "abc")
-    assert list(tmp_path.iterdir()) == []
+    assert contents(tmp_path) == []
 
 
 async def test_an_unwritable_location_is_reported_with_what_to_check(tmp_path: Path) -> None:
