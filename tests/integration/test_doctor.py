@@ -200,11 +200,7 @@ async def test_a_wrong_token_and_a_spark_that_is_not_set_up_for_delta_are_named(
     broker: str, tmp_path: Path, lake: Path
 ) -> None:
     token = "correct"  # noqa: S105 - of a server that lives as long as this test
-    bare = {
-        "spark.connect.authenticate.token": token,
-        "spark.sql.extensions": "",
-        "spark.sql.catalog.spark_catalog": "",
-    }
+    bare = {"spark.connect.authenticate.token": token, "spark.sql.extensions": ""}
     async with asyncio.timeout(DEADLINE_S), run_spark(tmp_path / "own", settings=bare) as server:
         address = server.url.partition("/;")[0]
         right = await examined(broker, lake, server.url, topic_patterns=["doctor-.*"])

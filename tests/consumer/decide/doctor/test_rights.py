@@ -105,7 +105,7 @@ def test_a_topic_that_may_not_be_created_counts_where_it_is_missing() -> None:
     assert found[0].what == "this user lacks Create on topic binwright.metrics"
 
 
-def test_what_brokers_do_not_say_is_unknown() -> None:
+def test_rights_that_brokers_do_not_name_are_unknown() -> None:
     silent = {name: replace(topic, permitted=None) for name, topic in EVERYTHING.topics.items()}
     for service in SERVICES:
         (found,) = lacking(service, cluster=None, topics=silent, groups={})

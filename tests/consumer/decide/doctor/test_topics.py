@@ -99,7 +99,7 @@ def test_messages_above_the_inflated_size_of_a_batch_are_warned_about() -> None:
     one(of_data(topic(config=config(max_message_bytes=str(INFLATED)))), "ok")
 
 
-def test_what_may_not_be_read_is_said_once() -> None:
+def test_settings_that_may_not_be_read_are_one_line() -> None:
     found = of_data(topic(config=None), topic("clicks", config=None), topic("views"))
     assert [each.status for each in found] == ["ok", "ok", "ok", "skipped"]
     assert "of orders, clicks: this user lacks DescribeConfigs" in found[-1].what

@@ -8,10 +8,9 @@ from typing import Self
 from uuid import uuid4
 
 import pyspark
-from pyspark.errors import ParseException, PySparkException
+from pyspark.errors import PySparkException
 from pyspark.sql.connect.session import SparkSession
 
-from binwright.audit.lake_reader import quoted
 from binwright.consumer.decide.doctor.findings import Finding
 from binwright.consumer.decide.doctor.lake import Delta, Spark, Staging, probe_seen
 from binwright.consumer.lake.delta import spark_path
@@ -26,7 +25,9 @@ from binwright.runtime.spark_url import redacted_url
 CLIENT = str(pyspark.__version__)
 QUERY_S = 25.0  # of one server; the first query of a new server takes seconds
 NO_DELTA = ("DATA_SOURCE_NOT_FOUND", "Failed to find data source", "ClassNotFoundException")
-CATALOG = "spark.sql.catalog.spark_catalog"
+EXTENSIONS, CATALOG = "spark.sql.extensions", "spark.sql.catalog.spark_catalog"
+PLAIN_CATALOGS = ("", "builtin")
+OWN_CATALOG = "org.apache.spark.sql.delta"  # with it the extension is due; vendors have theirs
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +118,7 @@ def _delta(spark: SparkSession, nothing: str) -> Delta:
             raise
         if mentions(exc, *NO_DELTA):
             return "missing"
-    try:
-        spark.sql(f"DESCRIBE HISTORY {quoted(nothing)}").collect()
-    except ParseException:
+    catalog, extensions = spark.conf.get(CATALOG, "") or "", spark.conf.get(EXTENSIONS, "") or ""
+    if catalog in PLAIN_CATALOGS:
         return "not set up"
-    except PySparkException as exc:
-        if not reported_by_server(exc):
-            raise
-    return "ready" if spark.conf.get(CATALOG, "") else "not set up"
+    return "ready" if "Delta" in extensions or OWN_CATALOG not in catalog else "not set up"
