@@ -3,17 +3,16 @@
 import asyncio
 import json
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.integration.command_line import binwright
+from tests.integration.examination import Report, examined
 from tests.integration.topics import create_topic
 
 from binwright.kafka.client import ClusterClient
 from binwright.local.spark import run_spark
-from binwright.runtime.settings import KafkaSettings, load_settings, settings_environment
+from binwright.runtime.settings import KafkaSettings
 
 from .authorization import OPERATIONS, Acl, guarded_broker, parse_command
 from .test_acls import COMMANDS
@@ -24,36 +23,6 @@ DEADLINE_S = 240.0
 AWAY = "127.0.0.1:9"  # nobody listens there
 CREATE = OPERATIONS["Create"]
 DATA = ("orders", "clicks")
-
-
-class Report:
-    """What one run has found."""
-
-    def __init__(self, code: int, found: Mapping[str, Any]) -> None:
-        self.code, self.ok = code, found["ok"]
-        self.findings = found["findings"]
-
-    def of(self, status: str) -> dict[str, str]:
-        """Return what was found with this status: check -> what, and what to do."""
-        return {
-            each["check"]: f"{each['what']} | {each['do']}"
-            for each in self.findings
-            if each["status"] == status
-        }
-
-
-async def examined(
-    kafka: KafkaSettings | str, lake: Path, spark: str, *arguments: str, **changed: Any
-) -> Report:
-    if isinstance(kafka, str):
-        kafka = KafkaSettings(bootstrap_servers=kafka)
-    settings = load_settings(
-        kafka=kafka, **({"lake": {"path": str(lake), "spark": spark}} | changed)
-    )
-    environment = {**os.environ, **settings_environment(settings)}
-    code, output, errors = await binwright("doctor", "--json", *arguments, environment=environment)
-    assert errors == ""
-    return Report(code, json.loads(output))
 
 
 def files(directory: Path) -> list[Path]:

@@ -17,6 +17,7 @@ from tests.integration.conftest import BackgroundLoop
 from tests.integration.object_store import BUCKET, ObjectStore, missing_packages
 
 from binwright.consumer.decide.writer.states import WriterConfig
+from binwright.consumer.doctor.lake_checks import Server, probe_file
 from binwright.consumer.events import Event, RowsMissing, TableLost
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
@@ -231,3 +232,19 @@ async def test_a_lost_object_is_a_gap(bucket: Bucket) -> None:
             await asyncio.sleep(0.2)
 
     assert bucket.gaps[0] == {P: 0}
+
+
+async def test_a_probe_in_the_store_is_read_by_spark_and_deleted(
+    store: ObjectStore, url: str
+) -> None:
+    lake = LakeSettings(path=f"s3a://{BUCKET}/probed", spark=url)
+    async with Server(url, lake) as server:
+        async with probe_file(store.staging("probed/_staging")) as probe:
+            assert (probe.staging.error, probe.staging.free_bytes) == ("", None)
+            assert len(await asyncio.to_thread(store.keys, "probed/")) == 1
+            assert (await server.look()).delta == "ready"
+            assert (await server.read(probe)).status == "ok"
+        assert await asyncio.to_thread(store.keys, "probed/") == set()
+        missing = await server.read(probe)
+    assert missing.status == "fault"
+    assert "PATH_NOT_FOUND" in missing.what

@@ -89,7 +89,9 @@ async def look_at_servers(kafka: KafkaSettings) -> Servers:
     Raises:
         SettingsError: A certificate, key, password or token cannot be read.
     """
-    hosts = [(host, port) for host, port, _ in collect_hosts(kafka.bootstrap_servers)]
+    hosts = [
+        (host, port) for host, port, _ in collect_hosts(kafka.bootstrap_servers, randomize=False)
+    ]
     replies = await asyncio.gather(
         *(ask_server(kafka, *host, Metadata([])) for host in hosts),
     )
