@@ -11,6 +11,8 @@ from tests.integration.examination import Report, examined
 from tests.integration.topics import create_topic
 
 from binwright.kafka.client import ClusterClient
+from binwright.local.kafka import run_broker
+from binwright.local.server import HOST, reserve_port
 from binwright.local.spark import run_spark
 from binwright.runtime.settings import KafkaSettings
 
@@ -67,6 +69,29 @@ async def test_of_two_servers_one_is_enough(broker: str, spark_url: str, lake: P
     report = await examined(f"{AWAY},{broker}", lake, spark_url, topics=["doctor-two"])
     assert report.code == 0
     assert "Connection refused" in report.of("warning")[f"kafka {AWAY}"]
+
+
+async def test_a_broker_that_advertises_another_address_is_named(
+    tmp_path: Path, lake: Path
+) -> None:
+    """As behind a load balancer or in a container: the first connection works, and no other."""
+    with reserve_port() as plain, reserve_port() as controller, reserve_port() as outside:
+        settings = {
+            "controller.quorum.voters": f"1@{HOST}:{controller}",
+            "listeners": f"PLAINTEXT://{HOST}:{plain},CONTROLLER://{HOST}:{controller},"
+            f"OUTSIDE://{HOST}:{outside}",
+            "advertised.listeners": f"PLAINTEXT://{HOST}:{plain},OUTSIDE://{AWAY}",
+            "listener.security.protocol.map": (
+                "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,OUTSIDE:PLAINTEXT"
+            ),
+        }
+    async with run_broker(tmp_path / "kafka", port=plain, settings=settings):
+        report = await examined(f"{HOST}:{outside}", lake, f"sc://{AWAY}", topics=["orders"])
+    assert f"kafka {HOST}:{outside}" in report.of("ok")
+    fault = report.of("fault")["broker 1"]
+    assert fault.startswith(f"advertises {AWAY}, which cannot be used from here")
+    assert "advertised.listeners" in fault
+    assert "advertises" in report.of("skipped")["topics"]
 
 
 async def test_topics_that_are_missing_compacted_or_short_lived_are_named(

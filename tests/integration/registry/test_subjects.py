@@ -3,13 +3,14 @@
 from pathlib import Path
 
 import pytest
+from tests.consumer.decoding.avro import record
 from tests.integration.examination import examined
 from tests.integration.registry.server import RegistryServer
 
 pytestmark = pytest.mark.integration
 
 AWAY = "127.0.0.1:9"  # nobody listens there
-SCHEMA = '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}'
+SCHEMA = record(("id", "long"))
 
 
 async def test_each_subject_is_looked_up_although_kafka_is_away(
