@@ -29,7 +29,7 @@ from binwright.runtime.settings import KafkaSettings
 
 pytestmark = pytest.mark.looptime
 
-READ = 1 << 3 | 1 << 8
+READ, READS = 1 << 3 | 1 << 8, frozenset({"Read", "Describe"})
 UNKNOWN = -(1 << 31)
 
 
@@ -50,8 +50,9 @@ class FakeCluster(ClusterClient):
 
 
 def test_bits_are_operations() -> None:
-    assert operations(READ) == {"Read", "Describe"}
-    assert operations(sum(1 << number for number in OPERATIONS)) == {*OPERATIONS.values()}
+    assert operations(READ) == READS
+    every = sum(1 << number for number in OPERATIONS)
+    assert operations(every) == frozenset(OPERATIONS.values())
     assert operations(0) == frozenset()
     assert operations(UNKNOWN) is None
 
@@ -69,7 +70,7 @@ def metadata(*topics: Any, cluster: int = 0) -> SimpleNamespace:
 
 
 async def test_topics_are_described_hidden_missing_or_refused() -> None:
-    partitions = [(0, 0, 1, 5, [1, 2], [1], []), (0, 1, -1, 5, [1], [], [])]
+    partitions: list[Any] = [(0, 0, 1, 5, [1, 2], [1], []), (0, 1, -1, 5, [1], [], [])]
     reply = metadata(
         (0, "orders", False, partitions, READ),
         (LeaderNotAvailableError.errno, "new", False, partitions[1:], READ),
@@ -81,7 +82,7 @@ async def test_topics_are_described_hidden_missing_or_refused() -> None:
     found = await permitted_cluster(FakeCluster(reply), ["orders"])
     orders = found.topics["orders"]
     assert (orders.leaders, orders.leaderless, orders.replicas) == ({0: 1, 1: -1}, (1,), 1)
-    assert orders.permitted == {"Read", "Describe"}
+    assert orders.permitted == READS
     assert found.topics["new"].leaderless == (1,)
     unseen = {name: topic for name, topic in found.topics.items() if not topic.leaders}
     assert {name: (topic.is_hidden, topic.error) for name, topic in unseen.items()} == {
@@ -89,7 +90,7 @@ async def test_topics_are_described_hidden_missing_or_refused() -> None:
         "absent": (False, ""),
         "bad": (False, "InvalidTopicError"),
     }
-    assert found.permitted == {"Describe"}
+    assert found.permitted == frozenset({"Describe"})
     assert found.brokers == {1: ("a", 9092), 2: ("b", 9093)}
 
 
@@ -103,7 +104,7 @@ def group(bits: int, error: Any = None) -> SimpleNamespace:
 
 async def test_a_group_is_asked_of_its_coordinator_once_there_is_one() -> None:
     cluster = FakeCluster(coordinator(CoordinatorNotAvailableError, -1), coordinator(), group(READ))
-    assert await permitted_on_group(cluster, "g") == {"Read", "Describe"}
+    assert await permitted_on_group(cluster, "g") == READS
     assert cluster.asked == [7]
 
 

@@ -51,7 +51,7 @@ def lacking(service: Service, **changed: Any) -> list[Finding]:
 
 
 def with_topic(name: str, **changed: Any) -> dict[str, dict[str, Topic]]:
-    return {"topics": EVERYTHING.topics | {name: replace(EVERYTHING.topics[name], **changed)}}
+    return {"topics": {**EVERYTHING.topics, name: replace(EVERYTHING.topics[name], **changed)}}
 
 
 def test_the_rights_are_those_of_the_documentation() -> None:

@@ -39,7 +39,7 @@ async def examine(settings: Settings, services: Collection[Service], report: Rep
         report: Called with what is found.
     """
     async with asyncio.TaskGroup() as tasks:
-        servers = tasks.create_task(_within("kafka", look_at_servers(settings.kafka)))
+        servers = tasks.create_task(within("kafka", look_at_servers(settings.kafka)))
         seen = tasks.create_task(_seen(servers, settings))
         works = (
             _brokers(servers, settings),
@@ -52,7 +52,7 @@ async def examine(settings: Settings, services: Collection[Service], report: Rep
             report(await task)
 
 
-async def _within(check: str, work: Awaitable[T]) -> T | Finding:
+async def within(check: str, work: Awaitable[T]) -> T | Finding:
     """Return what `work` returns, or that it failed or took longer than `CHECK_S`."""
     try:
         async with asyncio.timeout(CHECK_S):
@@ -72,7 +72,7 @@ async def _seen(servers: Awaitable[Servers | Finding], settings: Settings) -> Se
         return skipped("topics", "Kafka cannot be used")
     if found.advertised and all(each.reason for each in found.advertised.values()):
         return skipped("topics", "no broker can be reached at the address that it advertises")
-    return await _within("topics", look_at_topics(settings))
+    return await within("topics", look_at_topics(settings))
 
 
 async def _brokers(servers: Awaitable[Servers | Finding], settings: Settings) -> Sequence[Finding]:
@@ -118,7 +118,7 @@ async def _lake(settings: Settings) -> Sequence[Finding]:
     findings: list[Finding] = []
     stack = AsyncExitStack()
     try:
-        probe = await _within(
+        probe = await within(
             "staging", stack.enter_async_context(probe_file(settings.staging_path))
         )
         if isinstance(probe, Finding):
@@ -127,7 +127,7 @@ async def _lake(settings: Settings) -> Sequence[Finding]:
             findings += lake.staging(probe.staging, settings.staging.max_bytes)
         findings += await _spark(settings, probe if isinstance(probe, ProbeFile) else None)
     finally:
-        if left := await _within("staging", stack.aclose()):
+        if left := await within("staging", stack.aclose()):
             findings.append(left)
     return findings
 
@@ -143,7 +143,7 @@ async def _spark(settings: Settings, probe: ProbeFile | None) -> Sequence[Findin
 
 async def _server(url: str, settings: Settings, probe: ProbeFile | None) -> Sequence[Finding]:
     async with Server(url, settings.lake) as server:
-        seen = await _within(f"spark {server.address}", server.look())
+        seen = await within(f"spark {server.address}", server.look())
         if isinstance(seen, Finding):
             return [seen]
         findings = [*lake.spark(server.address, seen, CLIENT)]
@@ -167,7 +167,7 @@ async def _registry(seen: Awaitable[Seen | Finding], settings: Settings) -> Sequ
         if (table := settings.table(topic)) and table.format == "avro" and table.columns is None
     }
     async with SchemaRegistry(settings.registry) as registry:
-        versions = await _within("registry", _versions(registry, subjects))
+        versions = await within("registry", _versions(registry, subjects))
     return [versions] if isinstance(versions, Finding) else [*lake.subjects(versions)]
 
 
