@@ -85,9 +85,7 @@ TABLES = some.builds(
     commits=NUMBERS,
     fault=TEXT,
 )
-CAPACITIES = some.builds(
-    MeasuredCapacity, bytes_per_s=AMOUNTS, spread=AMOUNTS, used=AMOUNTS, seconds=AMOUNTS
-)
+SHARES = dict.fromkeys(["bytes_per_s", "spread", "used", "seconds"], AMOUNTS)
 FIELDS: dict[str, some.SearchStrategy[Any]] = {
     **dict.fromkeys(["controller", "process", "version", "monitor", "by", "reason"], TEXT),
     **dict.fromkeys(["topic", "file"], NAMES),
@@ -105,7 +103,7 @@ FIELDS: dict[str, some.SearchStrategy[Any]] = {
     **dict.fromkeys(["rate", "busy", "rscore", "interval_s", "age_s", "limit"], AMOUNTS),
     "slot_limits": some_tuple(some.tuples(SLOTS, AMOUNTS)),
     "slot": SLOTS,
-    "capacity": some.none() | CAPACITIES,
+    "capacity": some.none() | some.builds(MeasuredCapacity, **SHARES),
     "keeps": some.none() | NUMBERS,
     "reading": some_map(some.none() | NUMBERS),
     "writing": some.dictionaries(NAMES, TABLES, max_size=2),

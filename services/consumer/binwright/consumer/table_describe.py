@@ -30,7 +30,6 @@ from binwright.consumer.table_lookup import Listed, group_status, listed, read_t
 from binwright.protocol.errors import UserError
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.runtime.settings import Settings
-from binwright.runtime.settings.tables import BY_SCHEMA
 from binwright.views.table_status import PartitionStatus
 
 
@@ -76,7 +75,7 @@ def entry_of(settings: Settings, topic: str) -> Entry:
     """Return what the settings have of a topic's table."""
     if (table := settings.table(topic)) is None:
         return Entry("none: records land as they are", {}, None, None, (), (), None)
-    of_registry = table.format in BY_SCHEMA and table.columns is None
+    of_registry = table.by_schema and table.columns is None
     source = f"all versions of {table.subject_of(topic)}, {settings.registry.url}"
     return Entry(
         schema_source=source if of_registry else f"the entry of {topic} in the settings",
