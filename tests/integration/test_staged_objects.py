@@ -62,7 +62,7 @@ async def test_old_objects_are_found_in_the_directories_of_all_topics(staging: S
 async def test_an_object_names_what_it_holds(staging: Staging) -> None:
     footers = {
         FILE: footer_of(ROWS, "an id"),
-        OTHER: Footer("an id", 100, dict.fromkeys(range(5000), (2**60, 2**60 + 1))),
+        OTHER: Footer("an id", 100, dict.fromkeys(range(5000), (2**60, 2**60 + 1)), newest_ms=0),
     }
     for name, footer in footers.items():
         await staging.write("orders", name, in_columns(ROWS), footer)

@@ -139,6 +139,7 @@ def _is_described(found: dict[str, Any]) -> None:
         "schema_source": f"the entry of {ITEMS} in the settings",
         "columns": {"id": "bigint", "item": "string", "payload": "variant"},
         "delimiter": None,
+        "message": None,
         "cluster_by": ["id"],
         "statistics": [],
         "bad_share": 1.0,
