@@ -1,6 +1,7 @@
 """A consumer's time is divided into windows, by its CPU time and its waits."""
 
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ def test_a_window_holds_the_differences_of_two_looks(monkeypatch: pytest.MonkeyP
     now = 0
     meter = CapacityMeter(lambda: CpuTime(0.5 * now, 0.25 * now, 0.125 * now), lambda: 2.0)
     for now in (0, 5, 9, 10):
-        meter.look(float(now), progress(now), 0.5 * now, 0.375 * now)
+        meter.look(float(now), partial(progress, now), 0.5 * now, 0.375 * now)
     window = Window(
         seconds=5.0,
         bytes=50 * MB,
@@ -43,8 +44,8 @@ def test_the_estimate_is_by_windows() -> None:
     now = 0
     meter = CapacityMeter(lambda: CpuTime(0.5 * now, 0.5 * now, 0.0), lambda: 2.0)
     for now in range(0, 61, 5):
-        meter.look(float(now), ReadProgress(10 * MB * now, {}), 0.0, 0.0)
-    found = meter.capacity()
+        meter.look(float(now), partial(ReadProgress, 10 * MB * now, {}), 0.0, 0.0)
+    found = meter.capacity
     assert found is not None
     assert (float(found.bytes_per_s), found.seconds) == (20.0 * MB, 60.0)
 
@@ -54,22 +55,28 @@ def test_windows_are_of_five_seconds_or_of_the_time_between_looks(
     every_s: float, windows: int
 ) -> None:
     ended = 0
+    asked: list[int] = []
 
     def cpu() -> CpuTime:
         nonlocal ended
         ended += 1
         return CpuTime(0.0, 0.0, 0.0)
 
+    def reader(number: int) -> ReadProgress:
+        asked.append(number)
+        return progress(number)
+
     meter = CapacityMeter(cpu)
     for number in range(round(120 / every_s) + 1):
-        meter.look(number * every_s, progress(number), 0.0, 0.0)
+        meter.look(number * every_s, partial(reader, number), 0.0, 0.0)
     assert ended == windows + 1  # and the first look
+    assert len(asked) == windows + 1, "a reader of many partitions is asked at their ends only"
 
 
 def test_nothing_is_measured_at_first() -> None:
     meter = CapacityMeter()
-    meter.look(0.0, progress(0), 0.0, 0.0)
-    assert meter.capacity() is None
+    meter.look(0.0, partial(progress, 0), 0.0, 0.0)
+    assert meter.capacity is None
 
 
 def test_cpu_time_is_that_of_this_process_and_thread() -> None:

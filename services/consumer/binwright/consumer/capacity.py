@@ -58,7 +58,11 @@ class _Look:
 
 
 class CapacityMeter:
-    """Divides a consumer's time into windows; see `decide.capacity`."""
+    """Divides a consumer's time into windows; see `decide.capacity`.
+
+    Attributes:
+        capacity: The estimate; None: too little was measured.
+    """
 
     def __init__(
         self,
@@ -68,21 +72,25 @@ class CapacityMeter:
         self._cpu, self._cpus = cpu, cpus()
         self._estimate = CapacityEstimate()
         self._last: _Look | None = None
+        self.capacity: MeasuredCapacity | None = None
 
-    def look(self, now: float, progress: ReadProgress, waited_s: float, held_s: float) -> None:
+    def look(
+        self, now: float, progress: Callable[[], ReadProgress], waited_s: float, held_s: float
+    ) -> None:
         """End a window if it is time.
 
         Args:
             now: Seconds, monotonic.
-            progress: Of the reader.
+            progress: Returns that of the reader; called at the end of a window only.
             waited_s: That fetching has waited for staging or landing until now.
             held_s: Of them, for landing.
         """
         if (last := self._last) is not None and now - last.at < WINDOW_S:
             return
-        self._last = look = _Look(now, self._cpu(), progress, waited_s, held_s)
+        self._last = look = _Look(now, self._cpu(), progress(), waited_s, held_s)
         if last is not None:
             self._estimate.add(self._window(last, look))
+            self.capacity = self._estimate.capacity()
 
     def _window(self, last: _Look, look: _Look) -> Window:
         seconds, cpu, before = look.at - last.at, look.cpu, last.cpu
@@ -96,7 +104,3 @@ class CapacityMeter:
             delayed=(cpu.delayed - before.delayed) / seconds,
             full_speed=at_full_speed(last.progress.offsets, look.progress.offsets),
         )
-
-    def capacity(self) -> MeasuredCapacity | None:
-        """Return the estimate; None: too little was measured."""
-        return self._estimate.capacity()

@@ -248,7 +248,7 @@ class Ingest:
 
     async def _report_regularly(self) -> None:
         while True:
-            parts, progress = self._partitions, self._reader.progress()
+            parts, progress = self._partitions, self._reader.progress
             self._capacity.look(loop_s(), progress, parts.waiting.total, parts.held_s)
             self._outbox.report()
             self._beat("report")
@@ -266,7 +266,7 @@ class Ingest:
             writing=self._writing(),
             rate=self._stager.rate.per_s(now),
             busy=min(self._partitions.waiting.per_s(now), 1.0),
-            capacity=self._capacity.capacity(),
+            capacity=self._capacity.capacity,
             staged_rows=self._stager.rows,
             staged_bytes=self._backlog.bytes,
             lost_offsets=self._partitions.lost_offsets,
