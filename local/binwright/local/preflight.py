@@ -95,4 +95,5 @@ async def check_lake(settings: Settings) -> None:
     for server in settings.lake.servers:
         async with lake_reader(with_token(server, settings.lake.token_file)) as reader:
             path = settings.lake.path.rstrip("/")
-            await reader.run(f"look at {path}", partial(delta_table, path=f"{path}/{PROBE_TOPIC}"))
+            probe = settings.lake.table_path(PROBE_TOPIC)
+            await reader.run(f"look at {path}", partial(delta_table, path=probe))

@@ -156,7 +156,7 @@ class Up:
         """Report how many rows the tables hold, and the command that goes on with them."""
         lake = settings.lake
         for topic in sorted(self.view.tables.by_topic):
-            table = f"{lake.path.rstrip('/')}/{topic}"
+            table = lake.table_path(topic)
             try:
                 rows = await count_rows(table, server_of(lake, topic))
             except LakeUnavailable as exc:

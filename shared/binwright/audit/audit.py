@@ -224,7 +224,7 @@ async def audit(  # noqa: PLR0913 - each is a choice of the caller
             url = server_of(lake, topic)
             if url not in readers:
                 readers[url] = await stack.enter_async_context(lake_reader(url))
-            path = f"{lake.path.rstrip('/')}/{topic}"
+            path = lake.table_path(topic)
             one = _OneTable(topic, path, extents, readers[url], check_s, strict)
             tables.append(await one.audit())
     return AuditResult(tables=tuple(tables))

@@ -57,7 +57,7 @@ async def freshness(topics: Sequence[str], lake: LakeSettings) -> tuple[Freshnes
     """
     measured = []
     for topic in topics:
-        path = f"{lake.path.rstrip('/')}/{topic}"
+        path = lake.table_path(topic)
         query = partial(_ages, topic=topic, path=path)
         async with reader_of(lake, topic) as reader:
             measured.append(await reader.run(f"read the log of {path}", query))

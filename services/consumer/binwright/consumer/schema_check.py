@@ -122,7 +122,7 @@ class Check:
             ExternalError: Spark does not answer.
         """
         settings = settings_at(None, lake=self.lake, spark=self.spark)
-        path = f"{settings.lake.path.rstrip('/')}/{self.topic}"
+        path = settings.lake.table_path(self.topic)
         async with (
             running_lake(self.directory, self.console.log, settings) as lake,
             reader_of(lake, self.topic) as reader,

@@ -46,7 +46,7 @@ def listed(
     state = None if reported is None else reported.state
     return Listed(
         topic=topic,
-        path=path_of(settings, topic),
+        path=settings.lake.table_path(topic),
         format=RAW if entry is None else entry.format,
         state=listed_state(state, fault, exists=facts is not None),
         reason=fault,
@@ -55,11 +55,6 @@ def listed(
         bad=None if facts is None else facts.bad,
         version=None if facts is None else facts.version,
     )
-
-
-def path_of(settings: Settings, topic: str) -> str:
-    """Return where a topic's table is."""
-    return f"{settings.lake.path.rstrip('/')}/{topic}"
 
 
 async def group_status(settings: Settings) -> Status:
@@ -100,7 +95,8 @@ async def read_tables(
         for together in by_server.values():
             async with reader_of(lake, together[0]) as reader:
                 for topic in together:
-                    results[topic] = await _read(reader, path_of(settings, topic), query)
+                    path = settings.lake.table_path(topic)
+                    results[topic] = await _read(reader, path, query)
     return results
 
 

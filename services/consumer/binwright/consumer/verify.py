@@ -96,7 +96,7 @@ class Verification:
             wanted = sample(bounds, self.wanted, random.Random())
             found = await self._read(extents, wanted)
         columns, again = await _decoded(settings, self.topic, found)
-        path = f"{settings.lake.path.rstrip('/')}/{self.topic}"
+        path = settings.lake.table_path(self.topic)
         async with (
             running_lake(self.directory, self.console.log, settings) as lake,
             reader_of(lake, self.topic) as reader,

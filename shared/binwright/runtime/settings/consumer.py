@@ -107,6 +107,10 @@ class LakeSettings(Section):
         """Return the Spark Connect servers, in the order given."""
         return tuple(server.strip() for server in self.spark.split(","))
 
+    def table_path(self, topic: str) -> str:
+        """Return where the topic's table is."""
+        return f"{self.path.rstrip('/')}/{topic}"
+
     def server(self, topic: str) -> str:
         """Return the server that writes the topic's table."""
         return self.servers[binascii.crc32(topic.encode()) % len(self.servers)]
