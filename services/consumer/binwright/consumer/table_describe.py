@@ -75,10 +75,9 @@ def entry_of(settings: Settings, topic: str) -> Entry:
     """Return what the settings have of a topic's table."""
     if (table := settings.table(topic)) is None:
         return Entry("none: records land as they are", {}, None, None, (), (), None)
-    of_registry = table.by_schema and table.columns is None
     source = f"all versions of {table.subject_of(topic)}, {settings.registry.url}"
     return Entry(
-        schema_source=source if of_registry else f"the entry of {topic} in the settings",
+        schema_source=source if table.by_subject else f"the entry of {topic} in the settings",
         columns={column.name: str(column.type) for column in table.parsed},
         delimiter=table.delimiter if table.format == "csv" else None,
         message=table.message,

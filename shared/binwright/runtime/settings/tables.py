@@ -145,7 +145,7 @@ class TableSettings(Section):
             raise ValueError(f"names columns, and format {self.format} has one, `value`")
         if self.format != "json" and self.columns and any(map(is_variant, self.parsed)):
             raise ValueError("names a column of type VARIANT, which only JSON has")
-        if self.subject != DEFAULT_SUBJECT and not (self.by_schema and self.columns is None):
+        if self.subject != DEFAULT_SUBJECT and not self.by_subject:
             raise ValueError(
                 "names a subject, which only JSON, Avro and Protobuf without columns read"
             )
@@ -186,6 +186,11 @@ class TableSettings(Section):
     def by_schema(self) -> bool:
         """Return whether values name a schema of the registry."""
         return self.format in BY_SCHEMA or (self.format == "json" and self.columns is None)
+
+    @property
+    def by_subject(self) -> bool:
+        """Return whether the table has the columns of its topic's subject."""
+        return self.by_schema and self.columns is None
 
     @property
     def decoding(self) -> str:

@@ -164,7 +164,7 @@ async def _registry(seen: Awaitable[Seen | Finding], settings: Settings) -> Sequ
     subjects = {
         table.subject_of(topic)
         for topic in landed
-        if (table := settings.table(topic)) and table.format == "avro" and table.columns is None
+        if (table := settings.table(topic)) and table.by_subject
     }
     async with SchemaRegistry(settings.registry) as registry:
         versions = await within("registry", _versions(registry, subjects))
