@@ -16,9 +16,9 @@ from aiokafka.errors import (
 )
 
 from binwright.kafka.client import ClusterClient
+from binwright.kafka.group_requests import DescribeGroups
 from binwright.kafka.permitted import (
     OPERATIONS,
-    PermittedGroups,
     PermittedMetadata,
     operations,
     permitted_cluster,
@@ -60,7 +60,7 @@ def test_bits_are_operations() -> None:
 def test_requests_ask_for_operations_and_create_no_topic() -> None:
     request = PermittedMetadata(["a"]).prepare({3: (0, 12)})
     assert request.encode() == struct.pack(">ih", 1, 1) + b"a" + b"\0\1\1"
-    request = PermittedGroups(["a"]).prepare({15: (0, 5)})
+    request = DescribeGroups(["a"], operations=True).prepare({15: (0, 5)})
     assert request.encode() == struct.pack(">ih", 1, 1) + b"a" + b"\1"
 
 

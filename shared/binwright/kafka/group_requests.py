@@ -4,13 +4,14 @@ Brokers before Kafka 3.0 answer for one group at a time.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from aiokafka.errors import IncompatibleBrokerVersion
 from aiokafka.protocol.api import Request, Response
 from aiokafka.protocol.types import (
     Array,
     Boolean,
+    Bytes,
     CompactArray,
     CompactString,
     Int8,
@@ -160,6 +161,52 @@ _FETCH_8 = version(
     ],
     is_flexible=True,
 )
+
+
+def _describe(number: int, *name: Field) -> type[Any]:
+    """Return a version of DescribeGroups whose members have these names."""
+    member = (
+        *name,
+        ("client_id", _TEXT),
+        ("client_host", _TEXT),
+        ("metadata", Bytes),
+        ("assignment", Bytes),
+    )
+    group = (
+        ("error_code", Int16),
+        ("group", _TEXT),
+        ("state", _TEXT),
+        ("protocol_type", _TEXT),
+        ("protocol", _TEXT),
+        ("members", Array(*member)),
+        ("operations", Int32),
+    )
+    return version(
+        15,
+        number,
+        [("groups", Array(_TEXT)), ("operations", Boolean)],
+        [("throttle_time_ms", Int32), ("groups", Array(*group))],
+    )
+
+
+class DescribeGroups(VersionedRequest):
+    """Request groups with their members, of their coordinator.
+
+    Version 4, of Kafka 2.4, has the `group.instance.id` of each member behind its id.
+    """
+
+    VERSIONS: ClassVar[Sequence[type[Any]]] = (
+        _describe(3, ("member_id", _TEXT)),
+        _describe(4, ("member_id", _TEXT), ("group_instance_id", _TEXT)),
+    )
+
+    def __init__(self, groups: Sequence[str], *, operations: bool = False) -> None:
+        """Ask for these groups, and if so for the operations that are permitted on each."""
+        self._groups, self._operations = groups, operations
+
+    def build(self, request_struct_class: Any) -> Any:
+        """Return the request."""
+        return request_struct_class(list(self._groups), self._operations)
 
 
 class FetchGroupOffsets(VersionedRequest):

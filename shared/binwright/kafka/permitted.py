@@ -16,11 +16,11 @@ from aiokafka.errors import (
     UnknownTopicOrPartitionError,
     for_code,
 )
-from aiokafka.protocol.types import Array, Boolean, Bytes, Int16, Int32, String
+from aiokafka.protocol.types import Array, Boolean, Int16, Int32, String
 
 from binwright.kafka.client import NO_LEADER, ClusterClient
 from binwright.kafka.frames import METADATA, VersionedRequest, version
-from binwright.kafka.group_requests import find_coordinator
+from binwright.kafka.group_requests import DescribeGroups, find_coordinator
 from binwright.protocol.errors import BrokerUnavailable
 
 OPERATIONS = {
@@ -37,7 +37,6 @@ OPERATIONS = {
 
 _TEXT = String("utf-8")
 _UNKNOWN = -(1 << 31)  # the broker names no operations
-_GROUPS = 15
 RETRY_S = 0.2
 
 Operations = frozenset[str] | None
@@ -104,44 +103,6 @@ class PermittedMetadata(VersionedRequest):
         return request_struct_class(list(self._topics), False, True, True)  # noqa: FBT003
 
 
-_MEMBER = (
-    ("member", _TEXT),
-    ("client", _TEXT),
-    ("host", _TEXT),
-    ("subscription", Bytes),
-    ("assignment", Bytes),
-)
-_GROUP = (
-    ("error_code", Int16),
-    ("group", _TEXT),
-    ("state", _TEXT),
-    ("protocol_type", _TEXT),
-    ("protocol", _TEXT),
-    ("members", Array(*_MEMBER)),
-    ("operations", Int32),
-)
-
-
-class PermittedGroups(VersionedRequest):
-    """Request groups, with what is permitted on each, of their coordinator."""
-
-    VERSIONS = (
-        version(
-            _GROUPS,
-            3,
-            [("groups", Array(_TEXT)), ("operations", Boolean)],
-            [("throttle_time_ms", Int32), ("groups", Array(*_GROUP))],
-        ),
-    )
-
-    def __init__(self, groups: Sequence[str]) -> None:
-        self._groups = groups
-
-    def build(self, request_struct_class: Any) -> Any:
-        """Return the request."""
-        return request_struct_class(list(self._groups), True)  # noqa: FBT003
-
-
 @dataclass(frozen=True, slots=True)
 class PermittedTopic:
     """A topic as this user may see it."""
@@ -204,7 +165,9 @@ async def permitted_on_group(cluster: ClusterClient, group: str) -> Operations:
         coordinator = await find_coordinator(group, cluster.ask_any)
         code, permitted = coordinator.error_code, None
         if for_code(code) is NoError:
-            reply: Any = await cluster.send_request(coordinator.broker, PermittedGroups([group]))
+            reply: Any = await cluster.send_request(
+                coordinator.broker, DescribeGroups([group], operations=True)
+            )
             ((code, *_, bits),) = reply.groups
             permitted = operations(bits)
         error = for_code(code)

@@ -7,7 +7,6 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
-from typing import Any
 
 from aiokafka.coordinator.protocol import (
     ConsumerProtocolMemberAssignment,
@@ -20,11 +19,10 @@ from aiokafka.errors import (
     NotCoordinatorForGroupError,
     for_code,
 )
-from aiokafka.protocol.types import Array, Boolean, Bytes, Int16, Int32, String
 
 from binwright.kafka.client import ClusterClient, UnsupportedVersion
-from binwright.kafka.frames import VersionedRequest, version
 from binwright.kafka.group_requests import (
+    DescribeGroups,
     FetchGroupOffsets,
     FindCoordinators,
     coordinators,
@@ -40,46 +38,11 @@ from binwright.scaler.ports import CommittedOffsets, GroupDescription
 GROUPS_PER_REQUEST = 100
 MOVED = (NotCoordinatorForGroupError, CoordinatorNotAvailableError, GroupLoadInProgressError)
 
-_TEXT = String("utf-8")
 
+class DescribeMembers(DescribeGroups):
+    """Request the members of groups with their `group.instance.id`, which older versions lack."""
 
-_MEMBER = (
-    ("member_id", _TEXT),
-    ("group_instance_id", _TEXT),
-    ("client_id", _TEXT),
-    ("client_host", _TEXT),
-    ("member_metadata", Bytes),
-    ("member_assignment", Bytes),
-)
-_DESCRIBED = (
-    ("error_code", Int16),
-    ("group", _TEXT),
-    ("state", _TEXT),
-    ("protocol_type", _TEXT),
-    ("protocol", _TEXT),
-    ("members", Array(*_MEMBER)),
-    ("authorized_operations", Int32),
-)
-
-
-class DescribeGroup(VersionedRequest):
-    """Request the members of a group with their `group.instance.id`, which aiokafka's lacks."""
-
-    VERSIONS = (
-        version(
-            15,
-            4,
-            [("groups", Array(_TEXT)), ("include_authorized_operations", Boolean)],
-            [("throttle_time_ms", Int32), ("groups", Array(*_DESCRIBED))],
-        ),
-    )
-
-    def __init__(self, group: str) -> None:
-        self._group = group
-
-    def build(self, request_struct_class: Any) -> Any:
-        """Return the request."""
-        return request_struct_class([self._group], False)  # noqa: FBT003 - as on the wire
+    VERSIONS = DescribeGroups.VERSIONS[-1:]
 
 
 class ConsumerGroups:
@@ -129,7 +92,7 @@ class ConsumerGroups:
         """
         coordinator = await find_coordinator(group, self._cluster.ask_any)
         _check(coordinator.error_code, f"find the coordinator of group {group}")
-        response = await self._cluster.send_request(coordinator.broker, DescribeGroup(group))
+        response = await self._cluster.send_request(coordinator.broker, DescribeMembers([group]))
         ((code, _, state, _, protocol, members, _),) = response.groups
         _check(code, f"describe group {group}")
         described = {
