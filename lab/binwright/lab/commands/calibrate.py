@@ -80,7 +80,6 @@ async def _measure(
     progress: Progress,
 ) -> list[ReadCapacity | None]:
     # Kafka's and the services' modules take a second: not for `--help`.
-    from binwright.kafka.control_topics import KafkaControlTopics  # noqa: PLC0415
     from binwright.lab.timings.live.backlog import BacklogTest  # noqa: PLC0415
     from binwright.local.stack import servers  # noqa: PLC0415
 
@@ -91,8 +90,7 @@ async def _measure(
             scale = gigabytes * 1_000 * MB / one.published.total_bytes
             place = directory / f"condition-{number}"
             test = BacklogTest(one.published, scale, stack, place, show, one.lands)
-            async with KafkaControlTopics(test.settings().kafka) as bus:
-                read.append(await test.run(bus))
+            read.append(await test.run())
     return read
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from binwright.kafka.control_records import (
-    CONTROLLER_PARTITION,
     LANDING_CONFIG,
     LANDING_PARTITIONS,
     METADATA_CONFIG,
@@ -28,6 +27,7 @@ from binwright.recordings.load_pacing import Load
 from binwright.recordings.streams import PerCent
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import Settings, load_settings
+from binwright.views.follower import read_history
 
 RECORD_BYTES = 1_000
 BATCH_BYTES, LEAST_FILES = 5_000_000, 10
@@ -108,7 +108,7 @@ class BacklogTest:
             },
         )
 
-    async def run(self, bus: KafkaControlTopics) -> ReadCapacity | None:
+    async def run(self) -> ReadCapacity | None:
         """Write the backlog, let one consumer read all of it, and return how fast it did.
 
         None: the backlog is too short to have a rate.
@@ -116,8 +116,13 @@ class BacklogTest:
         Raises:
             ExternalError: A process does not start, or it takes too long.
         """
-        settings, partitions = self.settings(), self.partitions()
+        settings = self.settings()
         self.directory.mkdir(parents=True, exist_ok=True)
+        async with KafkaControlTopics(settings.kafka) as bus:
+            return await self._run(bus, settings)
+
+    async def _run(self, bus: KafkaControlTopics, settings: Settings) -> ReadCapacity | None:
+        partitions = self.partitions()
         await bus.ensure(settings.metadata_topic, 1, METADATA_CONFIG)
         await bus.ensure(settings.monitor.topic, 1, METRICS_CONFIG)
         await bus.ensure(settings.landing_topic, LANDING_PARTITIONS, LANDING_CONFIG)
@@ -186,8 +191,7 @@ class BacklogTest:
 
 async def _reported(bus: KafkaControlTopics, settings: Settings) -> MeasuredCapacity | None:
     """Return what the group's consumer has measured of itself; None: it was too short for that."""
-    end = await bus.end(settings.metadata_topic, CONTROLLER_PARTITION)
-    reader = await bus.reader(settings.metadata_topic, CONTROLLER_PARTITION, 0)
+    reader, end = await read_history(bus, settings.metadata_topic)
     decoder, found = Decoder(wire.decode_inbound), None
     try:
         async with asyncio.timeout(START_S):

@@ -143,9 +143,7 @@ class Embedded:
                 self.directory / condition.name.replace(" ", "-"),
                 partial(self._show_share, task),
             )
-            async with KafkaControlTopics(backlog.settings().kafka) as bus:
-                capacity = await backlog.run(bus)
-            if capacity is None:
+            if (capacity := await backlog.run()) is None:
                 self.progress.console.log(f"{condition.name}: too short for a rate, scale it up")
             else:
                 capacities.append(capacity)
