@@ -133,18 +133,17 @@ class GroupView:
                 self._apply_plan(offset, at_ms, message)
             case Claim():
                 self.terms += 1
-                limits = PerSlot(message.limit, dict(message.slot_limits))
-                if message.measured and self._measured_limits is not None:
-                    limits = self._measured_limits
-                measured = message.measured
-                self.leadership = LastClaim(offset, message.controller, at_ms, limits, measured)
+                measured = self._measured_limits if message.measured else None
+                limits = measured or _limits(message)
+                self.leadership = LastClaim(
+                    offset, message.controller, at_ms, limits, message.measured
+                )
                 self._log_event(at_ms, "a controller took the lead")
             case LimitsMeasured():
                 self._apply_limits(at_ms, message)
 
     def _apply_limits(self, at_ms: int, message: LimitsMeasured) -> None:
-        limits = PerSlot(message.limit, dict(message.slot_limits))
-        self._measured_limits = limits
+        self._measured_limits = limits = _limits(message)
         if self.leadership is not None and self.leadership.measured:
             self.leadership = replace(self.leadership, limits=limits)
             self._log_event(
@@ -303,6 +302,10 @@ class GroupView:
         report = self.reports.get(slot)
         reading = report.reading if report else {}
         return BytesPerSecond(sum(self.rates.get(p, 0.0) for p in reading))
+
+
+def _limits(message: Claim | LimitsMeasured) -> PerSlot:
+    return PerSlot(message.limit, dict(message.slot_limits))
 
 
 def percentile(values: list[float], share: float) -> float | None:
