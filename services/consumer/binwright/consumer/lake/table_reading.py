@@ -35,24 +35,21 @@ def read_facts(spark: Any, path: str) -> Facts | None:
     """Return what the log of a table has in numbers, without a scan; None: there is no table."""
     if (table := delta_table(spark, path)) is None:
         return None
-    bad = delta_table(spark, path + BAD_SUFFIX) if is_of_columns(table) else None
-    newest = spark.sql(f"DESCRIBE HISTORY {quoted(path)} LIMIT 1").select("version").collect()[0]
-    return Facts(newest.version, table.count(), None if bad is None else bad.count())
+    return _facts(spark, path, table, _history(spark, path, 1)[0][0])
 
 
 def read_details(spark: Any, path: str, topic: str) -> tuple[Facts, Details] | None:
     """Return all that is known of a topic's table; None: there is none. Scans its bad records."""
-    if (facts := read_facts(spark, path)) is None:
+    if (table := delta_table(spark, path)) is None:
         return None
-    schema = spark.table(quoted(path)).schema
+    commits = _history(spark, path, COMMITS)
+    facts = _facts(spark, path, table, commits[0][0])
     detail = spark.sql(f"DESCRIBE DETAIL {quoted(path)}").collect()[0].asDict()
-    history = spark.sql(f"DESCRIBE HISTORY {quoted(path)} LIMIT {COMMITS}")
-    commits = [tuple(row) for row in history.selectExpr(*_COMMITS).collect()]
     stamps = (any_stamp(metadata, topic) for *_, metadata in commits)
     newest = next((stamp for stamp in stamps if stamp is not None), None)
     statistics = detail["properties"].get(STATISTICS, "")
     return facts, Details(
-        columns={field.name: field.dataType.simpleString() for field in schema.fields},
+        columns={field.name: field.dataType.simpleString() for field in table.schema.fields},
         files=detail["numFiles"],
         bytes=detail["sizeInBytes"],
         reader_version=detail["minReaderVersion"],
@@ -64,6 +61,17 @@ def read_details(spark: Any, path: str, topic: str) -> tuple[Facts, Details] | N
         paused="" if newest is None else newest.paused,
         commits=tuple(commit_facts(*row[:4]) for row in commits),
     )
+
+
+def _facts(spark: Any, path: str, table: Any, version: int) -> Facts:
+    bad = delta_table(spark, path + BAD_SUFFIX) if is_of_columns(table) else None
+    return Facts(version, table.count(), None if bad is None else bad.count())
+
+
+def _history(spark: Any, path: str, commits: int) -> list[tuple[Any, ...]]:
+    """Return `_COMMITS` of the newest versions, newest first."""
+    history = spark.sql(f"DESCRIBE HISTORY {quoted(path)} LIMIT {commits}")
+    return [tuple(row) for row in history.selectExpr(*_COMMITS).collect()]
 
 
 def _bad_kinds(spark: Any, path: str) -> Mapping[str, int]:
