@@ -15,6 +15,7 @@ from binwright.kafka.election import lead_in_turn
 from binwright.kafka.metrics_topic import Measurements, run_measurements
 from binwright.protocol.ports.fleet import Fleet
 from binwright.protocol.ports.kafka import ControlTopics
+from binwright.protocol.selection import CONTROLLERS_SUFFIX
 from binwright.runtime.health import Health, serve_health
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import run_service
@@ -93,7 +94,8 @@ async def control(settings: ControllerProgramSettings) -> None:
     ):
         topic = settings.monitor.topic
         await bus.ensure(topic, 1, METRICS_CONFIG)
-        await lead_in_turn(settings.kafka, health, topic, f"{settings.group}.controllers", lead)
+        elected = settings.group + CONTROLLERS_SUFFIX
+        await lead_in_turn(settings.kafka, health, topic, elected, lead)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

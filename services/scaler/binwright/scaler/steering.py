@@ -9,6 +9,7 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.election import lead_in_turn
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.group_plans import GroupPlan
+from binwright.protocol.selection import CONTROLLERS_SUFFIX
 from binwright.runtime.health import Health, serve_health
 from binwright.runtime.serve import run_service
 from binwright.scaler.decide.bin_pack import Algorithm1, Algorithm2
@@ -108,7 +109,7 @@ async def steer(settings: ScalerProgramSettings) -> None:
         async def lead() -> None:
             await _lead(settings, bus, cluster, health)
 
-        await lead_in_turn(settings.kafka, health, topic, f"{topic}.controllers", lead)
+        await lead_in_turn(settings.kafka, health, topic, topic + CONTROLLERS_SUFFIX, lead)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -34,10 +34,10 @@ from binwright.kafka.permitted import (
     permitted_on_group,
 )
 from binwright.kafka.topics import refused_creations, topic_configs
+from binwright.protocol.selection import CONTROLLERS_SUFFIX
 from binwright.runtime.settings import KafkaSettings, Settings
 
 ANSWER_S = 10.0  # of one broker
-CONTROLLERS = ".controllers"  # behind the group's name: the group in which controllers are elected
 
 SENT: Mapping[str, Any] = {
     "Produce": ProduceRequest,
@@ -173,7 +173,7 @@ async def look_at_topics(settings: Settings) -> Seen:
             if not (topics[name].exists or topics[name].hidden or topics[name].error)
         }
         refused = await refused_creations(cluster, settings.kafka, missing)
-        groups = await _groups(cluster, [names.group, names.group + CONTROLLERS])
+        groups = await _groups(cluster, [names.group, names.group + CONTROLLERS_SUFFIX])
     denied = {topic for topic, why in refused.items() if "AuthorizationFailed" in why}
     permitted = Permitted(seen.permitted, topics, groups, denied)
     other = {topic: why for topic, why in refused.items() if topic not in denied}

@@ -7,6 +7,7 @@ from typing import Literal
 
 from binwright.consumer.decide.doctor.findings import Finding, fault, listed, ok, skipped, warning
 from binwright.consumer.decide.doctor.topics import Topic
+from binwright.protocol.selection import CONTROLLERS_SUFFIX
 
 Service = Literal["monitor", "controller", "consumer"]
 SERVICES: tuple[Service, ...] = ("monitor", "controller", "consumer")
@@ -61,7 +62,7 @@ def rights(names: Names) -> Iterator[Right]:
     yield Right("controller", "topic", own, "DescribeConfigs", unchecked)
     for operation in ("Create", "Describe"):
         yield Right("controller", "topic", names.landing, operation)
-    yield Right("controller", "group", f"{names.group}.controllers", "Read")
+    yield Right("controller", "group", names.group + CONTROLLERS_SUFFIX, "Read")
     yield from (Right("consumer", "topic", topic, "Read") for topic in names.data)
     for topic in (own, names.landing):
         for operation in ("Read", "Write"):
