@@ -2,9 +2,10 @@
 
 Landing 100,000 batches takes days. So most of them are made up: the log files that they would have
 left (commits, compactions every `COMPACT` of them, and their times) are written by this bench, in
-Delta's own form. Real commits of the product's writer follow the old ones, so that Delta writes the
-checkpoint that such a table has, and the recent ones, so that the log can be trimmed to what the
-product keeps. The real commits behind that are measured.
+Delta's own form. delta-rs writes the checkpoint behind the old ones: Spark takes over fifteen
+minutes to read 100,000 log files. Real commits of the product's writer follow them and the recent
+ones, so that Delta writes its own, and the log can be trimmed to what the product keeps. The real
+commits behind that are measured.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ from typing import Any
 from uuid import uuid4
 
 import orjson
+from deltalake import DeltaTable
 
 from bench.landing.cpu_usage import CpuUsage
 from binwright.consumer.lake.log_trim import trim_log
@@ -37,7 +39,7 @@ ROWS = 600  # of a batch, a kilobyte each
 MEASURED = 60
 CHECKPOINTED = 60  # real commits behind which there is a checkpoint: Delta writes one every 50
 KEEP = 1_000
-ANSWER_S = 900.0  # the first commit reads what was made up, which has no checkpoint
+ANSWER_S = 120.0
 RECENT = 1_100  # batches behind the old checkpoint: above `KEEP`, so that the log is trimmed there
 TABLE = Table("old", "bench", "cluster")
 LEASE = lease_name("0" * 32, 1)
@@ -138,6 +140,7 @@ async def _measure(settings: LakeSettings, batches: int, server: CpuUsage) -> di
         await staging.write_lease(TABLE.topic, LEASE)
         old, recent = max(0, batches - RECENT), min(batches, RECENT)
         await asyncio.to_thread(History, table, old, recent * EVERY_S)
+        await asyncio.to_thread(DeltaTable(table).create_checkpoint)
         await _commits(lake, staging, CHECKPOINTED)
         await asyncio.to_thread(History, table, recent, 0.0)
         await _commits(lake, staging, CHECKPOINTED)
