@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 from aiokafka.errors import (
+    ClusterAuthorizationFailedError,
     InvalidPartitionsError,
     InvalidReplicationFactorError,
     NoError,
     NotControllerError,
+    PolicyViolationError,
     TopicAlreadyExistsError,
     TopicAuthorizationFailedError,
 )
@@ -108,8 +110,8 @@ async def test_it_waits_for_leaders() -> None:
 
 async def test_whether_a_topic_could_be_created_is_asked_without_creating_it() -> None:
     cluster = FakeCluster(brokers=2)
-    assert await refused_creations(cluster, KAFKA, {}) == {}
-    assert await refused_creations(cluster, KAFKA, {"t": 8}) == {}
+    assert await refused_creations(cluster, KAFKA, {}) == (set(), {})
+    assert await refused_creations(cluster, KAFKA, {"t": 8}) == (set(), {})
     (request,) = cluster.requests
     assert created(request) == (8, 2, {})
     assert request.prepare({19: (0, 3)}).validate_only is True
@@ -118,12 +120,14 @@ async def test_whether_a_topic_could_be_created_is_asked_without_creating_it() -
 @pytest.mark.parametrize(
     ("error", "refused"),
     [
-        (TopicAlreadyExistsError, {}),
-        (TopicAuthorizationFailedError, {"t": "TopicAuthorizationFailedError: said so"}),
+        (TopicAlreadyExistsError, (set(), {})),
+        (TopicAuthorizationFailedError, ({"t"}, {})),
+        (ClusterAuthorizationFailedError, ({"t"}, {})),
+        (PolicyViolationError, (set(), {"t": "PolicyViolationError: said so"})),
     ],
 )
 async def test_why_a_topic_could_not_be_created_is_returned(
-    error: type, refused: dict[str, str]
+    error: type, refused: tuple[set[str], dict[str, str]]
 ) -> None:
     cluster = FakeCluster()
     cluster.refusals = [error]

@@ -2,10 +2,17 @@
 
 import asyncio
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
-from aiokafka.errors import InvalidPartitionsError, NoError, TopicAlreadyExistsError, for_code
+from aiokafka.errors import (
+    ClusterAuthorizationFailedError,
+    InvalidPartitionsError,
+    NoError,
+    TopicAlreadyExistsError,
+    TopicAuthorizationFailedError,
+    for_code,
+)
 from aiokafka.protocol.admin import (
     CreatePartitionsRequest,
     CreateTopicsRequest,
@@ -165,10 +172,17 @@ async def topic_configs(
     return found
 
 
+class RefusedCreations(NamedTuple):
+    """Topics that could not be created."""
+
+    denied: set[str]  # this user may not
+    others: dict[str, str]  # topic -> why Kafka would not
+
+
 async def refused_creations(
     cluster: ClusterClient, kafka: KafkaSettings, topics: Mapping[str, int]
-) -> dict[str, str]:
-    """Ask whether these topics could be created, without creating any; return why not.
+) -> RefusedCreations:
+    """Ask which of these topics could not be created, without creating any.
 
     Args:
         cluster: Where.
@@ -178,15 +192,18 @@ async def refused_creations(
     Raises:
         BrokerUnavailable: No broker answers.
     """
+    refused = RefusedCreations(set(), {})
     if not topics:
-        return {}
+        return refused
     replicas = await replication_factor(cluster, kafka)
     wanted: Any = [(topic, number, replicas, [], []) for topic, number in sorted(topics.items())]
     patience_ms = round(kafka.request_timeout_s * 1000)
     request = CreateTopicsRequest(wanted, patience_ms, validate_only=True)
-    refused = {}
     for topic, code, *message in (await cluster.send_to_controller(request)).topic_errors:
         error = for_code(code)
-        if error not in (NoError, TopicAlreadyExistsError):
-            refused[topic] = f"{error.__name__}: {(message and message[0]) or error.description}"
+        if error in (TopicAuthorizationFailedError, ClusterAuthorizationFailedError):
+            refused.denied.add(topic)
+        elif error not in (NoError, TopicAlreadyExistsError):
+            why = (message and message[0]) or error.description
+            refused.others[topic] = f"{error.__name__}: {why}"
     return refused

@@ -172,12 +172,10 @@ async def look_at_topics(settings: Settings) -> Seen:
             for name, number in wanted_partitions.items()
             if not (topics[name].exists or topics[name].hidden or topics[name].error)
         }
-        refused = await refused_creations(cluster, settings.kafka, missing)
+        denied, refused = await refused_creations(cluster, settings.kafka, missing)
         groups = await _groups(cluster, [names.group, names.group + CONTROLLERS_SUFFIX])
-    denied = {topic for topic, why in refused.items() if "AuthorizationFailed" in why}
     permitted = Permitted(seen.permitted, topics, groups, denied)
-    other = {topic: why for topic, why in refused.items() if topic not in denied}
-    return Seen(names, topics, permitted, len(seen.brokers), other)
+    return Seen(names, topics, permitted, len(seen.brokers), refused)
 
 
 async def _data_topics(cluster: ClusterClient, settings: Settings) -> Sequence[str]:
