@@ -24,7 +24,7 @@ def test_a_window_holds_the_differences_of_two_looks(monkeypatch: pytest.MonkeyP
     found: list[Window] = []
     monkeypatch.setattr(CapacityEstimate, "add", lambda _, window: found.append(window))
     now = 0
-    meter = CapacityMeter(lambda: CpuTime(0.5 * now, 0.25 * now, 0.125 * now), lambda: 2.0)
+    meter = CapacityMeter(lambda: CpuTime(0.5 * now, 0.25 * now), lambda: 2.0)
     for now in (0, 5, 9, 10):
         meter.look(float(now), partial(progress, now), 0.5 * now, 0.375 * now)
     window = Window(
@@ -34,7 +34,6 @@ def test_a_window_holds_the_differences_of_two_looks(monkeypatch: pytest.MonkeyP
         process=0.25,
         waited=0.5,
         held=0.375,
-        delayed=0.125,
         full_speed=True,
     )
     assert found == [window, window]
@@ -42,7 +41,7 @@ def test_a_window_holds_the_differences_of_two_looks(monkeypatch: pytest.MonkeyP
 
 def test_the_estimate_is_by_windows() -> None:
     now = 0
-    meter = CapacityMeter(lambda: CpuTime(0.5 * now, 0.5 * now, 0.0), lambda: 2.0)
+    meter = CapacityMeter(lambda: CpuTime(0.5 * now, 0.5 * now), lambda: 2.0)
     for now in range(0, 61, 5):
         meter.look(float(now), partial(ReadProgress, 10 * MB * now, {}), 0.0, 0.0)
     found = meter.capacity
@@ -60,7 +59,7 @@ def test_windows_are_of_five_seconds_or_of_the_time_between_looks(
     def cpu() -> CpuTime:
         nonlocal ended
         ended += 1
-        return CpuTime(0.0, 0.0, 0.0)
+        return CpuTime(0.0, 0.0)
 
     def reader(number: int) -> ReadProgress:
         asked.append(number)
@@ -85,13 +84,6 @@ def test_cpu_time_is_that_of_this_process_and_thread() -> None:
         sum(range(1000))
     after = cpu_time()
     assert after.process - before.process >= 0.009
-    assert after.delayed >= before.delayed
-
-
-def test_the_time_in_which_others_run_is_the_kernels(tmp_path: Path) -> None:
-    (tmp_path / "schedstat").write_text("2053069416 12500000000 149\n")
-    assert cpu_time(tmp_path / "schedstat").delayed == 12.5
-    assert cpu_time(tmp_path / "none").delayed == 0.0
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from binwright.protocol.messages import MeasuredCapacity
 from binwright.protocol.ports.kafka import ReadProgress
 
 CGROUP = Path("/sys/fs/cgroup")
-SCHEDULE = Path("/proc/thread-self/schedstat")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +24,11 @@ class CpuTime:
 
     process: float
     loop: float  # of the event loop's thread
-    delayed: float  # in which that thread was ready, and did not run
 
 
-def cpu_time(schedule: Path = SCHEDULE) -> CpuTime:
+def cpu_time() -> CpuTime:
     """Return the CPU time so far; to be called in the event loop's thread."""
-    try:
-        delayed_ns = int(schedule.read_text().split()[1])
-    except (OSError, ValueError, IndexError):  # another kernel: nobody else is on its CPUs
-        delayed_ns = 0
-    return CpuTime(time.process_time(), time.thread_time(), delayed_ns / 1e9)
+    return CpuTime(time.process_time(), time.thread_time())
 
 
 def usable_cpus(cgroup: Path = CGROUP) -> float:
@@ -101,6 +95,5 @@ class CapacityMeter:
             process=(cpu.process - before.process) / seconds / self._cpus,
             waited=(look.waited_s - last.waited_s) / seconds,
             held=(look.held_s - last.held_s) / seconds,
-            delayed=(cpu.delayed - before.delayed) / seconds,
             full_speed=at_full_speed(last.progress.offsets, look.progress.offsets),
         )

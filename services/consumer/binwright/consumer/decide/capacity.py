@@ -35,7 +35,6 @@ class Window:
     process: float  # CPU time of all threads, by the CPUs that they may use
     waited: float = 0.0  # in which fetching waited for staging
     held: float = 0.0  # in which fetching waited for files to land
-    delayed: float = 0.0  # in which the event loop was ready, and other processes had the CPUs
     full_speed: bool = False  # there was more to read all the time
 
     @property
@@ -47,11 +46,10 @@ class Window:
     def used(self) -> float:
         """The share that what was read has taken, whatever was scarce.
 
-        Who never ran out of records has used all time, whether for CPU or for brokers and network;
-        but not the time that the machine gave to others.
+        Who never ran out of records has used all time, whether for CPU, for brokers and network, or
+        for others on the same machine.
         """
-        scarce = max(self.loop + self.waited, self.process)
-        return min(1.0, max(scarce, 1.0 - self.delayed) if self.full_speed else scarce)
+        return 1.0 if self.full_speed else min(1.0, max(self.loop + self.waited, self.process))
 
 
 @dataclass(slots=True)
