@@ -75,7 +75,7 @@ def test_rows_of_earlier_logs_and_offsets_without_a_row_are_remarks() -> None:
     assert AuditResult(tables=(table,)).remarks() == (
         "orders: 6 rows are of an earlier topic of this name",
         "orders: 3 rows are of what the log was before it was cut",
-        "orders: 2 offsets without a row, as transactions or compaction leave them",
+        "orders: 2 offsets without a row, as transactions, compaction or keep_days leave them",
         "orders: 7 offsets are gone from the topic and have not landed: staged, or lost",
     )
 

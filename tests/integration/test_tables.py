@@ -143,6 +143,7 @@ def _is_described(found: dict[str, Any]) -> None:
         "cluster_by": ["id"],
         "statistics": [],
         "bad_share": 1.0,
+        "keep_days": 0.0,
     }
     assert found["state"] == "paused"
     assert re.search(r"paused by .*: a repair", found["reason"])

@@ -213,3 +213,28 @@ def test_a_table_may_be_clustered_by_its_columns_and_their_place_in_kafka() -> N
     ).tables
     assert by_name.cluster_by == ("ID", "by.`first-name`", "_kafka.timestamp")
     assert by_subject.cluster_by == ("not.known.yet",)
+
+
+TEXT = {"topics": ["notes"], "format": "string"}
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {"lake": {"keep_days": 7, "vacuum_interval_s": 0}},
+        {"lake": {"vacuum_interval_s": 0}, "tables": [TEXT | {"keep_days": 7}]},
+    ],
+    ids=str,
+)
+def test_old_rows_cannot_be_deleted_without_a_vacuum(kept: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError, match=r"lake\.vacuum_interval_s is 0, and old rows are"):
+        load_settings(**kept)
+
+
+@pytest.mark.parametrize(("own", "days"), [(None, 90), (7, 7), (0, 0)])
+def test_a_table_keeps_rows_for_its_own_time_or_that_of_the_lake(
+    own: float | None, days: float
+) -> None:
+    found = load_settings(lake={"keep_days": 90}, tables=[TEXT | {"keep_days": own}])
+    assert found.keep_s("notes") == days * 86_400
+    assert found.keep_s("others") == 90 * 86_400

@@ -111,6 +111,7 @@ MEANINGS = {
     ),
     "event.dropped": "Too many Kubernetes Events wait to be written; this one is lost.",
     "event.unwritten": "A Kubernetes Event could not be written.",
+    "expiry.failed": "Old rows could not be deleted from a table; tried before its next vacuum.",
     "fetch.failed": "Records cannot be fetched.",
     "fetch.recovered": "Records can be fetched again.",
     "fetcher.died": "A Kafka client stopped fetching; another one replaces it.",
@@ -163,10 +164,7 @@ MEANINGS = {
         "again."
     ),
     "landing_topic.unreachable": "The landing topic cannot be read; staged files wait.",
-    "layout.failed": (
-        "A table could not be clustered, or have statistics, as `tables` says; it lands all the "
-        "same."
-    ),
+    "layout.failed": "A table could not be clustered, or have statistics; it lands all the same.",
     "layout.waits": "`cluster_by` or `statistics` names columns that the table has not yet.",
     "leadership.ended": (
         "Leading a ConsumerGroup ended with an error; it is tried again after a pause."
@@ -345,6 +343,7 @@ MEANINGS = {
         "Commits take longer than `lake.freshness_s`: Spark cannot keep up with this table."
     ),
     "table.claimed": "This consumer is the writer of a table from now on.",
+    "table.expired": "Rows older than `keep_days` were deleted from a table.",
     "table.clustered": "The rows of a table's files were sorted by `cluster_by`.",
     "table.compacted": "Small files of a table were merged.",
     "table.delayed": "Nothing lands in a table at the moment: Spark or the lake does not answer.",

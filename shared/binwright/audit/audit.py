@@ -16,6 +16,9 @@ single offsets without a row, as transactions leave them. Then they are `vanishe
 Offsets that the topic no longer keeps behind the last that landed are `not_landed`: they are staged
 and still to land, or retention removed them before they were read.
 
+A table may keep rows for some days only, and has a property that says so. Older records without a
+row are `expired`.
+
 A topic that was deleted and created again, or a log that was truncated, uses offsets twice. The
 stamps of the table's commits name the log of each version (`log_generations`): rows of an `earlier`
 topic, and rows that were `rewritten` after a truncation, are counted apart. Where such a version
@@ -32,7 +35,6 @@ from typing import Any, Literal
 from binwright.audit.lake_reader import LakeReader, lake_reader, server_of
 from binwright.audit.table_extents import (
     Bounds,
-    MissingRanges,
     RowCounts,
     TableExtents,
     read_table_extents,
@@ -77,6 +79,7 @@ class PartitionAudit:
     earlier: int = 0  # rows of an earlier topic of this name
     rewritten: int = 0  # rows whose offsets were used again after the log was truncated
     bad: int = 0  # rows that could not be decoded, in the table of bad records
+    expired: int = 0  # records in the topic whose rows are older than the table keeps
 
     @property
     def clean(self) -> bool:
@@ -136,8 +139,9 @@ class TableAudit:
             (sum(p.rewritten for p in parts), "rows are of what the log was before it was cut"),
             (
                 sum(p.vanished for p in parts),
-                "offsets without a row, as transactions or compaction leave them",
+                "offsets without a row, as transactions, compaction or keep_days leave them",
             ),
+            (sum(p.expired for p in parts), "records are older than the table keeps rows"),
             (
                 sum(p.not_landed for p in parts),
                 "offsets are gone from the topic and have not landed: staged, or lost",
@@ -252,7 +256,7 @@ class _OneTable:
         ends = {number: end for number, (_, end) in (await self.extents.bounds(self.topic)).items()}
         seen = table or _absent(bounds)
         numbers = sorted({*bounds, *seen.counts, *seen.earlier, *seen.rewritten})
-        scans = await self._scan(numbers, seen.missing_ranges)
+        scans = await self._scan(numbers, seen)
         lost = self.strict or await self._only_retention(seen, scans)
         partitions = [
             _partition(n, (*bounds.get(n, (0, 0)), ends.get(n, 0)), seen, scans[n], lost=lost)
@@ -266,13 +270,12 @@ class _OneTable:
             unchecked=seen.unchecked,
         )
 
-    async def _scan(
-        self, numbers: Sequence[int], missing_ranges: MissingRanges
-    ) -> dict[int, RangeScan]:
+    async def _scan(self, numbers: Sequence[int], seen: TableExtents) -> dict[int, RangeScan]:
         until = asyncio.get_running_loop().time() + self.check_s
+        missing, since_ms = seen.missing_ranges, seen.kept_since_ms
         return {
             number: await self.extents.scan_ranges(
-                TopicPartition(self.topic, number), missing_ranges.get(number, ()), until
+                TopicPartition(self.topic, number), missing.get(number, ()), until, since_ms
             )
             for number in numbers
         }
@@ -281,6 +284,8 @@ class _OneTable:
         """Whether nothing but retention explains the offsets that have no row and are gone."""
         if not seen.gone:
             return True
+        if seen.kept_since_ms is not None:
+            return False
         single = any(
             len(gone) == 1 for gone_ranges in seen.gone_ranges.values() for gone in gone_ranges
         )
@@ -322,6 +327,7 @@ def _partition(
         earlier=earlier,
         rewritten=rewritten,
         bad=seen.bad.get(number, 0),
+        expired=scan.expired,
     )
 
 

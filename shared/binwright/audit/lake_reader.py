@@ -187,6 +187,12 @@ def quoted(path: str) -> str:
     return "delta.`{}`".format(path.replace("`", "``"))
 
 
+def properties(spark: Any, path: str) -> dict[str, str]:
+    """Return a table's properties."""
+    rows = spark.sql(f"SHOW TBLPROPERTIES {quoted(path)}").collect()
+    return {row[0]: row[1] for row in rows}
+
+
 def frame(spark: Any, columns: Mapping[str, str], rows: Sequence[tuple[Any, ...]]) -> Any:
     """Return a data frame of few local rows; columns by name, with SQL types."""
     ddl = ", ".join(f"{name} {kind}" for name, kind in columns.items())

@@ -8,10 +8,19 @@ from typing import Any
 from pyspark.errors import PySparkException
 
 from binwright.audit.bad_records import BadRecords, read_bad_records
-from binwright.audit.lake_reader import delta_table, frame, is_of_columns, reason, records
+from binwright.audit.lake_reader import (
+    delta_table,
+    frame,
+    is_of_columns,
+    properties,
+    reason,
+    records,
+)
 from binwright.audit.log_generations import LogHistory, log_history, newest_commits, origins
 from binwright.audit.topic_extents import MAX_LISTED, Range
+from binwright.protocol.keeping import kept_since_ms
 from binwright.protocol.names import BAD_SUFFIX
+from binwright.runtime.clock import wall_ms
 
 MAX_RANGES = 1_000
 """Missing ranges of a partition that are checked one by one."""
@@ -97,6 +106,7 @@ class TableExtents:
     bad: Mapping[int, int] = field(default_factory=dict)
     """Partition -> bad records among the rows, also of an earlier topic."""
     unchecked: str = ""  # why rows cannot be assigned to logs
+    kept_since_ms: int | None = None  # older rows may have been deleted; None: none were
 
 
 def read_table_extents(
@@ -111,13 +121,18 @@ def read_table_extents(
     # land before its rows, so their newest version, looked up after the table's, has all of them.
     bad = read_bad_records(spark, path + BAD_SUFFIX, topic_id) if is_of_columns(table) else None
     query = _TableQuery(spark, path, commits[0].version, bad, bounds, known)
-    if not known.splits:
+    since_ms = kept_since_ms(properties(spark, path), wall_ms())
+    return replace(_read(query), kept_since_ms=since_ms)
+
+
+def _read(query: "_TableQuery") -> TableExtents:
+    if not (splits := query.log_history.splits):
         return query.read()
     try:
         return query.read()
     except PySparkException as exc:
-        versions = ", ".join(str(split.version) for split in known.splits)
-        whole = replace(query, log_history=replace(known, splits=()))
+        versions = ", ".join(str(split.version) for split in splits)
+        whole = replace(query, log_history=replace(query.log_history, splits=()))
         why = f"version {versions} of the table can no longer be read: {reason(exc)}"
         return replace(whole.read(), unchecked=why)
 

@@ -65,8 +65,9 @@ class Tally:
 class RangeScan:
     """The records in ranges of offsets, as far as they were read in time."""
 
-    records: Tally  # offsets that carry a record
+    records: Tally  # offsets that carry a record, which the table should have
     unread: int  # offsets that were not read
+    expired: int = 0  # records that are older than what the table keeps
 
 
 class TopicExtents:
@@ -113,23 +114,31 @@ class TopicExtents:
         return "compact" in config[_POLICY]
 
     async def scan_ranges(
-        self, partition: TopicPartition, ranges: Iterable[Range], until: float
+        self,
+        partition: TopicPartition,
+        ranges: Iterable[Range],
+        until: float,
+        kept_since_ms: int | None = None,
     ) -> RangeScan:
         """Read `ranges`, in rising order, until the loop's clock shows `until`.
 
         Markers of transactions, aborted records, and offsets that compaction or retention removed
-        hold no record.
+        hold no record. Records from before `kept_since_ms` are counted apart.
 
         Raises:
             BrokerUnavailable: Kafka refuses. One that does not answer uses up the time.
         """
-        tally, unread = Tally(), 0
+        tally, expired, unread = Tally(), Tally(), 0
+
+        def take(record: Any) -> None:
+            # As in the table, where a timestamp that is none, or out of range, is NULL: it stays.
+            old = kept_since_ms is not None and 0 <= record.timestamp < kept_since_ms
+            (expired if old else tally).add(record.offset)
+
         with translate_errors(f"read {partition}"):
             for each in ranges:
-                unread += await self._read(
-                    KafkaPartition(*partition), each, lambda record: tally.add(record.offset), until
-                )
-        return RangeScan(records=tally, unread=unread)
+                unread += await self._read(KafkaPartition(*partition), each, take, until)
+        return RangeScan(records=tally, unread=unread, expired=expired.count)
 
     async def records(self, partition: TopicPartition, wanted: Range, until: float) -> list[Record]:
         """Return the records of a range.

@@ -44,6 +44,7 @@ class Scene:
     ) -> None:
         self.columns = columns  # of all tables; None: their rows are raw records
         self.cluster_by: tuple[str, ...] = ()  # of all tables
+        self.keep_s = 0.0  # of all tables
         self.decoding = ""  # the settings by which values are decoded
         self.topics = FakeTopics(partitions or {"orders": 2})
         self.bus = FakeControlTopics()
@@ -164,7 +165,9 @@ class Process:
         self.lost: list[str] = []
         self.written: list[tuple[str, float]] = []
         self._name, self._attempts = name, count(1)
-        self._table = Table("", GROUP, CLUSTER, scene.columns, scene.cluster_by)
+        self._table = Table(
+            "", GROUP, CLUSTER, scene.columns, scene.cluster_by, keep_s=scene.keep_s
+        )
         self._settings = {
             "freshness_s": freshness_s,
             "from_latest": from_latest,

@@ -210,6 +210,42 @@ async def test_a_table_that_is_not_clustered_is_never_sorted() -> None:
         assert not jobs(writer, "cluster")
 
 
+async def test_old_rows_are_deleted_before_each_vacuum() -> None:
+    scene = await Scene().prepare()
+    scene.keep_s = 86_400.0
+    config = MaintenanceConfig(vacuum_interval_s=600.0)
+    async with process(scene, "orders", maintenance=config) as writer:
+        await seconds(1_250)
+
+        done = [call for call, _ in writer.lake.calls if call in {"expire", "vacuum"}]
+        assert done == ["expire", "vacuum"] * 2
+
+
+async def test_a_failed_deletion_of_old_rows_delays_no_vacuum() -> None:
+    scene = await Scene().prepare()
+    scene.keep_s = 86_400.0
+    config = MaintenanceConfig(vacuum_interval_s=600.0)
+    async with process(scene, "orders", maintenance=config) as writer:
+
+        async def failing(topic: str) -> int:
+            raise LakeUnavailable(f"a commit of {topic} came first")
+
+        writer.lake.expire = failing  # type: ignore[method-assign]
+        await seconds(650)
+
+        assert jobs(writer, "vacuum") == 1
+
+
+async def test_a_table_that_keeps_rows_for_ever_loses_none() -> None:
+    scene = await Scene().prepare()
+    config = MaintenanceConfig(vacuum_interval_s=600.0)
+    async with process(scene, "orders", maintenance=config) as writer:
+        await seconds(1_250)
+
+        assert jobs(writer, "vacuum") == 2
+        assert not jobs(writer, "expire")
+
+
 async def test_a_released_table_is_no_longer_maintained() -> None:
     scene = await Scene().prepare()
     config = MaintenanceConfig(vacuum_interval_s=600.0)

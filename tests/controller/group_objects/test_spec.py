@@ -171,12 +171,18 @@ def test_all_invalid_fields_are_named() -> None:
         settings_of(consumer_group(mode="perhaps", maxConsumers=0), load_settings())
 
 
-def test_a_sink_sets_staging_and_freshness() -> None:
-    sink = {"path": "s3a://b/t", "staging": "s3a://b/s", "freshnessSeconds": 30}
+def test_a_sink_sets_staging_freshness_and_how_long_rows_are_kept() -> None:
+    sink = {
+        "path": "s3a://b/t",
+        "staging": "s3a://b/s",
+        "freshnessSeconds": 30,
+        "keepDays": 90,
+    }
     found = settings_of(consumer_group(sink=sink), load_settings())
     assert (found.lake.path, found.staging_path) == ("s3a://b/t", "s3a://b/s")
     variables = environment(found)
     assert variables["BINWRIGHT_LAKE__FRESHNESS_S"] == "30.0"
+    assert variables["BINWRIGHT_LAKE__KEEP_DAYS"] == "90.0"
     assert variables["BINWRIGHT_STAGING__PATH"] == "s3a://b/s"
 
 

@@ -149,7 +149,7 @@ def _writer_config(settings: Settings, cluster: str) -> Callable[[str], WriterCo
     def config(topic: str) -> WriterConfig:
         owner = topic, settings.group, cluster
         found = WriterConfig(
-            table=Table(*owner),
+            table=Table(*owner, keep_s=settings.keep_s(topic)),
             writer=uuid4().hex,
             from_latest=settings.consumer.start == "latest",
             freshness_s=settings.lake.freshness_s,
@@ -160,7 +160,12 @@ def _writer_config(settings: Settings, cluster: str) -> Callable[[str], WriterCo
             return found
         return replace(
             found,
-            table=Table(*owner, entry.parsed, entry.cluster_by, entry.statistics),
+            table=replace(
+                found.table,
+                columns=entry.parsed,
+                cluster_by=entry.cluster_by,
+                statistics=entry.statistics,
+            ),
             bad_share=entry.bad_share,
             decoding=entry.decoding,
         )

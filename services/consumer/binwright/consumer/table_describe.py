@@ -44,6 +44,7 @@ class Entry:
     cluster_by: tuple[str, ...]
     statistics: tuple[str, ...]
     bad_share: float | None  # above which the table stops; None: no record can be bad
+    keep_days: float = 0.0  # of rows; 0: for ever
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,8 @@ class Description:
 def entry_of(settings: Settings, topic: str) -> Entry:
     """Return what the settings have of a topic's table."""
     if (table := settings.table(topic)) is None:
-        return Entry("none: records land as they are", {}, None, None, (), (), None)
+        none = "none: records land as they are"
+        return Entry(none, {}, None, None, (), (), None, settings.lake.keep_days)
     source = f"all versions of {table.subject_of(topic)}, {settings.registry.url}"
     return Entry(
         schema_source=source if table.by_subject else f"the entry of {topic} in the settings",
@@ -84,6 +86,7 @@ def entry_of(settings: Settings, topic: str) -> Entry:
         cluster_by=table.cluster_by,
         statistics=table.statistics,
         bad_share=table.bad_share,
+        keep_days=settings.lake.keep_days if table.keep_days is None else table.keep_days,
     )
 
 
@@ -108,6 +111,7 @@ def _facts(of: Description) -> Iterator[tuple[str, str]]:
     yield "cluster by", ", ".join(entry.cluster_by)
     yield "statistics", ", ".join(entry.statistics)
     yield "bad records", _policy(table, entry)
+    yield "rows kept", f"{entry.keep_days:g} days" if entry.keep_days else ""
     yield "newest row", age(table.freshness_s)
     lag = sum(each.lag for each in of.partitions)
     yield "lag", count(lag, "record") if of.partitions else ""

@@ -143,6 +143,7 @@ class Table:
     columns: Columns | None = None  # of its values; None: they land as bytes
     cluster_by: tuple[str, ...] = ()  # columns or fields: the paths by which `cluster` sorts
     statistics: tuple[str, ...] = ()  # further ones of which files have statistics
+    keep_s: float = 0.0  # for which it keeps rows, by their timestamps; 0: for ever
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +252,12 @@ class Lake(Protocol):
 
     async def cluster(self, topic: str) -> Compaction:
         """Sort the rows of files by the table's `cluster_by`. Raises like `history`."""
+
+    async def expire(self, topic: str) -> int:
+        """Delete rows that are older than the table's `keep_s`, also of bad records.
+
+        Rows without a timestamp stay. Returns how many were deleted; raises like `history`.
+        """
 
     async def vacuum(self, topic: str) -> None:
         """Delete files that no retained version needs. Raises like `history`."""

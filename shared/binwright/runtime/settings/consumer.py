@@ -7,7 +7,7 @@ from urllib.parse import urlparse
 
 from pydantic import Field, field_validator, model_validator
 
-from binwright.runtime.settings.section import Bytes, Seconds, Section
+from binwright.runtime.settings.section import Bytes, KeepDays, Seconds, Section
 from binwright.runtime.spark_url import has_token, redacted_url
 
 LONGEST_WORK_S = 4 * 3600.0
@@ -96,6 +96,10 @@ class LakeSettings(Section):
     """Interval between vacuums, which delete files that no kept version needs; 0: never."""
     vacuum_retention_s: Annotated[float, Field(ge=LONGEST_WORK_S)] = 604_800.0
     """Time for which files of older versions are kept for readers; 4 hours or more."""
+    keep_days: KeepDays = 0.0
+    """Days for which tables keep rows, by the record's timestamp: older ones are deleted before a
+    vacuum. 0: for ever. An entry of `tables` may have another number.
+    """
 
     @property
     def cluster_bytes(self) -> int:

@@ -206,6 +206,16 @@ class Settings(TopicSettings):
             )
         return self
 
+    @model_validator(mode="after")
+    def _deletes_before_a_vacuum(self) -> Self:
+        kept = self.lake.keep_days, *(table.keep_days for table in self.tables)
+        if any(kept) and not self.lake.vacuum_interval_s:
+            raise ValueError(
+                "lake.vacuum_interval_s is 0, and old rows are deleted before a vacuum: give it, "
+                "or leave keep_days out"
+            )
+        return self
+
     def changed(self, **changes: Any) -> Self:
         """Return these settings with some of them changed, and checked as a whole.
 
@@ -218,6 +228,12 @@ class Settings(TopicSettings):
     def table(self, topic: str) -> TableSettings | None:
         """Return what a topic's values are; None: they land as bytes."""
         return table_of(self.tables, topic)
+
+    def keep_s(self, topic: str) -> float:
+        """Return for how long a topic's table keeps rows, s; 0: for ever."""
+        entry = self.table(topic)
+        own = None if entry is None else entry.keep_days
+        return 86_400.0 * (self.lake.keep_days if own is None else own)
 
     @property
     def metadata_topic(self) -> str:

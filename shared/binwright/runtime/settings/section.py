@@ -10,6 +10,7 @@ from binwright.protocol.patterns import compile_pattern, compile_patterns
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Seconds = Positive
 Bytes = Annotated[int, Field(gt=0)]
+KeepDays = Annotated[float, Field(ge=0, le=36_500)]
 
 
 def _compiles(pattern: str) -> str:

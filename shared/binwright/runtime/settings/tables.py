@@ -29,7 +29,7 @@ from binwright.protocol.json_schemas import JsonSchema
 from binwright.protocol.names import BAD_SUFFIX, TopicName
 from binwright.protocol.patterns import compile_patterns
 from binwright.protocol.schemas import SchemaRefused
-from binwright.runtime.settings.section import Section, TopicPatterns, check_distinct
+from binwright.runtime.settings.section import KeepDays, Section, TopicPatterns, check_distinct
 
 ONE_COLUMN = {
     "string": parse_columns("value STRING"),
@@ -92,6 +92,8 @@ class TableSettings(Section):
     """Further columns, or fields, of which each file has the least and the greatest value, by which
     queries skip files. Those of `cluster_by` and the place in Kafka always have them.
     """
+    keep_days: KeepDays | None = None
+    """As `lake.keep_days`, for these tables and their bad records; unset: the same."""
 
     @model_validator(mode="before")
     @classmethod

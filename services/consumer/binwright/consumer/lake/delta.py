@@ -10,7 +10,7 @@ from pyspark.sql.connect import functions as sf
 from pyspark.sql.connect.dataframe import DataFrame
 from pyspark.sql.connect.session import SparkSession
 
-from binwright.audit.lake_reader import quoted
+from binwright.audit.lake_reader import properties, quoted
 from binwright.consumer.lake.faults import (
     ADDED_BEFORE,
     CONFLICTS,
@@ -28,7 +28,9 @@ from binwright.consumer.lake.table_columns import (
 )
 from binwright.protocol.columns import KAFKA, Columns, columns_text
 from binwright.protocol.errors import TableRefused
+from binwright.protocol.keeping import changed_keeping
 from binwright.protocol.ports.lake import Commit, History, Table, TableFiles
+from binwright.runtime.clock import wall_ms
 
 METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 """The session's `userMetadata` of commits that have no option for it."""
@@ -85,7 +87,9 @@ def _ensure(spark: SparkSession, path: str, table: Table, layout: Layout, commen
         with_retries(lambda: create(spark, path, table, layout, comment))
         there = spark.table(quoted(path)).schema
     check_layout(path, layout, there)
-    check_owner(spark, path, table)
+    owned = check_owner(spark, path, table)
+    if changes := changed_keeping(owned, table.keep_s, wall_ms()):
+        with_retries(lambda: set_properties(spark, path, changes))
 
 
 def create(spark: SparkSession, path: str, table: Table, layout: Layout, comment: str) -> None:
@@ -95,6 +99,7 @@ def create(spark: SparkSession, path: str, table: Table, layout: Layout, comment
         STATISTICS: ",".join(layout.statistics),
         "delta.checkpointInterval": str(checkpoint_interval(path.rpartition("/")[2])),
         **_owner(table),
+        **changed_keeping({}, table.keep_s, wall_ms()),
     }
     spark.sql(
         f"CREATE TABLE IF NOT EXISTS {quoted(path)} "
@@ -130,8 +135,12 @@ def add_columns(spark: SparkSession, path: str, columns: Columns) -> None:
         spark.sql(f"ALTER TABLE {quoted(path)} ADD COLUMNS ({added})").collect()
 
 
-def check_owner(spark: SparkSession, path: str, table: Table) -> None:
-    """Own a table that has no owner; raise `TableRefused` if another group owns it."""
+def check_owner(spark: SparkSession, path: str, table: Table) -> Mapping[str, str]:
+    """Own a table that has no owner; raise `TableRefused` if another group owns it.
+
+    Returns:
+        The table's properties.
+    """
     actual = properties(spark, path)
     if GROUP not in actual and CLUSTER not in actual:  # created by hand
         with_retries(lambda: set_properties(spark, path, _owner(table)))
@@ -143,6 +152,7 @@ def check_owner(spark: SparkSession, path: str, table: Table) -> None:
             f"group {table.group} of cluster {table.cluster}. Two groups would land every row "
             f"twice: name another lake (--lake, or lake.path){_renamed(owner[1], table)}"
         )
+    return actual
 
 
 def _renamed(cluster: str | None, table: Table) -> str:
@@ -150,12 +160,6 @@ def _renamed(cluster: str | None, table: Table) -> str:
     if cluster != table.cluster:
         return ""
     return f", or, if the group was renamed, set the table's property {GROUP}: '{table.group}'"
-
-
-def properties(spark: SparkSession, path: str) -> Mapping[str, str]:
-    """Return the table's properties."""
-    rows = spark.sql(f"SHOW TBLPROPERTIES {quoted(path)}").collect()
-    return {row[0]: row[1] for row in rows}
 
 
 def set_properties(spark: SparkSession, path: str, given: Mapping[str, str]) -> None:
@@ -271,6 +275,30 @@ def files(spark: SparkSession, path: str) -> TableFiles:
     detail = spark.sql(f"DESCRIBE DETAIL {quoted(path)}").select("numFiles", "sizeInBytes")
     count, size = detail.collect()[0]
     return TableFiles(count, size)
+
+
+def expire(spark: SparkSession, path: str, keep_s: float, now_ms: int) -> int:
+    """Delete rows whose record is older than `keep_s`; return how many.
+
+    Rows without a timestamp stay. Of two clocks the one that is behind counts: a clock that runs
+    ahead would delete everything.
+
+    Args:
+        spark: The session.
+        path: Of the table.
+        keep_s: Seconds.
+        now_ms: This machine's time, ms since 1970; the other clock is the server's.
+    """
+    server_ms: int = spark.sql("SELECT unix_millis(current_timestamp())").collect()[0][0]
+    before_ms = min(now_ms, server_ms) - round(keep_s * 1000)
+    table = spark.table(quoted(path))
+    prefix = f"{KAFKA}." if KAFKA in table.columns else ""
+    old = f"{prefix}timestamp < timestamp_millis({before_ms})"
+    if table.where(old).isEmpty():
+        return 0
+    delete = f"DELETE FROM {quoted(path)} WHERE {old}"  # noqa: S608 - a number, and a quoted path
+    deleted: int = spark.sql(delete).collect()[0][0]
+    return deleted
 
 
 def vacuum(spark: SparkSession, path: str, retain_s: float) -> None:

@@ -21,6 +21,7 @@ from binwright.protocol.columns import Columns
 from binwright.protocol.errors import BinwrightError, WriteUnclear
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.ports.lake import Batch, Compaction, History, Table, TableFiles
+from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import LakeSettings
 from binwright.runtime.settings.consumer import LONGEST_WORK_S, LONGEST_WRITE
 from binwright.runtime.spark_url import redacted_url
@@ -63,6 +64,7 @@ class SparkLake:
         self._write_timeout_s, self._read_timeout_s = write_timeout_s, read_timeout_s
         self._limits_s: dict[str, float] = {}  # write limits of tables that overran the last one
         self._of_columns: dict[str, Table] = {}  # by topic
+        self._keep_s: dict[str, float] = {}  # by topic
         self._sessions: dict[str, ReconnectingSession] = {}
         self._maintenance_sessions: dict[str, ReconnectingSession] = {}  # by server
 
@@ -80,6 +82,7 @@ class SparkLake:
     async def open(self, table: Table) -> None:
         """Create the topic's tables if they are missing; see `Lake.open`."""
         topic, of_columns = table.topic, table.columns is not None
+        self._keep_s[topic] = table.keep_s
         access = self._access(topic)
         await self._open(topic, access, lambda spark: delta.ensure(spark, access.path, table))
         if of_columns:
@@ -174,6 +177,15 @@ class SparkLake:
         """Sort the rows of files by the table's `cluster_by`; see `Lake.cluster`."""
         work = partial(clustering.cluster, cube_bytes=self._lake.cluster_bytes)
         return await self._maintain(topic, self._access(topic), work)
+
+    async def expire(self, topic: str) -> int:
+        """Delete old rows, also of bad records; see `Lake.expire`."""
+        keep_s, deleted = self._keep_s[topic], 0
+        for access in self._accesses(topic):
+            deleted += await self._maintain(
+                topic, access, lambda spark, path: delta.expire(spark, path, keep_s, wall_ms())
+            )
+        return deleted
 
     async def vacuum(self, topic: str) -> None:
         """Delete unreferenced files, also of bad records; see `Lake.vacuum`."""

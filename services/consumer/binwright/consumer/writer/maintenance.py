@@ -1,4 +1,4 @@
-"""Table maintenance: compaction and vacuum by the table's writer, concurrent with its commits.
+"""Maintenance by a table's writer, concurrent with its commits: compaction, old rows, vacuum.
 
 A process runs one job at a time. A failed job is logged and retried later; it stops nothing else.
 """
@@ -56,6 +56,7 @@ class _Table:
     served_at: float  # start of its last job
     compact_after: int  # small files
     clustered: bool  # by columns
+    expires: bool  # old rows are deleted
     unsorted_bytes: int  # landed since its files were sorted
     small_files: int = 0  # since the last compaction
     inspected: bool = False  # files of earlier writers are counted
@@ -78,7 +79,9 @@ class TableMaintenance:
         # What earlier writers left unsorted is not known: the first vacuum sorts.
         unsorted = self._config.worth_sorting_bytes
         clustered = bool(table.cluster_by)
-        self._tables[topic] = _Table(topic, lake, vacuum_at, now, interval, clustered, unsorted)
+        self._tables[topic] = _Table(
+            topic, lake, vacuum_at, now, interval, clustered, table.keep_s > 0, unsorted
+        )
         self._changed.set()
 
     def committed(self, topic: str, size: int) -> None:
@@ -172,8 +175,11 @@ class TableMaintenance:
     async def _vacuum(self, table: _Table) -> None:
         """Delete unreferenced files; after a failure, retry one interval later.
 
-        First sort what a slow table has, which may never be enough to be sorted for.
+        First delete old rows, whose files are then unreferenced, and sort what a slow table has,
+        which may never be enough to be sorted for.
         """
+        if table.expires:
+            await self._expire(table)
         if table.clustered and table.unsorted_bytes >= self._config.worth_sorting_bytes:
             await self._cluster(table)
         began = self._start_job(table)
@@ -186,6 +192,17 @@ class TableMaintenance:
             return
         took_s = round(asyncio.get_running_loop().time() - began, 1)
         log.info("table.vacuumed", table=table.topic, took_s=took_s)
+
+    async def _expire(self, table: _Table) -> None:
+        """Delete old rows; after a failure, retry before the next vacuum."""
+        began = self._start_job(table)
+        try:
+            rows = await table.lake.expire(table.topic)
+        except ExternalError as exc:
+            log.warning("expiry.failed", table=table.topic, reason=str(exc))
+            return
+        took_s = round(asyncio.get_running_loop().time() - began, 1)
+        log.info("table.expired", table=table.topic, rows=rows, took_s=took_s)
 
     def _until_vacuum_s(self, topic: str, later_s: float = 0.0) -> float:
         """Return the time from `later_s` on to when this table is vacuumed next, s.

@@ -28,12 +28,18 @@ _PASSED_ON = (
     "BINWRIGHT_LAKE__PATH",
     "BINWRIGHT_LAKE__SPARK",
     "BINWRIGHT_LAKE__FRESHNESS_S",
+    "BINWRIGHT_LAKE__KEEP_DAYS",
     "BINWRIGHT_TABLES",
     "BINWRIGHT_STAGING__PATH",
     "BINWRIGHT_CONSUMER__START",
     "BINWRIGHT_CONTROLLER__MAX_SLOTS",
 )
-_LAKE = {"path": "path", "spark": "spark", "freshnessSeconds": "freshness_s"}
+_LAKE = {
+    "path": "path",
+    "spark": "spark",
+    "freshnessSeconds": "freshness_s",
+    "keepDays": "keep_days",
+}
 _STAGING = {"staging": "path"}
 TABLE = {
     "topics": "topics",
@@ -46,6 +52,7 @@ TABLE = {
     "badShare": "bad_share",
     "clusterBy": "cluster_by",
     "statistics": "statistics",
+    "keepDays": "keep_days",
 }
 """Fields of a table in an object -> those of `TableSettings`."""
 _CONTROLLER = {

@@ -1,0 +1,44 @@
+"""How long a table keeps rows, as properties of the table: an audit must know which may be gone.
+
+The property holds the present time. When that changes, rows that an earlier, shorter one deleted
+stay deleted: another property has the time since when all were kept.
+"""
+
+from collections.abc import Mapping
+
+KEEP_S, KEPT_SINCE_MS = "binwright.keep_s", "binwright.kept_since_ms"
+
+
+def kept_since_ms(properties: Mapping[str, str], now_ms: int) -> int | None:
+    """Return since when a table has kept all rows, ms since 1970; None: for ever.
+
+    Args:
+        properties: Of the table.
+        now_ms: The wall clock.
+    """
+    since_ms, keep_s = _number(properties, KEPT_SINCE_MS), _number(properties, KEEP_S)
+    if keep_s:
+        since_ms = max(since_ms, now_ms - round(keep_s * 1000))
+    return round(since_ms) or None
+
+
+def changed_keeping(properties: Mapping[str, str], keep_s: float, now_ms: int) -> dict[str, str]:
+    """Return the properties to set so that a table keeps rows for `keep_s`; none, if it does.
+
+    Args:
+        properties: Of the table.
+        keep_s: Seconds; 0: for ever.
+        now_ms: The wall clock.
+    """
+    if _number(properties, KEEP_S) == keep_s:
+        return {}
+    since_ms = kept_since_ms(properties, now_ms)
+    return {KEEP_S: f"{keep_s:g}"} | ({KEPT_SINCE_MS: str(since_ms)} if since_ms else {})
+
+
+def _number(properties: Mapping[str, str], name: str) -> float:
+    """Return a property's number; 0 for none, and for what a person wrote there."""
+    try:
+        return max(0.0, float(properties.get(name, 0)))
+    except ValueError:
+        return 0.0
