@@ -1,6 +1,8 @@
 """Fetched batches: each record that can be decoded is returned, within bounds of memory."""
 
+import gc
 import struct
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
@@ -227,6 +229,27 @@ def test_memory_that_runs_out_is_no_fault_of_the_batch(monkeypatch: pytest.Monke
     assert not fetch.take()
     assert fetch.watch.fault is not None
     assert fetch.watch.fault.out_of_memory
+
+
+@pytest.mark.parametrize("end", ["taken", "paused", "dropped", "dropped untouched"])
+def test_records_are_freed_without_a_garbage_collector(end: str) -> None:
+    fetch = Fetch(stored(0, 200), stored(200, 200))
+    held = weakref.ref(fetch.result._partition_records)
+    gc.disable()
+    try:
+        if end != "dropped untouched":
+            fetch.take(150)
+        assert held() is not None
+        if end == "taken":
+            assert len(fetch.take()) == 250
+        elif end == "paused":
+            fetch.assignment.paused = True
+            fetch.take()
+        else:
+            del fetch.result
+        assert held() is None
+    finally:
+        gc.enable()
 
 
 # --- positions -----------------------------------------------------------------------------------

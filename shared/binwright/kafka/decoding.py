@@ -86,6 +86,7 @@ class PartitionRecords(fetcher.PartitionRecords):  # type: ignore[misc]  # aioka
     """
 
     next_fetch_offset: int
+    _records_iterator: Any
     _watch: Watch | None = None
     ended = False
 
@@ -97,6 +98,12 @@ class PartitionRecords(fetcher.PartitionRecords):  # type: ignore[misc]  # aioka
         self._records.large_limit = most = watched.limits.inflated_bytes
         self._records.limit = min(LARGE_BYTES, most)
         self._records.large_before = watched.large_before
+
+    def close(self) -> None:
+        """Give the memory back: the iterators over the records refer to them, and they to those."""
+        if self._records_iterator is not None:
+            self._records_iterator.close()
+            self._records_iterator = None
 
     def _consumer_record(self, tp: KafkaPartition, record: Any) -> Any:
         return super()._consumer_record(tp, record) if self._watch is None else record
@@ -223,9 +230,13 @@ def _records(rows: Sequence[Any]) -> Records:
 
 
 class FetchResult(fetcher.FetchResult):  # type: ignore[misc]  # aiokafka has no types
-    """The fetched records of a partition, of which a poll takes a bounded number of bytes."""
+    """The fetched records of a partition, of which a poll takes a bounded number of bytes.
 
-    _partition_records: Any
+    They are freed as soon as they are taken or dropped: a garbage collector that comes later finds
+    hundreds of megabytes of them in a consumer that works off a backlog.
+    """
+
+    _held: PartitionRecords | None = None
 
     def __init__(
         self, partition: KafkaPartition, *, partition_records: PartitionRecords, **others: Any
@@ -234,6 +245,19 @@ class FetchResult(fetcher.FetchResult):  # type: ignore[misc]  # aiokafka has no
         self._watch: Watch | None = getattr(self._assignment, "watched", {}).get(partition)
         if self._watch is not None:
             partition_records.observe(self._watch)
+
+    def __del__(self) -> None:
+        self._partition_records = None
+
+    @property
+    def _partition_records(self) -> Any:
+        return self._held
+
+    @_partition_records.setter
+    def _partition_records(self, records: PartitionRecords | None) -> None:
+        if self._held is not None:
+            self._held.close()
+        self._held = records
 
     def getall(self, max_records: int | None = None) -> Records | list[ConsumerRecord]:
         """Return the next records up to the bound of the poll, `Records` if it is watched."""
