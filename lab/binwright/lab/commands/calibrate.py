@@ -30,8 +30,8 @@ LANDING = "landing"
 def command(
     *,
     gigabytes: Annotated[
-        float, typer.Option(min=0.01, help="Backlog of each condition; 2 take a consumer 40 s.")
-    ] = 2.0,
+        float, typer.Option(min=0.01, help="Backlog of each condition; 3 take a consumer 45 s.")
+    ] = 3.0,
     conditions: Annotated[
         str, typer.Option(help="Numbers of the paper's conditions, and `landing`.")
     ] = "1,2,3,landing",

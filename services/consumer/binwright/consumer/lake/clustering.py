@@ -19,10 +19,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from binwright.audit.lake_reader import quoted
+from binwright.audit.lake_reader import properties, quoted
 from binwright.consumer.lake.delta import (
     STATISTICS,
-    properties,
     set_properties,
     settings,
     with_retries,
