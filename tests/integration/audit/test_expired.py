@@ -1,15 +1,19 @@
 """Rows that a table keeps for some days only, and what an audit makes of those that are gone."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
 from tests.integration.audit.place import Place
 
+from binwright.consumer.lake.delta import expire
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.protocol.columns import parse_columns
 from binwright.protocol.keeping import KEEP_S, KEPT_SINCE_MS
 from binwright.protocol.ports.lake import Table
+from binwright.runtime.clock import wall_ms
 
 pytestmark = pytest.mark.integration
 
@@ -38,23 +42,14 @@ async def keep(place: Place, days: float, *, raw: bool) -> int:
         return await lake.expire(place.topic) if days else 0
 
 
-async def test_old_raw_rows_are_deleted_and_no_audit_misses_them(fresh: Place) -> None:
-    await _are_deleted_and_not_missed(fresh, raw=True)
-
-
-async def test_old_rows_of_columns_are_deleted_and_no_audit_misses_them(fresh: Place) -> None:
-    await _are_deleted_and_not_missed(fresh, raw=False)
-
-
-async def _are_deleted_and_not_missed(fresh: Place, *, raw: bool) -> None:
+async def test_old_rows_are_deleted_and_no_audit_misses_them(fresh: Place) -> None:
     old, now = await produced(fresh)
-    land = fresh.land if raw else fresh.land_columns
-    land({0: OLD}, old)
-    land({0: [*NEW[:10]]}, old - timedelta(days=5))  # a table that is wrong: they are of now
-    land({0: [*NEW[10:]]}, now)
-    assert await keep(fresh, 20, raw=raw) == 0
-    assert await keep(fresh, 7, raw=raw) == 30
-    assert await keep(fresh, 7, raw=raw) == 0
+    fresh.land_columns({0: OLD}, old)
+    fresh.land_columns({0: NEW[:10]}, old - timedelta(days=5))  # it is wrong: they are of now
+    fresh.land_columns({0: NEW[10:]}, now)
+    assert await keep(fresh, 20, raw=False) == 0
+    assert await keep(fresh, 7, raw=False) == 30
+    assert await keep(fresh, 7, raw=False) == 0
 
     (table,) = (await fresh.audit()).tables
     (part,) = table.partitions
@@ -62,7 +57,7 @@ async def _are_deleted_and_not_missed(fresh: Place, *, raw: bool) -> None:
     assert table.faults() == (f"{fresh.topic}-0: 10 missing (20-29)",)
     assert f"{fresh.topic}: 20 records are older than the table keeps rows" in table.remarks()
 
-    await keep(fresh, 0, raw=raw)  # from now on for ever: what is gone is gone
+    await keep(fresh, 0, raw=False)  # from now on for ever: what is gone is gone
     assert (await fresh.audit()).tables[0].partitions[0].expired == len(OLD)
     fresh.sql(f"ALTER TABLE {{}} UNSET TBLPROPERTIES ('{KEEP_S}', '{KEPT_SINCE_MS}')")
     assert (await fresh.audit()).tables[0].partitions[0].lost == len(OLD) + 10
@@ -86,3 +81,15 @@ async def test_a_row_without_a_time_stays(fresh: Place) -> None:
     fresh.land({0: OLD}, old)
     fresh.sql("UPDATE {} SET timestamp = NULL WHERE offset < 5")
     assert await keep(fresh, 7, raw=True) == len(OLD) - 5
+
+
+@pytest.mark.parametrize("ahead_days", [4_000, -15])
+async def test_of_two_clocks_the_one_behind_counts(
+    spark: Any, lake: Path, ahead_days: float
+) -> None:
+    """A clock that runs ahead would delete everything."""
+    place = Place("", spark, "sc://unused", lake, "clocks")
+    place.land({0: OLD}, datetime.now(UTC) - timedelta(days=10))
+    now_ms = wall_ms() + round(ahead_days * DAY_S * 1000)
+    assert expire(spark, place.table, 12 * DAY_S, now_ms) == 0
+    assert expire(spark, place.table, 7 * DAY_S, now_ms) == (len(OLD) if ahead_days > 0 else 0)
