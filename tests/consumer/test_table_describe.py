@@ -1,5 +1,7 @@
 """What `table list` and `describe` show, of settings, reports and facts."""
 
+from dataclasses import replace
+
 from rich.console import Console
 
 from binwright.consumer.decide.table_facts import CommitFacts, Facts
@@ -7,6 +9,7 @@ from binwright.consumer.lake.table_reading import Details
 from binwright.consumer.table_describe import Description, drawn, entry_of
 from binwright.consumer.table_list import drawn as drawn_list
 from binwright.consumer.table_lookup import listed
+from binwright.protocol.errors import LakeUnavailable
 from binwright.protocol.model import Slot
 from binwright.runtime.settings import Settings, load_settings
 from binwright.views.table_status import PartitionStatus, TableStatus
@@ -52,6 +55,15 @@ def test_a_list_has_a_line_for_each_table_and_why_it_waits() -> None:
     lines = text(drawn_list([waiting, absent], 200))
     assert lines[1] == f"orders avro waiting 1,200.0 s 7,000 2 9 /lake/orders {AWAY}"
     assert lines[2] == "raw bytes absent /lake/raw"
+
+
+def test_a_table_that_cannot_be_read_has_the_reason_in_its_line() -> None:
+    away = LakeUnavailable("no Spark Connect server at sc://b")
+    landing = replace(REPORTED, fault="")
+    known, new = (listed(SETTINGS, "orders", each, away) for each in (landing, None))
+    assert (known.state, known.rows, known.reason) == ("landing", None, str(away))
+    assert (new.state, new.reason) == ("unwritten", str(away))
+    assert listed(SETTINGS, "orders", REPORTED, away).reason == f"{AWAY}; {away}"
 
 
 def test_columns_of_a_registry_are_those_of_its_subject() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import re
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from binwright.local.stack import services
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import (
     HealthSettings,
+    LakeSettings,
     Settings,
     load_settings,
     settings_environment,
@@ -103,6 +105,7 @@ async def test_tables_are_listed_described_and_measured(
         assert found[RAW]["freshness_s"] is None
         assert (found[LINES]["state"], found[LINES]["version"]) == ("absent", None)
         assert found[ITEMS]["path"] == f"{lake}/{ITEMS}"
+        await _one_server_is_away(spark_url, table)
 
         code, out = await table("pause", ITEMS, "--reason", "a repair")
         assert code == 0, out
@@ -116,6 +119,25 @@ async def test_tables_are_listed_described_and_measured(
         assert line in out.splitlines()
     code, out = await table("describe", "nothing")
     assert (code, f"it has: {ITEMS}, {LINES}, {RAW}" in out) == (2, True), out
+
+
+async def _one_server_is_away(
+    spark_url: str, table: Callable[..., Awaitable[tuple[int, str]]]
+) -> None:
+    """Tables of one server are listed while another one does not answer."""
+    with reserve_port() as unused:
+        away = f"sc://{HOST}:{unused}"
+    servers = f"{spark_url},{away}"
+    server = {t: LakeSettings(spark=servers).server(t) for t in (ITEMS, RAW, LINES)}
+    assert set(server.values()) == {spark_url, away}
+    code, out = await table("list", "--json", "--spark", servers)
+    assert code == 0, out
+    for each in json.loads(out):
+        is_away = server[each["topic"]] == away
+        assert ("no Spark Connect server" in each["reason"]) is is_away
+        assert each["rows"] is None or not is_away
+    code, out = await table("list", "--spark", away)
+    assert (code, "no Spark Connect server" in out) == (1, True), out
 
 
 async def _is_measured(port: int, began: int) -> None:

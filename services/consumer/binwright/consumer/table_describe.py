@@ -27,7 +27,7 @@ from binwright.consumer.decide.table_facts import Facts, reader_features, shut_o
 from binwright.consumer.lake.table_reading import Details, read_details
 from binwright.consumer.table_list import age, number
 from binwright.consumer.table_lookup import Listed, group_status, listed, read_tables
-from binwright.protocol.errors import UserError
+from binwright.protocol.errors import LakeUnavailable, UserError
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.runtime.settings import Settings
 from binwright.views.table_status import PartitionStatus
@@ -209,6 +209,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
             raise UserError(f"group {settings.group} has no table {topic}; it has: {known}")
         query = partial(read_details, topic=topic)
         read = (await read_tables(settings, [topic], query, (directory, console)))[topic]
+        if isinstance(read, LakeUnavailable):
+            raise read
         facts: Facts | None
         facts, details = read or (None, None)
         reported = tables.get(topic)

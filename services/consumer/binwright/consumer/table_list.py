@@ -13,6 +13,7 @@ from binwright.cli.runner import progress_console, run_for_result, working_direc
 from binwright.cli.terminal import LARGE, MEDIUM, Column, fitting_table, page_console, print_page
 from binwright.consumer.lake.table_reading import read_facts
 from binwright.consumer.table_lookup import Listed, group_status, listed, read_tables
+from binwright.protocol.errors import LakeUnavailable
 from binwright.views.commands.status_page import TABLE_COLOURS
 
 COLOURS = {**TABLE_COLOURS, "waiting": "yellow", "absent": "yellow"}
@@ -75,8 +76,11 @@ def command(  # noqa: PLR0913 - one parameter for each option
     async def work() -> list[Listed]:
         reported = {each.topic: each for each in (await group_status(settings)).tables}
         topics = sorted({*reported, *settings.topics})
-        facts = await read_tables(settings, topics, read_facts, (directory, console))
-        return [listed(settings, topic, reported.get(topic), facts[topic]) for topic in topics]
+        read = await read_tables(settings, topics, read_facts, (directory, console))
+        unread = [each for each in read.values() if isinstance(each, LakeUnavailable)]
+        if unread and len(unread) == len(read):
+            raise unread[0]
+        return [listed(settings, topic, reported.get(topic), read[topic]) for topic in topics]
 
     with working_directory(None) as directory:
         tables = run_for_result(work)

@@ -12,6 +12,7 @@ from binwright.audit.lake_reader import LakeReader, reader_of
 from binwright.cli.embedded_spark import running_lake
 from binwright.consumer.decide.table_facts import Facts, listed_state
 from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.protocol.errors import LakeUnavailable
 from binwright.runtime.settings import Settings
 from binwright.views.commands.status_page import show_groups
 from binwright.views.status import Status
@@ -39,17 +40,21 @@ class Listed:
 
 
 def listed(
-    settings: Settings, topic: str, reported: TableStatus | None, facts: Facts | None
+    settings: Settings,
+    topic: str,
+    reported: TableStatus | None,
+    read: Facts | LakeUnavailable | None,
 ) -> Listed:
-    """Return a topic's table, by what its group reports and what its log has."""
+    """Return a topic's table, by what its group reports and what its log has, if it was read."""
     entry, fault = settings.table(topic), "" if reported is None else reported.fault
     state = None if reported is None else reported.state
+    facts, unread = (None, str(read)) if isinstance(read, LakeUnavailable) else (read, "")
     return Listed(
         topic=topic,
         path=settings.lake.table_path(topic),
         format=RAW if entry is None else entry.format,
-        state=listed_state(state, fault, exists=facts is not None),
-        reason=fault,
+        state=listed_state(state, fault, exists=read is not None),
+        reason="; ".join(filter(None, (fault, unread))),
         freshness_s=None if reported is None else reported.freshness_s,
         rows=None if facts is None else facts.rows,
         bad=None if facts is None else facts.bad,
@@ -74,8 +79,10 @@ async def read_tables(
     topics: Collection[str],
     query: Callable[[Any, str], T],
     where: tuple[Path, Console],
-) -> Mapping[str, T]:
+) -> Mapping[str, T | LakeUnavailable]:
     """Return what `query` returns for the table of each topic, on one session for each server.
+
+    A table that cannot be read has the reason in its place: it stops no other.
 
     Args:
         settings: Of the lake.
@@ -84,21 +91,29 @@ async def read_tables(
         where: A directory for an embedded server, and the console for its progress.
 
     Raises:
-        ExternalError: Spark does not answer, or cannot read a table.
+        ExternalError: An embedded server does not start.
     """
-    results: dict[str, T] = {}
+    results: dict[str, T | LakeUnavailable] = {}
     by_server = defaultdict[str, list[str]](list)
     directory, console = where
     async with running_lake(directory, console.log, settings) as lake:
         for topic in topics:
             by_server[lake.server(topic)].append(topic)
         for together in by_server.values():
-            async with reader_of(lake, together[0]) as reader:
-                for topic in together:
-                    path = settings.lake.table_path(topic)
-                    results[topic] = await _read(reader, path, query)
+            paths = {topic: settings.lake.table_path(topic) for topic in together}
+            try:
+                async with reader_of(lake, together[0]) as reader:
+                    for topic, path in paths.items():
+                        results[topic] = await _read(reader, path, query)
+            except LakeUnavailable as exc:
+                results |= dict.fromkeys(paths, exc)
     return results
 
 
-async def _read(reader: LakeReader, path: str, query: Callable[[Any, str], T]) -> T:
-    return await reader.run(f"read the table at {path}", lambda spark: query(spark, path))
+async def _read(
+    reader: LakeReader, path: str, query: Callable[[Any, str], T]
+) -> T | LakeUnavailable:
+    try:
+        return await reader.run(f"read the table at {path}", lambda spark: query(spark, path))
+    except LakeUnavailable as exc:
+        return exc
