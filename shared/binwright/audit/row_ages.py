@@ -69,7 +69,9 @@ def _ages(spark: Any, topic: str, path: str) -> Freshness:
         return Freshness(topic=topic, rows=0, undated=0, p50_s=None, p99_s=None, max_s=None)
     log = spark.read.schema(_LOG).json(f"{path}/_delta_log/*.json")
     log = log.selectExpr("add", "commitInfo", "_metadata.file_name AS commit")
-    stored = spark.read.schema(table.schema).parquet(path)  # a table without rows has no file
+    # A write that was given up leaves torn files, which no version of the table has.
+    files = spark.read.schema(table.schema).option("ignoreCorruptFiles", "true")
+    stored = files.parquet(path)  # a table without rows has no file
     stored = records(stored, "_metadata.file_name AS file")
     ages = spark.sql(_AGES, log=log, stored=stored, table=table).collect()[0]
     return Freshness(topic=topic, **ages.asDict())

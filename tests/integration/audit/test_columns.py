@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from tests.integration.audit.place import RECORDS, Place
@@ -135,6 +136,8 @@ async def test_ages_are_of_the_record_not_of_a_column_of_its_value(fresh: Place)
     (empty,) = await freshness([fresh.topic], fresh.lake)
     fresh.land_columns({0: range(49)}, now - timedelta(minutes=10))
     fresh.land_columns({0: [49]}, now - timedelta(minutes=60))
+    torn = Path(fresh.table) / "part-00000-torn-c000.snappy.parquet"
+    torn.write_bytes(fresh.files()[0].read_bytes()[:500])  # of a write that was given up
     (found,) = await freshness([fresh.topic], fresh.lake)
 
     assert (empty.rows, empty.undated, empty.p50_s) == (0, 0, None)
