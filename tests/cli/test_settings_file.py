@@ -41,12 +41,28 @@ def test_every_setting_is_in_it_with_its_meaning() -> None:
             assert f"#{name} = " in text() or f"[{name}]" in text()
 
 
-def test_the_option_names_the_file_wherever_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_option_names_the_file_wherever_it_stands(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(VARIABLE, "other.toml")
     assert take_settings(["status", OPTION, "a.toml", "--json"]) == ["status", "--json"]
-    assert os.environ[VARIABLE] == "a.toml"
+    assert os.environ[VARIABLE] == str(tmp_path / "a.toml")
     assert take_settings([f"{OPTION}=b.toml", "top"]) == ["top"]
-    assert os.environ[VARIABLE] == "b.toml"
+    assert os.environ[VARIABLE] == str(tmp_path / "b.toml")
     assert VARIABLE == FILE_VARIABLE
     with pytest.raises(SettingsError, match="names no file"):
         take_settings(["status", OPTION])
+
+
+@pytest.mark.parametrize(("named", "path"), [("c.toml", "{}/c.toml"), ("/d.toml", "/d.toml")])
+def test_services_in_other_directories_find_the_file_of_the_variable(
+    named: str, path: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(VARIABLE, named)
+    assert take_settings(["up"]) == ["up"]
+    assert os.environ[VARIABLE] == path.format(tmp_path)
+    monkeypatch.delenv(VARIABLE)
+    take_settings(["up"])
+    assert VARIABLE not in os.environ

@@ -115,14 +115,20 @@ async def system(
     *options: str,
     ends_by: signal.Signals = signal.SIGINT,
 ) -> AsyncIterator[Running]:
-    """Run `binwright up` until the block ends."""
-    lake, log = home / "lake", home / "up.log"
+    """Run `binwright up` until the block ends, with a settings file in the present directory."""
+    lake, log, file = home / "lake", home / "up.log", home / "up.toml"
     monkeypatch.setenv("PYTHONWARNINGS", "ignore")
-    monkeypatch.setenv("BINWRIGHT_LAKE__BATCH_BYTES", "100000000")
-    command = (*BINWRIGHT, "up", "--topics", "mine", "--lake", str(lake), *options)
+    file.write_text("[lake]\nbatch_bytes = 100_000_000\n")
+    settings = ("--settings", file.name)
+    command = (*BINWRIGHT, "up", *settings, "--topics", "mine", "--lake", str(lake), *options)
     with log.open("w") as output:
         running = subprocess.Popen(  # noqa: ASYNC220 - a moment
-            command, env={**os.environ}, stdout=output, stderr=output, start_new_session=True
+            command,
+            env={**os.environ},
+            cwd=home,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
         )
     try:
         await until(lambda: "page:" in log.read_text() or running.poll() is not None, 300)

@@ -91,6 +91,8 @@ app = lazy_app(
 def take_settings(arguments: Sequence[str]) -> list[str]:
     """Name the file of `--settings`, wherever it stands, to all programs; return the rest.
 
+    The file's path becomes absolute: services that a command starts run in other directories.
+
     Raises:
         SettingsError: No file follows it.
     """
@@ -104,6 +106,8 @@ def take_settings(arguments: Sequence[str]) -> list[str]:
         if not (file := value if equals else next(given, "")):
             raise SettingsError(f"{OPTION} names no file")
         os.environ[VARIABLE] = file
+    if file := os.environ.get(VARIABLE):
+        os.environ[VARIABLE] = str(Path(file).absolute())
     return rest
 
 
