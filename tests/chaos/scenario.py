@@ -210,13 +210,16 @@ class Scenario:
     async def _scene(self, made: System, scene: ConcurrentFaults) -> bool:
         at_s = self._now()
         self.log(f"{at_s:.0f} s: " + ", and ".join(map(str, scene)))
+        cause = ""
         try:
             async with asyncio.TaskGroup() as tasks:
                 acts = [
                     tasks.create_task(FAULT_ACTIONS[fault.kind](made, fault)) for fault in scene
                 ]
         except* ExternalError as failed:
-            raise ExternalError(str(root_cause(failed))) from failed
+            cause = str(root_cause(failed))
+        if cause:
+            raise ExternalError(cause)
         done = [act.result() for act in acts]
         lasted_s = self._now() - at_s
         conditions = [condition for one in done for condition in one.conditions]

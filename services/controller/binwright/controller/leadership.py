@@ -120,6 +120,7 @@ class Leadership:
         connection = ConnectionCheck(self._bus, self._context.metadata_topic, reader)
         self._dispatch(self._first_actions)
         self._fleet.watch(self._check_ends.set)
+        lost: str | None = None
         try:
             async with asyncio.TaskGroup() as tasks:
                 for work in (
@@ -138,10 +139,12 @@ class Leadership:
                         self._bus, self._context.needs_topic, self._context.group, topics
                     )
                     tasks.create_task(must_not_end(needs))
-        except* LeadershipLost as lost:
-            raise LeadershipLost(str(lost.exceptions[0])) from None
+        except* LeadershipLost as failed:
+            lost = str(failed.exceptions[0])
         finally:
             await reader.close()
+        if lost is not None:  # raised above, Python 3.11.2 would put it into a group
+            raise LeadershipLost(lost)
 
     # --- events in -------------------------------------------------------------------------------
 

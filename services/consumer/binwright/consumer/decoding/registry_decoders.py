@@ -187,12 +187,15 @@ class RegistryDecoders:
             async with self._slots:
                 await request
 
+        unavailable: BaseException | None = None
         try:
             async with asyncio.TaskGroup() as tasks:
                 for request in requests:
                     tasks.create_task(one(request))
         except* RegistryUnavailable as failed:
-            raise failed.exceptions[0] from None
+            unavailable = failed.exceptions[0]
+        if unavailable is not None:  # raised above, Python 3.11.2 would put it into a group
+            raise unavailable
 
 
 def _read(number: int, schema: Schema | Bad, reading: SchemaReading[Read]) -> Read | Bad:
