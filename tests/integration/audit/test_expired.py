@@ -8,7 +8,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from tests.integration.audit.place import Place
 
-from binwright.consumer.lake.delta import expire
+from binwright.consumer.lake.delta import old_rows
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.protocol.columns import parse_columns
 from binwright.protocol.keeping import KEEP_S, KEPT_SINCE_MS
@@ -91,5 +91,5 @@ async def test_of_two_clocks_the_one_behind_counts(
     place = Place("", spark, "sc://unused", lake, "clocks")
     place.land({0: OLD}, datetime.now(UTC) - timedelta(days=10))
     now_ms = wall_ms() + round(ahead_days * DAY_S * 1000)
-    assert expire(spark, place.table, 12 * DAY_S, now_ms) == 0
-    assert expire(spark, place.table, 7 * DAY_S, now_ms) == (len(OLD) if ahead_days > 0 else 0)
+    assert old_rows(spark, place.table, 12 * DAY_S, now_ms) is None
+    assert (old_rows(spark, place.table, 7 * DAY_S, now_ms) is None) is (ahead_days < 0)

@@ -277,11 +277,11 @@ def files(spark: SparkSession, path: str) -> TableFiles:
     return TableFiles(count, size)
 
 
-def expire(spark: SparkSession, path: str, keep_s: float, now_ms: int) -> int:
-    """Delete rows whose record is older than `keep_s`; return how many.
+def old_rows(spark: SparkSession, path: str, keep_s: float, now_ms: int) -> str | None:
+    """Return the condition of rows whose record is older than `keep_s`; None: there are none.
 
-    Rows without a timestamp stay. Of two clocks the one that is behind counts: a clock that runs
-    ahead would delete everything.
+    Rows without a timestamp are not old. Of two clocks the one that is behind counts: a clock that
+    runs ahead would delete everything.
 
     Args:
         spark: The session.
@@ -294,9 +294,12 @@ def expire(spark: SparkSession, path: str, keep_s: float, now_ms: int) -> int:
     table = spark.table(quoted(path))
     prefix = f"{KAFKA}." if KAFKA in table.columns else ""
     old = f"{prefix}timestamp < timestamp_millis({before_ms})"
-    if table.where(old).isEmpty():
-        return 0
-    delete = f"DELETE FROM {quoted(path)} WHERE {old}"  # noqa: S608 - a number, and a quoted path
+    return None if table.where(old).isEmpty() else old
+
+
+def delete_rows(spark: SparkSession, path: str, condition: str) -> int:
+    """Delete the rows of a condition; return how many. An append that comes first refuses it."""
+    delete = f"DELETE FROM {quoted(path)} WHERE {condition}"  # noqa: S608 - of `old_rows`
     deleted: int = spark.sql(delete).collect()[0][0]
     return deleted
 

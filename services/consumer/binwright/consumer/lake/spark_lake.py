@@ -5,6 +5,7 @@ A table of columns has one of bad records beside it, at `<lake.path>/<topic>__ba
 
 import asyncio
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -32,6 +33,8 @@ T = TypeVar("T")
 
 READ_TIMEOUT_S = 120.0
 SCAN_TIMEOUT_S = 1800.0
+DELETE_S = 600.0
+"""How long old rows may be deleted, while nothing lands in their table."""
 
 
 class SparkLake:
@@ -65,6 +68,8 @@ class SparkLake:
         self._limits_s: dict[str, float] = {}  # write limits of tables that overran the last one
         self._of_columns: dict[str, Table] = {}  # by topic
         self._keep_s: dict[str, float] = {}  # by topic
+        self._changing = defaultdict[str, asyncio.Lock](asyncio.Lock)
+        """By topic: to Delta an append in between is a conflict of a deletion."""
         self._sessions: dict[str, ReconnectingSession] = {}
         self._maintenance_sessions: dict[str, ReconnectingSession] = {}  # by server
 
@@ -180,11 +185,13 @@ class SparkLake:
 
     async def expire(self, topic: str) -> int:
         """Delete old rows, also of bad records; see `Lake.expire`."""
-        keep_s, deleted = self._keep_s[topic], 0
+        deleted = 0
         for access in self._accesses(topic):
-            deleted += await self._maintain(
-                topic, access, lambda spark, path: delta.expire(spark, path, keep_s, wall_ms())
-            )
+            old = partial(delta.old_rows, keep_s=self._keep_s[topic], now_ms=wall_ms())
+            if condition := await self._maintain(topic, access, old):
+                delete = partial(delta.delete_rows, condition=condition)
+                async with self._changing[topic]:
+                    deleted += await self._maintain(topic, access, delete, DELETE_S)
         return deleted
 
     async def vacuum(self, topic: str) -> None:
@@ -243,6 +250,12 @@ class SparkLake:
     async def _write(
         self, topic: str, access: "_TableAccess", work: Work[None], files: Collection[str]
     ) -> None:
+        async with self._changing[topic]:
+            await self._write_alone(topic, access, work, files)
+
+    async def _write_alone(
+        self, topic: str, access: "_TableAccess", work: Work[None], files: Collection[str]
+    ) -> None:
         began = time.monotonic()
         limit_s = self._limits_s.get(topic, self._write_timeout_s)
         try:
@@ -274,7 +287,11 @@ class SparkLake:
             await session.reset()
 
     async def _maintain(
-        self, topic: str, access: "_TableAccess", work: Callable[[SparkSession, str], T]
+        self,
+        topic: str,
+        access: "_TableAccess",
+        work: Callable[[SparkSession, str], T],
+        limit_s: float = LONGEST_WORK_S,
     ) -> T:
         server = self._lake.server(topic)
         session = self._maintenance_sessions.setdefault(
@@ -283,7 +300,7 @@ class SparkLake:
         return await access.run(
             session,
             lambda spark: work(spark, access.path),
-            LONGEST_WORK_S,
+            limit_s,
             access.errors.read_error,
         )
 
