@@ -1,4 +1,4 @@
-"""Handlers of groups raise nothing: Python 3.11.2 would put it into a group, which is not expected."""
+"""Handlers of groups raise nothing: Python 3.11.2 would put it into a group."""
 
 import ast
 from pathlib import Path

@@ -106,8 +106,8 @@ def take_settings(arguments: Sequence[str]) -> list[str]:
         if not (file := value if equals else next(given, "")):
             raise SettingsError(f"{OPTION} names no file")
         os.environ[VARIABLE] = file
-    if file := os.environ.get(VARIABLE):
-        os.environ[VARIABLE] = str(Path(file).absolute())
+    if named := os.environ.get(VARIABLE):
+        os.environ[VARIABLE] = str(Path(named).absolute())
     return rest
 
 
