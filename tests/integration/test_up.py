@@ -178,7 +178,7 @@ async def test_the_same_command_goes_on_with_the_table(
         assert thrice["clean"]
     end = (tmp_path / "up.log").read_text()
     assert f"{3 * RECORDS:,} rows in {at.lake}/mine" in end
-    assert f"again: binwright up --topics mine --lake {at.lake}" in end
+    assert f"again: binwright up --settings up.toml --topics mine --lake {at.lake}" in end
 
     shutil.rmtree(at.lake / "_up")
     why = refused(tmp_path, "--lake", str(at.lake))
