@@ -35,7 +35,7 @@ from binwright.protocol.model import TopicPartition
 from binwright.recordings.load import LoadResult, run_load
 from binwright.recordings.load_pacing import Load
 from binwright.recordings.streams import PerCent, Row
-from binwright.runtime.run import root_cause
+from binwright.runtime.run import ungrouped
 
 READY_S = 240.0
 RECOVERY_S = 60.0
@@ -210,16 +210,11 @@ class Scenario:
     async def _scene(self, made: System, scene: ConcurrentFaults) -> bool:
         at_s = self._now()
         self.log(f"{at_s:.0f} s: " + ", and ".join(map(str, scene)))
-        cause = ""
-        try:
+        with ungrouped(ExternalError):
             async with asyncio.TaskGroup() as tasks:
                 acts = [
                     tasks.create_task(FAULT_ACTIONS[fault.kind](made, fault)) for fault in scene
                 ]
-        except* ExternalError as failed:
-            cause = str(root_cause(failed))
-        if cause:
-            raise ExternalError(cause)
         done = [act.result() for act in acts]
         lasted_s = self._now() - at_s
         conditions = [condition for one in done for condition in one.conditions]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from binwright.protocol.errors import BrokerUnavailable, SettingsError
-from binwright.runtime.run import must_not_end, root_cause, run
+from binwright.runtime.run import must_not_end, root_cause, run, ungrouped
 
 SERVICE = """
 import asyncio, sys
@@ -112,6 +112,23 @@ def test_an_error_of_binwright_is_the_root_cause_before_others() -> None:
     ours = BrokerUnavailable("gone")
     nested = BaseExceptionGroup("a", [ValueError(), BaseExceptionGroup("b", [KeyError(), ours])])
     assert root_cause(nested) is ours
+
+
+async def test_an_error_of_tasks_comes_without_their_group() -> None:
+    ours = BrokerUnavailable("gone")
+    with pytest.raises(BrokerUnavailable) as raised, ungrouped(BrokerUnavailable):
+        raise BaseExceptionGroup("a", [BaseExceptionGroup("b", [ours])])
+    assert raised.value is ours
+
+
+@pytest.mark.parametrize("beside", [(), (BrokerUnavailable("gone"),)])
+def test_another_error_of_tasks_is_not_hidden_by_one_that_is_expected(
+    beside: tuple[Exception, ...],
+) -> None:
+    defect = ValueError("a defect")
+    with pytest.raises(BaseExceptionGroup) as raised, ungrouped(BrokerUnavailable):
+        raise BaseExceptionGroup("a", [*beside, defect])
+    assert raised.value.exceptions == (defect,)
 
 
 async def test_a_task_that_ends_early_is_an_error() -> None:

@@ -6,7 +6,7 @@ import os
 import signal
 import stat
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from typing import Any
 
 import structlog
@@ -87,6 +87,21 @@ def root_cause(error: BaseException) -> BaseException:
         inner = [root_cause(e) for e in error.exceptions]
         error = next((e for e in inner if isinstance(e, BinwrightError)), inner[0])
     return error
+
+
+@contextlib.contextmanager
+def ungrouped(kind: type[Exception]) -> Iterator[None]:
+    """Raise an error of `kind` without the group in which it comes; other errors of it go first.
+
+    A handler by `except*` cannot: what it raises, Python 3.11.2 puts into a group again.
+    """
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        found, others = group.split(kind)
+        if found is None:
+            raise
+        raise others or root_cause(found) from None
 
 
 def exit_code(error: type[BaseException]) -> int:

@@ -54,7 +54,7 @@ from binwright.protocol.ports.kafka import ControlTopics, Reader
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s
 from binwright.runtime.health import Health
-from binwright.runtime.run import must_not_end
+from binwright.runtime.run import must_not_end, ungrouped
 
 log = structlog.get_logger()
 
@@ -120,31 +120,27 @@ class Leadership:
         connection = ConnectionCheck(self._bus, self._context.metadata_topic, reader)
         self._dispatch(self._first_actions)
         self._fleet.watch(self._check_ends.set)
-        lost: str | None = None
         try:
-            async with asyncio.TaskGroup() as tasks:
-                for work in (
-                    self._read_records(reader, history),
-                    self._read_measurements(),
-                    self._tick(connection),
-                    self._find_ended(),
-                    connection.run(),
-                    self._carry_out(),
-                    self._publisher.run(),
-                    self._carry_out_fleet_actions(),
-                ):
-                    tasks.create_task(must_not_end(work))
-                if (topics := self._context.config.topics) is not None:
-                    needs = publish_needs(
-                        self._bus, self._context.needs_topic, self._context.group, topics
-                    )
-                    tasks.create_task(must_not_end(needs))
-        except* LeadershipLost as failed:
-            lost = str(failed.exceptions[0])
+            with ungrouped(LeadershipLost):
+                async with asyncio.TaskGroup() as tasks:
+                    for work in (
+                        self._read_records(reader, history),
+                        self._read_measurements(),
+                        self._tick(connection),
+                        self._find_ended(),
+                        connection.run(),
+                        self._carry_out(),
+                        self._publisher.run(),
+                        self._carry_out_fleet_actions(),
+                    ):
+                        tasks.create_task(must_not_end(work))
+                    if (topics := self._context.config.topics) is not None:
+                        needs = publish_needs(
+                            self._bus, self._context.needs_topic, self._context.group, topics
+                        )
+                        tasks.create_task(must_not_end(needs))
         finally:
             await reader.close()
-        if lost is not None:  # raised above, Python 3.11.2 would put it into a group
-            raise LeadershipLost(lost)
 
     # --- events in -------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from binwright.protocol.ports.kafka import Records
 from binwright.protocol.ports.lake import ValueDecoder
 from binwright.protocol.schemas import SchemaRefused
 from binwright.runtime.clock import loop_s
+from binwright.runtime.run import ungrouped
 
 log = structlog.get_logger()
 
@@ -187,15 +188,10 @@ class RegistryDecoders:
             async with self._slots:
                 await request
 
-        unavailable: BaseException | None = None
-        try:
+        with ungrouped(RegistryUnavailable):
             async with asyncio.TaskGroup() as tasks:
                 for request in requests:
                     tasks.create_task(one(request))
-        except* RegistryUnavailable as failed:
-            unavailable = failed.exceptions[0]
-        if unavailable is not None:  # raised above, Python 3.11.2 would put it into a group
-            raise unavailable
 
 
 def _read(number: int, schema: Schema | Bad, reading: SchemaReading[Read]) -> Read | Bad:
