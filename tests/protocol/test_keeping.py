@@ -24,6 +24,12 @@ def test_older_rows_may_be_gone() -> None:
     assert changed_keeping(table, 3_600.0, NOW_MS) == {}
 
 
+@pytest.mark.parametrize("days", [36.5123, 0.0003, 12_345, 1 / 3])
+def test_a_table_that_is_opened_again_is_not_changed_again(days: float) -> None:
+    table = at(days * DAY_S, {}, NOW_MS)
+    assert changed_keeping(table, days * DAY_S, NOW_MS) == {}
+
+
 @pytest.mark.parametrize("keep_s", [0.0, 10 * DAY_S])
 def test_what_was_deleted_stays_deleted_when_rows_are_kept_longer(keep_s: float) -> None:
     table = at(keep_s, at(3_600.0, {}, NOW_MS - 5_000_000), NOW_MS)

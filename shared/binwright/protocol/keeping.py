@@ -33,7 +33,7 @@ def changed_keeping(properties: Mapping[str, str], keep_s: float, now_ms: int) -
     if _number(properties, KEEP_S) == keep_s:
         return {}
     since_ms = kept_since_ms(properties, now_ms)
-    return {KEEP_S: f"{keep_s:g}"} | ({KEPT_SINCE_MS: str(since_ms)} if since_ms else {})
+    return {KEEP_S: f"{keep_s:.17g}"} | ({KEPT_SINCE_MS: str(since_ms)} if since_ms else {})
 
 
 def _number(properties: Mapping[str, str], name: str) -> float:
