@@ -236,5 +236,5 @@ def test_a_table_keeps_rows_for_its_own_time_or_that_of_the_lake(
     own: float | None, days: float
 ) -> None:
     found = load_settings(lake={"keep_days": 90}, tables=[TEXT | {"keep_days": own}])
-    assert found.keep_s("notes") == days * 86_400
-    assert found.keep_s("others") == 90 * 86_400
+    assert found.keep_days("notes") == days
+    assert found.keep_days("others") == 90

@@ -167,7 +167,7 @@ class FakeLake:
         self._storage.table(topic).add_commit()
         return Compaction(files, files)
 
-    async def expire(self, topic: str) -> int:
+    async def expire(self, topic: str, keep_s: float) -> int:  # noqa: ARG002 - of the port
         """Fit `Lake.expire`; nothing is old."""
         await self._maintain("expire", topic)
         return 0

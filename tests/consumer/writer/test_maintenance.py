@@ -227,8 +227,8 @@ async def test_a_failed_deletion_of_old_rows_delays_no_vacuum() -> None:
     config = MaintenanceConfig(vacuum_interval_s=600.0)
     async with process(scene, "orders", maintenance=config) as writer:
 
-        async def failing(topic: str) -> int:
-            raise LakeUnavailable(f"a commit of {topic} came first")
+        async def failing(topic: str, keep_s: float) -> int:
+            raise LakeUnavailable(f"a commit of {topic} came first: {keep_s}")
 
         writer.lake.expire = failing  # type: ignore[method-assign]
         await seconds(650)

@@ -36,10 +36,11 @@ async def produced(place: Place) -> tuple[datetime, datetime]:
 
 async def keep(place: Place, days: float, *, raw: bool) -> int:
     """Open the table with that setting, as a new writer does; return what it deletes."""
-    table = Table(place.topic, "g", "c", None if raw else COLUMNS, keep_s=days * DAY_S)
+    keep_s = days * DAY_S
+    table = Table(place.topic, "g", "c", None if raw else COLUMNS, keep_s=keep_s)
     async with SparkLake(place.lake, f"{place.lake.path}/_staging", 60.0) as lake:
         await lake.open(table)
-        return await lake.expire(place.topic) if days else 0
+        return await lake.expire(place.topic, keep_s) if days else 0
 
 
 async def test_old_rows_are_deleted_and_no_audit_misses_them(fresh: Place) -> None:

@@ -2,13 +2,12 @@
 
 import asyncio
 from collections import Counter
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
 import pytest
 from pyspark.sql.connect.session import SparkSession
-from tests.integration.lake.tables import LEASE, TABLE, P, landed_offsets, records, stage_file
+from tests.integration.lake.tables import LEASE, P, landed_offsets, records, stage_file
 
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
@@ -28,7 +27,6 @@ async def append(tables: SparkLake, staging: FileStaging, rows: list[Record]) ->
 async def test_rows_that_land_meanwhile_stop_no_deletion_and_are_kept(
     tables: SparkLake, staging: FileStaging, spark: SparkSession, lake: Path
 ) -> None:
-    await tables.open(replace(TABLE, keep_s=86_400.0))
     for first in range(0, OLD, 10):
         await append(tables, staging, records(10, first))
     landed = asyncio.Event()
@@ -46,7 +44,7 @@ async def test_rows_that_land_meanwhile_stop_no_deletion_and_are_kept(
     try:
         async with asyncio.timeout(120):
             await landed.wait()
-            assert await tables.expire("orders") == OLD
+            assert await tables.expire("orders", 86_400.0) == OLD
             landed.clear()
             await landed.wait()
     finally:

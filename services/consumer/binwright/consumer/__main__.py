@@ -40,6 +40,8 @@ from binwright.runtime.settings import LakeSettings, Settings
 
 log = structlog.get_logger()
 
+DAY_S = 86_400.0
+
 
 async def consume(settings: Settings, slot: Slot) -> None:
     """Run the consumer of `slot` until a controller ends it; drain when cancelled.
@@ -149,7 +151,7 @@ def _writer_config(settings: Settings, cluster: str) -> Callable[[str], WriterCo
     def config(topic: str) -> WriterConfig:
         owner = topic, settings.group, cluster
         found = WriterConfig(
-            table=Table(*owner, keep_s=settings.keep_s(topic)),
+            table=Table(*owner, keep_s=DAY_S * settings.keep_days(topic)),
             writer=uuid4().hex,
             from_latest=settings.consumer.start == "latest",
             freshness_s=settings.lake.freshness_s,

@@ -44,7 +44,7 @@ class Entry:
     cluster_by: tuple[str, ...]
     statistics: tuple[str, ...]
     bad_share: float | None  # above which the table stops; None: no record can be bad
-    keep_days: float = 0.0  # of rows; 0: for ever
+    keep_days: float  # of rows; 0: for ever
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,10 @@ class Description:
 
 def entry_of(settings: Settings, topic: str) -> Entry:
     """Return what the settings have of a topic's table."""
+    keep_days = settings.keep_days(topic)
     if (table := settings.table(topic)) is None:
         none = "none: records land as they are"
-        return Entry(none, {}, None, None, (), (), None, settings.lake.keep_days)
+        return Entry(none, {}, None, None, (), (), None, keep_days)
     source = f"all versions of {table.subject_of(topic)}, {settings.registry.url}"
     return Entry(
         schema_source=source if table.by_subject else f"the entry of {topic} in the settings",
@@ -86,7 +87,7 @@ def entry_of(settings: Settings, topic: str) -> Entry:
         cluster_by=table.cluster_by,
         statistics=table.statistics,
         bad_share=table.bad_share,
-        keep_days=settings.lake.keep_days if table.keep_days is None else table.keep_days,
+        keep_days=keep_days,
     )
 
 

@@ -253,8 +253,8 @@ class Lake(Protocol):
     async def cluster(self, topic: str) -> Compaction:
         """Sort the rows of files by the table's `cluster_by`. Raises like `history`."""
 
-    async def expire(self, topic: str) -> int:
-        """Delete rows that are older than the table's `keep_s`, also of bad records.
+    async def expire(self, topic: str, keep_s: float) -> int:
+        """Delete rows whose record is older than `keep_s`, also of bad records.
 
         Rows without a timestamp stay. Returns how many were deleted; raises like `history`.
         """

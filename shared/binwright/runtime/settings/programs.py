@@ -229,11 +229,11 @@ class Settings(TopicSettings):
         """Return what a topic's values are; None: they land as bytes."""
         return table_of(self.tables, topic)
 
-    def keep_s(self, topic: str) -> float:
-        """Return for how long a topic's table keeps rows, s; 0: for ever."""
+    def keep_days(self, topic: str) -> float:
+        """Return for how many days a topic's table keeps rows; 0: for ever."""
         entry = self.table(topic)
         own = None if entry is None else entry.keep_days
-        return 86_400.0 * (self.lake.keep_days if own is None else own)
+        return self.lake.keep_days if own is None else own
 
     @property
     def metadata_topic(self) -> str:

@@ -10,7 +10,7 @@ from pyspark.sql.connect import functions as sf
 from pyspark.sql.connect.dataframe import DataFrame
 from pyspark.sql.connect.session import SparkSession
 
-from binwright.audit.lake_reader import properties, quoted
+from binwright.audit.lake_reader import is_of_columns, properties, quoted
 from binwright.consumer.lake.faults import (
     ADDED_BEFORE,
     CONFLICTS,
@@ -292,7 +292,7 @@ def old_rows(spark: SparkSession, path: str, keep_s: float, now_ms: int) -> str 
     server_ms: int = spark.sql("SELECT unix_millis(current_timestamp())").collect()[0][0]
     before_ms = min(now_ms, server_ms) - round(keep_s * 1000)
     table = spark.table(quoted(path))
-    prefix = f"{KAFKA}." if KAFKA in table.columns else ""
+    prefix = f"{KAFKA}." if is_of_columns(table) else ""
     old = f"{prefix}timestamp < timestamp_millis({before_ms})"
     return None if table.where(old).isEmpty() else old
 

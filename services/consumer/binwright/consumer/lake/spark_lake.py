@@ -67,7 +67,6 @@ class SparkLake:
         self._write_timeout_s, self._read_timeout_s = write_timeout_s, read_timeout_s
         self._limits_s: dict[str, float] = {}  # write limits of tables that overran the last one
         self._of_columns: dict[str, Table] = {}  # by topic
-        self._keep_s: dict[str, float] = {}  # by topic
         self._changing = defaultdict[str, asyncio.Lock](asyncio.Lock)
         """By topic: to Delta an append in between is a conflict of a deletion."""
         self._sessions: dict[str, ReconnectingSession] = {}
@@ -87,7 +86,6 @@ class SparkLake:
     async def open(self, table: Table) -> None:
         """Create the topic's tables if they are missing; see `Lake.open`."""
         topic, of_columns = table.topic, table.columns is not None
-        self._keep_s[topic] = table.keep_s
         access = self._access(topic)
         await self._open(topic, access, lambda spark: delta.ensure(spark, access.path, table))
         if of_columns:
@@ -183,11 +181,11 @@ class SparkLake:
         work = partial(clustering.cluster, cube_bytes=self._lake.cluster_bytes)
         return await self._maintain(topic, self._access(topic), work)
 
-    async def expire(self, topic: str) -> int:
+    async def expire(self, topic: str, keep_s: float) -> int:
         """Delete old rows, also of bad records; see `Lake.expire`."""
         deleted = 0
         for access in self._accesses(topic):
-            old = partial(delta.old_rows, keep_s=self._keep_s[topic], now_ms=wall_ms())
+            old = partial(delta.old_rows, keep_s=keep_s, now_ms=wall_ms())
             if condition := await self._maintain(topic, access, old):
                 delete = partial(delta.delete_rows, condition=condition)
                 async with self._changing[topic]:

@@ -56,7 +56,7 @@ class _Table:
     served_at: float  # start of its last job
     compact_after: int  # small files
     clustered: bool  # by columns
-    expires: bool  # old rows are deleted
+    keep_s: float  # as of `Table`
     unsorted_bytes: int  # landed since its files were sorted
     small_files: int = 0  # since the last compaction
     inspected: bool = False  # files of earlier writers are counted
@@ -80,7 +80,7 @@ class TableMaintenance:
         unsorted = self._config.worth_sorting_bytes
         clustered = bool(table.cluster_by)
         self._tables[topic] = _Table(
-            topic, lake, vacuum_at, now, interval, clustered, table.keep_s > 0, unsorted
+            topic, lake, vacuum_at, now, interval, clustered, table.keep_s, unsorted
         )
         self._changed.set()
 
@@ -178,7 +178,7 @@ class TableMaintenance:
         First delete old rows, whose files are then unreferenced, and sort what a slow table has,
         which may never be enough to be sorted for.
         """
-        if table.expires:
+        if table.keep_s:
             await self._expire(table)
         if table.clustered and table.unsorted_bytes >= self._config.worth_sorting_bytes:
             await self._cluster(table)
@@ -197,7 +197,7 @@ class TableMaintenance:
         """Delete old rows; after a failure, retry before the next vacuum."""
         began = self._start_job(table)
         try:
-            rows = await table.lake.expire(table.topic)
+            rows = await table.lake.expire(table.topic, table.keep_s)
         except ExternalError as exc:
             log.warning("expiry.failed", table=table.topic, reason=str(exc))
             return
