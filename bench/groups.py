@@ -36,10 +36,11 @@ from binwright.kafka.control_records import (
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.metrics_topic import run_measurements
 from binwright.kafka.publishing import publish_message
-from binwright.local.child import Child, Command, clean_environment
+from binwright.local.child import Child, Command
 from binwright.local.kafka import run_broker
 from binwright.protocol.messages import Planned
 from binwright.protocol.model import Slot
+from binwright.runtime.environment import clean_environment
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import serve

@@ -23,7 +23,7 @@ from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.messages import Claim, Hello, Report, TableReport
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.runtime.clock import wall_ms
-from binwright.runtime.http import Paths, Response, serve_http
+from binwright.runtime.http import Listener, Paths, Response, serve_http
 from binwright.runtime.settings import load_settings
 from binwright.views.group_view import GroupView
 from binwright.views.page.server import Page, document_paths
@@ -93,7 +93,7 @@ async def measure(browser: str, consumers: int, partitions: int) -> dict[str, An
     with reserve_port() as free_port:
         port = free_port
     paths: Paths = {**document_paths(), "/view": view, "/history": page.history_json}
-    async with serve_http(paths, "127.0.0.1", port, "page"), tab(browser) as opened:
+    async with serve_http(paths, Listener("127.0.0.1", port, "page")), tab(browser) as opened:
         await opened.size(1200, 900)
         await opened.send("Performance.enable")
         await opened.open(f"http://127.0.0.1:{port}/")

@@ -31,8 +31,9 @@ from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.group_requests import find_coordinator
-from binwright.local.child import Child, Command, clean_environment
+from binwright.local.child import Child, Command
 from binwright.local.kafka import run_broker
+from binwright.runtime.environment import clean_environment
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import serve

@@ -32,13 +32,14 @@ from binwright.kafka.control_records import (
 )
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.publishing import publish_message
-from binwright.local.child import Child, Command, clean_environment
+from binwright.local.child import Child, Command
 from binwright.local.kafka import run_broker
 from binwright.protocol import wire
 from binwright.protocol.messages import Claim, Hello, Inbound, Planned, Report, Started, TableReport
 from binwright.protocol.model import BytesPerSecond, Slot
 from binwright.protocol.model import TopicPartition as KafkaPartition
 from binwright.protocol.wire import split_message
+from binwright.runtime.environment import clean_environment
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import Settings, load_settings

@@ -17,7 +17,7 @@ import aiohttp
 from tests.chromium import chromium, tab
 
 from binwright.local.server import reserve_port
-from binwright.runtime.http import Paths, Response, serve_http
+from binwright.runtime.http import Listener, Paths, Response, serve_http
 from binwright.views.page.server import document_paths
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
@@ -44,7 +44,7 @@ async def take() -> None:
         place = stack.enter_context(tempfile.TemporaryDirectory())
         browser = stack.enter_context(chromium(Path(place)))
         paths: Paths = {**document_paths(), **answers}
-        await stack.enter_async_context(serve_http(paths, "127.0.0.1", port, "page"))
+        await stack.enter_async_context(serve_http(paths, Listener("127.0.0.1", port, "page")))
         opened = await stack.enter_async_context(tab(browser))
         await opened.size(WIDTH, HEIGHT)
         await opened.send("Emulation.setScrollbarsHidden", hidden=True)

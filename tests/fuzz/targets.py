@@ -52,6 +52,7 @@ from binwright.runtime.settings import load_settings
 from binwright.scaler.keda.messages import CLASSES, ScaledObjectRef
 from binwright.scaler.keda.triggers import KedaTriggers
 from binwright.scaler.objects.spec import config_from, workload_of
+from binwright.scaler.settings import ScalerSettings
 from binwright.testing.records import in_columns
 
 ORDERS = TopicPartition("orders", 0)
@@ -216,7 +217,7 @@ def _keda_trigger(content: bytes) -> object:
     asked = ScaledObjectRef.from_message(CLASSES["ScaledObjectRef"].FromString(content))
 
     async def ask() -> object:
-        return KedaTriggers(lambda: None).ask(asked)
+        return KedaTriggers(lambda: None, ScalerSettings()).ask(asked)
 
     return asyncio.run(ask())
 

@@ -8,8 +8,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from binwright.local.child import Child, Command, clean_environment
+from binwright.local.child import Child, Command
 from binwright.local.server import HOST, Server, accepts_connections, reserve_port
+from binwright.runtime.environment import clean_environment
 
 NEEDED = ("moto", "flask", "flask_cors", "boto3")
 BUCKET, REGION, KEY = "lake", "us-east-1", "testing"  # moto takes any key

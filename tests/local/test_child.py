@@ -11,8 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from binwright.local.child import Child, Command, clean_environment, run_to_end
+from binwright.local.child import Child, Command, run_to_end
 from binwright.protocol.errors import EmbeddedError
+from binwright.runtime.environment import clean_environment
 
 # Says that it is up, then sleeps; with an argument it does not care for SIGTERM.
 SLEEPER = """

@@ -9,9 +9,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from binwright.local.child import Child, Command, clean_environment
+from binwright.local.child import Child, Command
 from binwright.local.server import HOST, Server, accepts_connections, reserve_port, run_directory
 from binwright.protocol.errors import EmbeddedError
+from binwright.runtime.environment import clean_environment
 
 CODE = "import time; print('up', flush=True); time.sleep(600)"
 

@@ -70,7 +70,7 @@ async def test_every_request_has_an_answer(request_line: bytes, status: bytes) -
         free = port
     async with serve_health(HealthSettings(port=free)), asyncio.timeout(20):
         reader, writer = await asyncio.open_connection("127.0.0.1", free)
-        writer.write(request_line + b"\r\nHost: here\r\n\r\n")
+        writer.write(request_line + b"\r\nHost: localhost\r\n\r\n")
         answer = await reader.read()
         writer.close()
     assert answer.split()[1] == status

@@ -1,20 +1,186 @@
-"""What every answer has, and what one answer has besides."""
+"""What every answer has, whom a server answers, and that nobody keeps others from it."""
+
+import asyncio
+import base64
+import contextlib
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import aiohttp
+import pytest
+import trustme
 
-from binwright.local.server import reserve_port
-from binwright.runtime.http import Response, serve_http
+from binwright.local.server import HOST, reserve_port
+from binwright.protocol.errors import SettingsError
+from binwright.runtime.http import CONNECTIONS, Listener, Response, serve_http
+
+ANSWER = Response(b"x", "text/plain", headers={"Cache-Control": "no-store"})
+ELSEWHERE = "192.0.2.1"  # no address of this machine alone
+TOKEN = "one of them"  # noqa: S105 - of this test
+
+
+def free_port() -> int:
+    with reserve_port() as port:
+        return port
+
+
+def basic(password: str) -> str:
+    return f"Basic {base64.b64encode(f'ann:{password}'.encode()).decode()}"
+
+
+@contextlib.asynccontextmanager
+async def serving(**more: Any) -> AsyncIterator[int]:
+    """Serve `/` and a path that fails; give the port."""
+
+    def fail() -> Response:
+        raise ZeroDivisionError("a fault of ours")
+
+    paths = {"/": lambda: ANSWER, "/live": lambda: ANSWER, "/fails": fail}
+    listener = Listener(**{"address": HOST, "port": free_port(), "name": "page", **more})
+    async with serve_http(paths, listener) as port:
+        yield port
+
+
+async def status(
+    port: int, path: str = "/", headers: Mapping[str, str] | None = None, **more: Any
+) -> int:
+    scheme = "https" if more else "http"
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"{scheme}://{HOST}:{port}{path}", headers=headers, **more) as found,
+    ):
+        return found.status
 
 
 async def test_an_answer_may_have_headers_of_its_own() -> None:
-    with reserve_port() as port:
-        free = port
-    answer = Response(b"x", "text/plain", headers={"Cache-Control": "no-store"})
     async with (
-        serve_http({"/": lambda: answer}, "127.0.0.1", free, "page"),
+        serving() as port,
         aiohttp.ClientSession() as session,
-        session.get(f"http://127.0.0.1:{free}/") as found,
+        session.get(f"http://{HOST}:{port}/") as found,
     ):
         assert found.headers["Cache-Control"] == "no-store"
         assert found.content_type == "text/plain"
         assert await found.text() == "x"
+
+
+@pytest.mark.parametrize(
+    ("address", "hosts", "host", "expected"),
+    [
+        (HOST, (), "localhost:8088", True),
+        (HOST, (), "[::1]:8088", True),
+        (HOST, (), "10.1.2.3", True),
+        (HOST, (), "evil.example:8088", False),  # whose owner made it lead here
+        (HOST, (), "127.0.0.1.evil.example", False),
+        (HOST, (), "localhost.evil.example", False),
+        (HOST, ("page.example",), "Page.Example.:443", True),
+        (HOST, ("page.example",), "evil.example", False),
+        ("localhost", (), "evil.example", False),
+        (ELSEWHERE, (), "any.example", True),
+        (ELSEWHERE, ("page.example",), "any.example", False),
+    ],
+)
+def test_names_that_lead_here_are_addresses_and_those_that_it_was_given(
+    address: str, hosts: tuple[str, ...], host: str, *, expected: bool
+) -> None:
+    assert Listener(address, 8088, "page", hosts).takes(host) is expected
+
+
+async def test_a_page_of_another_site_cannot_read_it_by_a_name_of_its_own() -> None:
+    async with serving() as port:
+        assert await status(port, headers={"Host": f"evil.example:{port}"}) == 421
+        assert await status(port, headers={"Host": f"localhost:{port}"}) == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "authorization", "expected"),
+    [
+        ("/", None, 401),
+        ("/", "Bearer wrong", 401),
+        ("/", "Basic !", 401),
+        ("/", f"Digest {TOKEN}", 401),
+        ("/missing", None, 401),
+        ("/live", None, 200),
+        ("/", f"Bearer {TOKEN}", 200),
+        ("/", basic(TOKEN), 200),
+        ("/", basic("wrong"), 401),
+    ],
+)
+async def test_who_has_no_token_sees_what_is_open_and_nothing_else(
+    tmp_path: Path, path: str, authorization: str | None, expected: int
+) -> None:
+    file = tmp_path / "token"
+    file.write_text(f"{TOKEN}\n")
+    headers = {"Authorization": authorization} if authorization else None
+    async with serving(token_file=file, open_paths=frozenset({"/live"})) as port:
+        assert await status(port, path, headers) == expected
+
+
+async def test_a_renewed_token_counts_at_once_and_without_its_file_none_does(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "token"
+    file.write_text(TOKEN)
+    async with serving(token_file=file) as port:
+        file.write_text("the next one")
+        assert await status(port, headers={"Authorization": f"Bearer {TOKEN}"}) == 401
+        assert await status(port, headers={"Authorization": "Bearer the next one"}) == 200
+        file.unlink()
+        assert await status(port, headers={"Authorization": "Bearer the next one"}) == 500
+
+
+async def test_a_token_that_is_not_there_is_a_fault_of_the_settings(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"page: its token: .*missing"):
+        async with serving(token_file=tmp_path / "missing"):
+            pass
+
+
+async def test_a_certificate_that_is_renewed_serves_the_next_connection(tmp_path: Path) -> None:
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+
+    def issue() -> ssl.SSLContext:
+        ca, trusted = trustme.CA(), ssl.create_default_context()
+        issued = ca.issue_cert(HOST)
+        issued.cert_chain_pems[0].write_to_path(certificate)
+        issued.private_key_pem.write_to_path(key)
+        ca.configure_trust(trusted)
+        return trusted
+
+    first = issue()
+    async with serving(certificate_file=certificate, key_file=key) as port:
+        assert await status(port, ssl=first) == 200
+        second = issue()
+        assert await status(port, ssl=second) == 200
+        with pytest.raises(aiohttp.ClientConnectorCertificateError):
+            await status(port, ssl=first)
+        certificate.write_text("half written")
+        assert await status(port, ssl=second) == 200
+
+
+async def test_a_certificate_that_cannot_be_read_is_a_fault_of_the_settings(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.pem"
+    with pytest.raises(SettingsError, match=r"page: certificate or key cannot be used .*missing"):
+        async with serving(certificate_file=missing, key_file=missing):
+            pass
+
+
+async def test_a_path_that_fails_leaves_the_others() -> None:
+    async with serving() as port:
+        assert await status(port, "/fails") == 500
+        assert await status(port, "/") == 200
+
+
+async def test_slow_clients_keep_no_other_out() -> None:
+    """A probe that is kept out would end the service."""
+    slow = []
+    async with serving() as port, asyncio.timeout(60):
+        for _ in range(500):
+            slow.append(await asyncio.open_connection(HOST, port))
+            slow[-1][1].write(b"GET / HT")
+            if len(slow) % 50 == 0:
+                assert await status(port) == 200
+        closed = [await reader.read() for reader, _ in slow[: -CONNECTIONS * 2]]
+        assert set(closed) == {b""}, "the oldest are closed"
+        for _, writer in slow:
+            writer.close()

@@ -10,6 +10,7 @@ from typing import Any
 
 import grpc
 import pytest
+import trustme
 from tests.scaler.fakes import FakeKafka
 
 from binwright.local.server import HOST, reserve_port
@@ -17,11 +18,12 @@ from binwright.protocol.errors import SettingsError
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.scaler.keda.messages import CLASSES, ScaledObjectRef
 from binwright.scaler.keda.server import serve_keda
-from binwright.scaler.keda.triggers import KedaTriggers
+from binwright.scaler.keda.triggers import TRIGGERS, KedaTriggers
 from binwright.scaler.passes import Scaler
 from binwright.scaler.settings import ScalerSettings
 
 PATIENCE_S = 20.0
+ELSEWHERE = "192.0.2.1"  # no address of this machine alone
 METADATA = {"scalerAddress": "scaler:6000", "group": "orders", "recordsPerSecond": "100"}
 MANY = [40.0] * 6  # for three replicas of 100/s
 
@@ -159,7 +161,7 @@ async def test_changed_metadata_change_the_group() -> None:
 
 @pytest.mark.looptime
 async def test_a_trigger_that_asks_no_more_is_forgotten() -> None:
-    triggers = KedaTriggers(lambda: None)
+    triggers = KedaTriggers(lambda: None, ScalerSettings())
     message = CLASSES["ScaledObjectRef"].FromString(reference())
     triggers.ask(ScaledObjectRef.from_message(message))
     await asyncio.sleep(599)
@@ -170,7 +172,9 @@ async def test_a_trigger_that_asks_no_more_is_forgotten() -> None:
 
 async def test_an_address_that_cannot_be_opened_is_a_fault_of_the_settings() -> None:
     with reserve_port() as port:
-        chosen = ScalerSettings(keda_port=port, keda_address="256.0.0.1")
+        chosen = ScalerSettings(
+            keda_port=port, keda_address="256.0.0.1", keda_allow_any_client=True
+        )
         with pytest.raises(SettingsError, match=r"scaler\.keda_port: 256\.0\.0\.1"):
             async with serve_keda(chosen, lambda: None):
                 pass
@@ -209,6 +213,88 @@ async def test_a_client_with_the_right_certificate_is_answered_and_another_one_i
                 await Keda(channel).call("GetMetricSpec", reference())
 
     assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+
+
+async def test_a_certificate_that_is_renewed_serves_the_next_connection(tmp_path: Path) -> None:
+    before, after = trustme.CA(), trustme.CA()
+    files = tmp_path / "cert.pem", tmp_path / "key.pem", tmp_path / "ca.pem"
+
+    def issue(ca: trustme.CA) -> None:
+        issued = ca.issue_cert(HOST)
+        issued.cert_chain_pems[0].write_to_path(files[0])
+        issued.private_key_pem.write_to_path(files[1])
+        ca.cert_pem.write_to_path(files[2])
+
+    def client(ca: trustme.CA) -> Any:
+        own, root = ca.issue_cert("keda.example"), ca.cert_pem.bytes()
+        key, chain = own.private_key_pem.bytes(), own.cert_chain_pems[0].bytes()
+        return grpc.ssl_channel_credentials(root, key, chain)
+
+    issue(before)
+    with reserve_port() as port:
+        chosen = ScalerSettings(
+            keda_port=port,
+            keda_address=HOST,
+            keda_certificate_file=files[0],
+            keda_key_file=files[1],
+            keda_client_ca_file=files[2],
+        )
+    async with serve_keda(chosen, lambda: None):
+        async with grpc.aio.secure_channel(f"{HOST}:{port}", client(before)) as channel:
+            assert await Keda(channel).call("GetMetricSpec", reference()) == SPEC
+        issue(after)
+        async with grpc.aio.secure_channel(f"{HOST}:{port}", client(after)) as channel:
+            assert await Keda(channel).call("GetMetricSpec", reference()) == SPEC
+        async with grpc.aio.secure_channel(f"{HOST}:{port}", client(before)) as channel:
+            with pytest.raises(grpc.aio.AioRpcError):
+                await Keda(channel).call("GetMetricSpec", reference())
+
+
+def asked(triggers: KedaTriggers, name: str, group: str = "orders", namespace: str = "shop") -> str:
+    """Ask as a ScaledObject does; return why it is refused, or nothing."""
+    metadata = {"group": group, "recordsPerSecond": "1"}
+    try:
+        triggers.ask(ScaledObjectRef(name, namespace, metadata))
+    except SettingsError as exc:
+        return str(exc)
+    return ""
+
+
+async def test_a_namespace_has_so_many_triggers_and_no_more() -> None:
+    """Each is a group that every pass asks the brokers about."""
+    triggers = KedaTriggers(lambda: None, ScalerSettings(keda_triggers_per_namespace=3))
+    refused = [asked(triggers, str(number)) for number in range(50_000)]
+    assert not any(refused[:3])
+    assert set(refused[3:]) == {
+        "the namespace shop has 3 triggers already (scaler.keda_triggers_per_namespace)"
+    }
+    assert len(triggers.current()) == 3
+    assert not asked(triggers, "0"), "the same again"
+    assert not asked(triggers, "0", namespace="other")
+
+
+async def test_all_namespaces_together_have_so_many_triggers_and_no_more() -> None:
+    triggers = KedaTriggers(lambda: None, ScalerSettings())
+    refused = [asked(triggers, "one", namespace=str(number)) for number in range(TRIGGERS + 1)]
+    assert refused[-1] == f"there are {TRIGGERS} triggers already"
+    assert len(triggers.current()) == TRIGGERS
+
+
+async def test_a_namespace_asks_for_its_own_groups_only() -> None:
+    """Else it learns the lag of any."""
+    mine = ScalerSettings(keda_groups={"shop": ("shop-.*",)})
+    triggers = KedaTriggers(lambda: None, mine)
+    assert not asked(triggers, "worker", "shop-orders")
+    reason = "group shop: not one of the namespace shop (scaler.keda_groups)"
+    assert asked(triggers, "worker", "shop") == reason
+    assert "not one of the namespace other" in asked(triggers, "w", "shop-orders", "other")
+
+
+def test_a_port_for_any_client_has_to_be_wanted() -> None:
+    with pytest.raises(ValueError, match="where anybody may ask: give keda_client_ca_file"):
+        ScalerSettings(keda_port=6000, keda_address=ELSEWHERE)
+    ScalerSettings(keda_port=6000, keda_address=ELSEWHERE, keda_allow_any_client=True)
+    ScalerSettings(keda_address=ELSEWHERE)
 
 
 async def test_a_certificate_that_is_not_there_is_a_fault_of_the_settings(tmp_path: Path) -> None:

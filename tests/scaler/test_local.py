@@ -36,10 +36,20 @@ def kafka() -> FakeKafka:
     return FakeKafka(rates={"orders": MANY})
 
 
-async def test_processes_are_started_and_ended_as_the_load_asks(tmp_path: Path) -> None:
+async def test_processes_are_started_and_ended_as_the_load_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "of the scaler")
+    monkeypatch.setenv("SHOP_REGION", "eu")
     mark = f"worker of test {os.getpid()} {{replica}}"
     command = [sys.executable, "-c", "import time; time.sleep(600)", mark]
-    chosen = settings_of(command=command, environment=["COLOR=red"], logs=tmp_path, grace_s=2)
+    chosen = settings_of(
+        command=command,
+        environment=["COLOR=red"],
+        logs=tmp_path,
+        grace_s=2,
+        pass_on=["SHOP_REGION"],
+    )
 
     def running() -> set[str]:
         found = (p.info["cmdline"] or [""] for p in psutil.process_iter(["cmdline", "status"]))
@@ -52,7 +62,13 @@ async def test_processes_are_started_and_ended_as_the_load_asks(tmp_path: Path) 
         async with background_tasks(must_not_end(local.run()), must_not_end(scaler.run())):
             await until(lambda: running() == {"0", "1", "2"})
             (child,) = (p for p in psutil.process_iter(["cmdline"]) if _is(p, mark, 0))
-            assert child.environ()["COLOR"] == "red"
+            seen = child.environ()
+            assert (seen["COLOR"], seen["SHOP_REGION"], seen["PATH"]) == (
+                "red",
+                "eu",
+                os.environ["PATH"],
+            )
+            assert "of the scaler" not in seen.values(), "its code is another's"
             load.rates["orders"] = [1.0] * 6
             await until(lambda: running() == {"0"})
         # Another scaler finds the one that runs, and keeps it.

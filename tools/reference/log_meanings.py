@@ -278,6 +278,7 @@ MEANINGS = {
     "reassignment.stopped": (
         "`brokers apply` ends early: it takes back what is being copied, and its throttles."
     ),
+    "request.unanswered": "A page or its numbers failed by a fault of its own: please report it.",
     "record.undecodable": "A header key of a record is not UTF-8; it is escaped.",
     "records.lost": (
         "Retention deleted records before they were read: they are missing in the table."

@@ -16,6 +16,7 @@ from binwright.local.server import HOST
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.clock import loop_s
+from binwright.runtime.http import Listener
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import Settings
 from binwright.runtime.spark_url import redacted_url
@@ -53,8 +54,9 @@ async def serve_page(settings: Settings, opened: OnOpened) -> None:
 
     async def at(port: int) -> None:
         page = Page(settings)
+        listener = Listener(HOST, port, "--port")
         await page.serve(
-            lambda: KafkaControlTopics(settings.kafka, read_only=True), HOST, port, opened
+            lambda: KafkaControlTopics(settings.kafka, read_only=True), listener, opened
         )
 
     try:

@@ -17,9 +17,6 @@ REAP_S = 10.0
 TAIL_BYTES = 4_000
 
 _WATCHDOG = Path(__file__).with_name("parent_watchdog.py")
-# What a JVM may see of our environment. Everything else stays out: JAVA_TOOL_OPTIONS, CLASSPATH,
-# SPARK_* or KAFKA_* of the person's own installations would bend a server that is ours.
-_PASSED_ON = {"HOME", "LANG", "LD_LIBRARY_PATH", "LOGNAME", "PATH", "PYTHONPATH", "TZ", "USER"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +29,6 @@ class Command:
     log: Path  # appended to
     environment: Mapping[str, str]
     nice: int = 0
-
-
-def clean_environment(
-    own: Mapping[str, str], environment: Mapping[str, str] = os.environ
-) -> dict[str, str]:
-    """Return what a child sees: a few of our variables, and its `own`."""
-    kept = {k: v for k, v in environment.items() if k in _PASSED_ON or k.startswith("LC_")}
-    return {**kept, **own}
 
 
 class Child:

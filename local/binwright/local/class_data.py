@@ -18,9 +18,10 @@ from pathlib import Path
 import structlog
 
 from binwright.local.cache import cache_dir, file_lock
-from binwright.local.child import Command, clean_environment, run_to_end
+from binwright.local.child import Command, run_to_end
 from binwright.local.java import Java, write_arguments
 from binwright.protocol.errors import EmbeddedError
+from binwright.runtime.environment import clean_environment
 
 DUMP_S = 900.0  # 6 s for the broker's and 30 s for Spark's, on an idle machine
 MAX_ARCHIVES = 4  # archives of one kind: other virtual environments, other Javas

@@ -11,8 +11,9 @@ from tempfile import TemporaryDirectory
 
 import structlog
 
-from binwright.local.child import Command, clean_environment, run_to_end
+from binwright.local.child import Command, run_to_end
 from binwright.protocol.errors import EmbeddedError
+from binwright.runtime.environment import clean_environment
 
 # 25 starts Spark, but Arrow's allocator fails on it; 11 is too old for Kafka 4.
 SUPPORTED = (17, 21)

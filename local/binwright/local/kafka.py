@@ -12,7 +12,7 @@ from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
 from binwright.local.cache import cache_dir
-from binwright.local.child import Child, Command, clean_environment, run_to_end
+from binwright.local.child import Child, Command, run_to_end
 from binwright.local.class_data import ClassDataArchive, archive_in_background, class_data_archive
 from binwright.local.jars import ensure_jars, ivy_fetch, locked_jars
 from binwright.local.java import LOG4J, Java, find_java, quick_jvm_flags, write_arguments
@@ -26,6 +26,7 @@ from binwright.local.server import (
     run_directory,
 )
 from binwright.protocol.errors import EmbeddedError
+from binwright.runtime.environment import clean_environment
 
 TITLE = "the Kafka broker"
 READY_S = 120.0

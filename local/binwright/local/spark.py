@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from binwright.local.cache import cache_dir
-from binwright.local.child import Child, Command, clean_environment
+from binwright.local.child import Child, Command
 from binwright.local.class_data import ClassDataArchive, archive_in_background, class_data_archive
 from binwright.local.jars import Fetch, ensure_jars, ivy_fetch, locked_jars, pyspark_jars_dir
 from binwright.local.java import LOG4J, Java, find_java, jvm_flags, write_arguments
@@ -19,6 +19,7 @@ from binwright.local.server import (
     run_directory,
 )
 from binwright.protocol.errors import EmbeddedError
+from binwright.runtime.environment import clean_environment
 
 TITLE = "the Spark Connect server"
 READY_S = 180.0

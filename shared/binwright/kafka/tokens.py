@@ -11,8 +11,9 @@ from pathlib import Path
 import structlog
 from aiokafka.abc import AbstractTokenProvider
 
-from binwright.kafka.credentials import read_secret, sasl_password, secret_at_start
+from binwright.kafka.credentials import sasl_password
 from binwright.runtime.clock import wall_ms
+from binwright.runtime.secret_files import read_secret, secret_at_start
 from binwright.runtime.settings import KafkaSettings
 
 log = structlog.get_logger()

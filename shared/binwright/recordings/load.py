@@ -17,13 +17,14 @@ from random import Random
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from binwright.kafka.client import unreachable_error
-from binwright.kafka.credentials import sasl_password, secret_at_start
+from binwright.kafka.credentials import sasl_password
 from binwright.kafka.tokens import token_source
 from binwright.protocol.errors import BrokerUnavailable, SettingsError, StreamError, TopicMissing
 from binwright.protocol.model import TopicPartition
 from binwright.recordings.load_pacing import Load, Pacer
 from binwright.recordings.streams import Row, Stream
 from binwright.runtime.clock import wall_ms
+from binwright.runtime.secret_files import secret_at_start
 from binwright.runtime.settings import KafkaSettings
 
 TICK_S = 0.025

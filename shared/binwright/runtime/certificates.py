@@ -1,14 +1,58 @@
-"""When a certificate expires."""
+"""When a certificate expires, and certificates that are read again after they have changed."""
 
 import ssl
 
 # The standard library parses certificates of a connection only, and of a file for its own tests.
 from _ssl import _test_decode_cert  # type: ignore[attr-defined]  # it is in no stub
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, Self
+
+import structlog
 
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.metrics import Sample
+
+log = structlog.get_logger()
+
+
+class RenewedContext(ssl.SSLContext):
+    """Reads its files again for a connection that begins after one of them has changed.
+
+    A context cannot forget an authority, so a new one takes its place. While the files do not fit
+    together (they are replaced one after the other), the last that did stay in use.
+    """
+
+    def __new__(
+        cls, protocol: int, files: Sequence[Path], read: Callable[[], ssl.SSLContext]
+    ) -> Self:
+        """Make a context of the protocol: `ssl.PROTOCOL_TLS_CLIENT`, or that of servers."""
+        del files, read
+        return super().__new__(cls, protocol)
+
+    def __init__(
+        self, protocol: int, files: Sequence[Path], read: Callable[[], ssl.SSLContext]
+    ) -> None:
+        """Read the files; raise `OSError`."""
+        del protocol
+        self._files, self._read = files, read
+        self._versions = self._found_versions()
+        self._latest = read()
+
+    def wrap_bio(self, *args: Any, **options: Any) -> ssl.SSLObject:
+        """Begin a connection, for asyncio."""
+        try:
+            versions = self._found_versions()
+            if versions != self._versions:
+                self._latest, self._versions = self._read(), versions
+                log.info("certificates.renewed", files=[str(file) for file in self._files])
+        except OSError as exc:
+            log.warning("certificates.unreadable", reason=str(exc))
+        return self._latest.wrap_bio(*args, **options)
+
+    def _found_versions(self) -> list[tuple[int, int, int]]:
+        found = [file.stat() for file in self._files]
+        return [(each.st_ino, each.st_mtime_ns, each.st_size) for each in found]
 
 
 def certificate_samples(file: Path | None) -> Iterator[Sample]:

@@ -14,7 +14,7 @@ import orjson
 import structlog
 
 from binwright.runtime.certificates import certificate_samples
-from binwright.runtime.http import Response, serve_http
+from binwright.runtime.http import Listener, Response, serve_http
 from binwright.runtime.metrics import CONTENT_TYPE, Sample, exposition
 from binwright.runtime.settings import HealthSettings
 
@@ -121,6 +121,16 @@ async def serve_health(
         "/ready": probe(health.unready),
         "/metrics": metrics,
     }
-    async with serve_http(paths, settings.address, settings.port, "health"):
+    listener = Listener(
+        settings.address,
+        settings.port,
+        "health",
+        hosts=settings.hosts,
+        token_file=settings.token_file,
+        certificate_file=settings.certificate_file,
+        key_file=settings.key_file,
+        open_paths=frozenset({"/live", "/ready"}),
+    )
+    async with serve_http(paths, listener):
         log.info("health.served", address=settings.address, port=settings.port)
         yield health

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import aiohttp
 
-from binwright.local.child import Child, Command, clean_environment, run_to_end
+from binwright.local.child import Child, Command, run_to_end
 from binwright.local.server import HOST, reserve_port
+from binwright.runtime.environment import clean_environment
 
 READY_S = 90.0
 KUBECTL_S = 150.0

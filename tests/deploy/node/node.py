@@ -18,7 +18,8 @@ import psutil
 from tests.deploy.kubernetes.plane import ControlPlane
 from tests.programs import ProgramMissing
 
-from binwright.local.child import Child, Command, clean_environment
+from binwright.local.child import Child, Command
+from binwright.runtime.environment import clean_environment
 
 NETWORK = "binwright-test"
 NAMESPACE = Path("/run/netns") / NETWORK

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from binwright.local.child import Command, clean_environment, run_to_end
+from binwright.local.child import Command, run_to_end
 from binwright.local.class_data import ClassDataArchive, archive_in_background, class_data_archive
 from binwright.local.jars import pyspark_jars_dir
 from binwright.local.java import find_java
+from binwright.runtime.environment import clean_environment
 
 pytestmark = pytest.mark.integration
 

@@ -11,10 +11,11 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from binwright.local.cache import cache_dir
-from binwright.local.child import Child, Command, clean_environment
+from binwright.local.child import Child, Command
 from binwright.local.jars import Artifact, ensure_jars, ivy_fetch
 from binwright.local.java import find_java
 from binwright.local.server import HOST, Server, no_progress, reserve_port
+from binwright.runtime.environment import clean_environment
 
 ARCHIVE = Artifact(
     "io.apicurio",

@@ -18,6 +18,7 @@ from binwright.protocol.messages import (
     TableReport,
 )
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
+from binwright.runtime.http import Listener
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import load_settings
 from binwright.testing.control_topics import FakeControlTopics
@@ -127,7 +128,8 @@ def port() -> int:
 async def serving(shown: Page, bus: FakeControlTopics, at: int) -> AsyncIterator[str]:
     """Serve the page; give its address once it answers."""
     address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    serve = shown.serve(lambda: contextlib.nullcontext(bus), "127.0.0.1", at, address.set_result)
+    listener = Listener("127.0.0.1", at, "--port")
+    serve = shown.serve(lambda: contextlib.nullcontext(bus), listener, address.set_result)
     async with background_tasks(must_not_end(serve)):
         async with asyncio.timeout(CONNECT_S):
             found = await address

@@ -1,7 +1,6 @@
 """Groups of the settings: replicas are processes of this machine."""
 
 import asyncio
-import os
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
@@ -11,6 +10,7 @@ from binwright.fleets.process import ProcessFleet
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import Slot
 from binwright.runtime.backoff import Backoff
+from binwright.runtime.environment import clean_environment
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.scaler.decide.sizing import WorkloadStatus
 from binwright.scaler.passes import Target
@@ -102,7 +102,7 @@ def process_fleet(group: LocalGroupSettings) -> ProcessFleet:
     return ProcessFleet(
         command=lambda slot: [part.replace(REPLICA, str(slot)) for part in group.command],
         max_slots=max([group.max_replicas, *most]),
-        environment=lambda _: {**os.environ, **variables},
+        environment=lambda _: clean_environment(variables, pass_on=group.pass_on),
         logs=group.logs,
         grace_s=group.grace_s,
     )

@@ -10,7 +10,15 @@ from pydantic import AfterValidator, Field, model_validator
 
 from binwright.kubernetes.settings import KubernetesSettings, check_namespaces
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import Positive, ProgramSettings, Seconds, Section, check_distinct
+from binwright.runtime.addresses import is_loopback
+from binwright.runtime.settings import (
+    Positive,
+    ProgramSettings,
+    Seconds,
+    Section,
+    TopicPatterns,
+    check_distinct,
+)
 from binwright.scaler.decide.config import DAY_MINUTES, Bounds, ScaledGroup, Schedule
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -138,7 +146,9 @@ class LocalGroupSettings(ScaledGroupSettings):
     command: tuple[str, ...] = ()
     """A replica's command line; `{replica}` in it stands for its number, from 0."""
     environment: tuple[Annotated[str, Field(pattern=r"^[^=]+=")], ...] = ()
-    """Variables `NAME=VALUE` of replicas, in addition to the scaler's own."""
+    """Variables `NAME=VALUE` of replicas. Of the scaler's own they see a few, such as PATH."""
+    pass_on: tuple[str, ...] = ()
+    """Further variables of the scaler's own that replicas see."""
     logs: Path | None = None
     """Directory for the replicas' output (`consumer-N.log`); unset: the scaler's own output."""
     grace_s: Seconds = 30.0
@@ -179,6 +189,12 @@ class ScalerSettings(Section):
     """The key of that certificate, PEM."""
     keda_client_ca_file: Path | None = None
     """Who signs KEDA's own certificate, PEM: other clients are refused; unset: any may ask."""
+    keda_allow_any_client: bool = False
+    """Let clients ask without a certificate from other machines, too."""
+    keda_groups: dict[str, TopicPatterns] = {}  # noqa: RUF012 - pydantic copies it
+    """Namespace -> patterns of the groups that its ScaledObjects may name; unset: any."""
+    keda_triggers_per_namespace: Annotated[int, Field(ge=1, le=1000)] = 100
+    """Most triggers of one namespace."""
 
     @model_validator(mode="after")
     def _values_fit_together(self) -> Self:
@@ -187,6 +203,16 @@ class ScalerSettings(Section):
             raise ValueError("keda_certificate_file and keda_key_file need each other")
         if self.keda_client_ca_file is not None and self.keda_certificate_file is None:
             raise ValueError("keda_client_ca_file needs keda_certificate_file")
+        if (
+            self.keda_port is not None
+            and self.keda_client_ca_file is None
+            and not self.keda_allow_any_client
+            and not is_loopback(self.keda_address)
+        ):
+            raise ValueError(
+                f"keda_address is {self.keda_address}, where anybody may ask: give "
+                "keda_client_ca_file, or set keda_allow_any_client"
+            )
         if self.zero_poll_s > self.period_s:
             raise ValueError(
                 f"zero_poll_s ({self.zero_poll_s:g}) must not exceed period_s ({self.period_s:g})"

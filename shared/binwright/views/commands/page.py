@@ -3,6 +3,7 @@
 Programs get the same at `/status` (JSON), and Prometheus at `/metrics`.
 """
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,29 +12,58 @@ from rich.console import Console
 from binwright.cli.options import Bootstrap, Group, settings_at
 from binwright.cli.runner import run
 from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.runtime.http import Listener
 from binwright.runtime.settings import Settings
 from binwright.views.page.server import PORT, Page
 
 
-def command(
+def command(  # noqa: PLR0913 - one parameter for each option
     *,
     group: Group = None,
     address: Annotated[
         str, typer.Option(help="Address to listen on; 0.0.0.0: every interface.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = PORT,
+    host: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A name by which browsers address it, besides localhost and IP addresses; may be "
+            "repeated. Without one: on a loopback address no others, elsewhere all."
+        ),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="File with the token that requests need: as a bearer token, or in a browser as "
+            "the password of a user of any name."
+        ),
+    ] = None,
+    certificate_file: Annotated[
+        Path | None, typer.Option(help="Certificate for HTTPS, PEM.")
+    ] = None,
+    key_file: Annotated[Path | None, typer.Option(help="The key of that certificate, PEM.")] = None,
     bootstrap_servers: Bootstrap = None,
 ) -> None:
     """Serve the live page of a group to browsers, until Ctrl-C."""
+    if (certificate_file is None) != (key_file is None):
+        raise typer.BadParameter("--certificate-file and --key-file need each other")
     settings = group_settings(bootstrap_servers, group)
+    listener = Listener(
+        address,
+        port,
+        "--port",
+        hosts=tuple(host or ()),
+        token_file=token_file,
+        certificate_file=certificate_file,
+        key_file=key_file,
+    )
     console = Console(stderr=True, log_path=False, soft_wrap=True)
     page = Page(settings, on_problem=lambda why: console.log(f"nothing to show yet: {why}"))
     raise typer.Exit(
         run(
             lambda: page.serve(
                 lambda: KafkaControlTopics(settings.kafka, read_only=True),
-                address,
-                port,
+                listener,
                 lambda url: console.log(f"group {settings.group}: {url}"),
             )
         )

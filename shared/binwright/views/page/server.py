@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from binwright.runtime.clock import wall_ms
-from binwright.runtime.http import Paths, Response, serve_http
+from binwright.runtime.http import Listener, Paths, Response, serve_http
 from binwright.runtime.metrics import CONTENT_TYPE, Sample, exposition
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import Settings
@@ -75,6 +75,31 @@ class LoadHistory:
 
 
 @dataclass(slots=True)
+class SharedBody:
+    """What many clients ask for, made at most once a second, and rarely where that costs much.
+
+    Attributes:
+        make: Makes it.
+        stopwatch: Tells what that takes, s.
+    """
+
+    make: Callable[[], bytes]
+    stopwatch: Callable[[], float]
+    _body: bytes = b""
+    _until: float = 0.0  # s, of the loop's clock: until then it is fresh enough
+
+    def get(self) -> bytes:
+        """Return it, at most a second old, or as old as makes it a tenth of a core."""
+        loop = asyncio.get_running_loop()
+        if loop.time() >= self._until:
+            began = self.stopwatch()
+            self._body = self.make()
+            took_s = self.stopwatch() - began
+            self._until = loop.time() + max(FRESH_S, took_s / SHARE)
+        return self._body
+
+
+@dataclass(slots=True)
 class Page:
     """One group's page.
 
@@ -91,19 +116,30 @@ class Page:
     history: LoadHistory = field(default_factory=LoadHistory)
     now_ms: Callable[[], int] = wall_ms
     stopwatch: Callable[[], float] = time.perf_counter
-    _view: bytes = b""
-    _view_until: float = 0.0  # s, of the loop's clock: until then it is fresh enough
+    _view: SharedBody = field(init=False)
+    _history: SharedBody = field(init=False)
+    _status_body: SharedBody = field(init=False)
+    _metrics: SharedBody = field(init=False)
 
     def __post_init__(self) -> None:
         self.live = LiveGroup(self.settings, self.on_problem)
 
-    async def serve(self, connect: Connect, address: str, port: int, opened: OnOpened) -> None:
+        def shared(make: Callable[[], bytes]) -> SharedBody:
+            return SharedBody(make, lambda: self.stopwatch())  # noqa: PLW0108 - tests replace it
+
+        self._view = shared(self._make_view)
+        self._history = shared(lambda: orjson.dumps(self.history.to_json()))
+        self._status_body = shared(lambda: orjson.dumps(self._status(self.now_ms()).to_json()))
+        self._metrics = shared(
+            lambda: exposition(group_samples(self._status(self.now_ms()))).encode()
+        )
+
+    async def serve(self, connect: Connect, listener: Listener, opened: OnOpened) -> None:
         """Follow the group and answer, until cancelled.
 
         Args:
             connect: Opens the bus to follow the group on.
-            address: To listen on.
-            port: To listen on; 0: one that is free.
+            listener: Where to listen, and to whom to respond.
             opened: Called with the page's address, once it is answered there.
 
         Raises:
@@ -117,12 +153,13 @@ class Page:
             "/metrics": self.metrics,
         }
         async with (
-            serve_http(paths, address, port, "--port") as found,
+            serve_http(paths, listener) as port,
             background_tasks(
                 must_not_end(self.live.run(connect)), must_not_end(self.sample_history())
             ),
         ):
-            opened(f"http://{address}:{found}")
+            scheme = "https" if listener.certificate_file else "http"
+            opened(f"{scheme}://{listener.address}:{port}")
             await asyncio.Event().wait()
 
     async def sample_history(self) -> None:
@@ -139,29 +176,23 @@ class Page:
 
     def view_json(self) -> Response:
         """Return what the page draws, at most a second old (a large group's may be older)."""
-        loop = asyncio.get_running_loop()
-        if loop.time() >= self._view_until:
-            began = self.stopwatch()
-            now_ms = self.now_ms()
-            current = self._status(now_ms)
-            self._view = orjson.dumps(snapshot(self.live, current, now_ms))
-            took_s = self.stopwatch() - began
-            self._view_until = loop.time() + max(FRESH_S, took_s / SHARE)
-        return _json(self._view)
+        return _json(self._view.get())
 
     def history_json(self) -> Response:
         """Return the last hour."""
-        return _json(orjson.dumps(self.history.to_json()))
+        return _json(self._history.get())
 
     def status_json(self) -> Response:
         """Return what `binwright status --json` says of the group."""
-        return _json(orjson.dumps(self._status(self.now_ms()).to_json()))
+        return _json(self._status_body.get())
 
     def metrics(self) -> Response:
         """Return the group's numbers, for Prometheus."""
-        return Response(
-            exposition(group_samples(self._status(self.now_ms()))).encode(), CONTENT_TYPE
-        )
+        return Response(self._metrics.get(), CONTENT_TYPE)
+
+    def _make_view(self) -> bytes:
+        now_ms = self.now_ms()
+        return orjson.dumps(snapshot(self.live, self._status(now_ms), now_ms))
 
     def _status(self, now_ms: int) -> Status:
         return status(self.settings.group, self.live.view, now_ms, self.settings.landed_topics)

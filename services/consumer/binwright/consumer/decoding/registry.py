@@ -16,10 +16,10 @@ from urllib.request import HTTPSHandler, Request
 from binwright.consumer.decoding.avro_schemas import AvroSchema
 from binwright.consumer.decoding.protobuf_compiler import compiled
 from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
-from binwright.kafka.credentials import read_secret
 from binwright.protocol.errors import RegistryUnavailable
 from binwright.protocol.json_schemas import JsonSchema
 from binwright.protocol.schemas import SchemaRefused
+from binwright.runtime.secret_files import read_secret
 from binwright.runtime.settings import RegistrySettings
 from binwright.runtime.web import basic_login, opener
 

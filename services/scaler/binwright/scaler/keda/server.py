@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import grpc
@@ -123,13 +124,48 @@ def _credentials(settings: ScalerSettings) -> Any:
     """
     if settings.keda_certificate_file is None or settings.keda_key_file is None:
         return None
+    files = [settings.keda_key_file, settings.keda_certificate_file]
+    if settings.keda_client_ca_file is not None:
+        files.append(settings.keda_client_ca_file)
     try:
-        pair = settings.keda_key_file.read_bytes(), settings.keda_certificate_file.read_bytes()
-        ca = settings.keda_client_ca_file
-        clients = ca.read_bytes() if ca is not None else None
+        renewal = CertificateRenewal(files)
     except OSError as exc:
         raise SettingsError(f"scaler.keda_*_file: {exc}") from exc
-    return grpc.ssl_server_credentials([pair], clients, clients is not None)
+    return grpc.dynamic_ssl_server_credentials(
+        renewal.latest(), renewal, settings.keda_client_ca_file is not None
+    )
+
+
+class CertificateRenewal:
+    """Gives gRPC, for each connection, what the files hold if they have changed."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        """Read key, certificate, and who signs clients' if given; raise `OSError`."""
+        self._files = files
+        self._read = [file.read_bytes() for file in files]
+
+    def latest(self) -> Any:
+        """Return what was read last, as gRPC wants it."""
+        key, certificate, *clients = self._read
+        return grpc.ssl_server_certificate_configuration(
+            [(key, certificate)], clients[0] if clients else None
+        )
+
+    def __call__(self) -> Any:
+        """Return it if it has changed, else None; called in a thread of gRPC's.
+
+        A pair of files that do not fit together is refused by gRPC, which keeps the one before.
+        """
+        try:
+            read = [file.read_bytes() for file in self._files]
+        except OSError as exc:
+            log.warning("certificates.unreadable", reason=str(exc))
+            return None
+        if read == self._read:
+            return None
+        self._read = read
+        log.info("certificates.renewed", files=[str(file) for file in self._files])
+        return self.latest()
 
 
 @contextlib.asynccontextmanager
@@ -141,7 +177,7 @@ async def serve_keda(
     Raises:
         SettingsError: The port cannot be opened.
     """
-    triggers = KedaTriggers(request_pass)
+    triggers = KedaTriggers(request_pass, settings)
     server = grpc.aio.server()
     server.add_generic_rpc_handlers((handlers(ExternalScaler(triggers, first_s)),))
     address = f"{settings.keda_address}:{settings.keda_port}"

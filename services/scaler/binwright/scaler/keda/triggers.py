@@ -10,17 +10,20 @@ from dataclasses import dataclass, field
 import structlog
 
 from binwright.protocol.errors import SettingsError
+from binwright.protocol.patterns import compile_patterns
 from binwright.runtime.clock import loop_s
 from binwright.scaler.decide.sizing import WorkloadStatus
 from binwright.scaler.keda.messages import ScaledObjectRef
 from binwright.scaler.objects.spec import config_from, field_name
 from binwright.scaler.passes import Target, Targets
-from binwright.scaler.settings import ScaledGroupSettings
+from binwright.scaler.settings import ScaledGroupSettings, ScalerSettings
 
 log = structlog.get_logger()
 
 FORGOTTEN_S = 600.0
 """Time without a call after which a trigger is forgotten."""
+TRIGGERS = 2_000
+"""Most triggers of all namespaces: each is a group that every pass asks brokers about."""
 NOT_SET_HERE = {"mode", "paused", "minReplicas", "maxReplicas", "schedules"}
 """The ScaledObject has its own `paused`, min and max."""
 METADATA = {field_name(name) for name in ScaledGroupSettings.model_fields} - NOT_SET_HERE
@@ -95,9 +98,9 @@ class KedaTrigger:
 class KedaTriggers:
     """All triggers that have asked lately; `current` gives their targets."""
 
-    def __init__(self, request_pass: Callable[[], None]) -> None:
+    def __init__(self, request_pass: Callable[[], None], settings: ScalerSettings) -> None:
         """Call `request_pass` when a trigger is new or has changed."""
-        self._request_pass = request_pass
+        self._request_pass, self._settings = request_pass, settings
         self._known: dict[str, KedaTrigger] = {}
 
     def current(self) -> Targets:
@@ -113,7 +116,8 @@ class KedaTriggers:
         """Return the trigger of a ScaledObject; it is new, or as known.
 
         Raises:
-            SettingsError: Its metadata do not hold; names every fault.
+            SettingsError: Its metadata do not hold; names every fault. Or the group is not its
+                namespace's, or there are too many triggers.
         """
         metadata = dict(ref.metadata)
         key = f"keda/{ref.namespace}/{ref.name}/{metadata.get('group', '')}"
@@ -121,6 +125,7 @@ class KedaTriggers:
         if trigger is None or trigger.metadata != metadata:
             config = config_from(_spec(metadata), "the trigger's metadata")
             if trigger is None:
+                self._check_room(ref.namespace, config.group)
                 recommendation = Recommendation()
                 target = Target(key, config, recommendation)
                 trigger = self._known[key] = KedaTrigger(target, metadata, recommendation)
@@ -130,6 +135,23 @@ class KedaTriggers:
             self._request_pass()
         trigger.asked_s = loop_s()
         return trigger
+
+    def _check_room(self, namespace: str, group: str) -> None:
+        """Raise `SettingsError` if the namespace may not have a trigger for this group."""
+        allowed = self._settings.keda_groups
+        patterns = compile_patterns(allowed.get(namespace, ()))
+        if allowed and not any(pattern.matches(group) for pattern in patterns):
+            raise SettingsError(
+                f"group {group}: not one of the namespace {namespace} (scaler.keda_groups)"
+            )
+        most = self._settings.keda_triggers_per_namespace
+        if sum(key.startswith(f"keda/{namespace}/") for key in self._known) >= most:
+            raise SettingsError(
+                f"the namespace {namespace} has {most} triggers already "
+                "(scaler.keda_triggers_per_namespace)"
+            )
+        if len(self._known) >= TRIGGERS:
+            raise SettingsError(f"there are {TRIGGERS} triggers already")
 
 
 def _spec(metadata: dict[str, str]) -> dict[str, object]:
