@@ -56,6 +56,7 @@ SLOTS = 6
 END_S = 15.0
 FRESHNESS_S = 2.0
 COMPACT_FILES = 8  # the tables are compacted all the time
+FILE_BYTES = 4_000_000
 COLUMNS = "id BIGINT, customer STRING, amount DECIMAL(4,2), note STRING"
 """Of the second topic; nine in ten amounts have more digits, so these records are bad."""
 STAGED_BYTES = 20_000_000  # of a consumer: what does not land for minutes fills it
@@ -321,6 +322,9 @@ def _settings(
             "spark": ",".join(sparks),
             "freshness_s": shape.freshness_s,
             "compact_files": shape.compact_files,
+            # Else each compaction writes the whole table again, and half an hour fills the disk.
+            "target_file_bytes": FILE_BYTES,
+            "compact_below_bytes": FILE_BYTES // 2,
         },
         tables=[{"topics": [TOPICS[1]], "format": "json", "columns": COLUMNS}],
         staging={"max_bytes": STAGED_BYTES},
