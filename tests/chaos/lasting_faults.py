@@ -24,6 +24,7 @@ from tests.kafka.bombs import bomb, zstd
 
 from binwright.consumer.lake.session import ReconnectingSession
 from binwright.kafka.client import client_options
+from binwright.protocol.columns import KAFKA
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
 
@@ -40,10 +41,11 @@ def _of_table(system: System, topic: str) -> set[TopicPartition]:
 async def refuse_table(system: System, fault: Fault) -> FaultResult:
     """Rename a column, as a person might: rows that have it by its old name are refused."""
     topic = pick_topic(fault)
+    struct = "" if system.settings.table(topic) is None else f"{KAFKA}."
     await pick_writer(system, fault)
     async with _session(system, topic) as session:
         await _alter(session, system, topic, BY_NAME)
-        await _alter(session, system, topic, "RENAME COLUMN headers TO renamed")
+        await _alter(session, system, topic, f"RENAME COLUMN {struct}headers TO renamed")
         try:
             await until(
                 lambda: system.view.tables.by_topic[topic].report.state == "refused",
@@ -52,7 +54,7 @@ async def refuse_table(system: System, fault: Fault) -> FaultResult:
             )
             others_s = await watch_others_land(system, _of_table(system, topic), fault.duration_s)
         finally:
-            await _alter(session, system, topic, "RENAME COLUMN renamed TO headers")
+            await _alter(session, system, topic, f"RENAME COLUMN {struct}renamed TO headers")
     return FaultResult(extra_recovery_s=CATCH_UP * fault.duration_s, others_s=others_s)
 
 
