@@ -21,6 +21,7 @@ PANELS: Mapping[str, Mapping[str, str]] = {
     },
     "Look": {
         "status": "binwright.views.commands.status:command",
+        "explain": "binwright.views.commands.explain:command",
         "page": "binwright.views.commands.page:command",
         "top": "binwright.views.commands.top:command",
         "audit": "binwright.audit.command:command",

@@ -133,6 +133,8 @@ class GroupFollower:
         on_message: Called with each message of a metadata topic, once it is applied.
         on_measurement: Called with each measurement, once it is applied.
         on_outage: What happens while Kafka is away.
+        until_ms: Wall clock: what came later is left out; None: nothing is.
+        measurements: Read from the end of the metrics topic.
     """
 
     bus: ControlTopics
@@ -141,6 +143,8 @@ class GroupFollower:
     on_message: Callable[[Inbound], None] = _ignore
     on_measurement: Callable[[Measurement], None] = _ignore
     on_outage: OnOutage = raise_outage
+    until_ms: int | None = None
+    measurements: int = RECENT
     _groups: list[_FollowedTopic] = field(default_factory=list)
     _metrics: _FollowedTopic | None = None
     _readers: AsyncExitStack = field(default_factory=AsyncExitStack)
@@ -152,7 +156,8 @@ class GroupFollower:
                 reader, end = await read_history(self.bus, topic)
                 readers.push_async_callback(reader.close)
                 apply = self._apply_to(view)
-                decoder = Decoder(wire.decode_inbound, history_end=end)
+                history_end = end if self.until_ms is None else 0  # a later report hides none
+                decoder = Decoder(wire.decode_inbound, history_end=history_end)
                 self._groups.append(
                     _FollowedTopic(topic, reader, end, decoder, apply, self.on_outage)
                 )
@@ -199,7 +204,7 @@ class GroupFollower:
             return True
         if not await self.bus.partitions(topic):
             return False
-        reader, end = await read_recent_measurements(self.bus, topic)
+        reader, end = await read_recent_measurements(self.bus, topic, self.measurements)
         self._readers.push_async_callback(reader.close)
         decoder = Decoder(wire.decode_measurement)
         self._metrics = _FollowedTopic(
@@ -209,12 +214,16 @@ class GroupFollower:
 
     def _apply_to(self, view: GroupView) -> Callable[[Record, Inbound], None]:
         def apply(record: Record, message: Inbound) -> None:
+            if self.until_ms is not None and record.timestamp_ms > self.until_ms:
+                return
             view.apply(record.offset, record.timestamp_ms, message)
             self.on_message(message)
 
         return apply
 
     def _apply_measurement(self, _: Record, measurement: Measurement) -> None:
+        if self.until_ms is not None and measurement.at_ms > self.until_ms:
+            return
         for view in self.views.values():
             view.apply_measurement(measurement)
         self.on_measurement(measurement)

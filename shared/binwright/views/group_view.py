@@ -26,8 +26,9 @@ from binwright.protocol.messages import (
     Stopped,
     Withdrawn,
 )
-from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
+from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition, newest
 from binwright.protocol.monitors import Monitors, accept_measurement
+from binwright.views.plan_history import PlanHistory
 from binwright.views.table_view import TableViews
 
 MAX_EVENTS = 200  # that are kept
@@ -72,6 +73,7 @@ class GroupView:
     seen_ms: dict[Slot, int] = field(default_factory=dict)  # last message of each live consumer
     leadership: LastClaim | None = None
     planned_ms: int | None = None  # wall clock of the last plan
+    measured_ms: int | None = None  # wall clock of the last measurement
     proposal: ProposedPlan | None = None
     rates: dict[TopicPartition, BytesPerSecond] = field(default_factory=dict)
     ends: dict[TopicPartition, int] = field(default_factory=dict)
@@ -80,6 +82,7 @@ class GroupView:
     tables: TableViews = field(default_factory=TableViews)
     monitors: Monitors = field(default_factory=Monitors)
     plan: Planned | None = None  # the last one
+    history: PlanHistory = field(default_factory=PlanHistory)
     rscores: list[float] = field(default_factory=list)  # of each plan
     moves: list[Move] = field(default_factory=list)
     deaths: int = 0
@@ -103,6 +106,7 @@ class GroupView:
         )
         if not counts:
             return
+        self.measured_ms = newest(self.measured_ms, measurement.at_ms)
         self._remove_partitions(measurement.topic, measurement.count)
         self.rates.update(measurement.rates())
         for rate in measurement.partitions:
@@ -184,7 +188,7 @@ class GroupView:
     ) -> None:
         match message:
             case Planned():
-                self._planned(at_ms, message)
+                self._planned(offset, at_ms, message)
             case Proposed():
                 self.proposal = ProposedPlan(offset, message, at_ms)
                 self._log_event(at_ms, f"plan {offset} is proposed: {'; '.join(message.reasons)}")
@@ -199,8 +203,9 @@ class GroupView:
                 self._close_proposal(number)
                 self._log_event(at_ms, f"plan {number} is out of date: {reason}")
 
-    def _planned(self, at_ms: int, plan: Planned) -> None:
+    def _planned(self, offset: int, at_ms: int, plan: Planned) -> None:
         self.plan = plan
+        self.history.apply(offset, at_ms, plan)
         self.rscores.append(plan.rscore)
         self.planned_ms = at_ms
         self._log_event(at_ms, f"plan: {'; '.join(plan.reasons)}")

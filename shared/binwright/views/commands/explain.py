@@ -1,0 +1,181 @@
+"""`binwright explain`: why the group is as it is, what holds it, and what would change it."""
+
+import asyncio
+import json
+import re
+import sys
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from binwright.cli.options import Bootstrap, Group, Json, settings_at
+from binwright.cli.runner import run
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.protocol.errors import ExternalError, SettingsError, UserError
+from binwright.protocol.model import Slot, TopicPartition
+from binwright.runtime.clock import wall_ms
+from binwright.runtime.settings import Settings
+from binwright.views.explain.answers import Explanation, Rules, clock
+from binwright.views.explain.answers import Group as SeenGroup
+from binwright.views.explain.consumers import explain_consumer, explain_group
+from binwright.views.explain.partitions import explain_partition
+from binwright.views.explain.plans import explain_plan
+from binwright.views.explain.tables import explain_table
+from binwright.views.follower import RECENT, GroupFollower, group_topic
+from binwright.views.group_view import GroupView
+from binwright.views.status import status
+
+CATCH_UP_S = 60.0
+PAST_MEASUREMENTS = 20_000
+"""Read for a moment in the past: hours of a few topics."""
+HEADS = {
+    "is": "is",
+    "why": "why",
+    "otherwise": "otherwise",
+    "held": "held back by",
+    "change": "would change it",
+}
+AGO = re.compile(r"(\d+)(s|m|h)")
+UNITS = {"s": "seconds", "m": "minutes", "h": "hours"}
+
+
+def command(
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="A partition as orders-3, a consumer as 2, a table by its topic, `plan` or "
+            "`plan-NUMBER`; left out: the number of consumers."
+        ),
+    ] = "",
+    *,
+    group: Group = None,
+    at: Annotated[
+        str,
+        typer.Option(
+            help="At that time instead of now: 2026-11-26T14:02, 14:02:30 (today, UTC), or 10m for "
+            "ten minutes ago. The topic keeps plans of ten minutes at least."
+        ),
+    ] = "",
+    bootstrap_servers: Bootstrap = None,
+    json_: Json = False,
+) -> None:
+    """Say why: why so many consumers, why a partition is there, why a table is late."""
+    settings = settings_at(bootstrap_servers)
+    now_ms = wall_ms()
+    at_ms = moment(at, now_ms) if at else None
+
+    async def work() -> None:
+        seen = await _seen(settings, group or settings.group, at_ms)
+        found = answer(seen, what)
+        if json_:
+            sys.stdout.write(json.dumps(found.to_json(), indent=2, ensure_ascii=False) + "\n")
+        else:
+            _print(found)
+
+    raise typer.Exit(run(work))
+
+
+def moment(text: str, now_ms: int) -> int:
+    """Return a time as ms since 1970.
+
+    Raises:
+        UserError: It is no time, or in the future.
+    """
+    now = datetime.fromtimestamp(now_ms / 1000, UTC)
+    try:
+        if ago := AGO.fullmatch(text):
+            found = now - timedelta(**{UNITS[ago[2]]: int(ago[1])})
+        elif "T" in text or " " in text or text.count("-") == 2:  # noqa: PLR2004 - of a date
+            found = datetime.fromisoformat(text)
+        else:
+            day = now.date().isoformat()
+            found = datetime.fromisoformat(f"{day}T{text}")
+    except (ValueError, OverflowError) as exc:
+        raise SettingsError(
+            f"--at: {text!r} is no time: expected 2026-11-26T14:02, 14:02:30, or 10m"
+        ) from exc
+    found = found if found.tzinfo else found.replace(tzinfo=UTC)
+    if found > now:
+        raise SettingsError(f"--at: {clock(int(found.timestamp() * 1000))} is to come")
+    return int(found.timestamp() * 1000)
+
+
+async def _seen(settings: Settings, name: str, at_ms: int | None) -> SeenGroup:
+    """Return the group as its topics have it, now or at a time.
+
+    Raises:
+        ExternalError: Kafka does not answer, or there is no such group.
+    """
+    view = GroupView()
+    own = name == settings.group
+    try:
+        async with (
+            asyncio.timeout(CATCH_UP_S),
+            KafkaControlTopics(settings.kafka, read_only=True) as bus,
+            GroupFollower(
+                bus,
+                {await group_topic(bus, name): view},
+                settings.monitor.topic,
+                until_ms=at_ms,
+                measurements=RECENT if at_ms is None else PAST_MEASUREMENTS,
+            ) as follower,
+        ):
+            await follower.catch_up()
+    except TimeoutError as exc:
+        raise ExternalError(f"the topics could not be read in {CATCH_UP_S:g} s") from exc
+    now_ms = wall_ms() if at_ms is None else at_ms
+    shown = status(name, view, now_ms, settings.landed_topics if own else None)
+    return SeenGroup(view, shown, _rules(settings) if own else Rules(), now_ms)
+
+
+def _rules(settings: Settings) -> Rules:
+    controller = settings.controller
+    return Rules(
+        packing=controller.packing,
+        share=controller.capacity / controller.limit,
+        min_slots=controller.min_slots,
+        max_slots=controller.max_slots,
+        freshness_s=settings.lake.freshness_s,
+    )
+
+
+def answer(group: SeenGroup, what: str) -> Explanation:
+    """Return the answer about what a person names.
+
+    Raises:
+        UserError: There is no such thing.
+    """
+    if not what:
+        return explain_group(group)
+    if planned := re.fullmatch(r"plan(?:[- ](\d+))?", what):
+        return explain_plan(group, int(planned[1]) if planned[1] else None)
+    if numbered := re.fullmatch(r"(?:consumer[- ])?(\d+)", what):
+        return explain_consumer(group, Slot(int(numbered[1])))
+    return _about_topic(group, what)
+
+
+def _about_topic(group: SeenGroup, what: str) -> Explanation:
+    topics = {table.topic for table in group.status.tables}
+    topic, _, number = what.rpartition("-")
+    if topic in topics and number.isdecimal():
+        return explain_partition(group, TopicPartition(topic, int(number)))
+    if what in topics:
+        return explain_table(group, what)
+    known = ", ".join(sorted(topics)[:10]) or "none"
+    raise UserError(
+        f"{what}: no topic, partition, consumer or plan of group {group.status.group}; its "
+        f"topics: {known}"
+    )
+
+
+def _print(found: Explanation) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(Text(found.about, style="bold"))
+    shown = ""
+    for line in found.lines:
+        head = HEADS[line.kind] if line.kind != shown else ""
+        shown = line.kind
+        console.print(Text(f"  {head:<17}", style="cyan") + Text(line.text))

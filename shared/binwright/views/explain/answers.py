@@ -1,0 +1,165 @@
+"""What every answer has: the group at one moment, and sentences."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from statistics import median
+from typing import Any, Literal
+
+from binwright.packing.score import lower_bound
+from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
+from binwright.views.group_view import GroupView
+from binwright.views.plan_history import PastPlan
+from binwright.views.status import ConsumerStatus, Status
+
+Kind = Literal["is", "why", "otherwise", "held", "change"]
+"""What a line says: how it is, why, what it would cost to do otherwise, what holds that back, and
+what would change it.
+"""
+SHARE = 25 / 30  # of its limit that a plan gives a consumer, unless the settings say another
+MOST_NAMED = 10
+STALE_MS = 60_000  # rates that are older: no plan is made by them
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One sentence of an answer."""
+
+    kind: Kind
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """An answer."""
+
+    about: str
+    lines: tuple[Line, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        lines = [{"kind": line.kind, "text": line.text} for line in self.lines]
+        return {"about": self.about, "lines": lines}
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What of the settings decides; the defaults where they are of another group."""
+
+    packing: str = "sticky"
+    share: float = SHARE
+    min_slots: int = 1
+    max_slots: int = 100
+    freshness_s: float | None = None
+
+
+class Group:
+    """A group at one moment, as explanations need it."""
+
+    def __init__(self, view: GroupView, status: Status, rules: Rules, now_ms: int) -> None:
+        """Take the view, its status and the rules, all of the same moment (wall clock)."""
+        self.view, self.status, self.rules, self.now_ms = view, status, rules, now_ms
+        self.live = [each for each in status.consumers if each.state != "silent"]
+        self.readers = {p: each for each in self.live for p in each.partitions}
+        self.rates = {p: BytesPerSecond(view.rates.get(p, 0.0)) for p in self.readers}
+
+    @property
+    def limits(self) -> PerSlot | None:
+        """What consumers sustain; None: no controller ever led."""
+        return self.status.limits
+
+    def limit(self, slot: Slot) -> float:
+        """Return what a consumer sustains, bytes/s."""
+        return 0.0 if self.limits is None else self.limits.for_slot(slot)
+
+    def room(self, consumer: ConsumerStatus) -> float:
+        """Return how much more a plan would give a consumer, bytes/s."""
+        return max(0.0, self.limit(consumer.slot) * self.rules.share - consumer.load)
+
+    @property
+    def capacities(self) -> PerSlot:
+        """What a plan gives consumers, bytes/s."""
+        limits = self.limits or PerSlot(BytesPerSecond(1.0))
+        share = self.rules.share
+        named = {slot: BytesPerSecond(limit * share) for slot, limit in limits.named.items()}
+        return PerSlot(BytesPerSecond(limits.default * share), named)
+
+    @property
+    def reading(self) -> int:
+        """How many consumers read partitions."""
+        return sum(bool(each.partitions) for each in self.live)
+
+    def fewest(self, rates: Iterable[float]) -> int:
+        """Return a number of consumers below which these rates cannot be read."""
+        largest = max(self.capacities.default, *self.capacities.named.values(), 1.0)
+        return lower_bound(sorted(rate / largest for rate in rates))
+
+    def since(self, at_ms: int) -> str:
+        """Return how long ago a moment is."""
+        return f"{duration((self.now_ms - at_ms) / 1000)} ago"
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words: `40 s`, `3 min`, `2 h`, `5 days`."""
+    for unit, size, most in (("s", 1, 120), ("min", 60, 7200), ("h", 3600, 172_800)):
+        if seconds < most:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds / 86_400:.0f} days"
+
+
+def clock(at_ms: int) -> str:
+    """Return a moment as UTC."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def plan_name(group: Group, past: PastPlan) -> str:
+    """Return a plan's number and age."""
+    return f"plan {past.number}, {group.since(past.at_ms)}"
+
+
+def pause(group: Group) -> str:
+    """Return for how long a move leaves a partition unread, by the moves that were seen."""
+    pauses = [move.pause_s for move in group.view.moves]
+    if not pauses:
+        return "unknown length (no move was seen)"
+    return f"about {median(pauses):.1f} s (median of {many(len(pauses), 'move')})"
+
+
+def held(group: Group) -> list[Line]:
+    """Return what holds plans back."""
+    status, rules = group.status, group.rules
+    found = []
+    if status.state in {"empty", "silent"}:
+        found.append("no consumer reports")
+    if (waiting := status.proposal) is not None:
+        number, why = waiting.plan, "; ".join(waiting.reasons)
+        if waiting.waits:
+            found.append(f"plan {number} waits for `binwright approve {number}`: {why}")
+        else:
+            found.append(f"the group only observes: plan {number} is shown and not made: {why}")
+    if status.moves:
+        phases = sorted({move.phase for move in status.moves})
+        moves = many(len(status.moves), "move")
+        found.append(f"{moves} of the last plan under way ({', '.join(phases)})")
+    measured = group.view.measured_ms
+    if measured is None:
+        found.append("nothing was measured: does a monitor run?")
+    elif group.now_ms - measured > STALE_MS:
+        found.append(f"the last measurement was {group.since(measured)}: does a monitor run?")
+    if group.reading >= rules.max_slots:
+        found.append(f"controller.max_slots is {rules.max_slots}")
+    if 1 < rules.min_slots >= group.reading:
+        found.append(f"controller.min_slots is {rules.min_slots}")
+    return [Line("held", text) for text in found] or [Line("held", "nothing holds a plan back")]
+
+
+def many(number: int, noun: str) -> str:
+    """Return `1 move`, `2 moves`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def some(names: Iterable[str]) -> str:
+    """Return some names, and how many more there are."""
+    every: Sequence[str] = list(names)
+    rest = f" and {len(every) - MOST_NAMED} more" if len(every) > MOST_NAMED else ""
+    return ", ".join(every[:MOST_NAMED]) + rest
