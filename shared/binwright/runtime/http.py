@@ -11,8 +11,11 @@ import hmac
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
+from types import MappingProxyType
+from urllib.parse import unquote
 
 import structlog
 
@@ -40,6 +43,8 @@ class Response:
 
 
 Paths = Mapping[str, Callable[[], Response]]
+Below = Mapping[str, Callable[[str], Response]]
+"""Beginning of paths, with a slash at its end -> function of what follows it, decoded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +120,15 @@ class Listener:
 
 
 @contextlib.asynccontextmanager
-async def serve_http(paths: Paths, listener: Listener) -> AsyncIterator[int]:
+async def serve_http(
+    paths: Paths, listener: Listener, below: Below = MappingProxyType({})
+) -> AsyncIterator[int]:
     """Serve GET requests while the body runs; give the port.
 
     Args:
         paths: Path -> function that is called for each request.
         listener: Where to listen, and to whom to respond.
+        below: Beginning of a path -> function of the rest.
 
     Raises:
         SettingsError: The port cannot be opened, or a file cannot be used.
@@ -135,7 +143,7 @@ async def serve_http(paths: Paths, listener: Listener) -> AsyncIterator[int]:
         try:
             async with asyncio.timeout(REQUEST_S):
                 head = await reader.readuntil(b"\r\n\r\n")
-                writer.write(_respond(paths, listener, head))
+                writer.write(_respond(paths, below, listener, head))
                 await writer.drain()
         except (OSError, TimeoutError, EOFError, asyncio.LimitOverrunError) as exc:
             log.debug("request.failed", reason=repr(exc))
@@ -162,7 +170,7 @@ async def serve_http(paths: Paths, listener: Listener) -> AsyncIterator[int]:
         yield int(server.sockets[0].getsockname()[1])
 
 
-def _respond(paths: Paths, listener: Listener, head: bytes) -> bytes:
+def _respond(paths: Paths, below: Below, listener: Listener, head: bytes) -> bytes:
     """Return the bytes of the response; each connection carries one request."""
     line, *lines = head.decode("latin-1").split("\r\n")
     verb, _, rest = line.partition(" ")
@@ -177,7 +185,8 @@ def _respond(paths: Paths, listener: Listener, head: bytes) -> bytes:
             "the server was given (health.hosts, --host)",
         )
     else:
-        response = _found(paths, listener, path, headers.get("authorization", ""))
+        make = paths.get(path) or _made_below(below, path)
+        response = _found(paths, make, listener, path, headers.get("authorization", ""))
     lines = [
         f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}",
         f"Content-Type: {response.content_type}; charset=utf-8",
@@ -189,12 +198,25 @@ def _respond(paths: Paths, listener: Listener, head: bytes) -> bytes:
     return start if verb == "HEAD" else start + response.body
 
 
-def _found(paths: Paths, listener: Listener, path: str, authorization: str) -> Response:
+def _made_below(below: Below, path: str) -> Callable[[], Response] | None:
+    """Return what responds to a path by its beginning."""
+    beginning, slash, rest = path.rpartition("/")
+    made = below.get(beginning + slash)
+    return None if made is None else partial(made, unquote(rest))
+
+
+def _found(
+    paths: Paths,
+    make: Callable[[], Response] | None,
+    listener: Listener,
+    path: str,
+    authorization: str,
+) -> Response:
     try:
         if not listener.admits(path, authorization):
             challenge = {"WWW-Authenticate": 'Basic realm="binwright"'}
             return _text(HTTPStatus.UNAUTHORIZED, "a token is needed", challenge)
-        if make := paths.get(path):
+        if make is not None:
             return make()
     except Exception as exc:  # the other paths go on
         log.exception("request.unanswered", path=path, reason=repr(exc))

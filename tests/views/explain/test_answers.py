@@ -18,8 +18,9 @@ from binwright.protocol.messages import (
     TableReport,
 )
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
-from binwright.views.commands.explain import answer, moment
+from binwright.views.commands.explain import moment
 from binwright.views.explain.answers import Explanation, Group, Rules, duration
+from binwright.views.explain.questions import answer
 from binwright.views.group_view import GroupView
 from binwright.views.status import status
 

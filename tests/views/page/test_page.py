@@ -118,6 +118,36 @@ async def test_a_consumer_that_a_plan_waits_for_has_an_empty_bar(browser: str) -
         assert "orders-2" in bar
 
 
+async def test_a_row_is_explained_by_its_button(browser: str) -> None:
+    group = await two_consumers()
+    async with showing(browser, group, page()) as shown:
+        ask = "document.querySelector('#partitions tbody button[data-what=\"orders-3\"]')"
+        await shown.tab.until(ask)
+        label = await shown.tab.value(f"{ask}.ariaLabel")
+        assert label == "Why orders-3?"
+        await shown.tab.value(f"{ask}.click()")
+        answer = "document.getElementById('why-answer').innerText"
+        await shown.tab.until(f"{answer}.includes('consumer 1 reads it')")
+        assert "orders-3" in await shown.tab.value(answer)
+        assert await shown.tab.value("document.activeElement.id") == "why-title"
+        assert not shown.tab.errors
+
+
+async def test_questions_are_typed_and_wrong_ones_are_refused(browser: str) -> None:
+    async with showing(browser, await two_consumers(), page()) as shown:
+        await shown.tab.until("document.querySelectorAll('.bar').length === 2")
+        answer = "document.getElementById('why-answer').innerText"
+        await shown.tab.value("document.getElementById('why-ask').click()")
+        await shown.tab.until(f"{answer}.includes('in 4 partitions, read by 2 consumers')")
+        what = "document.getElementById('why-what')"
+        await shown.tab.value(f"{what}.value = {HOSTILE!r}, 0")
+        await shown.tab.value(
+            f"{what}.dispatchEvent(new KeyboardEvent('keydown', {{key: 'Enter'}}))"
+        )
+        await shown.tab.until(f"{answer}.includes('no topic, partition, consumer or plan')")
+        assert not await shown.tab.value("window.hacked === 1")
+
+
 async def test_tables_show_writer_state_age_lag_and_fault(browser: str) -> None:
     group = await two_consumers()
     refused = table(state="refused", fault="column id is no string")

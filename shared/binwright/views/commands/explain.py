@@ -14,16 +14,12 @@ from rich.text import Text
 from binwright.cli.options import Bootstrap, Group, Json, settings_at
 from binwright.cli.runner import run
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.protocol.errors import ExternalError, SettingsError, UserError
-from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.errors import ExternalError, SettingsError
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import Settings
 from binwright.views.explain.answers import Explanation, Rules, clock
 from binwright.views.explain.answers import Group as SeenGroup
-from binwright.views.explain.consumers import explain_consumer, explain_group
-from binwright.views.explain.partitions import explain_partition
-from binwright.views.explain.plans import explain_plan
-from binwright.views.explain.tables import explain_table
+from binwright.views.explain.questions import answer, rules_of
 from binwright.views.follower import RECENT, GroupFollower, group_topic
 from binwright.views.group_view import GroupView
 from binwright.views.status import status
@@ -128,47 +124,7 @@ async def _seen(settings: Settings, name: str, at_ms: int | None) -> SeenGroup:
         raise ExternalError(f"the topics could not be read in {CATCH_UP_S:g} s") from exc
     now_ms = wall_ms() if at_ms is None else at_ms
     shown = status(name, view, now_ms, settings.landed_topics if own else None)
-    return SeenGroup(view, shown, _rules(settings) if own else Rules(), now_ms)
-
-
-def _rules(settings: Settings) -> Rules:
-    controller = settings.controller
-    return Rules(
-        packing=controller.packing,
-        share=controller.capacity / controller.limit,
-        min_slots=controller.min_slots,
-        max_slots=controller.max_slots,
-        freshness_s=settings.lake.freshness_s,
-    )
-
-
-def answer(group: SeenGroup, what: str) -> Explanation:
-    """Return the answer about what a person names.
-
-    Raises:
-        UserError: There is no such thing.
-    """
-    if not what:
-        return explain_group(group)
-    if planned := re.fullmatch(r"plan(?:[- ](\d+))?", what):
-        return explain_plan(group, int(planned[1]) if planned[1] else None)
-    if numbered := re.fullmatch(r"(?:consumer[- ])?(\d+)", what):
-        return explain_consumer(group, Slot(int(numbered[1])))
-    return _about_topic(group, what)
-
-
-def _about_topic(group: SeenGroup, what: str) -> Explanation:
-    topics = {table.topic for table in group.status.tables}
-    topic, _, number = what.rpartition("-")
-    if topic in topics and number.isdecimal():
-        return explain_partition(group, TopicPartition(topic, int(number)))
-    if what in topics:
-        return explain_table(group, what)
-    known = ", ".join(sorted(topics)[:10]) or "none"
-    raise UserError(
-        f"{what}: no topic, partition, consumer or plan of group {group.status.group}; its "
-        f"topics: {known}"
-    )
+    return SeenGroup(view, shown, rules_of(settings) if own else Rules(), now_ms)
 
 
 def _print(found: Explanation) -> None:

@@ -4,18 +4,22 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from binwright.protocol.errors import UserError
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.http import Listener, Paths, Response, serve_http
 from binwright.runtime.metrics import CONTENT_TYPE, Sample, exposition
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import Settings
+from binwright.views.explain.answers import Group
+from binwright.views.explain.questions import answer, rules_of
 from binwright.views.page.live_group import Connect, LiveGroup, ignore
 from binwright.views.page.snapshot import snapshot
 from binwright.views.status import ConsumerStatus, Status, status
@@ -120,6 +124,7 @@ class Page:
     _history: SharedBody = field(init=False)
     _status_body: SharedBody = field(init=False)
     _metrics: SharedBody = field(init=False)
+    _explanation: SharedBody = field(init=False)
 
     def __post_init__(self) -> None:
         self.live = LiveGroup(self.settings, self.on_problem)
@@ -128,6 +133,7 @@ class Page:
             return SharedBody(make, lambda: self.stopwatch())  # noqa: PLW0108 - tests replace it
 
         self._view = shared(self._make_view)
+        self._explanation = shared(lambda: self._explain(""))
         self._history = shared(lambda: orjson.dumps(self.history.to_json()))
         self._status_body = shared(lambda: orjson.dumps(self._status(self.now_ms()).to_json()))
         self._metrics = shared(
@@ -153,7 +159,7 @@ class Page:
             "/metrics": self.metrics,
         }
         async with (
-            serve_http(paths, listener) as port,
+            serve_http(paths, listener, {"/explain/": self.explanation_json}) as port,
             background_tasks(
                 must_not_end(self.live.run(connect)), must_not_end(self.sample_history())
             ),
@@ -185,6 +191,20 @@ class Page:
     def status_json(self) -> Response:
         """Return what `binwright status --json` says of the group."""
         return _json(self._status_body.get())
+
+    def explanation_json(self, what: str) -> Response:
+        """Return what `binwright explain WHAT --json` says."""
+        if not what:
+            return _json(self._explanation.get())
+        try:
+            return _json(self._explain(what))
+        except UserError as exc:
+            return replace(_json(orjson.dumps({"error": str(exc)})), status=HTTPStatus.NOT_FOUND)
+
+    def _explain(self, what: str) -> bytes:
+        now_ms, rules = self.now_ms(), rules_of(self.settings)
+        group = Group(self.live.view, self._status(now_ms), rules, now_ms)
+        return orjson.dumps(answer(group, what).to_json())
 
     def metrics(self) -> Response:
         """Return the group's numbers, for Prometheus."""

@@ -44,13 +44,15 @@ export class Pager {
 export class DataTable {
   /**
    * @param columns each {name, text(row), order(row), number: right-aligned, state: row's look}
-   * @param options {name, key(row), size, filter: label of an input or nothing, empty: text}
+   * @param options {name, key(row), size, filter: label of an input or nothing, empty: text,
+   *   why: called with what a row is named, by a button in it; or nothing}
    */
   constructor(host, columns, options) {
     Object.assign(this, { columns, options, items: [], sorted: options.sorted ?? 0, down: options.down ?? false });
     this.pager = new Pager(options.size ?? 50, options.name, () => this.show());
     if (options.filter) host.append(this.makeFilter());
     this.heads = columns.map((column, index) => this.makeHead(column, index));
+    if (options.why) this.heads.push(make("th", { role: "columnheader", scope: "col" }, "why"));
     this.body = make("tbody", { role: "rowgroup" });
     this.table = make("table", { role: "table", "aria-label": options.name },
       make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...this.heads)), this.body);
@@ -91,7 +93,7 @@ export class DataTable {
     const way = this.down ? -1 : 1;
     const compared = (a, b) => (a < b ? -way : a > b ? way : 0);
     found.sort((a, b) => compared(order(a), order(b)));
-    this.heads.forEach((head, index) => {
+    this.heads.slice(0, this.columns.length).forEach((head, index) => {
       const sort = this.down ? "descending" : "ascending";
       setAttribute(head, "aria-sort", index === this.sorted ? sort : null);
     });
@@ -101,12 +103,17 @@ export class DataTable {
     keyed(this.body, shown, this.options.key, () => this.makeRow(), (node, item) => {
       this.columns.forEach((column, index) => setText(node.children[index], column.text(item)));
       if (this.options.look) setAttribute(node, "data-look", this.options.look(item));
+      if (this.options.why) setAttribute(node.lastChild.firstChild, "data-what", this.columns[0].text(item));
+      if (this.options.why) setAttribute(node.lastChild.firstChild, "aria-label", `Why ${this.columns[0].text(item)}?`);
     });
   }
 
   makeRow() {
     const cells = this.columns.map((column) =>
       make("td", { role: "cell", "data-name": column.name, class: column.number ? "number" : "" }));
+    const { why } = this.options;
+    const ask = (event) => why(event.currentTarget.dataset.what);
+    if (why) cells.push(make("td", { role: "cell", "data-name": "why" }, make("button", { type: "button", onclick: ask }, "?")));
     return make("tr", { role: "row" }, ...cells);
   }
 }

@@ -6,6 +6,7 @@ import { DataTable, Pager } from "./datatable.js";
 import { byId, keyed, lines, make, setAttribute, setText } from "./dom.js";
 import { bytes, clock, count, duration, plural, rate } from "./format.js";
 import { lostMessage, messagesOf } from "./messages.js";
+import { Why } from "./why.js";
 
 const PERIOD_MS = 1000;
 const SHARE = 0.25; // of the time at most, for asking and drawing: large groups are drawn more rarely
@@ -39,6 +40,7 @@ byId("consumers-tools").append(make("label", { for: "order" }, "Order"), " ", or
   make("label", { for: "find" }, "Only those with"), " ", find);
 byId("inspector").before(pager.node);
 
+const why = new Why(ask);
 const bars = new Bars(byId("bars"), byId("inspector"), listPartitions, (pages) => pager.turn(pages));
 const charts = new Charts(byId("charts"));
 
@@ -50,6 +52,7 @@ const partitionTable = new DataTable(byId("partitions"), [
   { name: "on its way", text: (p) => p.way, order: (p) => p.way },
 ], {
   name: "partitions", key: (p) => p.key, size: 25, filter: "Only those with", empty: "No partition.",
+  why: (name) => why.about(name),
   words: (p) => `${p.name} ${slotText(p.slot)};`,
 });
 
@@ -62,7 +65,8 @@ const tables = new DataTable(byId("tables"), [
   { name: "lag", text: (t) => count(t.lag), order: (t) => t.lag, number: true },
   { name: "rows", text: (t) => count(t.rows), order: (t) => t.rows, number: true },
   { name: "commits", text: (t) => count(t.commits), order: (t) => t.commits, number: true },
-], { name: "tables", key: (t) => t.topic, size: 25, empty: "No table yet.", look: (t) => t.state });
+], { name: "tables", key: (t) => t.topic, size: 25, empty: "No table yet.", look: (t) => t.state,
+  why: (name) => why.about(name) });
 
 const change = [
   { name: "partition", text: (m) => m.name, order: (m) => m.place },
@@ -186,7 +190,7 @@ function draw() {
 
 async function ask(path) {
   const answer = await fetch(path, { cache: "no-store", signal: AbortSignal.timeout(REQUEST_MS) });
-  if (!answer.ok) throw new Error(`HTTP ${answer.status}`);
+  if (!answer.ok) throw new Error((await answer.json().catch(() => ({}))).error ?? `HTTP ${answer.status}`);
   return answer.json();
 }
 

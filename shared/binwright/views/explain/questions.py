@@ -1,0 +1,53 @@
+"""What a person may ask about a group: each question's answer, by a name."""
+
+import re
+
+from binwright.protocol.errors import UserError
+from binwright.protocol.model import Slot, TopicPartition
+from binwright.runtime.settings import Settings
+from binwright.views.explain.answers import Explanation, Group, Rules
+from binwright.views.explain.consumers import explain_consumer, explain_group
+from binwright.views.explain.partitions import explain_partition
+from binwright.views.explain.plans import explain_plan
+from binwright.views.explain.tables import explain_table
+
+
+def rules_of(settings: Settings) -> Rules:
+    """Return what the settings of the group itself say."""
+    controller = settings.controller
+    return Rules(
+        packing=controller.packing,
+        share=controller.capacity / controller.limit,
+        min_slots=controller.min_slots,
+        max_slots=controller.max_slots,
+        freshness_s=settings.lake.freshness_s,
+    )
+
+
+def answer(group: Group, what: str) -> Explanation:
+    """Return the answer about what a person names.
+
+    Raises:
+        UserError: There is no such thing.
+    """
+    if not what:
+        return explain_group(group)
+    if planned := re.fullmatch(r"plan(?:[- ](\d+))?", what):
+        return explain_plan(group, int(planned[1]) if planned[1] else None)
+    if numbered := re.fullmatch(r"(?:consumer[- ])?(\d+)", what):
+        return explain_consumer(group, Slot(int(numbered[1])))
+    return _about_topic(group, what)
+
+
+def _about_topic(group: Group, what: str) -> Explanation:
+    topics = {table.topic for table in group.status.tables}
+    topic, _, number = what.rpartition("-")
+    if topic in topics and number.isdecimal():
+        return explain_partition(group, TopicPartition(topic, int(number)))
+    if what in topics:
+        return explain_table(group, what)
+    known = ", ".join(sorted(topics)[:10]) or "none"
+    raise UserError(
+        f"{what}: no topic, partition, consumer or plan of group {group.status.group}; its "
+        f"topics: {known}"
+    )
