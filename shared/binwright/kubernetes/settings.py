@@ -26,6 +26,10 @@ class KubernetesSettings(Section):
     """Lead the groups of all ConsumerGroup objects instead of the one group of these settings."""
     namespaces: tuple[Literal["*"] | Namespace, ...] = ()
     """With `groups` or `scaler.objects`: the objects' namespaces; `*`: all; unset: `namespace`."""
+    templates: Literal["restricted", "any"] = "restricted"
+    """What `spec.template` of a ConsumerGroup is: some fields, over those of the ConfigMap's
+    template, that give no right; or a whole pod, with any right that its namespace has.
+    """
     request_timeout_s: Seconds = 10.0
     """How long one call to Kubernetes may take."""
 

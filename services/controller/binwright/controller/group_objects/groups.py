@@ -11,6 +11,7 @@ from binwright.controller.fleets.kubernetes.cluster import NamespaceObjects, ope
 from binwright.controller.fleets.kubernetes.deployment import DeploymentSpec
 from binwright.controller.fleets.kubernetes.fleet import KubernetesFleet
 from binwright.controller.fleets.kubernetes.template import Template, check_template
+from binwright.controller.fleets.kubernetes.template_patch import check_patch, patched
 from binwright.controller.group_context import group_context
 from binwright.controller.group_objects.plan_events import (
     PlanEvents,
@@ -212,7 +213,8 @@ class Groups:
         owner, writer = Owner.from_object(obj, API_VERSION, KIND), self._writer(obj)
         events = PlanEvents(cluster.recorder, owner, writer.was.get("lastPlan"))
         spec = DeploymentSpec(settings.group, owner.namespace, owner, environment(settings))
-        fleet = KubernetesFleet(cluster, spec, settings.controller.max_slots, _template_of(obj))
+        template = self._template_of(cluster, obj)
+        fleet = KubernetesFleet(cluster, spec, settings.controller.max_slots, template)
         self._fleets.append(fleet)
         try:
             async with background_tasks(must_not_end(fleet.run())):
@@ -230,6 +232,24 @@ class Groups:
         finally:
             self._fleets.remove(fleet)
             fleet.close()
+
+    def _template_of(
+        self, cluster: NamespaceObjects, obj: Obj
+    ) -> Callable[[], Awaitable[Template]] | None:
+        """Return a function that returns the object's own template; None: the ConfigMap's."""
+        given = obj["spec"].get("template")
+        if given is None:
+            return None
+        origin = f"ConsumerGroup {name_of(obj)}, spec.template"
+        restricted = self.base.kubernetes.templates == "restricted"
+
+        async def own() -> Template:
+            if not restricted:
+                return check_template(given, origin)
+            check_patch(given, origin)  # first: it is refused without a ConfigMap, too
+            return patched(await cluster.template(namespace_of(obj)), given, origin)
+
+        return own
 
     async def _lead_once(
         self,
@@ -272,18 +292,6 @@ class Groups:
             health = health_condition(fleet.troubles, fleet.refusals)
             await writer.write_or_log(numbers, accepted, ready, measured, health)
             await asyncio.sleep(STATUS_S)
-
-
-def _template_of(obj: Obj) -> Callable[[], Awaitable[Template]] | None:
-    """Return a function that returns the object's own template; None: the ConfigMap's is used."""
-    template = obj["spec"].get("template")
-    if template is None:
-        return None
-
-    async def own() -> Template:
-        return check_template(template, f"ConsumerGroup {name_of(obj)}, spec.template")
-
-    return own
 
 
 def _identity(obj: Obj, first: Mapping[str, Key]) -> tuple[int, str, Key]:
