@@ -113,6 +113,7 @@ def settings_for(sandbox: Sandbox) -> ControllerProgramSettings:
             "groups": True,
             "namespace": sandbox.namespace,
             "kubeconfig": sandbox.kubeconfig,
+            "sinks": ["s3a://lake"],
         },
     )
 

@@ -152,6 +152,30 @@ async def test_the_controller_refuses_a_template_where_there_is_no_policy(
     assert not await tenant.sandbox.slots()
 
 
+@pytest.mark.parametrize(
+    ("sink", "setting"),
+    [
+        ({"path": "s3a://evil/lake"}, "kubernetes.sinks"),
+        ({"path": "s3a://lake/../evil"}, "kubernetes.sinks"),
+        ({"staging": "s3a://evil/lake"}, "kubernetes.sinks"),
+        ({"spark": "sc://evil:443"}, "kubernetes.spark_servers"),
+    ],
+)
+async def test_the_controller_refuses_another_sink(
+    harness: GroupsHarness, tenant: Tenant, sink: dict[str, str], setting: str
+) -> None:
+    assert not await tenant.create("orders", sink=sink)
+
+    async def refused() -> bool:
+        await harness.measure("orders", 600.0)
+        return await harness.condition("orders", "Accepted") == "False SpecRefused"
+
+    await until(refused)
+    assert setting in await harness.message("orders", "Accepted")
+    await tenant.sandbox.wait_for_event("SpecRefused", setting)
+    assert not await tenant.sandbox.slots()
+
+
 async def test_an_allowed_template_is_laid_over_that_of_the_configmap(
     harness: GroupsHarness, tenant: Tenant
 ) -> None:

@@ -13,6 +13,7 @@ from binwright.controller.fleets.kubernetes.fleet import KubernetesFleet
 from binwright.controller.fleets.kubernetes.template import Template, check_template
 from binwright.controller.fleets.kubernetes.template_patch import check_patch, patched
 from binwright.controller.group_context import group_context
+from binwright.controller.group_objects.allowed import check_allowed, may_name
 from binwright.controller.group_objects.plan_events import (
     PlanEvents,
     handle_annotation,
@@ -59,7 +60,7 @@ Key = tuple[str, str]
 class _Active:
     """An object that is led, or refused."""
 
-    identity: tuple[int, str, Key]
+    identity: tuple[int, str, Key | None]
     task: "asyncio.Task[None]"
 
 
@@ -137,9 +138,10 @@ class Groups:
 
     async def _start_and_stop(self, tasks: asyncio.TaskGroup) -> None:
         present = {key_of(obj): (view.cluster, obj) for view in self._views for obj in view.objects}
-        first: dict[str, Key] = {}  # group -> the oldest object that names it
+        first: dict[str, Key] = {}  # group -> the oldest object that names it, and may
         for _, obj in sorted(present.values(), key=_age):
-            first.setdefault(group_name(obj), key_of(obj))
+            if self._may_name_its_group(obj):
+                first.setdefault(group_name(obj), key_of(obj))
         for key, active in list(self._active.items()):
             wanted = present.get(key)
             if wanted is None or active.identity != _identity(wanted[1], first):
@@ -151,9 +153,12 @@ class Groups:
             if key not in self._active and not obj["metadata"].get("deletionTimestamp"):
                 group = group_name(obj)
                 log.info("group.started", namespace=key[0], name=key[1], group=group)
-                owner = first[group]
+                owner = first[group] if self._may_name_its_group(obj) else key
                 work = self._run_group(cluster, obj) if owner == key else self._taken(obj, owner)
                 self._active[key] = _Active(_identity(obj, first), tasks.create_task(work))
+
+    def _may_name_its_group(self, obj: Obj) -> bool:
+        return may_name(group_name(obj), self.base.kubernetes, namespace_of(obj))
 
     def _object(self, owner: Owner) -> Obj | None:
         """Return an object as last seen."""
@@ -206,6 +211,7 @@ class Groups:
         """Lead one object's group, again and again, until cancelled; return if it is refused."""
         try:
             settings = settings_of(obj, self.base)
+            check_allowed(settings, self.base, namespace_of(obj))
             context = group_context(settings)
         except UserError as exc:
             await self._refuse(obj, "SpecRefused", str(exc))
@@ -294,10 +300,10 @@ class Groups:
             await asyncio.sleep(STATUS_S)
 
 
-def _identity(obj: Obj, first: Mapping[str, Key]) -> tuple[int, str, Key]:
+def _identity(obj: Obj, first: Mapping[str, Key]) -> tuple[int, str, Key | None]:
     """Return what, when it changes, makes the object be led afresh."""
     meta = obj["metadata"]
-    return meta["generation"], meta["uid"], first[group_name(obj)]
+    return meta["generation"], meta["uid"], first.get(group_name(obj))
 
 
 def _age(entry: tuple[NamespaceObjects, Obj]) -> tuple[str, Key]:
