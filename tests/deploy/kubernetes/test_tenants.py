@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 import yaml
 from tests.controller.fleets.kubernetes.refused_patches import ALLOWED, REFUSED
-from tests.deploy.kubernetes.sandbox import ROOT, Sandbox, until
+from tests.deploy.kubernetes.sandbox import ROOT, Sandbox, template, until
 
 from binwright.kubernetes.objects import Obj
 from binwright.protocol.model import Slot
@@ -179,9 +179,9 @@ async def test_the_controller_refuses_another_sink(
 async def test_an_allowed_template_is_laid_over_that_of_the_configmap(
     harness: GroupsHarness, tenant: Tenant
 ) -> None:
-    template = {"spec": {**ALLOWED["spec"]}, "metadata": ALLOWED["metadata"]}
-    del template["spec"]["topologySpreadConstraints"], template["spec"]["affinity"]
-    assert not await tenant.create("good", template=template)
+    fields = {"metadata": ALLOWED["metadata"], "spec": {**ALLOWED["spec"]}}
+    del fields["spec"]["topologySpreadConstraints"], fields["spec"]["affinity"]
+    assert not await tenant.create("good", template=fields)
 
     async def created() -> bool:
         await harness.measure("orders", 600.0)
@@ -196,6 +196,23 @@ async def test_an_allowed_template_is_laid_over_that_of_the_configmap(
     assert pod["spec"]["nodeSelector"] == {"disk": "fast"}
     assert pod["metadata"]["labels"]["team"] == "a"
     assert pod["spec"]["automountServiceAccountToken"] is False
+
+
+async def test_with_any_a_template_is_the_whole_pod(harness: GroupsHarness) -> None:
+    base = harness.groups.base
+    kubernetes = base.kubernetes.model_copy(update={"templates": "any"})
+    harness.groups.base = base.model_copy(update={"kubernetes": kubernetes})
+    own = {"metadata": {"labels": {"example.com/own": "yes"}}, **template(hostname="own")}
+    await harness.apply("own", topics=["orders"], template=own)
+
+    async def created() -> bool:
+        await harness.measure("orders", 600.0)
+        return 0 in await harness.sandbox.slots()
+
+    await until(created)
+    pod = (await harness.sandbox.deployments())[Slot(0)]["spec"]["template"]
+    assert pod["spec"]["hostname"] == "own"
+    assert pod["metadata"]["labels"]["example.com/own"] == "yes"
 
 
 async def test_the_component_is_part_of_an_overlay(tenant: Tenant) -> None:
