@@ -12,6 +12,7 @@ import orjson
 import yaml
 from google.protobuf.message import DecodeError
 from tests.builders import measurement, report
+from tests.controller.fleets.kubernetes.refused_patches import ALLOWED
 from tests.fuzz.target import Target
 from tests.fuzz.value_targets import VALUE_TARGETS
 from tests.kafka import batches
@@ -21,7 +22,10 @@ from binwright.balancer import plan_file
 from binwright.balancer.decide.proposals import decode_record
 from binwright.consumer.staging import parquet
 from binwright.controller.fleets.kubernetes.template import check_template, parse_template
+from binwright.controller.fleets.kubernetes.template_patch import check_patch, patched
+from binwright.controller.group_objects.allowed import check_allowed
 from binwright.controller.group_objects.spec import settings_of
+from binwright.controller.settings import ControllerProgramSettings
 from binwright.kafka.batches import Batches, Limits
 from binwright.kafka.columns import decode as decode_columns
 from binwright.kafka.frames import ListOffsets, Metadata, TopicId, VersionedRequest, topic_id
@@ -48,7 +52,7 @@ from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Footer, Table
 from binwright.protocol.stamp import Stamp, read_stamp
-from binwright.runtime.settings import load_settings
+from binwright.runtime.settings import load
 from binwright.scaler.keda.messages import CLASSES, ScaledObjectRef
 from binwright.scaler.keda.triggers import KedaTriggers
 from binwright.scaler.objects.spec import config_from, workload_of
@@ -88,7 +92,11 @@ PARTS = tuple(
 )
 ROWS = {ORDERS: [Record(offset, 0, b"k", b"v" * 50) for offset in range(20)]}
 STAGED_FILE = parquet.encode(in_columns(ROWS), Footer("an id", 20, {0: (0, 20)})).to_pybytes()
-SETTINGS = load_settings(topics=["base"])
+SETTINGS = load(
+    ControllerProgramSettings,
+    topics=["base"],
+    kubernetes={"groups": True, "sinks": ["/x"]},
+)
 GROUP_SPECS = tuple(
     map(
         orjson.dumps,
@@ -195,7 +203,9 @@ def _group_offsets(newest: int, content: bytes) -> object:
 def _group_object(content: bytes) -> object:
     if not isinstance(spec := _json(content), dict):
         return None
-    return settings_of({"metadata": {"name": "x", "namespace": "n"}, "spec": spec}, SETTINGS)
+    settings = settings_of({"metadata": {"name": "x", "namespace": "n"}, "spec": spec}, SETTINGS)
+    check_allowed(settings, SETTINGS, "n")
+    return settings
 
 
 def _scaled_object(content: bytes) -> object:
@@ -228,6 +238,13 @@ def _template(content: bytes) -> object:
 
 def _own_template(content: bytes) -> object:
     return check_template(_json(content), "x")
+
+
+def _template_patch(content: bytes) -> object:
+    patch = _json(content)
+    check_patch(patch, "x")
+    assert isinstance(patch, dict), patch
+    return patched(check_template(POD, "x"), patch, "x")
 
 
 def _stamp(content: bytes) -> object:
@@ -330,6 +347,7 @@ TARGETS: Mapping[str, Target] = {
     "KEDA trigger": Target(_keda_trigger, (DecodeError, SettingsError), (KEDA_REQUEST,)),
     "pod template": Target(_template, (TemplateRefused,), (yaml.safe_dump(POD).encode(),)),
     "own pod template": Target(_own_template, (TemplateRefused,), (orjson.dumps(POD),)),
+    "fields of a pod": Target(_template_patch, (TemplateRefused,), (orjson.dumps(ALLOWED),)),
     "topic pattern": Target(_pattern, (ValueError,), (b"cl.*|(a|b)+_", b"(a{1,9}){3}[a-c]?")),
     "plan file": Target(plan_file.decode, (PlacementError,), (PLAN_FILE,)),
 }

@@ -1,14 +1,18 @@
 """Settings of access to Kubernetes, and of the fleet of Deployments."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from binwright.runtime.settings import Seconds, Section, check_distinct
+from binwright.runtime.spark_url import has_token
+from binwright.runtime.storage_path import storage_parts
 
 Namespace = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
 EVERY_NAMESPACE = ("*",)
+PLACEHOLDER = "{namespace}"
 
 
 class KubernetesSettings(Section):
@@ -26,8 +30,51 @@ class KubernetesSettings(Section):
     """Lead the groups of all ConsumerGroup objects instead of the one group of these settings."""
     namespaces: tuple[Literal["*"] | Namespace, ...] = ()
     """With `groups` or `scaler.objects`: the objects' namespaces; `*`: all; unset: `namespace`."""
+    templates: Literal["restricted", "any"] = "restricted"
+    """What `spec.template` of a ConsumerGroup is: some fields, over those of the ConfigMap's
+    template, that give no right; or a whole pod, with any right that its namespace has.
+    """
+    sinks: tuple[str, ...] = ()
+    """Prefixes of `sink.path` and `sink.staging` that ConsumerGroups may name; `{namespace}` stands
+    for theirs. Unset: what lies below `lake.path` and `staging.path`.
+    """
+    spark_servers: tuple[str, ...] = ()
+    """Servers that `sink.spark` of ConsumerGroups may name, written in the same way; `{namespace}`
+    as in `sinks`. They get the token of `lake.token_file`. Unset: those of `lake.spark`.
+    """
+    group_prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9._{}-]{0,100}$")] = ""
+    """What the names of ConsumerGroups' groups begin with, as in `"{namespace}."`."""
     request_timeout_s: Seconds = 10.0
     """How long one call to Kubernetes may take."""
+
+    @field_validator("sinks")
+    @classmethod
+    def _are_plain(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for prefix in value:
+            if storage_parts(in_namespace(prefix, "n")) is None:
+                raise ValueError(
+                    f"{prefix}: expected an absolute path or SCHEME://STORE/PATH, without `..` and "
+                    f"characters that are escaped; {PLACEHOLDER} may stand in it"
+                )
+        return value
+
+    @field_validator("spark_servers")
+    @classmethod
+    def _are_servers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if any(has_token(server) for server in value):
+            raise ValueError("holds a token: set lake.token_file instead")
+        for server in value:
+            if not server.startswith("sc://") or "," in server:
+                raise ValueError(f"{server}: expected one Spark Connect address, sc://HOST:PORT")
+        return value
+
+    @field_validator("group_prefix")
+    @classmethod
+    def _ends_the_namespace(cls, value: str) -> str:
+        """Names of namespaces have no dots, and may begin with each other."""
+        if re.search(r"[{}]", value.replace(f"{PLACEHOLDER}.", "").replace(f"{PLACEHOLDER}_", "")):
+            raise ValueError(f"expected {PLACEHOLDER}. or {PLACEHOLDER}_, or no braces")
+        return value
 
     @model_validator(mode="after")
     def _namespaces_are_distinct(self) -> Self:
@@ -35,6 +82,11 @@ class KubernetesSettings(Section):
             raise ValueError("namespaces: `*` means all of them, and stands alone")
         check_distinct(self.namespaces, "namespaces: ")
         return self
+
+
+def in_namespace(text: str, namespace: str) -> str:
+    """Return a setting's text as it is meant in a namespace."""
+    return text.replace(PLACEHOLDER, namespace)
 
 
 class ScaledObjects(Section):

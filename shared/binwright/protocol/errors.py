@@ -182,7 +182,7 @@ class ClusterRefused(ExternalError):
 class TemplateRefused(ExternalError):
     """The template of a consumer's pod cannot be used; running consumers go on, no new one starts.
 
-    Correct the ConfigMap `binwright-consumer`.
+    Correct the ConfigMap `binwright-consumer`, or `spec.template` of the ConsumerGroup.
     """
 
 

@@ -30,7 +30,7 @@ IDENTITIES = {  # role -> user, group
 CONTROLLERS = (
     *("deployment", "replicaset", "garbage-collector", "namespace", "serviceaccount"),
     *("root-ca-certificate-publisher", "disruption", "node-lifecycle", "resourcequota"),
-    "persistentvolume-binder",
+    *("persistentvolume-binder", "validatingadmissionpolicy-status"),
 )
 # With the default of 20 calls a second 50 Deployments take 11 s instead of 3 s.
 CLIENT_LIMITS = ("--kube-api-qps=1000", "--kube-api-burst=1000")

@@ -66,8 +66,16 @@ class GroupsHarness:
         return found
 
     async def condition(self, name: str, kind: str) -> str:
+        found = await self._condition(name, kind)
+        return f"{found['status']} {found['reason']}" if found else ""
+
+    async def message(self, name: str, kind: str) -> str:
+        found: str = (await self._condition(name, kind))["message"]
+        return found
+
+    async def _condition(self, name: str, kind: str) -> Obj:
         found = (await self.status(name)).get("conditions", ())
-        return next((f"{c['status']} {c['reason']}" for c in found if c["type"] == kind), "")
+        return next((c for c in found if c["type"] == kind), {})
 
     async def measure(self, topic: str, *rates: float) -> None:
         """Publish the write rates of the topic's partitions, bytes/s."""
@@ -105,6 +113,7 @@ def settings_for(sandbox: Sandbox) -> ControllerProgramSettings:
             "groups": True,
             "namespace": sandbox.namespace,
             "kubeconfig": sandbox.kubeconfig,
+            "sinks": ["s3a://lake"],
         },
     )
 
@@ -291,7 +300,7 @@ async def test_an_object_s_broken_template_is_shown_in_its_status(harness: Group
         return await harness.condition("own", "Healthy") == "False Refused"
 
     await until(refused)
-    await harness.sandbox.wait_for_event("TemplateRefused", "must be named `consumer`")
+    await harness.sandbox.wait_for_event("TemplateRefused", "other than one named `consumer`")
 
 
 async def test_the_api_server_refuses_invalid_specs(harness: GroupsHarness) -> None:

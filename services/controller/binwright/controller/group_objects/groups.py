@@ -11,7 +11,9 @@ from binwright.controller.fleets.kubernetes.cluster import NamespaceObjects, ope
 from binwright.controller.fleets.kubernetes.deployment import DeploymentSpec
 from binwright.controller.fleets.kubernetes.fleet import KubernetesFleet
 from binwright.controller.fleets.kubernetes.template import Template, check_template
+from binwright.controller.fleets.kubernetes.template_patch import check_patch, patched
 from binwright.controller.group_context import group_context
+from binwright.controller.group_objects.allowed import check_allowed, may_name
 from binwright.controller.group_objects.plan_events import (
     PlanEvents,
     handle_annotation,
@@ -58,7 +60,7 @@ Key = tuple[str, str]
 class _Active:
     """An object that is led, or refused."""
 
-    identity: tuple[int, str, Key]
+    identity: tuple[int, str, Key | None]
     task: "asyncio.Task[None]"
 
 
@@ -136,9 +138,10 @@ class Groups:
 
     async def _start_and_stop(self, tasks: asyncio.TaskGroup) -> None:
         present = {key_of(obj): (view.cluster, obj) for view in self._views for obj in view.objects}
-        first: dict[str, Key] = {}  # group -> the oldest object that names it
+        first: dict[str, Key] = {}  # group -> the oldest object that names it, and may
         for _, obj in sorted(present.values(), key=_age):
-            first.setdefault(group_name(obj), key_of(obj))
+            if self._may_name_its_group(obj):
+                first.setdefault(group_name(obj), key_of(obj))
         for key, active in list(self._active.items()):
             wanted = present.get(key)
             if wanted is None or active.identity != _identity(wanted[1], first):
@@ -150,9 +153,12 @@ class Groups:
             if key not in self._active and not obj["metadata"].get("deletionTimestamp"):
                 group = group_name(obj)
                 log.info("group.started", namespace=key[0], name=key[1], group=group)
-                owner = first[group]
+                owner = first[group] if self._may_name_its_group(obj) else key
                 work = self._run_group(cluster, obj) if owner == key else self._taken(obj, owner)
                 self._active[key] = _Active(_identity(obj, first), tasks.create_task(work))
+
+    def _may_name_its_group(self, obj: Obj) -> bool:
+        return may_name(group_name(obj), self.base.kubernetes, namespace_of(obj))
 
     def _object(self, owner: Owner) -> Obj | None:
         """Return an object as last seen."""
@@ -205,6 +211,7 @@ class Groups:
         """Lead one object's group, again and again, until cancelled; return if it is refused."""
         try:
             settings = settings_of(obj, self.base)
+            check_allowed(settings, self.base, namespace_of(obj))
             context = group_context(settings)
         except UserError as exc:
             await self._refuse(obj, "SpecRefused", str(exc))
@@ -212,7 +219,8 @@ class Groups:
         owner, writer = Owner.from_object(obj, API_VERSION, KIND), self._writer(obj)
         events = PlanEvents(cluster.recorder, owner, writer.was.get("lastPlan"))
         spec = DeploymentSpec(settings.group, owner.namespace, owner, environment(settings))
-        fleet = KubernetesFleet(cluster, spec, settings.controller.max_slots, _template_of(obj))
+        template = self._template_of(cluster, obj)
+        fleet = KubernetesFleet(cluster, spec, settings.controller.max_slots, template)
         self._fleets.append(fleet)
         try:
             async with background_tasks(must_not_end(fleet.run())):
@@ -230,6 +238,24 @@ class Groups:
         finally:
             self._fleets.remove(fleet)
             fleet.close()
+
+    def _template_of(
+        self, cluster: NamespaceObjects, obj: Obj
+    ) -> Callable[[], Awaitable[Template]] | None:
+        """Return a function that returns the object's own template; None: the ConfigMap's."""
+        given = obj["spec"].get("template")
+        if given is None:
+            return None
+        origin = f"ConsumerGroup {name_of(obj)}, spec.template"
+        restricted = self.base.kubernetes.templates == "restricted"
+
+        async def own() -> Template:
+            if not restricted:
+                return check_template(given, origin)
+            check_patch(given, origin)  # first: it is refused without a ConfigMap, too
+            return patched(await cluster.template(namespace_of(obj)), given, origin)
+
+        return own
 
     async def _lead_once(
         self,
@@ -274,22 +300,10 @@ class Groups:
             await asyncio.sleep(STATUS_S)
 
 
-def _template_of(obj: Obj) -> Callable[[], Awaitable[Template]] | None:
-    """Return a function that returns the object's own template; None: the ConfigMap's is used."""
-    template = obj["spec"].get("template")
-    if template is None:
-        return None
-
-    async def own() -> Template:
-        return check_template(template, f"ConsumerGroup {name_of(obj)}, spec.template")
-
-    return own
-
-
-def _identity(obj: Obj, first: Mapping[str, Key]) -> tuple[int, str, Key]:
+def _identity(obj: Obj, first: Mapping[str, Key]) -> tuple[int, str, Key | None]:
     """Return what, when it changes, makes the object be led afresh."""
     meta = obj["metadata"]
-    return meta["generation"], meta["uid"], first[group_name(obj)]
+    return meta["generation"], meta["uid"], first.get(group_name(obj))
 
 
 def _age(entry: tuple[NamespaceObjects, Obj]) -> tuple[str, Key]:

@@ -1,0 +1,167 @@
+"""The fields of a consumer's pod that a ConsumerGroup may set over the operator's template.
+
+They give no right: neither an account, a Secret, a volume or the host, nor another program. What is
+not listed here is refused. `deploy/restricted-templates` says the same to the API server.
+"""
+
+import re
+from collections.abc import Container, Iterator, Mapping
+from typing import Any
+
+from binwright.controller.fleets.kubernetes.template import CONTAINER, Template, check_template
+from binwright.kubernetes.objects import Obj
+from binwright.protocol.errors import TemplateRefused
+
+SETTING = 'kubernetes.templates = "restricted"'
+POD: Mapping[str, type] = {
+    "affinity": dict,
+    "nodeSelector": dict,
+    "priorityClassName": str,
+    "terminationGracePeriodSeconds": int,
+    "tolerations": list,
+    "topologySpreadConstraints": list,
+}
+"""Fields of a pod's spec, besides `containers`: where it runs, and how long it may take to end."""
+RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
+"""Other resources are devices of the host."""
+SYSTEM_CLASSES = "system-"
+VARIABLES = (
+    r"^(BINWRIGHT_CONSUMER__[A-Z_]+|BINWRIGHT_LOG_(LEVEL|FORMAT)"
+    r"|MALLOC_(ARENA_MAX|MMAP_THRESHOLD_|TRIM_THRESHOLD_))$"
+)
+"""Variables that tune the program: sizes and times of reading and staging, its log, its memory.
+
+All others are refused: some load code (LD_*, PYTHON*), some name servers, files and keys.
+"""
+_SHOWN, _NAME_LENGTH = 10, 100
+
+
+def check_patch(patch: object, origin: str) -> None:
+    """Check that a template has only fields that an object may set.
+
+    Raises:
+        TemplateRefused: It has others; the message has the path of each.
+    """
+    if faults := list(_faults(patch)):
+        more = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
+        raise TemplateRefused(
+            f"{origin}: not allowed with {SETTING}: {'; '.join(faults[:_SHOWN])}{more}"
+        )
+
+
+def patched(template: Template, patch: Obj, origin: str) -> Template:
+    """Return the operator's template with the fields of an object's, which `check_patch` passed.
+
+    The operator's labels, annotations and `nodeSelector` stand, since policies and pools of nodes
+    may go by them; the object's are added. Else mappings are merged, variables by their names, and
+    the object's values replace the operator's.
+
+    Raises:
+        TemplateRefused: The result is not usable.
+    """
+    spec: Obj = dict(patch.get("spec", {}))
+    changes: Obj = next(iter(spec.pop("containers", [])), {})
+    containers = [
+        _merged_container(each, changes) if each.get("name") == CONTAINER else each
+        for each in template.pod["spec"]["containers"]
+    ]
+    if "nodeSelector" in spec:
+        operators = template.pod["spec"].get("nodeSelector") or {}
+        spec["nodeSelector"] = {**spec["nodeSelector"], **operators}
+    pod = {
+        "metadata": _merged(patch.get("metadata", {}), template.pod.get("metadata") or {}),
+        "spec": {**_merged(template.pod["spec"], spec), "containers": containers},
+    }
+    return check_template(pod, f"{template.origin} with {origin}")
+
+
+def _merged(under: Obj, over: Obj) -> Obj:
+    both = {
+        name: _merged(under[name], value)
+        for name, value in over.items()
+        if isinstance(value, dict) and isinstance(under.get(name), dict)
+    }
+    return {**under, **over, **both}
+
+
+def _merged_container(under: Obj, over: Obj) -> Obj:
+    env = over.get("env", [])
+    named = {each["name"] for each in env}
+    rest = [each for each in under.get("env") or [] if each.get("name") not in named]
+    return {**_merged(under, over), "env": [*rest, *env]}
+
+
+def _faults(patch: object) -> Iterator[str]:
+    yield from _unknown(patch, "", {"metadata", "spec"})
+    metadata, spec = _part(patch, "metadata"), _part(patch, "spec")
+    yield from _unknown(metadata, "metadata.", {"labels", "annotations"})
+    for named in ("labels", "annotations"):
+        # A name with a prefix belongs to a part of the system: ours, or one that gives rights by it
+        # (the role of a cloud, a network, another image).
+        yield from _unknown_names(_part(metadata, named), f"metadata.{named}.")
+    yield from _unknown(spec, "spec.", {*POD, "containers"})
+    if not isinstance(spec, dict):
+        return
+    for name, kind in POD.items():
+        if name in spec and not isinstance(spec[name], kind):
+            yield f"spec.{name} that is no {_KINDS[kind]}"
+    if str(spec.get("priorityClassName", "")).startswith(SYSTEM_CLASSES):
+        yield f"spec.priorityClassName {SYSTEM_CLASSES}*"
+    if "containers" in spec:
+        yield from _faults_of_containers(spec["containers"])
+
+
+def _faults_of_containers(containers: object) -> Iterator[str]:
+    match containers:
+        case [{"name": str(name), **fields}] if name == CONTAINER:
+            pass
+        case _:
+            yield f"spec.containers other than one named `{CONTAINER}`"
+            return
+    at = f"spec.containers.{CONTAINER}."
+    yield from _unknown(fields, at, {"resources", "env"})
+    resources = _part(fields, "resources")
+    yield from _unknown(resources, f"{at}resources.", {"requests", "limits"})
+    for kind in ("requests", "limits"):
+        yield from _unknown(_part(resources, kind), f"{at}resources.{kind}.", RESOURCES)
+    env = fields.get("env", [])
+    if not isinstance(env, list):
+        yield f"{at}env that is no {_KINDS[list]}"
+        return
+    for number, entry in enumerate(env):
+        yield from _faults_of_variable(entry, f"{at}env.{number}")
+
+
+def _faults_of_variable(entry: object, at: str) -> Iterator[str]:
+    match entry:
+        case {"name": str(name)} if not re.fullmatch(VARIABLES, name):
+            yield f"{at} ({name[:_NAME_LENGTH]})"
+        case {"name": str(), "value": str(value), **rest} if not rest:
+            if "$(" in value:  # stands for another variable's value, which may be a secret
+                yield f"{at}.value with $("
+        case {"name": str(name)}:
+            yield f"{at} ({name}) without a literal `value`, or with more"
+        case _:
+            yield f"{at} without a name"
+
+
+_KINDS = {dict: "mapping", list: "list", int: "number", str: "text"}
+
+
+def _part(value: object, name: str) -> Any:
+    """Return a part of a mapping; an empty one if there is none."""
+    return value.get(name, {}) if isinstance(value, dict) else {}
+
+
+def _unknown(value: object, at: str, allowed: Container[str]) -> Iterator[str]:
+    """Yield the paths of a mapping's fields that are not allowed."""
+    if not isinstance(value, dict):
+        yield f"{at.removesuffix('.') or 'a template'} that is no {_KINDS[dict]}"
+        return
+    yield from (f"{at}{str(name)[:_NAME_LENGTH]}" for name in value if name not in allowed)
+
+
+def _unknown_names(value: object, at: str) -> Iterator[str]:
+    """Yield the paths of labels or annotations whose names have a prefix."""
+    plain = {name for name in value if "/" not in str(name)} if isinstance(value, dict) else set()
+    yield from _unknown(value, at, plain)

@@ -1,0 +1,34 @@
+"""Compares paths and addresses of object stores, where a right depends on it."""
+
+import re
+from functools import lru_cache
+
+_FORM = re.compile(
+    r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<store>[A-Za-z0-9.:@_-]*))?"
+    r"(?P<path>(?:/[A-Za-z0-9._=+,@~-]+)*)/?"
+)
+_ALIASES = {"s3a": "s3", "file": ""}
+
+
+@lru_cache(maxsize=1_000)
+def storage_parts(path: str) -> tuple[str, ...] | None:
+    """Return scheme, store and directories; None for what programs may read in different ways.
+
+    That is a relative path, an address without a store, `.` and `..`, empty names, and characters
+    that are escaped, or that stand for others. A store's name is compared as it is written.
+    """
+    found = _FORM.fullmatch(path)
+    if found is None or not path:
+        return None
+    scheme, store = (found["scheme"] or "").lower(), found["store"] or ""
+    scheme = _ALIASES.get(scheme, scheme)
+    names = found["path"].split("/")[1:]
+    if bool(scheme) != bool(store) or {".", ".."} & set(names):
+        return None
+    return scheme, store, *names
+
+
+def is_at_or_below(path: str, prefix: str) -> bool:
+    """Whether a path is `prefix`, or lies below it; by whole names, and false where unclear."""
+    inner, outer = storage_parts(path), storage_parts(prefix)
+    return inner is not None and outer is not None and inner[: len(outer)] == outer

@@ -1,0 +1,153 @@
+"""What a ConsumerGroup may set of its consumers' pod gives no right, and names no other program."""
+
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.controller.fleets.kubernetes.refused_patches import ALLOWED, REFUSED, consumer
+
+from binwright.controller.fleets.kubernetes.template import check_template
+from binwright.controller.fleets.kubernetes.template_patch import (
+    POD,
+    RESOURCES,
+    VARIABLES,
+    check_patch,
+    patched,
+)
+from binwright.kubernetes.objects import Obj
+from binwright.protocol.errors import TemplateRefused
+from binwright.runtime.settings import ConsumerSettings
+
+POLICY = Path(__file__).parents[4] / "deploy" / "restricted-templates" / "policy.yaml"
+OPERATORS: Obj = {
+    "metadata": {"labels": {"network": "closed"}},
+    "spec": {
+        "serviceAccountName": "binwright-consumer",
+        "nodeSelector": {"pool": "consumers"},
+        "tolerations": [{"key": "old"}],
+        "containers": [
+            {"name": "beside", "image": "y"},
+            {
+                "name": "consumer",
+                "image": "x",
+                "resources": {"requests": {"cpu": 1}, "limits": {"memory": "1Gi"}},
+                "env": [
+                    {"name": "BINWRIGHT_LOG_LEVEL", "valueFrom": {"fieldRef": {}}},
+                    {"name": "BINWRIGHT_SETTINGS", "value": "/etc/x"},
+                ],
+            },
+        ],
+    },
+}
+
+
+def over_the_operators(patch: Obj) -> Obj:
+    check_patch(patch, "object")
+    return patched(check_template(OPERATORS, "ConfigMap"), patch, "object").pod
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_field_that_gives_a_right_is_refused_by_its_path(name: str) -> None:
+    patch, path = REFUSED[name]
+    with pytest.raises(TemplateRefused) as refused:
+        check_patch(patch, "here")
+    assert path in str(refused.value)
+    assert 'kubernetes.templates = "restricted"' in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("patch", "path"),
+    [
+        (7, "a template that is no mapping"),
+        ({"metadata": []}, "metadata that is no mapping"),
+        ({"metadata": {"labels": "x"}}, "metadata.labels that is no mapping"),
+        ({"spec": None}, "spec that is no mapping"),
+        ({"spec": {"affinity": None}}, "spec.affinity that is no mapping"),
+        ({"spec": {"tolerations": {}}}, "spec.tolerations that is no list"),
+        ({"spec": {"priorityClassName": 7}}, "spec.priorityClassName that is no text"),
+        ({"spec": {"terminationGracePeriodSeconds": "7"}}, "Seconds that is no number"),
+        ({"spec": {"containers": {}}}, "spec.containers other than one"),
+        ({"spec": {"containers": [7]}}, "spec.containers other than one"),
+        (consumer(resources=7), "consumer.resources that is no mapping"),
+        (consumer(resources={"limits": 7}), "resources.limits that is no mapping"),
+        (consumer(env=7), "env that is no list"),
+        (consumer(env=[7]), "env.0 without a name"),
+        (consumer(env=[{"name": "BINWRIGHT_LOG_LEVEL", "value": 7}]), "env.0 (BINWRIGHT_LOG_L"),
+        ({f"x{n}": 1 for n in range(50)}, "x9; and 40 more"),
+    ],
+)
+def test_what_has_another_form_is_refused(patch: object, path: str) -> None:
+    with pytest.raises(TemplateRefused) as refused:
+        check_patch(patch, "here")
+    assert path in str(refused.value)
+
+
+def test_an_objects_fields_are_laid_over_the_operators_template() -> None:
+    pod = over_the_operators(ALLOWED)
+    spec, own = pod["spec"], ALLOWED["spec"]
+    assert pod["metadata"]["labels"] == {"network": "closed", "team": "a"}
+    assert pod["metadata"]["annotations"] == {"cost-center": "7"}
+    assert spec["serviceAccountName"] == "binwright-consumer"
+    assert spec["nodeSelector"] == {"pool": "consumers", "disk": "fast"}
+    assert spec["tolerations"] == own["tolerations"]
+    beside, container = spec["containers"]
+    assert beside == {"name": "beside", "image": "y"}
+    assert container["image"] == "x"
+    assert container["resources"] == {
+        "requests": {"cpu": "10m", "memory": "10Mi"},
+        "limits": {"memory": "1Gi"},
+    }
+    assert container["env"] == [
+        {"name": "BINWRIGHT_SETTINGS", "value": "/etc/x"},
+        *own["containers"][0]["env"],
+    ]
+
+
+def test_the_operators_labels_and_nodes_stand() -> None:
+    """Network policies go by the labels, and pools of nodes by the selector."""
+    pod = over_the_operators(
+        {
+            "metadata": {"labels": {"network": "open"}},
+            "spec": {"nodeSelector": {"pool": "control"}},
+        }
+    )
+    assert pod["metadata"]["labels"] == {"network": "closed"}
+    assert pod["spec"]["nodeSelector"] == {"pool": "consumers"}
+
+
+def test_neither_template_is_changed() -> None:
+    before = deepcopy((OPERATORS, ALLOWED))
+    over_the_operators(ALLOWED)
+    assert before == (OPERATORS, ALLOWED)
+
+
+@pytest.mark.parametrize("patch", [{}, {"metadata": {}, "spec": {}}])
+def test_an_empty_template_is_the_operators(patch: Obj) -> None:
+    assert over_the_operators(patch)["spec"] == OPERATORS["spec"]
+
+
+def test_what_no_pod_can_be_is_refused_after_the_merge() -> None:
+    deep: Obj = {}
+    for _ in range(300):
+        deep = {"a": deep}
+    with pytest.raises(TemplateRefused, match="ConfigMap with object: cannot be written as JSON"):
+        over_the_operators({"spec": {"affinity": deep}})
+
+
+def test_no_setting_of_a_consumer_that_an_object_may_give_names_a_file_or_a_server() -> None:
+    """`BINWRIGHT_CONSUMER__*` is allowed as a whole: each is a size, a time or a choice."""
+    for name, field in ConsumerSettings.model_json_schema()["properties"].items():
+        for kind in field.get("anyOf", [field]):
+            assert kind["type"] in {"integer", "number", "null"} or "enum" in kind, name
+
+
+def test_the_policy_has_the_same_lists() -> None:
+    policy, binding = yaml.safe_load_all(POLICY.read_text())
+    (refused,) = [v for v in policy["spec"]["variables"] if v["name"] == "refused"]
+    pod = ", ".join(f"'{name}'" for name in sorted([*POD, "containers"]))
+    text = refused["expression"]
+    assert f"[{pod}]" in text
+    assert f"'{VARIABLES}'" in text
+    assert all(f"'{name}'" in text for name in RESOURCES)
+    assert binding["spec"]["policyName"] == policy["metadata"]["name"]
