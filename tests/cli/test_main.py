@@ -66,6 +66,7 @@ def check_one_sentence(ran: subprocess.CompletedProcess[str]) -> None:
         ["status", "--watch"],
         ["approve", "7"],
         ["audit", "--topics", "orders"],
+        ["init", "--topics", "orders", "--lake", "lake"],
         ["load", "--topics", "orders"],
         ["record", "--to", "recorded.jsonl"],
         ["top"],
@@ -121,7 +122,13 @@ def imported_by(*arguments: str) -> set[str]:
 
 @pytest.mark.parametrize(
     "command",
-    [["status", *AWAY], ["approve", "7", *AWAY], ["top", "--once", *AWAY], ["settings"]],
+    [
+        ["status", *AWAY],
+        ["approve", "7", *AWAY],
+        ["top", "--once", *AWAY],
+        ["init", "--topics", "orders", "--lake", "lake", *AWAY],
+        ["settings"],
+    ],
 )
 def test_a_small_command_imports_no_library_that_it_does_not_use(command: list[str]) -> None:
     imported = imported_by(*command)

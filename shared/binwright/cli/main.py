@@ -26,6 +26,7 @@ PANELS: Mapping[str, Mapping[str, str]] = {
         "audit": "binwright.audit.command:command",
     },
     "Operate": {
+        "init": "binwright.cli.init.command:command",
         "settings": "binwright.cli.settings_file:command",
         "doctor": "binwright.consumer.doctor.command:command",
         "schema": "binwright.consumer.commands:app",
