@@ -92,10 +92,11 @@ async def _look(cluster: ClusterClient, leaders: Leaders) -> _Look:
     replies = await asyncio.gather(
         *(_ask(cluster, broker, led) for broker, led in by_leader(leaders).items())
     )
-    look = _Look(asyncio.get_running_loop().time(), {}, {}, {})
-    for starts, ends, found in replies:
-        look = _Look(look.at_s, look.starts | starts, look.ends | ends, look.sizes | found)
-    return look
+    starts, ends, found = dict[Place, int](), dict[Place, int](), dict[Place, int]()
+    for reply in replies:
+        for all_of_it, part in zip((starts, ends, found), reply, strict=True):
+            all_of_it.update(part)
+    return _Look(asyncio.get_running_loop().time(), starts, ends, found)
 
 
 async def _ask(

@@ -90,12 +90,12 @@ async def measured_topics(
     async with ClusterClient(settings.kafka) as cluster:
         chosen = selection(settings, wanted or Wanted((), (".*",)))
         metadata = await cluster.topics(None if chosen.patterns else chosen.topics)
-        # The list lacks topics that this user may not see; asked by name, Kafka says why.
+        # The list lacks topics that this user may not see; asked by name, Kafka gives the reason.
         named = await cluster.topics(chosen.topics - metadata.leaders.keys())
         check_named(settings.kafka, chosen, metadata, named)
         leaders = {
             topic: partitions
-            for topic, partitions in (metadata.leaders | named.leaders).items()
+            for topic, partitions in {**metadata.leaders, **named.leaders}.items()
             if chosen.includes(topic) and topic not in metadata.internal - chosen.topics
         }
         if not leaders:
