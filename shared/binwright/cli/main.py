@@ -86,6 +86,7 @@ app = lazy_app(
     "Scale a Kafka consumer group by load, and land its topics in Delta tables exactly once.",
     root_options,
     panels={name: panel for panel, commands in PANELS.items() for name in commands},
+    completion=True,
 )
 
 
