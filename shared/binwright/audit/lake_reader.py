@@ -13,7 +13,8 @@ from pyspark.sql.connect.session import SparkSession
 from binwright.protocol.columns import KAFKA
 from binwright.protocol.errors import LakeUnavailable
 from binwright.runtime.settings import LakeSettings
-from binwright.runtime.spark_url import host_and_port, redacted_url, with_token
+from binwright.runtime.spark_channel import WHAT_TO_CHECK, SparkChannel, is_refusal
+from binwright.runtime.spark_url import host_and_port, redacted_url
 
 CONNECT_S = 5.0
 QUERY_S, COUNT_S = 300.0, 30.0
@@ -37,7 +38,7 @@ class LakeReader:
     def __init__(self, url: str, query_s: float) -> None:
         self._url, self._query_s = url, query_s
         # Without this the client retries silently for ten minutes.
-        self._spark = SparkSession.builder.remote(url).create()
+        self._spark = SparkSession.builder.channelBuilder(SparkChannel(url)).create()
         self._spark.client.set_retry_policies([])
 
     async def run(self, doing: str, query: Callable[[Any], T]) -> T:
@@ -101,9 +102,23 @@ async def lake_reader(url: str, *, query_s: float = QUERY_S) -> AsyncIterator[La
         await reader.close()
 
 
+def connection(lake: LakeSettings, server: str) -> str:
+    """Return the URL of one of the servers, with the token that it wants now.
+
+    Raises:
+        LakeUnavailable: The token's file cannot be read, or is empty.
+    """
+    try:
+        return lake.connection(server)
+    except (OSError, ValueError) as exc:
+        raise LakeUnavailable(
+            f"no token for Spark at {redacted_url(server)}: {exc}. Check lake.token_file"
+        ) from exc
+
+
 def server_of(lake: LakeSettings, topic: str) -> str:
-    """Return the address of the server of a topic's table, with the token that it wants now."""
-    return with_token(lake.server(topic), lake.token_file)
+    """Return the URL of the server of a topic's table; see `connection`."""
+    return connection(lake, lake.server(topic))
 
 
 def reader_of(lake: LakeSettings, topic: str) -> AbstractAsyncContextManager[LakeReader]:
@@ -176,10 +191,11 @@ def records(table: Any, *more: str) -> Any:
 
 
 def reason(error: PySparkException) -> str:
-    """Return the line with the cause, without Java's stack trace."""
+    """Return the line with the cause, without Java's stack trace; and what to check if refused."""
     text = str(error)
     details = _DETAILS.search(text)
-    return details[1] if details else text.partition("\n")[0]
+    line = details[1] if details else text.partition("\n")[0]
+    return f"this client is refused ({line}). {WHAT_TO_CHECK}" if is_refusal(error) else line
 
 
 def quoted(path: str) -> str:

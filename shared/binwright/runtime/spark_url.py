@@ -4,6 +4,10 @@ from pathlib import Path
 from urllib.parse import quote, urlparse
 
 DEFAULT_PORT = 15_002
+CLEARTEXT = "allow_cleartext_token"
+"""A parameter of ours: `true` lets a token cross the network without TLS."""
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+"""What is sent to these hosts stays on this machine."""
 
 
 def host_and_port(url: str) -> tuple[str, int]:
@@ -37,6 +41,13 @@ def with_token(url: str, file: Path | None) -> str:
         return url
     if not (token := file.read_text(encoding="utf-8").strip()):
         raise ValueError(f"{file} (lake.token_file) is empty")
+    return with_parameters(url, token=token)
+
+
+def with_parameters(url: str, **parameters: str) -> str:
+    """Return the URL with these parameters behind its own; unchanged if there are none."""
+    if not parameters:
+        return url
     server, _, given = url.partition(";")
-    parts = (server.rstrip("/") + "/", given.strip(";"), f"token={quote(token, safe='')}")
-    return ";".join(filter(None, parts))
+    more = (f"{name}={quote(value, safe='')}" for name, value in parameters.items())
+    return ";".join(filter(None, (server.rstrip("/") + "/", given.strip(";"), *more)))
