@@ -5,7 +5,14 @@ import pytest
 from binwright.runtime.settings import LakeSettings
 from binwright.runtime.spark_channel import SparkChannel
 
+TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"  # noqa: S105 - its name
 HEADER = [("authorization", "Bearer a/b")]
+
+
+@pytest.fixture(autouse=True)
+def no_token_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server of other tests may have left its own there, where pyspark looks."""
+    monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
 
 
 @pytest.mark.parametrize(

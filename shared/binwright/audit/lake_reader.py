@@ -13,7 +13,7 @@ from pyspark.sql.connect.session import SparkSession
 from binwright.protocol.columns import KAFKA
 from binwright.protocol.errors import LakeUnavailable
 from binwright.runtime.settings import LakeSettings
-from binwright.runtime.spark_channel import WHAT_TO_CHECK, SparkChannel, is_refusal
+from binwright.runtime.spark_channel import SparkChannel, refusal
 from binwright.runtime.spark_url import host_and_port, redacted_url
 
 CONNECT_S = 5.0
@@ -58,10 +58,16 @@ class LakeReader:
         except TimeoutError as exc:
             raise self._unavailable(doing, f"no answer in {self._query_s:g} s") from exc
         except PySparkException as exc:
-            raise self._unavailable(doing, reason(exc)) from exc
+            raise self._failed(doing, exc) from exc
         finally:
             if not work.done():
                 await self._abandon(work)
+
+    def _failed(self, doing: str, exc: PySparkException) -> LakeUnavailable:
+        line = reason(exc)
+        if (refused := refusal(exc, line)) is not None:
+            return LakeUnavailable(f"{doing}: Spark at {redacted_url(self._url)} {refused}")
+        return self._unavailable(doing, line)
 
     def _unavailable(self, doing: str, why: str) -> LakeUnavailable:
         return LakeUnavailable(f"{doing}: {why} (Spark at {redacted_url(self._url)})")
@@ -94,7 +100,10 @@ async def lake_reader(url: str, *, query_s: float = QUERY_S) -> AsyncIterator[La
         LakeUnavailable: Nothing listens there, or it does not answer; says what to check.
     """
     await asyncio.to_thread(check_reachable, url)
-    reader = LakeReader(url, query_s)
+    try:
+        reader = LakeReader(url, query_s)
+    except OSError as exc:
+        raise LakeUnavailable(f"{exc}. Check lake.ca_file") from exc
     try:
         await reader.run("open a session", _prepare)
         yield reader
@@ -191,11 +200,10 @@ def records(table: Any, *more: str) -> Any:
 
 
 def reason(error: PySparkException) -> str:
-    """Return the line with the cause, without Java's stack trace; and what to check if refused."""
+    """Return the line with the cause, without Java's stack trace."""
     text = str(error)
     details = _DETAILS.search(text)
-    line = details[1] if details else text.partition("\n")[0]
-    return f"this client is refused ({line}). {WHAT_TO_CHECK}" if is_refusal(error) else line
+    return details[1] if details else text.partition("\n")[0]
 
 
 def quoted(path: str) -> str:

@@ -6,6 +6,8 @@ from urllib.parse import quote, urlparse
 DEFAULT_PORT = 15_002
 CLEARTEXT = "allow_cleartext_token"
 """A parameter of ours: `true` lets a token cross the network without TLS."""
+CA_FILE = "ca_file"
+"""A parameter of ours: a PEM file of the certificate authority of a server behind TLS."""
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 """What is sent to these hosts stays on this machine."""
 
@@ -23,6 +25,11 @@ def host_and_port(url: str) -> tuple[str, int]:
 def redacted_url(url: str) -> str:
     """Return the URL without its parameters, for logs and errors."""
     return url.partition(";")[0].rstrip("/")
+
+
+def has_tls(url: str) -> bool:
+    """Return whether the URL asks for TLS."""
+    return any(part.strip().lower() == "use_ssl=true" for part in url.split(";")[1:])
 
 
 def has_token(url: str) -> bool:

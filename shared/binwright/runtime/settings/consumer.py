@@ -9,7 +9,9 @@ from pydantic import Field, field_validator, model_validator
 
 from binwright.runtime.settings.section import Bytes, KeepDays, Seconds, Section
 from binwright.runtime.spark_url import (
+    CA_FILE,
     CLEARTEXT,
+    has_tls,
     has_token,
     redacted_url,
     with_parameters,
@@ -90,6 +92,10 @@ class LakeSettings(Section):
     """Whether the token may go to another machine as it is, without TLS: only in a network where
     nobody else reads.
     """
+    ca_file: Path | None = None
+    """PEM file of the authority that signed the servers' certificates (use_ssl=true in spark);
+    unset: the public ones. Read for every session.
+    """
     freshness_s: Seconds = 5.0
     """Age of rows when they land: a shorter one costs more commits and smaller files."""
     batch_bytes: Bytes = 256_000_000
@@ -137,6 +143,8 @@ class LakeSettings(Section):
             ValueError: It is empty.
         """
         more = {CLEARTEXT: "true"} if self.allow_cleartext_token else {}
+        if self.ca_file is not None:
+            more[CA_FILE] = str(self.ca_file)
         return with_parameters(with_token(server, self.token_file), **more)
 
     @field_validator("log_commits")
@@ -160,6 +168,14 @@ class LakeSettings(Section):
     @classmethod
     def _is_absolute(cls, value: str) -> str:
         return absolute(value)
+
+    @model_validator(mode="after")
+    def _an_authority_is_for_tls(self) -> Self:
+        if self.ca_file is not None and not all(map(has_tls, self.servers)):
+            raise ValueError(
+                "ca_file would be ignored: add /;use_ssl=true to each address of spark"
+            )
+        return self
 
     @model_validator(mode="after")
     def _one_token(self) -> Self:

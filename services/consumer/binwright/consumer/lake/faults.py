@@ -18,7 +18,7 @@ from binwright.protocol.errors import (
     WriteConflict,
     WriteUnclear,
 )
-from binwright.runtime.spark_channel import WHAT_TO_CHECK, is_refusal
+from binwright.runtime.spark_channel import refusal
 
 CONFLICTS = (
     "DELTA_CONCURRENT_",
@@ -140,8 +140,8 @@ class LakeErrors:
         status = ""
         if isinstance(exc, SparkConnectGrpcException):
             status = exc.getGrpcStatusCode().name
-        if is_refusal(exc):
-            return f"Spark at {self.spark} refuses this client ({_line(exc)}). {WHAT_TO_CHECK}"
+        if (refused := refusal(exc, _line(exc))) is not None:
+            return f"Spark at {self.spark} {refused}"
         if status == "UNAVAILABLE":
             return (
                 f"Spark at {self.spark} does not answer ({_line(exc)}). Check that a Spark Connect "
