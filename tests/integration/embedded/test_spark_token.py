@@ -9,6 +9,7 @@ import psutil
 import pytest
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from pyspark.sql import SparkSession
+from rich.console import Console
 from tests.chaos.proxy import proxy
 from tests.integration.conftest import BackgroundLoop
 from tests.integration.embedded.test_spark import session
@@ -18,6 +19,7 @@ from binwright.audit.lake_reader import lake_reader, server_of
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.local.spark import TOKEN_VARIABLE, SparkServer, run_spark
 from binwright.protocol.errors import LakeUnavailable
+from binwright.recordings.location import StreamLocation
 from binwright.runtime.settings import LakeSettings
 
 pytestmark = pytest.mark.integration
@@ -112,6 +114,15 @@ async def test_a_reader_without_the_token_names_what_to_check(
 async def test_a_reader_has_the_token_of_the_file(server: SparkServer, lake: Path) -> None:
     settings = LakeSettings(path=str(lake), spark=server.address, token_file=server.token_file)
     async with lake_reader(server_of(settings, "orders")) as reader:
+        assert await reader.run("ask", one) == 1
+
+
+async def test_who_reads_a_recording_has_the_token_of_the_file(
+    server: SparkServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BINWRIGHT_LAKE__TOKEN_FILE", str(server.token_file))
+    location = StreamLocation(Console(), tmp_path, "delta:///none", server.address)
+    async with location.lake() as reader:
         assert await reader.run("ask", one) == 1
 
 
