@@ -81,8 +81,8 @@ async def test_a_table_is_written_by_executors_of_both_workers(tmp_path: Path) -
 async def test_a_driver_without_the_secret_gets_no_executor(tmp_path: Path) -> None:
     home = tmp_path / "cluster"
     async with run_spark_cluster(home, workers=1) as master:
-        stranger = Master(master.url, "another")
+        outsider = Master(master.url, "another")
         with pytest.raises(EmbeddedError, match=r"ended with \d+ before it was ready"):
-            async with run_spark(tmp_path / "server", master=stranger):
+            async with run_spark(tmp_path / "server", master=outsider):
                 pass
         assert not executors(home)

@@ -94,11 +94,11 @@ async def test_a_server_of_another_authority_or_name_gets_no_token(  # noqa: PLR
             ca_file=authority.ca_file if trusted else None,
         )
         secret = await asyncio.to_thread(token_file.read_text)
-        for said in await refusals(settings):
-            assert f"Spark at sc://{HOST}:{port} cannot be trusted" in said
-            assert "lake.ca_file" in said
-            assert "\n" not in said
-            assert secret not in said
+        for message in await refusals(settings):
+            assert f"Spark at sc://{HOST}:{port} cannot be trusted" in message
+            assert "lake.ca_file" in message
+            assert "\n" not in message
+            assert secret not in message
 
 
 async def test_an_authority_that_cannot_be_read_is_named(
@@ -110,4 +110,4 @@ async def test_an_authority_that_cannot_be_read_is_named(
         token_file=token_file,
         ca_file=tmp_path / "none.pem",
     )
-    assert all("none.pem" in said for said in await refusals(settings))
+    assert all("none.pem" in message for message in await refusals(settings))
