@@ -67,9 +67,11 @@ async def on_executors(executors: int, wanted: Sequence[Point]) -> tuple[dict[st
             embedded=SparkSize(heap=HEAP, workers=executors),
         ) as found:
             warm = points(2 * executors, 10)[: 2 * executors]
-            await asyncio.to_thread(run_points, warm, lambda _: None, 1, found.spark)
+            await asyncio.to_thread(run_points, warm, lambda _: None, 1, found.spark_url)
             began, cpu = time.monotonic(), _cpu()
-            results = await asyncio.to_thread(run_points, wanted, lambda _: None, 1, found.spark)
+            results = await asyncio.to_thread(
+                run_points, wanted, lambda _: None, 1, found.spark_url
+            )
             took_s = time.monotonic() - began
             return {
                 "executors": executors,

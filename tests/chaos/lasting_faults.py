@@ -60,7 +60,8 @@ async def refuse_table(system: System, fault: Fault) -> FaultResult:
 
 @asynccontextmanager
 async def _session(system: System, topic: str) -> AsyncIterator[ReconnectingSession]:
-    session = ReconnectingSession(system.spark_of(topic).url, None, None)
+    server = system.spark_of(topic)
+    session = ReconnectingSession(lambda: server.url)
     try:
         yield session
     finally:

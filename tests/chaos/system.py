@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import secrets
 from collections.abc import (
     AsyncIterator,
     Callable,
@@ -118,7 +119,7 @@ class System:
 
     def spark_of(self, topic: str) -> SparkServer:
         """Return the server that writes a table."""
-        return next(s for s in self.sparks if s.url == self.direct_settings.lake.server(topic))
+        return next(s for s in self.sparks if s.address == self.direct_settings.lake.server(topic))
 
     def consumers(self) -> dict[Slot, list[int]]:
         """Return the processes of each slot that has any, in order of slots."""
@@ -251,14 +252,21 @@ async def run_system(
     async with contextlib.AsyncExitStack() as held:
         lake = directory / "lake"
         mounted = held.enter_context(disk(lake)) if may_mount() else None
+        token = secrets.token_urlsafe()  # lake.token_file is that of all servers
         sparks = [
             await held.enter_async_context(
-                run_spark(directory / f"spark-{n}", memory="2g", quick=True, progress=progress)
+                run_spark(
+                    directory / f"spark-{n}",
+                    token=token,
+                    memory="2g",
+                    quick=True,
+                    progress=progress,
+                )
             )
             for n in range(shape.servers)
         ]
         spark_proxies = [
-            await held.enter_async_context(proxy(int(spark.url.rpartition(":")[2])))
+            await held.enter_async_context(proxy(int(spark.address.rpartition(":")[2])))
             for spark in sparks
         ]
         voter = held.enter_context(reserve_port())
@@ -267,13 +275,15 @@ async def run_system(
         )
         kafka, lines = first.bootstrap_servers, [line]
         brokers = [first]
-        direct_settings = _settings(directory, lake, shape, kafka, [spark.url for spark in sparks])
+        direct_settings = _settings(
+            directory, lake, shape, kafka, _named(sparks, [spark.address for spark in sparks])
+        )
         settings = _settings(
             directory,
             lake,
             shape,
             f"{HOST}:{line.port}",
-            [f"sc://{HOST}:{between.port}" for between in spark_proxies],
+            _named(sparks, [f"sc://localhost:{between.port}" for between in spark_proxies]),
         )
         applied = aimed_points(directory / "aims")
         bus = await held.enter_async_context(KafkaControlTopics(direct_settings.kafka))
@@ -308,8 +318,16 @@ async def run_system(
             yield made
 
 
+def _named(sparks: Sequence[SparkServer], addresses: Sequence[str]) -> Mapping[str, object]:
+    return {"spark": ",".join(addresses), "token_file": sparks[0].token_file}
+
+
 def _settings(
-    directory: Path, lake: Path, shape: SystemShape, kafka: str, sparks: Sequence[str]
+    directory: Path,
+    lake: Path,
+    shape: SystemShape,
+    kafka: str,
+    sparks: Mapping[str, object],
 ) -> Settings:
     return load_settings(
         group="chaos",
@@ -319,7 +337,7 @@ def _settings(
         kafka={"bootstrap_servers": kafka, "request_timeout_s": 10.0},
         lake={
             "path": str(lake),
-            "spark": ",".join(sparks),
+            **sparks,
             "freshness_s": shape.freshness_s,
             "compact_files": shape.compact_files,
             # Else each compaction writes the whole table again, and half an hour fills the disk.

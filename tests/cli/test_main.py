@@ -1,5 +1,6 @@
 """The command line as a whole."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,8 @@ HEAVY = {
     *("pyspark", "pyarrow", "scipy", "numpy", "kubernetes_asyncio", "matplotlib"),
     "urllib.request",
 }
+CLIENTS = {"aiokafka", "grpc", "aiohttp"}
+AS_BINWRIGHT = "import sys; sys.argv[0] = 'binwright'; from binwright.cli.main import main; main()"
 AWAY = ("--bootstrap-servers", "127.0.0.1:9")  # nothing listens there
 
 
@@ -66,6 +69,7 @@ def check_one_sentence(ran: subprocess.CompletedProcess[str]) -> None:
         ["status", "--watch"],
         ["approve", "7"],
         ["audit", "--topics", "orders"],
+        ["init", "--topics", "orders", "--lake", "lake"],
         ["load", "--topics", "orders"],
         ["record", "--to", "recorded.jsonl"],
         ["top"],
@@ -111,17 +115,28 @@ def test_a_cluster_is_refused_where_the_settings_name_a_spark(
     assert "--cluster is about the embedded Spark, but sc://spark:15002 is named" in ran.stderr
 
 
+def modules_in(report: str) -> set[str]:
+    """Return the modules that Python reports as imported."""
+    lines = (line for line in report.splitlines() if line.startswith("import time:"))
+    return {line.rpartition("|")[2].strip() for line in lines}
+
+
 def imported_by(*arguments: str) -> set[str]:
     """Return the modules that a command imports."""
     command = [sys.executable, "-X", "importtime", "-m", "binwright.cli", *arguments]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    lines = (line for line in ran.stderr.splitlines() if line.startswith("import time:"))
-    return {line.rpartition("|")[2].strip() for line in lines}
+    return modules_in(ran.stderr)
 
 
 @pytest.mark.parametrize(
     "command",
-    [["status", *AWAY], ["approve", "7", *AWAY], ["top", "--once", *AWAY], ["settings"]],
+    [
+        ["status", *AWAY],
+        ["approve", "7", *AWAY],
+        ["top", "--once", *AWAY],
+        ["init", "--topics", "orders", "--lake", "lake", *AWAY],
+        ["settings"],
+    ],
 )
 def test_a_small_command_imports_no_library_that_it_does_not_use(command: list[str]) -> None:
     imported = imported_by(*command)
@@ -140,7 +155,40 @@ def test_the_help_and_the_version_import_no_command() -> None:
             "binwright.lab.commands.app",
             "binwright.views.commands.table",
         }
-        assert imported.isdisjoint(HEAVY | modules - apps)
+        assert "binwright.cli.main" in imported
+        assert imported.isdisjoint(HEAVY | CLIENTS | modules - apps)
+
+
+def completed(words: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line as bash does that wants to know what may stand for the last word."""
+    place = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
+    return subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", AS_BINWRIGHT],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        env={**os.environ, **place, "_BINWRIGHT_COMPLETE": "complete_bash"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "fitting"),
+    [
+        ("binwright sta", ["status"]),
+        ("binwright --settings x.toml table li", ["list"]),
+        ("binwright init --sasl-u", ["--sasl-username"]),
+    ],
+)
+def test_shells_complete_commands_and_options(words: str, fitting: list[str]) -> None:
+    assert completed(words).stdout.split() == fitting
+
+
+def test_completing_the_name_of_a_command_imports_none() -> None:
+    """A person waits for it at every press of the key."""
+    ran = completed("binwright s")
+    assert set(ran.stdout.split()) == {name for name in COMMANDS if name.startswith("s")}
+    assert modules_in(ran.stderr).isdisjoint(HEAVY | CLIENTS)
 
 
 def test_status_imports_messages_and_views_only_once_kafka_answers() -> None:

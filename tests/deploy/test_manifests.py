@@ -1,5 +1,6 @@
 """The manifests in `deploy/`: consumers' pod templates, and the controller's rights."""
 
+import subprocess
 import tomllib
 from copy import deepcopy
 from pathlib import Path, PurePosixPath
@@ -9,6 +10,7 @@ import pytest
 import yaml
 
 from binwright.controller.fleets.kubernetes.template import check_template, parse_template
+from binwright.local.spark import ENCRYPTED, TOKEN_VARIABLE
 from binwright.protocol.errors import TemplateRefused
 from binwright.scaler.objects.spec import field_name
 from binwright.scaler.settings import ScaledGroupSettings, ScheduleSettings
@@ -52,6 +54,75 @@ def test_what_warms_executors_up_stages_in_the_store_of_the_tables() -> None:
     text = yaml.safe_load((DEPLOY / "overlays/production/settings.yaml").read_text())
     lake = tomllib.loads(text["data"]["binwright.toml"])["lake"]["path"]
     assert staging_path(warm_up).startswith(f"{lake}/_staging/")
+
+
+def settings_in(file: str) -> dict[str, Any]:
+    found = next(yaml.safe_load_all((DEPLOY / file).read_text()))
+    return tomllib.loads(found["data"]["binwright.toml"])
+
+
+@pytest.mark.parametrize("consumers", ["consumers", "overlays/local"])
+@pytest.mark.parametrize("place", ["base", "overlays/local", "overlays/production", "namespace"])
+def test_spark_wants_the_token_that_consumers_mount(place: str, consumers: str) -> None:
+    spark = spark_pod("base/spark.yaml")["containers"]["spark"]
+    (variable,) = (each for each in spark["env"] if each["name"] == TOKEN_VARIABLE)
+    secret = variable["valueFrom"]["secretKeyRef"]
+    assert not secret.get("optional", False)  # or a server without a token would start
+
+    lake = settings_in(f"{place}/settings.yaml")["lake"]
+    file = PurePosixPath(lake["token_file"])
+    template = pod(f"{consumers}/consumer.yaml")["spec"]
+    (mount,) = (
+        each
+        for each in template["containers"][0]["volumeMounts"]
+        if each["mountPath"] == str(file.parent)
+    )
+    (volume,) = (each for each in template["volumes"] if each["name"] == mount["name"])
+    assert (volume["secret"]["secretName"], file.name) == (secret["name"], secret["key"])
+    assert lake["allow_cleartext_token"] or "use_ssl=true" in lake["spark"]
+
+
+def test_what_warms_spark_up_has_the_token() -> None:
+    found = spark_pod("base/spark.yaml")
+    warm_up = found["containers"]["warm-up"]
+    env = {each["name"]: each["value"] for each in warm_up["env"]}
+    assert env["BINWRIGHT_LAKE__SPARK"] == "sc://localhost:15002"  # no TLS: to this name alone
+    directory = str(PurePosixPath(env["BINWRIGHT_LAKE__TOKEN_FILE"]).parent)
+    assert [directory] == [
+        each["mountPath"] for each in warm_up["volumeMounts"] if each["name"] == "token"
+    ]
+
+
+def test_spark_s_driver_and_executors_know_each_other_in_production() -> None:
+    args = spark_pod("overlays/production/spark-driver.yaml")["containers"]["spark"]["args"]
+    assert {f"{key}={value}" for key, value in ENCRYPTED.items()} <= set(args)
+
+
+def test_compose_makes_spark_s_token_where_its_clients_read_it() -> None:
+    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    spark = services["spark"]
+    (lake,) = (each.split(":") for each in spark["volumes"] if each.startswith("lake:"))
+    file = services["controller"]["environment"]["BINWRIGHT_LAKE__TOKEN_FILE"]
+    assert (
+        PurePosixPath(file).parent == PurePosixPath(spark["working_dir"]) == PurePosixPath(lake[1])
+    )
+    assert f"> {PurePosixPath(file).name}" in spark["entrypoint"][2].replace("$$", "$")
+    for client in ("controller", "warm-up", "tools"):
+        assert [each for each in services[client]["volumes"] if each.startswith(":".join(lake))]
+
+
+def test_compose_s_spark_starts_with_a_token_of_each_start(tmp_path: Path) -> None:
+    spark = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]["spark"]
+    *shell, script, name = (part.replace("$$", "$") for part in spark["entrypoint"])
+    tokens = set()
+    for _ in range(2):
+        command = (*shell, script, name, "printenv", TOKEN_VARIABLE)
+        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        token = (tmp_path / "spark-token").read_text()
+        assert ran.stdout == f"{token}\n"
+        assert len(token) == 64
+        tokens.add(token)
+    assert len(tokens) == 2
 
 
 def test_compose_starts_consumers_when_spark_is_warm() -> None:

@@ -10,7 +10,7 @@ import typer
 import yaml
 
 from binwright.cli import settings_file
-from binwright.cli.main import app
+from binwright.cli.main import OPTION, app
 from binwright.runtime.settings import EVERY_NAME, load
 
 from .pages import PAGES, ROOT, Block, anchors, blocks, links
@@ -77,6 +77,10 @@ def test_every_command_has_these_options(where: str, words: list[str]) -> None:
         name, *words = words
         command = command.get_command(None, name)
         assert command is not None, f"{where}: no command {name}"
-    known = {"--help", *(option for parameter in command.params for option in parameter.opts)}
+    known = {
+        "--help",
+        OPTION,
+        *(option for parameter in command.params for option in parameter.opts),
+    }
     unknown = {word.partition("=")[0] for word in words if word.startswith("-")} - known
     assert not unknown, where

@@ -17,7 +17,7 @@ import pytest
 from tests.integration.object_store import ObjectStore, run_object_store
 
 from binwright.local.kafka import EmbeddedBroker, run_broker, run_brokers
-from binwright.local.spark import run_spark
+from binwright.local.spark import TOKEN_VARIABLE, run_spark
 
 ENTER_S = 900.0  # a first run downloads
 LEAVE_S = 120.0
@@ -99,9 +99,16 @@ def brokers(
 def spark_url(
     background_loop: BackgroundLoop, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
-    """Address of a Spark Connect server with Delta."""
-    with background_loop.entered(run_spark(tmp_path_factory.mktemp("spark"))) as running:
-        yield running.url
+    """Address of a Spark Connect server with Delta; its token is in the environment from then on.
+
+    So it is on no command line of a test. Other servers have other tokens.
+    """
+    with (
+        background_loop.entered(run_spark(tmp_path_factory.mktemp("spark"))) as running,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv(TOKEN_VARIABLE, running.token_file.read_text())
+        yield running.address
 
 
 @pytest.fixture

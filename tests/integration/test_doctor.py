@@ -193,10 +193,9 @@ async def test_wrong_settings_are_one_fault(tmp_path: Path) -> None:
 async def test_a_wrong_token_and_a_spark_that_is_not_set_up_for_delta_are_named(
     broker: str, tmp_path: Path, lake: Path
 ) -> None:
-    token = "correct"  # noqa: S105 - of a server that lives as long as this test
-    bare = {"spark.connect.authenticate.token": token, "spark.sql.extensions": ""}
+    bare = {"spark.sql.extensions": ""}
     async with asyncio.timeout(DEADLINE_S), run_spark(tmp_path / "own", settings=bare) as server:
-        address = server.url.partition("/;")[0]
+        address = server.address
         right = await examined(broker, lake, server.url, topic_patterns=["doctor-.*"])
         wrong = await examined(broker, lake, f"{address}/;token=x", topic_patterns=["doctor-.*"])
     assert wrong.of("fault").keys() == {f"spark {address}"}

@@ -63,6 +63,7 @@ async def recreate(bootstrap: str) -> None:
 class Running:
     kafka: str
     spark: str
+    token_file: str
     lake: Path
 
 
@@ -74,7 +75,13 @@ async def audited(running: Running, enough: Callable[[Report], bool]) -> Report:
     async with asyncio.timeout(240):
         while True:
             done = await asyncio.to_thread(
-                subprocess.run, command, capture_output=True, text=True, check=False, timeout=200
+                subprocess.run,
+                command,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=200,
+                env={**os.environ, "BINWRIGHT_LAKE__TOKEN_FILE": running.token_file},
             )
             assert done.stdout, done.stderr
             found: Report = json.loads(done.stdout)
@@ -132,13 +139,33 @@ async def system(
         )
     try:
         await until(lambda: "page:" in log.read_text() or running.poll() is not None, 300)
-        found = re.search(r"Kafka: (\S+)(?s:.)*Spark: (\S+)", log.read_text())
+        found = re.search(
+            r"Kafka: (\S+)(?s:.)*Spark: (\S+)\s+Spark's token: in (.+)", log.read_text()
+        )
         assert found, log.read_text()
-        yield Running(found[1], found[2], lake)
+        yield Running(found[1], found[2], found[3], lake)
     finally:
         running.send_signal(ends_by)
         await until(lambda: running.poll() is not None, 90)
     assert running.returncode == 0
+
+
+def check_the_token_stays_in_its_file(home: Path, file: Path) -> None:
+    """Neither a command line nor a log or another file of the run has it."""
+    token = file.read_text()
+    lines = [" ".join(each.cmdline()) for each in processes_in(home)]
+    assert {"binwright.monitor", "binwright.controller", "binwright.consumer"} <= {
+        word for line in lines for word in line.split()
+    }
+    assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if holds(path, token)]
+    assert [path for path in home.rglob("*") if holds(path, token)] == [file]
+
+
+def holds(path: Path, text: str) -> bool:
+    """Return whether a file has this text; not if it is gone by now."""
+    with contextlib.suppress(FileNotFoundError, IsADirectoryError, ProcessLookupError):
+        return text.encode() in path.read_bytes()
+    return False
 
 
 async def test_own_records_land_and_pass_the_audit(
@@ -149,6 +176,7 @@ async def test_own_records_land_and_pass_the_audit(
         await produce(at.kafka, RECORDS)
         once = await audited(at, lambda report: bool(report["clean"]))
         assert once["rows"] == RECORDS
+        await asyncio.to_thread(check_the_token_stays_in_its_file, tmp_path, Path(at.token_file))
 
         await recreate(at.kafka)
         await produce(at.kafka, 2 * RECORDS)
@@ -200,7 +228,13 @@ async def check_a_standby_ends_only_what_it_started(home: Path, at: Running) -> 
     """Two that start at once both pass the check: one of them stands by, and is ended here."""
     before, logs = consumers(home), home / "standby"
     logs.mkdir()
-    settings = settings_at(at.kafka, topics=("mine",), lake=str(at.lake), spark=at.spark)
+    settings = settings_at(
+        at.kafka,
+        topics=("mine",),
+        lake=str(at.lake),
+        spark=at.spark,
+        token_file=Path(at.token_file),
+    )
     controller = settings.controller.model_copy(update={"process_logs": logs})
     standby = settings.model_copy(update={"controller": controller})
     async with services(standby, logs), ClusterClient(settings.kafka) as cluster:

@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 import yaml
 
-from binwright.local.spark import SHIPPED, cluster_settings, default_settings, shipped_settings
+from binwright.local.spark import (
+    SHIPPED,
+    Master,
+    cluster_settings,
+    default_settings,
+    shipped_settings,
+)
 
 ROOT = Path(__file__).parents[2]
 NAME = SHIPPED.name
@@ -66,7 +72,9 @@ def test_nothing_in_the_file_depends_on_the_machine() -> None:
 
 
 def test_executors_take_deltas_jars_from_where_they_are() -> None:
-    settings = cluster_settings("spark://127.0.0.1:1", (Path("/a.jar"), Path("/b.jar")))
+    settings = cluster_settings(
+        Master("spark://127.0.0.1:1", "s"), (Path("/a.jar"), Path("/b.jar"))
+    )
     assert settings["spark.master"] == "spark://127.0.0.1:1"
     assert settings["spark.executor.extraClassPath"] == "/a.jar:/b.jar"
     assert cluster_settings(None, ()) == {}

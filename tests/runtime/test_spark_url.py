@@ -67,3 +67,8 @@ def test_an_empty_file_is_named(tmp_path: Path) -> None:
 def test_there_is_one_token(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="leave one of them out"):
         LakeSettings(spark=PRIVATE, token_file=tmp_path / "token")
+
+
+def test_an_authority_without_tls_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="use_ssl=true"):
+        LakeSettings(spark="sc://a/;use_ssl=true,sc://b", ca_file=tmp_path / "ca.pem")

@@ -13,6 +13,7 @@ from pyspark.sql.types import StringType
 from binwright.audit.lake_reader import check_reachable, reason
 from binwright.lab.processes import OnProgress
 from binwright.protocol.errors import LakeUnavailable
+from binwright.runtime.spark_channel import SparkChannel
 from binwright.runtime.spark_url import redacted_url
 
 
@@ -62,7 +63,7 @@ def spark_session(url: str, task: str) -> Iterator[Any]:
     check_reachable(url)
     spark: Any = None
     try:
-        spark = SparkSession.builder.remote(url).create()
+        spark = SparkSession.builder.channelBuilder(SparkChannel(url)).create()
         # Without this the client retries silently for ten minutes.
         spark.client.set_retry_policies([])
         yield spark

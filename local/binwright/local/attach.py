@@ -39,10 +39,12 @@ def addresses(settings: Settings, logs: Path) -> Mapping[str, str]:
     """Return where Kafka, Spark, tables and logs are, and the command that looks closer."""
     kafka = settings.kafka.bootstrap_servers
     group = "" if settings.group == GROUP else f" --group {settings.group}"
+    token = settings.lake.token_file
     return {
         "Kafka": kafka,
         "group": settings.group,
         "Spark": ", ".join(map(redacted_url, settings.lake.servers)),
+        **({} if token is None else {"Spark's token": f"in {token}"}),
         "tables": f"{settings.lake.path}/<topic>",
         "logs": str(logs),
         "look closer": f"{own_command()} status{group} --bootstrap-servers {kafka}",

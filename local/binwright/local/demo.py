@@ -151,7 +151,11 @@ class Demo:
             topics=topics,
             tables=[{"topics": topics[-1:], "format": "json", "columns": COLUMNS}],
             kafka={"bootstrap_servers": running.bootstrap_servers},
-            lake={"path": str(self.directory / "lake"), "spark": running.spark},
+            lake={
+                "path": str(self.directory / "lake"),
+                "spark": running.spark,
+                "token_file": running.token_file,
+            },
             # A row of the stream lasts seconds, not half a minute: the window is shorter, too.
             monitor={"window_s": 8.0},
             controller={

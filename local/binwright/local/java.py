@@ -125,11 +125,20 @@ def write_arguments(
     """Write java's arguments into `file` and return the one argument that reads them from there.
 
     A class path of 300 jars would make a process list unreadable, and come near the system's limit.
+    Everybody can read a process list, and some arguments are secrets.
     """
     path = ":".join(map(str, classpath))
     lines = (*options, "-cp", path, *main)
-    file.write_text("".join(f"{_quoted(line)}\n" for line in lines))
+    write_private(file, "".join(f"{_quoted(line)}\n" for line in lines))
     return f"@{file}"
+
+
+def write_private(file: Path, text: str) -> Path:
+    """Write a file that this user alone can read, in place of an older one; return it."""
+    file.unlink(missing_ok=True)
+    file.touch(mode=0o600, exist_ok=False)
+    file.write_text(text)
+    return file
 
 
 def _quoted(argument: str) -> str:

@@ -4,7 +4,7 @@ import asyncio
 from datetime import datetime
 from functools import partial
 
-from binwright.audit.lake_reader import delta_table, lake_reader
+from binwright.audit.lake_reader import connection, delta_table, lake_reader
 from binwright.consumer.staging.file_staging import FileStaging
 from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_topics import KafkaControlTopics
@@ -12,7 +12,6 @@ from binwright.kafka.election import SESSION_S, election_members
 from binwright.protocol.errors import BrokerUnavailable, SettingsError
 from binwright.runtime.clock import loop_s
 from binwright.runtime.settings import Settings
-from binwright.runtime.spark_url import with_token
 from binwright.views.follower import GroupFollower
 from binwright.views.group_view import GroupView
 
@@ -93,7 +92,7 @@ async def check_lake(settings: Settings) -> None:
         LakeUnavailable: A Spark server does not answer, or does not know the lake's storage.
     """
     for server in settings.lake.servers:
-        async with lake_reader(with_token(server, settings.lake.token_file)) as reader:
+        async with lake_reader(connection(settings.lake, server)) as reader:
             path = settings.lake.path.rstrip("/")
             probe = settings.lake.table_path(PROBE_TOPIC)
             await reader.run(f"look at {path}", partial(delta_table, path=probe))

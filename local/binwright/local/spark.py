@@ -1,15 +1,17 @@
 """A Spark Connect server with Delta, set up for landing many small appends."""
 
+import secrets
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from binwright.local.cache import cache_dir
 from binwright.local.child import Child, Command
 from binwright.local.class_data import ClassDataArchive, archive_in_background, class_data_archive
 from binwright.local.jars import Fetch, ensure_jars, ivy_fetch, locked_jars, pyspark_jars_dir
-from binwright.local.java import LOG4J, Java, find_java, jvm_flags, write_arguments
+from binwright.local.java import LOG4J, Java, find_java, jvm_flags, write_arguments, write_private
 from binwright.local.server import (
     HOST,
     ProgressCallback,
@@ -20,15 +22,19 @@ from binwright.local.server import (
 )
 from binwright.protocol.errors import EmbeddedError
 from binwright.runtime.environment import clean_environment
+from binwright.runtime.spark_url import with_token
 
 TITLE = "the Spark Connect server"
 READY_S = 180.0
 GRACE_S = 30.0
+TOKEN_BYTES = 32
+ENCRYPTED = {"spark.authenticate": "true", "spark.network.crypto.enabled": "true"}
+"""Processes of a cluster know each other by a secret, and encrypt what they exchange."""
 SETTLED_S = 15.0  # the first tables are claimed and written
 
 _MAIN = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _PROBE = Path(__file__).with_name("spark_probe.py")
-TOKEN = "spark.connect.authenticate.token"  # noqa: S105 - the name of a setting
+TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"  # noqa: S105 - its name: server and client read it
 SHIPPED = Path(__file__).with_name("spark-defaults.conf")
 # Without its second compiler Java keeps little room for code, and compiles it again and again.
 _QUICK = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=160m")
@@ -40,23 +46,44 @@ _OPENED = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Master:
+    """The master of a standalone cluster.
+
+    Attributes:
+        url: Its address.
+        secret: By which master, workers, driver and executors know each other.
+    """
+
+    url: str
+    secret: str = field(repr=False)
+
+
 class SparkServer(Server):
-    """A Spark Connect server on 127.0.0.1."""
+    """A Spark Connect server on 127.0.0.1, for clients with its token.
+
+    Attributes:
+        address: Without the token.
+        token_file: Readable by this user alone.
+        url: With the token, for clients in this process: not for a command line, nor for a log.
+    """
 
     def __init__(
         self,
         command: Command,
         *,
         port: int,
-        token: str | None = None,
+        token_file: Path,
         progress: ProgressCallback = no_progress,
     ) -> None:
         async def serving(child: Child) -> None:
-            await _first_query(self.url, child, command)
+            await _first_query(self.address, child, command)
 
         super().__init__(command, until_ready=serving, grace_s=GRACE_S, progress=progress)
         # Without TLS pyspark sends a token to this name only.
-        self.url = f"sc://localhost:{port}/;token={token}" if token else f"sc://{HOST}:{port}"
+        self.address = f"sc://localhost:{port}"
+        self.token_file = token_file
+        self.url = with_token(self.address, token_file)
 
 
 @asynccontextmanager
@@ -64,10 +91,11 @@ async def run_spark(  # noqa: PLR0913 - each is a choice of the caller's
     directory: Path,
     *,
     port: int | None = None,
+    token: str | None = None,
     settings: Mapping[str, str] | None = None,
     memory: str = "1g",
     cores: int = 2,
-    master: str | None = None,
+    master: Master | None = None,
     jars: Sequence[Path] = (),
     nice: int = 0,
     quick: bool = False,
@@ -75,16 +103,17 @@ async def run_spark(  # noqa: PLR0913 - each is a choice of the caller's
 ) -> AsyncIterator[SparkServer]:
     """Run a server whose scratch, warehouse and log are in `directory`, and stop it at the end.
 
+    Its token is in the file `token` of the directory until then, and in the server's environment.
     Tables written to a path outlive it. Table names do not: its catalogue is in memory.
 
     Args:
         directory: Made if it is not there.
         port: Of 127.0.0.1; a free one if None. It stays reserved between a stop and a start.
-        settings: Spark settings beside ours or instead of them, as in spark-defaults.conf. A token
-            of these that clients need is in the server's URL.
+        token: Clients must send it; None: a random one.
+        settings: Spark settings beside ours or instead of them, as in spark-defaults.conf.
         memory: The heap, in Java's notation; the process takes more, 0.5 GB beside an idle heap.
         cores: How many tasks run at a time, unless there is a `master`.
-        master: URL of a standalone cluster on this machine, as `run_spark_cluster` gives it; tasks
+        master: Of a standalone cluster on this machine, as `run_spark_cluster` gives it; tasks
             then run in executors of its workers. None runs them in the server's own process.
         jars: More of them for its class path, such as an object store's or a source's.
         nice: How much lower its priority is, 0 to 19.
@@ -110,12 +139,13 @@ async def run_spark(  # noqa: PLR0913 - each is a choice of the caller's
                 *compiler,
                 *archive.options(),
                 f"-Xmx{memory}",
-                *_properties(conf),
+                *properties(conf),
             )
+            secret = secrets.token_urlsafe(TOKEN_BYTES) if token is None else token
             server = SparkServer(
-                _command(home, archive, options, nice),
+                _command(home, archive, options, secret, nice),
                 port=listener,
-                token=conf.get(TOKEN),
+                token_file=write_private(home / "token", secret),
                 progress=progress,
             )
             await server.start()
@@ -124,6 +154,7 @@ async def run_spark(  # noqa: PLR0913 - each is a choice of the caller's
                 yield server
         finally:
             await server.stop()
+            server.token_file.unlink(missing_ok=True)
 
 
 def default_settings(home: Path, port: int, cores: int) -> dict[str, str]:
@@ -149,24 +180,30 @@ def shipped_settings() -> dict[str, str]:
     return dict(pairs)
 
 
-def cluster_settings(master: str | None, delta: Sequence[Path]) -> dict[str, str]:
+def cluster_settings(master: Master | None, delta: Sequence[Path]) -> dict[str, str]:
     """Return the settings of a server whose tasks run in executors of `master`; none if None."""
     if master is None:
         return {}
     return {
-        "spark.master": master,
+        "spark.master": master.url,
+        **ENCRYPTED,
+        # A driver takes it from nowhere else. Executors have it from their workers.
+        "spark.authenticate.secret": master.secret,
         # The same machine: executors take Delta from where it is, and nothing is copied.
         "spark.executor.extraClassPath": ":".join(map(str, delta)),
     }
 
 
-def _properties(conf: Mapping[str, str]) -> tuple[str, ...]:
+def properties(conf: Mapping[str, str]) -> tuple[str, ...]:
+    """Return Java options that give Spark these settings."""
     # Spark takes its settings from Java's properties as well as from its launcher. The launcher
     # would put Delta behind a class loader of its own, where no class archive reaches.
     return tuple(f"-D{key}={value}" for key, value in conf.items())
 
 
-def _command(home: Path, archive: ClassDataArchive, options: Sequence[str], nice: int) -> Command:
+def _command(
+    home: Path, archive: ClassDataArchive, options: Sequence[str], token: str, nice: int
+) -> Command:
     (home / "log4j2.properties").write_text(LOG4J)
     (home / "tmp").mkdir(exist_ok=True)
     arguments = write_arguments(home / "spark.args", options, archive.classpath, (_MAIN,))
@@ -175,20 +212,20 @@ def _command(home: Path, archive: ClassDataArchive, options: Sequence[str], nice
         argv=(str(archive.java.binary), arguments),
         directory=home,
         log=home / "spark.log",
-        environment=spark_environment(),
+        environment={**spark_environment(), TOKEN_VARIABLE: token},
         nice=nice,
     )
 
 
-async def _first_query(url: str, server: Child, command: Command) -> None:
+async def _first_query(address: str, server: Child, command: Command) -> None:
     """Wait until a real client's query is answered; it imports while the server starts."""
     probe = Child(
         Command(
             title="a first query",
-            argv=(sys.executable, "-P", str(_PROBE), url),
+            argv=(sys.executable, "-P", str(_PROBE), address),
             directory=command.directory,
             log=command.directory / "probe.log",
-            environment=clean_environment({}),
+            environment=clean_environment({TOKEN_VARIABLE: command.environment[TOKEN_VARIABLE]}),
         )
     )
 

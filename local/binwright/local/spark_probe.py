@@ -1,5 +1,7 @@
 """Run one query through a Spark Connect client: `spark_probe.py URL`. Run as a file, by `spark.py`.
 
+The client takes the token from its environment.
+
 A process of its own: the client's imports cost 0.2 s and 100 MB, which the parent may never need.
 It starts together with the server and is ended by whoever has lost patience.
 """

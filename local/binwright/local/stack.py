@@ -25,6 +25,7 @@ from binwright.local.spark_cluster import run_spark_cluster
 from binwright.local.spark_size import SparkSize
 from binwright.protocol.errors import EmbeddedError
 from binwright.runtime.settings import Settings, settings_environment
+from binwright.runtime.spark_url import with_token
 
 log = structlog.get_logger()
 
@@ -37,11 +38,24 @@ LOGS_VARIABLE = "BINWRIGHT_CONTROLLER__PROCESS_LOGS"
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """The addresses of Kafka and Spark."""
+    """The addresses of Kafka and Spark.
+
+    Attributes:
+        bootstrap_servers: Kafka's.
+        spark: Spark's, as it was given, or without the token if it is embedded.
+        took_s: How long their start took.
+        token_file: With the token of an embedded Spark.
+    """
 
     bootstrap_servers: str
     spark: str
     took_s: float
+    token_file: Path | None = None
+
+    @property
+    def spark_url(self) -> str:
+        """Return Spark's address with the token, for clients in this process: not to be shown."""
+        return with_token(self.spark, self.token_file)
 
 
 @contextlib.asynccontextmanager
@@ -78,19 +92,20 @@ async def servers(
             started.append(server)
             return server.bootstrap_servers
 
-        async def connect() -> str:
+        async def connect() -> tuple[str, Path | None]:
             if spark is not None:
-                return spark
+                return spark, None
             running = _embedded_spark(directory / "spark", embedded, progress)
             server = await stack.enter_async_context(running)
             started.append(server)
-            return server.url
+            return server.address, server.token_file
 
         async with asyncio.TaskGroup() as tasks:
-            both = tasks.create_task(broker()), tasks.create_task(connect())
+            kafka, connected = tasks.create_task(broker()), tasks.create_task(connect())
+        address, token_file = connected.result()
         restarting = asyncio.create_task(_restart_dead(started, progress))
         try:
-            yield Servers(both[0].result(), both[1].result(), time.monotonic() - began)
+            yield Servers(kafka.result(), address, time.monotonic() - began, token_file)
         finally:
             restarting.cancel()
             await asyncio.gather(restarting, return_exceptions=True)

@@ -142,6 +142,7 @@ class Up:
             topics=self.topics,
             lake=self.lake,
             spark=running.spark if running else self.spark,
+            token_file=running.token_file if running else None,
         )
         controller = read.controller.model_copy(update={"process_logs": logs})
         return read.model_copy(update={"controller": controller})

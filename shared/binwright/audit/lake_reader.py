@@ -13,7 +13,8 @@ from pyspark.sql.connect.session import SparkSession
 from binwright.protocol.columns import KAFKA
 from binwright.protocol.errors import LakeUnavailable
 from binwright.runtime.settings import LakeSettings
-from binwright.runtime.spark_url import host_and_port, redacted_url, with_token
+from binwright.runtime.spark_channel import SparkChannel, refusal
+from binwright.runtime.spark_url import host_and_port, redacted_url
 
 CONNECT_S = 5.0
 QUERY_S, COUNT_S = 300.0, 30.0
@@ -37,7 +38,7 @@ class LakeReader:
     def __init__(self, url: str, query_s: float) -> None:
         self._url, self._query_s = url, query_s
         # Without this the client retries silently for ten minutes.
-        self._spark = SparkSession.builder.remote(url).create()
+        self._spark = SparkSession.builder.channelBuilder(SparkChannel(url)).create()
         self._spark.client.set_retry_policies([])
 
     async def run(self, doing: str, query: Callable[[Any], T]) -> T:
@@ -57,10 +58,16 @@ class LakeReader:
         except TimeoutError as exc:
             raise self._unavailable(doing, f"no answer in {self._query_s:g} s") from exc
         except PySparkException as exc:
-            raise self._unavailable(doing, reason(exc)) from exc
+            raise self._failed(doing, exc) from exc
         finally:
             if not work.done():
                 await self._abandon(work)
+
+    def _failed(self, doing: str, exc: PySparkException) -> LakeUnavailable:
+        line = reason(exc)
+        if (refused := refusal(exc, line)) is not None:
+            return LakeUnavailable(f"{doing}: Spark at {redacted_url(self._url)} {refused}")
+        return self._unavailable(doing, line)
 
     def _unavailable(self, doing: str, why: str) -> LakeUnavailable:
         return LakeUnavailable(f"{doing}: {why} (Spark at {redacted_url(self._url)})")
@@ -93,7 +100,10 @@ async def lake_reader(url: str, *, query_s: float = QUERY_S) -> AsyncIterator[La
         LakeUnavailable: Nothing listens there, or it does not answer; says what to check.
     """
     await asyncio.to_thread(check_reachable, url)
-    reader = LakeReader(url, query_s)
+    try:
+        reader = LakeReader(url, query_s)
+    except OSError as exc:
+        raise LakeUnavailable(f"{exc}. Check lake.ca_file") from exc
     try:
         await reader.run("open a session", _prepare)
         yield reader
@@ -101,9 +111,23 @@ async def lake_reader(url: str, *, query_s: float = QUERY_S) -> AsyncIterator[La
         await reader.close()
 
 
+def connection(lake: LakeSettings, server: str) -> str:
+    """Return the URL of one of the servers, with the token that it wants now.
+
+    Raises:
+        LakeUnavailable: The token's file cannot be read, or is empty.
+    """
+    try:
+        return lake.connection(server)
+    except (OSError, ValueError) as exc:
+        raise LakeUnavailable(
+            f"no token for Spark at {redacted_url(server)}: {exc}. Check lake.token_file"
+        ) from exc
+
+
 def server_of(lake: LakeSettings, topic: str) -> str:
-    """Return the address of the server of a topic's table, with the token that it wants now."""
-    return with_token(lake.server(topic), lake.token_file)
+    """Return the URL of the server of a topic's table; see `connection`."""
+    return connection(lake, lake.server(topic))
 
 
 def reader_of(lake: LakeSettings, topic: str) -> AbstractAsyncContextManager[LakeReader]:

@@ -18,15 +18,18 @@ async def running_lake(
     directory: Path, progress: Callable[[str], None], settings: Settings
 ) -> AsyncIterator[LakeSettings]:
     """Give the lake of the settings with servers that run; see `spark_connect`."""
-    async with spark_connect(directory, progress, named_spark(settings)) as spark:
-        yield settings.lake.model_copy(update={"spark": spark})
+    lake, named = settings.lake, named_spark(settings)
+    async with spark_connect(directory, progress, named) as spark:
+        # The address of an embedded server holds its token.
+        own = {"spark": spark, "token_file": None}
+        yield lake.model_copy(update=own) if named is None else lake
 
 
 @asynccontextmanager
 async def spark_connect(
     directory: Path, progress: Callable[[str], None], named: str | None
 ) -> AsyncIterator[str]:
-    """Give the address of a Spark Connect server; an embedded one ends with the block.
+    """Give the URL of a Spark Connect server, perhaps with a token; one is embedded for the block.
 
     Args:
         directory: Of an embedded server's data and logs.
@@ -48,4 +51,4 @@ async def spark_connect(
             "(sc://HOST:PORT), or pip install 'binwright[embedded]'"
         ) from exc
     async with stack.servers(directory, progress, bootstrap_servers="not needed") as running:
-        yield running.spark
+        yield running.spark_url

@@ -1,7 +1,8 @@
 """A group of commands, each imported when it is used."""
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, ClassVar
@@ -32,7 +33,7 @@ class LazyGroup(_PlainFlags, TyperGroup):
     """Module and function of each, `module:function`, in the order of the help."""
     PANELS: ClassVar[Mapping[str, str]] = {}
     """The heading in the help under which a command stands, where there are several."""
-    _only_listed = False  # by the help, which needs one sentence of each
+    _only_listed = False  # by the help and by shells, which need one sentence of each
 
     def list_commands(self, _: Any) -> list[str]:
         """Return the names, in the order in which a new user needs them."""
@@ -40,9 +41,19 @@ class LazyGroup(_PlainFlags, TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, without importing the commands that it lists."""
+        with self._listing():
+            super().format_help(ctx, formatter)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Return the commands that begin so, with a sentence of each, and import none."""
+        with self._listing():
+            return super().shell_complete(ctx, incomplete)
+
+    @contextmanager
+    def _listing(self) -> Iterator[None]:
         self._only_listed = True
         try:
-            super().format_help(ctx, formatter)
+            yield
         finally:
             self._only_listed = False
 
@@ -87,6 +98,8 @@ def lazy_app(
     about: str,
     options: Callable[..., None] = no_options,
     panels: Mapping[str, str] | None = None,
+    *,
+    completion: bool = False,
 ) -> typer.Typer:
     """Return an application whose commands are imported when they are used.
 
@@ -95,12 +108,13 @@ def lazy_app(
         about: Its help.
         options: Defines the options of all commands.
         panels: Headings of the help; see `LazyGroup.PANELS`.
+        completion: Add the options that have shells complete commands.
     """
 
     class Commands(LazyGroup):
         COMMANDS = commands
         PANELS = panels or {}
 
-    app = typer.Typer(cls=Commands, add_completion=False, no_args_is_help=True, help=about)
+    app = typer.Typer(cls=Commands, add_completion=completion, no_args_is_help=True, help=about)
     app.callback()(options)
     return app

@@ -27,6 +27,7 @@ PANELS: Mapping[str, Mapping[str, str]] = {
         "audit": "binwright.audit.command:command",
     },
     "Operate": {
+        "init": "binwright.cli.init.command:command",
         "settings": "binwright.cli.settings_file:command",
         "doctor": "binwright.consumer.doctor.command:command",
         "schema": "binwright.consumer.commands:app",
@@ -86,6 +87,7 @@ app = lazy_app(
     "Scale a Kafka consumer group by load, and land its topics in Delta tables exactly once.",
     root_options,
     panels={name: panel for panel, commands in PANELS.items() for name in commands},
+    completion=True,
 )
 
 

@@ -1,5 +1,6 @@
 """Options that several commands share, and how they override the settings."""
 
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -33,13 +34,14 @@ ControllerSeconds = Annotated[
 CONTROLLER_S = 60.0
 
 
-def settings_at(
+def settings_at(  # noqa: PLR0913 - one for each option
     bootstrap_servers: str | None,
     *,
     group: str | None = None,
     topics: tuple[str, ...] = (),
     lake: str | None = None,
     spark: str | None = None,
+    token_file: Path | None = None,
 ) -> Settings:
     """Return the settings; what an option names overrides the file and the environment.
 
@@ -49,6 +51,7 @@ def settings_at(
         topics: Instead of the settings' topics and patterns; none: those of the settings.
         lake: Where the tables are.
         spark: Spark Connect servers.
+        token_file: With their token.
 
     Raises:
         SettingsError: A value or key is wrong; names every fault.
@@ -56,9 +59,9 @@ def settings_at(
     overrides: dict[str, Any] = {"topics": topics, "topic_patterns": ()} if topics else {}
     if group is not None:
         overrides["group"] = group
-    options = {
+    options: dict[str, dict[str, Any]] = {
         "kafka": {"bootstrap_servers": bootstrap_servers},
-        "lake": {"path": lake, "spark": spark},
+        "lake": {"path": lake, "spark": spark, "token_file": token_file},
     }
     for section, values in options.items():
         overrides[section] = {name: value for name, value in values.items() if value is not None}

@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from binwright.cli.embedded_spark import spark_connect
+from binwright.cli.options import settings_at
 from binwright.protocol.errors import SettingsError, StreamError
 from binwright.protocol.measurements import Measurement
 from binwright.protocol.model import BytesPerSecond
@@ -153,11 +154,17 @@ class StreamLocation:
 
     @asynccontextmanager
     async def lake(self) -> AsyncIterator["LakeReader"]:
-        """Open a session of the Spark server, which is started if none is given."""
-        # Spark's client takes a second of CPU: only for those who name a table.
-        from binwright.audit.lake_reader import lake_reader  # noqa: PLC0415
+        """Open a session of the Spark server, which is started if none is given.
 
-        running = spark_connect(self.directory, self.console.log, self.spark)
+        A server that is given is reached as the settings have it: token, authority.
+        """
+        # Spark's client takes a second of CPU: only for those who name a table.
+        from binwright.audit.lake_reader import connection, lake_reader  # noqa: PLC0415
+
+        named = self.spark
+        if named is not None:
+            named = connection(settings_at(None, spark=named).lake, named)
+        running = spark_connect(self.directory, self.console.log, named)
         async with running as url, lake_reader(url) as lake:
             yield lake
 

@@ -4,6 +4,12 @@ from pathlib import Path
 from urllib.parse import quote, urlparse
 
 DEFAULT_PORT = 15_002
+CLEARTEXT = "allow_cleartext_token"
+"""A parameter of ours: `true` lets a token cross the network without TLS."""
+CA_FILE = "ca_file"
+"""A parameter of ours: a PEM file of the certificate authority of a server behind TLS."""
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+"""What is sent to these hosts stays on this machine."""
 
 
 def host_and_port(url: str) -> tuple[str, int]:
@@ -19,6 +25,11 @@ def host_and_port(url: str) -> tuple[str, int]:
 def redacted_url(url: str) -> str:
     """Return the URL without its parameters, for logs and errors."""
     return url.partition(";")[0].rstrip("/")
+
+
+def has_tls(url: str) -> bool:
+    """Return whether the URL asks for TLS."""
+    return any(part.strip().lower() == "use_ssl=true" for part in url.split(";")[1:])
 
 
 def has_token(url: str) -> bool:
@@ -37,6 +48,13 @@ def with_token(url: str, file: Path | None) -> str:
         return url
     if not (token := file.read_text(encoding="utf-8").strip()):
         raise ValueError(f"{file} (lake.token_file) is empty")
+    return with_parameters(url, token=token)
+
+
+def with_parameters(url: str, **parameters: str) -> str:
+    """Return the URL with these parameters behind its own; unchanged if there are none."""
+    if not parameters:
+        return url
     server, _, given = url.partition(";")
-    parts = (server.rstrip("/") + "/", given.strip(";"), f"token={quote(token, safe='')}")
-    return ";".join(filter(None, parts))
+    more = (f"{name}={quote(value, safe='')}" for name, value in parameters.items())
+    return ";".join(filter(None, (server.rstrip("/") + "/", given.strip(";"), *more)))

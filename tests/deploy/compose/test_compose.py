@@ -72,7 +72,7 @@ def consumers(compose: DockerCompose) -> set[int]:
 def audit(compose: DockerCompose) -> dict[str, Any]:
     """Return the audit's result; it fails if rows are lost or doubled."""
     command = ["binwright", "audit", "--spark", "sc://spark:15002", "--json"]
-    output, _, _ = compose.exec_in_container(command, "page")
+    output, _, _ = compose.exec_in_container(command, "controller")
     result: dict[str, Any] = json.loads(output)
     return result
 

@@ -41,6 +41,7 @@ NAMESPACE = "binwright"
 LIMIT = 60_000.0
 PARTITIONS = [TopicPartition("orders", number) for number in range(4)]
 LONG_S, LONGEST_S = 180.0, 600.0
+MOUNTED_TOKEN = "/etc/binwright-spark/token"  # noqa: S105 - a path
 ONE_GROUP, OBJECTS = 'owner = "binwright-controller"', "groups = true"
 
 SETTINGS = """\
@@ -60,17 +61,19 @@ replan_interval_s = 10
 [lake]
 path = "{lake}"
 spark = "{spark}"
+token_file = "{token_file}"
+allow_cleartext_token = true
 freshness_s = 2
 [health]
 port = 8080
 """
 
 
-def overlay(directory: Path, settings: str, lake: Path | None) -> Path:
+def overlay(directory: Path, settings: str, lake: Path | None, token: str) -> Path:
     """Write an overlay of the shipped base; return its directory.
 
-    With a `lake`, consumers mount this directory at its own path; in the overlay `local` they mount
-    a claim at /lake.
+    With a `lake`, consumers mount this directory at its own path, and the token as a Secret; in the
+    overlay `local` they mount a claim at /lake.
     """
     meta = {"name": "binwright-settings"}
     file = {
@@ -95,10 +98,15 @@ def overlay(directory: Path, settings: str, lake: Path | None) -> Path:
         kustomization["patches"].append(
             {"patch": text.replace("mountPath: /lake", f"mountPath: {lake}")}
         )
-        (directory / "lake.yaml").write_text(yaml.safe_dump_all(_volume(lake)))
+        (directory / "lake.yaml").write_text(yaml.safe_dump_all([*_volume(lake), _secret(token)]))
         kustomization["resources"].append("lake.yaml")
     (directory / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
     return directory
+
+
+def _secret(token: str) -> Obj:
+    meta = {"name": "binwright-spark-token"}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": {"token": token}}
 
 
 def _volume(directory: Path) -> list[Obj]:
@@ -191,6 +199,7 @@ class Servers:
     spark: str
     pods_kafka: str
     pods_spark: str
+    token_file: Path  # of this process, and of pods that are processes
 
 
 @asynccontextmanager
@@ -212,13 +221,14 @@ async def run_servers(home: Path, address: str) -> AsyncIterator[Servers]:
         await stack.enter_async_context(run_broker(home / "kafka", port=port, settings=settings))
         spark = await stack.enter_async_context(run_spark(home / "spark", memory="1g"))
         if address == HOST:
-            yield Servers(f"{HOST}:{port}", spark.url, f"{HOST}:{port}", spark.url)
+            pods = f"{HOST}:{port}", spark.address
+            yield Servers(f"{HOST}:{port}", spark.address, *pods, spark.token_file)
         else:
-            target = urlparse(spark.url).port
+            target = urlparse(spark.address).port
             assert target is not None
             between = await stack.enter_async_context(proxy(target, address))
             pods = f"{address}:{outer}", f"sc://{address}:{between.port}"
-            yield Servers(f"{HOST}:{port}", spark.url, *pods)
+            yield Servers(f"{HOST}:{port}", spark.address, *pods, spark.token_file)
 
 
 @asynccontextmanager
@@ -250,12 +260,15 @@ async def run_system(
         stack.push_async_callback(api.close)
         servers = await stack.enter_async_context(run_servers(home, address))
         kafka = KafkaSettings(bootstrap_servers=servers.kafka)
-        lake = LakeSettings(path=str(lake_directory), spark=servers.spark)
+        lake = LakeSettings(
+            path=str(lake_directory), spark=servers.spark, token_file=servers.token_file
+        )
         settings = SETTINGS.format(
             kafka=servers.pods_kafka,
             limit=LIMIT,
             lake=lake.path,
             spark=servers.pods_spark,
+            token_file=servers.token_file if address == HOST else MOUNTED_TOKEN,
             kubernetes=kubernetes,
         )
         async with KafkaControlTopics(kafka) as bus:
@@ -264,11 +277,9 @@ async def run_system(
             await bus.ensure("binwright.metrics", 1, METRICS_CONFIG)
             view = GroupView()
             watching = watch_group(bus, f"{group}.metadata", "binwright.metrics", view)
-            await plane.kubectl(
-                "apply",
-                "-k",
-                str(overlay(home, settings, None if address == HOST else lake_directory)),
-            )
+            volume = None if address == HOST else lake_directory
+            made = overlay(home, settings, volume, servers.token_file.read_text())
+            await plane.kubectl("apply", "-k", str(made))
             try:
                 async with background_tasks(must_not_end(watching)):
                     yield System(plane, api, kafka, lake, bus, view)

@@ -3,10 +3,10 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
-import yaml
 from tests.controller.fleets.kubernetes.refused_patches import ALLOWED, REFUSED
 from tests.deploy.kubernetes.sandbox import ROOT, Sandbox, template, until
 
@@ -14,6 +14,7 @@ from binwright.kubernetes.objects import Obj
 from binwright.protocol.model import Slot
 
 from .test_groups import API, GroupsHarness, harness
+from .test_namespaces import overlay
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.asyncio(loop_scope="session")]
 
@@ -215,7 +216,15 @@ async def test_with_any_a_template_is_the_whole_pod(harness: GroupsHarness) -> N
     assert pod["metadata"]["labels"]["example.com/own"] == "yes"
 
 
-async def test_the_component_is_part_of_an_overlay(tenant: Tenant) -> None:
-    built = await tenant.sandbox.plane.kubectl("kustomize", str(POLICY.parent))
-    kinds = {each["kind"] for each in yaml.safe_load_all(built)}
-    assert kinds == {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
+async def test_the_component_is_applied_by_an_overlay_and_again(
+    tenant: Tenant, tmp_path: Path
+) -> None:
+    """The overlay's namespace is written into the policy, too, which has none."""
+    overlay(tmp_path, tenant.sandbox.namespace, "components", "restricted-templates")
+    plane, where = tenant.sandbox.plane, ("-k", str(tmp_path))
+    try:
+        await plane.kubectl("apply", *where)
+        assert "unchanged" in await plane.kubectl("apply", *where)
+        await plane.kubectl("get", "validatingadmissionpolicybinding", NAME)
+    finally:
+        await plane.kubectl("delete", *where)

@@ -1,14 +1,16 @@
 """Tables are written by executors of a standalone cluster, and nothing of it is left behind."""
 
 import asyncio
+import stat
 from pathlib import Path
 
 import psutil
 import pytest
 from pyspark.sql import SparkSession
 
-from binwright.local.spark import run_spark
+from binwright.local.spark import Master, run_spark
 from binwright.local.spark_cluster import run_spark_cluster
+from binwright.protocol.errors import EmbeddedError
 
 pytestmark = pytest.mark.integration
 
@@ -40,6 +42,17 @@ def write(url: str, table: Path) -> tuple[set[int], set[Path]]:
     return {row[0] for row in rows}, {Path(row[1]) for row in rows}
 
 
+def command_lines_with(text: str) -> list[psutil.Process]:
+    """Return the processes of this machine that show the text to everybody."""
+    every = psutil.process_iter(["cmdline"])
+    return [each for each in every if text in " ".join(each.info["cmdline"] or ())]
+
+
+def files_with(text: str, directory: Path) -> list[Path]:
+    written = (file for file in directory.rglob("*") if file.is_file())
+    return [file for file in written if text.encode() in file.read_bytes()]
+
+
 async def both(home: Path) -> dict[str, psutil.Process]:
     """Wait until each of two workers has an executor, and return these."""
     async with asyncio.timeout(SOON_S):
@@ -55,7 +68,21 @@ async def test_a_table_is_written_by_executors_of_both_workers(tmp_path: Path) -
         run_spark(tmp_path / "server", master=master) as server,
     ):
         running = await both(home)
+        assert not command_lines_with(master.secret)
         ids, homes = await asyncio.to_thread(write, server.url, tmp_path / "table")
         assert ids == set(range(ROWS))
         assert {where.relative_to(home).parts[0] for where in homes} == set(running)
     assert not executors(home)
+    holding = await asyncio.to_thread(files_with, master.secret, tmp_path)
+    assert holding == [tmp_path / "server" / "spark.args"]
+    assert stat.S_IMODE(holding[0].stat().st_mode) == 0o600
+
+
+async def test_a_driver_without_the_secret_gets_no_executor(tmp_path: Path) -> None:
+    home = tmp_path / "cluster"
+    async with run_spark_cluster(home, workers=1) as master:
+        outsider = Master(master.url, "another")
+        with pytest.raises(EmbeddedError, match=r"ended with \d+ before it was ready"):
+            async with run_spark(tmp_path / "server", master=outsider):
+                pass
+        assert not executors(home)

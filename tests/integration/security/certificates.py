@@ -1,5 +1,6 @@
 """Certificates that live as long as a test: an authority, what it signs, and what it does not."""
 
+import ssl
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -47,6 +48,12 @@ class Authority:
             "ssl.keystore.certificate.chain": chain,
             "ssl.keystore.key": _pkcs8(leaf.private_key_pem.bytes()),
         }
+
+    def server(self, host: str) -> ssl.SSLContext:
+        """Return what a server with a certificate for `host` serves with."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._ca.issue_cert(host).configure_cert(context)
+        return context
 
     def truststore(self) -> dict[str, str]:
         """Return the settings of a listener that takes this authority's clients."""

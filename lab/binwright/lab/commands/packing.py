@@ -197,7 +197,9 @@ async def _embedded(
     async with servers(
         directory, console.log, bootstrap_servers="not needed", spark=None
     ) as embedded:
-        return await asyncio.to_thread(run_parallel, experiments, on_progress, 1, embedded.spark)
+        return await asyncio.to_thread(
+            run_parallel, experiments, on_progress, 1, embedded.spark_url
+        )
 
 
 def score_rows(scores: Scores) -> list[dict[str, str | int | float]]:

@@ -82,7 +82,7 @@ class Place:
                 spark=None if embedded else self.spark,
                 embedded=heap,
             ) as stack:
-                return await asyncio.to_thread(work, stack.spark)
+                return await asyncio.to_thread(work, stack.spark_url)
 
         with tempfile.TemporaryDirectory(prefix="binwright-lab-") as directory:
             return asyncio.run(run(Path(directory)))

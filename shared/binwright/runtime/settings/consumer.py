@@ -8,7 +8,15 @@ from urllib.parse import urlparse
 from pydantic import Field, field_validator, model_validator
 
 from binwright.runtime.settings.section import Bytes, KeepDays, Seconds, Section
-from binwright.runtime.spark_url import has_token, redacted_url
+from binwright.runtime.spark_url import (
+    CA_FILE,
+    CLEARTEXT,
+    has_tls,
+    has_token,
+    redacted_url,
+    with_parameters,
+    with_token,
+)
 
 LONGEST_WORK_S = 4 * 3600.0
 """How long a compaction may take: a vacuum deletes no file that was written in that time."""
@@ -80,6 +88,14 @@ class LakeSettings(Section):
     """Spark Connect servers, separated by commas; each table is written by one of them."""
     token_file: Path | None = None
     """A file with the servers' token; read for every session, so that it can be renewed."""
+    allow_cleartext_token: bool = False
+    """Whether the token may go to another machine as it is, without TLS: only in a network where
+    nobody else reads.
+    """
+    ca_file: Path | None = None
+    """PEM file of the authority that signed the servers' certificates (use_ssl=true in spark);
+    unset: the public ones. Read for every session.
+    """
     freshness_s: Seconds = 5.0
     """Age of rows when they land: a shorter one costs more commits and smaller files."""
     batch_bytes: Bytes = 256_000_000
@@ -119,6 +135,18 @@ class LakeSettings(Section):
         """Return the server that writes the topic's table."""
         return self.servers[binascii.crc32(topic.encode()) % len(self.servers)]
 
+    def connection(self, server: str) -> str:
+        """Return the URL of a session on one of the servers, with the token that it wants now.
+
+        Raises:
+            OSError: The token's file cannot be read.
+            ValueError: It is empty.
+        """
+        more = {CLEARTEXT: "true"} if self.allow_cleartext_token else {}
+        if self.ca_file is not None:
+            more[CA_FILE] = str(self.ca_file)
+        return with_parameters(with_token(server, self.token_file), **more)
+
     @field_validator("log_commits")
     @classmethod
     def _keeps_a_whole_stamp(cls, value: int) -> int:
@@ -140,6 +168,14 @@ class LakeSettings(Section):
     @classmethod
     def _is_absolute(cls, value: str) -> str:
         return absolute(value)
+
+    @model_validator(mode="after")
+    def _an_authority_is_for_tls(self) -> Self:
+        if self.ca_file is not None and not all(map(has_tls, self.servers)):
+            raise ValueError(
+                "ca_file would be ignored: add /;use_ssl=true to each address of spark"
+            )
+        return self
 
     @model_validator(mode="after")
     def _one_token(self) -> Self:

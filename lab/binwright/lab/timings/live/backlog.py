@@ -93,6 +93,7 @@ class BacklogTest:
             lake={
                 "path": str(self.directory / "lake"),
                 "spark": self.servers.spark,
+                "token_file": self.servers.token_file,
                 **({} if self.lands else nothing_lands),
             },
             staging={} if self.lands else {"max_bytes": LAND_BYTES},

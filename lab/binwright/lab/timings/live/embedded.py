@@ -112,7 +112,11 @@ class Embedded:
             group="timings",
             topics=group_changes.TOPICS,
             kafka={"bootstrap_servers": stack.bootstrap_servers},
-            lake={"path": str(self.directory / "lake"), "spark": stack.spark},
+            lake={
+                "path": str(self.directory / "lake"),
+                "spark": stack.spark,
+                "token_file": stack.token_file,
+            },
             monitor={"topic": "timings.metrics", "groups": False},
             controller={
                 "limit_bytes_per_s": LIMIT,

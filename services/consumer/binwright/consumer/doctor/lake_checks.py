@@ -4,6 +4,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 from uuid import uuid4
 
@@ -64,7 +65,7 @@ class Server:
         self.address = redacted_url(url)
         self._lake = lake.path.rstrip("/")
         self._errors = LakeErrors(self._lake, self.address)
-        self._session = ReconnectingSession(url, token_file=lake.token_file)
+        self._session = ReconnectingSession(partial(lake.connection, url))
 
     async def __aenter__(self) -> Self:
         """Return self; the first call connects."""

@@ -18,6 +18,7 @@ from binwright.protocol.errors import (
     WriteConflict,
     WriteUnclear,
 )
+from binwright.runtime.spark_channel import refusal
 
 CONFLICTS = (
     "DELTA_CONCURRENT_",
@@ -63,9 +64,6 @@ UNREADABLE = (
     "FileNotFoundException",
 )
 """A file could not be read; its name decides, since Delta reads its own log after a commit."""
-
-REFUSED = ("UNAUTHENTICATED", "PERMISSION_DENIED")
-"""gRPC's names of a refusal: the token is missing, wrong or expired."""
 
 WRITE_FAILED = ("TASK_WRITE_FAILED",)
 """A task could not write rows: the commit would have come after it."""
@@ -142,11 +140,8 @@ class LakeErrors:
         status = ""
         if isinstance(exc, SparkConnectGrpcException):
             status = exc.getGrpcStatusCode().name
-        if status in REFUSED:
-            return (
-                f"Spark at {self.spark} refuses this client ({_line(exc)}). Check the token: "
-                "lake.token_file, or the one in lake.spark"
-            )
+        if (refused := refusal(exc, _line(exc))) is not None:
+            return f"Spark at {self.spark} {refused}"
         if status == "UNAVAILABLE":
             return (
                 f"Spark at {self.spark} does not answer ({_line(exc)}). Check that a Spark Connect "

@@ -10,22 +10,22 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from pathlib import Path
 from queue import SimpleQueue
 from typing import TypeVar
 
 import structlog
-from pyspark.sql.connect.client import DefaultChannelBuilder
 from pyspark.sql.connect.client.retries import DefaultPolicy
 from pyspark.sql.connect.session import SparkSession
 
 from binwright.consumer.lake.faults import reported_by_server
-from binwright.runtime.spark_url import with_token
+from binwright.runtime.spark_channel import SparkChannel
 
 log = structlog.get_logger()
 
 T = TypeVar("T")
 Work = Callable[[SparkSession], T]
+CurrentUrl = Callable[[], str]
+"""Gives a server's URL with the token that it wants now; may raise `OSError` or `ValueError`."""
 
 RETRY_LIMIT_S = 3.0
 """Seconds that a call retries a server that does not answer: enough for a dropped connection."""
@@ -69,8 +69,8 @@ class _ShortRetries(DefaultPolicy):  # type: ignore[misc]
 class Session:
     """A session and its thread; the session opens with the first call."""
 
-    def __init__(self, url: str, conf: Mapping[str, str], token_file: Path | None = None) -> None:
-        self._url, self._conf, self._token_file = url, conf, token_file
+    def __init__(self, url: CurrentUrl, conf: Mapping[str, str]) -> None:
+        self._url, self._conf = url, conf
         self._spark: SparkSession | None = None
         self._ended = False
         self._ending = threading.Lock()  # guards both: a session opened late must be closed
@@ -99,8 +99,7 @@ class Session:
     def _open(self) -> SparkSession:
         if self._spark is None:
             # Not by `builder`: it would make this session the default of the process.
-            url = with_token(self._url, self._token_file)
-            spark = SparkSession(DefaultChannelBuilder(url, channelOptions=CHANNEL))
+            spark = SparkSession(SparkChannel(self._url(), channelOptions=CHANNEL))
             spark.client.set_retry_policies([_ShortRetries()])
             with self._ending:
                 self._spark = spark
@@ -143,15 +142,9 @@ def _release(spark: SparkSession) -> None:
 class ReconnectingSession:
     """Runs one call at a time, each with its own limit, on a session that still works."""
 
-    def __init__(
-        self, url: str, conf: Mapping[str, str] | None = None, token_file: Path | None = None
-    ) -> None:
-        """Use the server at `url`, with the settings `CONF` and `conf`.
-
-        Each session reads its token from `token_file` when it opens.
-        """
+    def __init__(self, url: CurrentUrl, conf: Mapping[str, str] | None = None) -> None:
+        """Use the server at `url`, which each session asks for, with settings `CONF` and `conf`."""
         self._url, self._conf = url, {**CONF, **(conf or {})}
-        self._token_file = token_file
         self._turn = asyncio.Lock()
         self._session: Session | None = None
         self._ending: list[threading.Thread] = []
@@ -163,9 +156,7 @@ class ReconnectingSession:
             TimeoutError: `work` took longer than `limit_s`; it may go on, and take effect.
         """
         async with self._turn:
-            session = self._session = self._session or Session(
-                self._url, self._conf, self._token_file
-            )
+            session = self._session = self._session or Session(self._url, self._conf)
             try:
                 async with asyncio.timeout(limit_s):
                     return await session.run(work)

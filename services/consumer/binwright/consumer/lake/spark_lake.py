@@ -329,7 +329,7 @@ class SparkLake:
     def _new_session(
         self, server: str, conf: Mapping[str, str] | None = None
     ) -> ReconnectingSession:
-        return ReconnectingSession(server, conf, self._lake.token_file)
+        return ReconnectingSession(partial(self._lake.connection, server), conf)
 
     def _access(self, topic: str, suffix: str = "") -> "_TableAccess":
         path = f"{self._path}/{topic}{suffix}"

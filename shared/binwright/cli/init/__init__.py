@@ -1,0 +1,1 @@
+"""`binwright init`: a settings file that is made from a look at Kafka."""
