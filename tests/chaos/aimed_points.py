@@ -19,7 +19,9 @@ class AimedPoints:
 
     def environment(self) -> dict[str, str]:
         """Return the environment by which a service loads the hooks."""
-        path = os.pathsep.join([str(HOOKS), str(ROOT)])
+        # And the code under test, where another is installed.
+        under_test = os.environ.get("PYTHONPATH", "")
+        path = os.pathsep.join(filter(None, [str(HOOKS), str(ROOT), under_test]))
         return {"CHAOS_AIMS": str(self.directory), "PYTHONPATH": path}
 
     def _write(self, name: str, text: str) -> None:
