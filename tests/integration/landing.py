@@ -8,15 +8,22 @@ from typing import Any
 from aiokafka import AIOKafkaProducer
 from deltalake import DeltaTable
 
+from binwright.protocol.ports.kafka import Headers
+
 LANDED_S = 120.0
 
 Row = dict[str, Any]
 
 
-async def produce(broker: str, topic: str, values: Sequence[bytes | None]) -> None:
+Value = bytes | None | tuple[bytes | None, Headers]
+"""A record's value, or that and its headers."""
+
+
+async def produce(broker: str, topic: str, values: Sequence[Value]) -> None:
     async with AIOKafkaProducer(bootstrap_servers=broker) as producer:
-        for value in values:
-            await producer.send_and_wait(topic, value, key=b"k", partition=0)
+        for each in values:
+            value, headers = each if isinstance(each, tuple) else (each, ())
+            await producer.send_and_wait(topic, value, key=b"k", partition=0, headers=[*headers])
 
 
 def rows(lake: Path, name: str) -> list[Row]:

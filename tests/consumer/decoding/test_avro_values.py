@@ -1,16 +1,12 @@
 """Values are decoded by the schemas that their headers name."""
 
-from typing import Any
-
 import pyarrow as pa
 from tests.consumer.decoding.avro import parsed, record, written
 
 from binwright.consumer.decoding.arrow_types import BAD, row_type
 from binwright.consumer.decoding.avro_values import AvroDecoder
 from binwright.consumer.decoding.one_by_one import Bad
-from binwright.consumer.decoding.registry_schemas import schema_ids
 from binwright.protocol.columns import parse_columns
-from binwright.protocol.ports.kafka import Record, Records
 
 ONE, TWO = record(("id", "int")), record(("id", "long"), ("item", "string"))
 COLUMNS = parse_columns("id bigint, item string")
@@ -51,12 +47,3 @@ def test_each_value_is_read_by_its_own_schema() -> None:
         ("malformed", "is no value of its schema: EOFError "),
     ]  # fmt: skip
     assert [why and why["value"] for why in bad.to_pylist()][3:] == values[3:]
-
-
-def test_the_ids_of_values_are_counted_whatever_holds_them() -> None:
-    values: list[Any] = [
-        written(ONE, {"id": 1}, 7), None, b"", b"\x00\x00\x00\x01", b"\x01\x00\x00\x00\x07",
-        written(ONE, {"id": 1}, 7), written(ONE, {"id": 1}, (1 << 32) - 1),
-    ]  # fmt: skip
-    rows = Records.of(Record(n, 0, None, value) for n, value in enumerate(values))
-    assert schema_ids([[rows], []]) == {7: 2, (1 << 32) - 1: 1}

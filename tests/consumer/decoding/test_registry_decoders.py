@@ -2,66 +2,27 @@
 
 import asyncio
 from collections import Counter
-from typing import Any
 
 import pyarrow as pa
 import pytest
 from tests.consumer.decoding import json_schema, protobuf
-from tests.consumer.decoding.avro import parsed, record, written
+from tests.consumer.decoding.avro import record, written
+from tests.consumer.decoding.fake_registry import SUBJECT, FakeRegistry
 
 from binwright.consumer.decoding import registry_decoders
 from binwright.consumer.decoding.avro_values import AvroDecoder, AvroReading
 from binwright.consumer.decoding.json_by_schema import JsonReading
 from binwright.consumer.decoding.one_by_one import Bad
-from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
 from binwright.consumer.decoding.protobuf_values import ProtobufReading
-from binwright.consumer.decoding.registry import Schema, Version
 from binwright.consumer.decoding.registry_decoders import AT_ONCE, RegistryDecoders
 from binwright.protocol.columns import columns_text, parse_columns
 from binwright.protocol.errors import RegistryUnavailable
-from binwright.protocol.json_schemas import JsonSchema
 from binwright.protocol.ports.kafka import Record, Records
 from binwright.protocol.schemas import SchemaRefused
 
-SUBJECT = "orders-value"
 ONE = record(("id", "int"))
 TWO = record(("id", "int"), ("item", "string"))
 OTHER = record(("id", "string"), ("more", "long"))
-
-
-class FakeRegistry:
-    """A registry in memory that counts what it is asked."""
-
-    def __init__(self) -> None:
-        self.schemas: dict[int, Schema | SchemaRefused] = {}
-        self.subjects: dict[str, list[int]] = {}
-        self.asked: Counter[Any] = Counter()
-        self.away = False
-
-    def register(self, number: int, schema: Any, subject: str = SUBJECT) -> None:
-        """Register a schema with this id as the next version of a subject."""
-        known = isinstance(schema, SchemaRefused | ProtobufSchema | JsonSchema)
-        self.schemas[number] = schema if known else parsed(schema)
-        self.subjects.setdefault(subject, []).append(number)
-
-    async def schema(self, number: int) -> Schema | SchemaRefused | None:
-        await self._ask(number)
-        return self.schemas.get(number)
-
-    async def versions(self, subject: str) -> tuple[int, ...]:
-        await self._ask(subject)
-        return tuple(range(1, 1 + len(self.subjects.get(subject, ()))))
-
-    async def version(self, subject: str, version: int) -> Version | None:
-        await self._ask((subject, version))
-        number = self.subjects[subject][version - 1]
-        return Version(number, self.schemas[number])
-
-    async def _ask(self, what: Any) -> None:
-        await asyncio.sleep(0)
-        self.asked[what] += 1
-        if self.away:
-            raise RegistryUnavailable("away")
 
 
 def rows(*numbers: int) -> list[list[Records]]:

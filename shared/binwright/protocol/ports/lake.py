@@ -34,13 +34,15 @@ class ValueDecoder(Protocol):
     settings: str
     """By which it decodes: where they differ, so may what a value becomes."""
 
-    def decode(self, values: Any) -> tuple[Any, Any]:
+    def decode(self, values: Any, headers: Any = None, /) -> tuple[Any, Any]:
         """Return rows and bad records: Arrow arrays of structs, of which both have one per value.
 
         A row is NULL where the value is bad; a bad record is NULL where it is not.
 
         Args:
             values: An Arrow array of binary; NULL is a tombstone, whose row has NULL everywhere.
+            headers: Those of the records, as many lists of `key` and `value`; None: no record has
+                one that names a schema.
         """
 
 

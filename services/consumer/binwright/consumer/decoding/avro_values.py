@@ -13,6 +13,7 @@ from binwright.consumer.decoding.avro_schemas import AvroSchema
 from binwright.consumer.decoding.one_by_one import Bad, Decoded, Fields, decode_each
 from binwright.consumer.decoding.registry_schemas import (
     has_header,
+    nothing_behind,
     refused,
     schema_id,
     without_header,
@@ -40,6 +41,10 @@ class AvroReading:
         """Return the decoder of a table."""
         return AvroDecoder(columns, schemas)
 
+    def header_fault(self, rest: bytes) -> str:
+        """Return what is wrong with a record's header; see `SchemaReading`."""
+        return nothing_behind(rest)
+
 
 class AvroDecoder:
     """A `ValueDecoder` of Avro with headers.
@@ -53,7 +58,7 @@ class AvroDecoder:
         self.columns, self._schemas = columns, schemas
         self.settings = ""
 
-    def decode(self, values: "pa.Array[Any]") -> Decoded:
+    def decode(self, values: "pa.Array[Any]", _headers: Any = None) -> Decoded:
         """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""
         readers = {number: self._reader(number, each) for number, each in self._schemas.items()}
 

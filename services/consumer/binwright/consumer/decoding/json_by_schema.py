@@ -14,6 +14,7 @@ from binwright.consumer.decoding.one_by_one import Bad, Decoded
 from binwright.consumer.decoding.registry_schemas import (
     HEADER,
     has_header,
+    nothing_behind,
     refused,
     schema_id,
     without_header,
@@ -40,6 +41,10 @@ class JsonReading:
         """Return the decoder of a table."""
         return JsonSchemaDecoder(columns, schemas)
 
+    def header_fault(self, rest: bytes) -> str:
+        """Return what is wrong with a record's header; see `SchemaReading`."""
+        return nothing_behind(rest)
+
 
 class JsonSchemaDecoder:
     """A `ValueDecoder` of JSON with headers.
@@ -54,7 +59,7 @@ class JsonSchemaDecoder:
         self.columns, self.settings = self._bodies.columns, ""
         self._faults = {number: _fault(number, each, columns) for number, each in schemas.items()}
 
-    def decode(self, values: "pa.Array[Any]") -> Decoded:
+    def decode(self, values: "pa.Array[Any]", _headers: Any = None) -> Decoded:
         """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""
         anything: Any = values  # its types do not know these calls
         headers = pc.dictionary_encode(pc.binary_slice(anything, 0, HEADER))

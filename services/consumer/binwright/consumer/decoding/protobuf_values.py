@@ -19,6 +19,7 @@ from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
 from binwright.consumer.decoding.registry_schemas import (
     HEADER,
     has_header,
+    nothing_behind,
     refused,
     schema_id,
     without_header,
@@ -66,6 +67,14 @@ class ProtobufReading:
         """Return the decoder of a table."""
         return ProtobufDecoder(columns, schemas)
 
+    def header_fault(self, rest: bytes) -> str:
+        """Return what is wrong with a record's header; see `SchemaReading`."""
+        try:
+            _, end = message_indexes(bytes(HEADER) + rest)
+        except ValueError as exc:
+            return f"needs the indexes of a message behind the schema: {exc}"
+        return nothing_behind(rest[end - HEADER :])
+
 
 def message_indexes(value: bytes) -> tuple[tuple[int, ...], int]:
     """Return which message of its schema a value is, and where in the value it begins.
@@ -105,9 +114,10 @@ class ProtobufDecoder:
     def __init__(self, columns: Columns, schemas: Schemas) -> None:
         """Read values that name one of these schemas."""
         self.columns, self._schemas = columns, schemas
+        self._names = {number: number for number in schemas}  # their texts may be GUIDs
         self.settings = ""
 
-    def decode(self, values: "pa.Array[Any]") -> Decoded:
+    def decode(self, values: "pa.Array[Any]", _headers: Any = None) -> Decoded:
         """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""
         schemas = self._schemas
         readers: dict[tuple[int, tuple[int, ...]], Reader | Bad] = {}
@@ -131,14 +141,15 @@ class ProtobufDecoder:
         return decode_each(values, read, row_type(self.columns))
 
     def _reader(self, number: int, table: TableSchema, indexes: tuple[int, ...]) -> Reader | Bad:
+        name = self._names[number]
         try:
             message = table.schema.message_at(indexes)
         except SchemaRefused as exc:
-            return Bad("malformed", f"schema {number}: {exc}")
+            return Bad("malformed", f"schema {name}: {exc}")
         try:
             return record_reader_of(_of_table(table, message), self.columns)
         except SchemaRefused as exc:
-            return refused(number, str(exc))
+            return refused(name, str(exc))
 
 
 def _of_table(table: TableSchema, message: Any) -> Any:

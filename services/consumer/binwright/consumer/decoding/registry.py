@@ -7,15 +7,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from http import HTTPStatus
 from http.client import HTTPException
 from typing import Any, Literal, Self, TypeVar
 from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import HTTPSHandler, Request
+from uuid import UUID
 
 from binwright.consumer.decoding.avro_schemas import AvroSchema
 from binwright.consumer.decoding.protobuf_compiler import compiled
 from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
+from binwright.consumer.decoding.registry_schemas import SchemaName
 from binwright.protocol.errors import RegistryUnavailable
 from binwright.protocol.json_schemas import JsonSchema
 from binwright.protocol.schemas import SchemaRefused
@@ -33,6 +36,10 @@ LARGEST_REPLY = 4 << 20
 THREADS = 4
 MOST_REFERENCES = 100  # schemas that one uses, with those that these use
 _NOT_FOUND = frozenset({40401, 40402, 40403})  # subject, version, schema
+
+
+class _NoSuchPath(OSError):
+    """The server has nothing at all at a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +70,22 @@ class SchemaRegistry:
         """End the threads, without waiting for a request."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def schema(self, number: int) -> Schema | SchemaRefused | None:
-        """Return the schema with this id, or why it cannot be used; None: there is none.
+    async def schema(self, name: SchemaName) -> Schema | SchemaRefused | None:
+        """Return the schema with this id or GUID, or why it cannot be used; None: there is none.
+
+        A registry that serves no GUIDs has none.
 
         Raises:
             RegistryUnavailable: It does not answer, or refuses.
         """
 
         def ask() -> Schema | SchemaRefused | None:
-            found = self._get(f"schemas/ids/{number}")
+            found = (
+                self._by_guid(name) if isinstance(name, UUID) else self._get(f"schemas/ids/{name}")
+            )
             return None if found is None else self._parsed(found)
 
-        return await self._run(f"schema {number}", ask)
+        return await self._run(f"schema {name}", ask)
 
     async def versions(self, subject: str) -> tuple[int, ...]:
         """Return the numbers of a subject's versions, oldest first; raise as `schema` does."""
@@ -115,6 +126,19 @@ class SchemaRegistry:
             return found
         finally:
             self.requests[outcome] += 1
+
+    def _by_guid(self, guid: UUID) -> Any:
+        """Return a reply, None if there is none, or GUIDs are unknown to this registry.
+
+        Confluent's has the path, and Redpanda's from 26.3 on (its API reference, "Get a schema by
+        GUID"). Where another path is there, the server is a registry that has it not.
+        """
+        try:
+            return self._get(f"schemas/guids/{guid}")
+        except _NoSuchPath:
+            if isinstance(self._get("schemas/types"), list):
+                return None
+            raise
 
     def _get(self, path: str) -> Any:
         """Return a reply; None if the registry has nothing of that name."""
@@ -191,7 +215,8 @@ def _none_or_raise(error: HTTPError) -> None:
     except (ValueError, KeyError, TypeError):
         code, words = 0, ""
     if code not in _NOT_FOUND:
-        raise OSError(f"{error.code} {words or error.reason}")
+        kind = _NoSuchPath if error.code == HTTPStatus.NOT_FOUND else OSError
+        raise kind(f"{error.code} {words or error.reason}")
 
 
 def _refusal(reply: Any) -> tuple[int, str]:

@@ -11,7 +11,8 @@ import structlog
 from binwright.consumer.decide.columns import united
 from binwright.consumer.decoding.one_by_one import Bad
 from binwright.consumer.decoding.registry import Schema, Version
-from binwright.consumer.decoding.registry_schemas import refused, schema_ids
+from binwright.consumer.decoding.registry_schemas import SchemaName, refused
+from binwright.consumer.decoding.schema_names import NamesDecoder, schema_names
 from binwright.protocol.columns import Columns
 from binwright.protocol.errors import RegistryUnavailable
 from binwright.protocol.ports.kafka import Records
@@ -49,12 +50,15 @@ class SchemaReading(Protocol[Read]):
     def decoder(self, columns: Columns, schemas: Mapping[int, Read | Bad]) -> ValueDecoder:
         """Return the decoder into these columns, by the schemas that values name."""
 
+    def header_fault(self, rest: bytes) -> str:
+        """Return why a record's header is wrong in which this follows the schema, "" if not."""
+
 
 class Registry(Protocol):
     """What a `SchemaRegistry` answers."""
 
-    async def schema(self, number: int) -> Schema | SchemaRefused | None:
-        """Return the schema with this id."""
+    async def schema(self, name: SchemaName) -> Schema | SchemaRefused | None:
+        """Return the schema with this id or GUID."""
 
     async def versions(self, subject: str) -> tuple[int, ...]:
         """Return the numbers of a subject's versions."""
@@ -68,7 +72,7 @@ class _Subject:
     """What is known of one subject."""
 
     versions: dict[int, Version] = field(default_factory=dict)
-    asked: frozenset[int] = frozenset()  # ids of schemas that it was asked about
+    asked: frozenset[SchemaName] = frozenset()  # schemas that it was asked about
     columns: Columns = ()  # of all versions, those of earlier ones first
 
 
@@ -81,8 +85,8 @@ class RegistryDecoders:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._schemas: dict[int, Schema | Bad] = {}
-        self._missing: dict[int, float] = {}  # ids that the registry has not -> when it was asked
+        self._schemas: dict[SchemaName, Schema | Bad] = {}
+        self._missing: dict[SchemaName, float] = {}  # not in the registry -> when it was asked
         self._subjects: dict[tuple[str, SchemaReading[Any]], _Subject] = {}
         self._slots = asyncio.Semaphore(CONCURRENT)
 
@@ -104,22 +108,24 @@ class RegistryDecoders:
         Raises:
             RegistryUnavailable: It does not answer, or has no such subject.
         """
-        counts = await asyncio.to_thread(schema_ids, rows)
-        named = await self._named(counts)
-        schemas = {number: _read(number, each, reading) for number, each in named.items()}
+        names = await asyncio.to_thread(schema_names, rows)
+        named = await self._named(names.counts)
+        schemas = {name: _read(name, each, reading) for name, each in named.items()}
         used = {n: each for n, each in schemas.items() if not isinstance(each, Bad)}
-        if columns or not used:
-            return reading.decoder(columns, schemas)
-        columns = await self._subject_columns(subject, reading, frozenset(used))
-        return reading.decoder(columns, {**schemas, **_checked(used, columns, subject)})
+        if used and not columns:
+            columns = await self._subject_columns(subject, reading, frozenset(used))
+            schemas |= _checked(used, columns, subject)
+        ids = names.ids()
+        decoder = reading.decoder(columns, {ids[name]: each for name, each in schemas.items()})
+        return NamesDecoder(decoder, ids, reading.header_fault) if names.elsewhere else decoder
 
     def newest_version(self, subject: str, reading: SchemaReading[Any]) -> int | None:
         """Return the newest version of a subject whose versions a table has the columns of."""
         known = self._subjects.get((subject, reading))
         return None if known is None else max(known.versions, default=None)
 
-    async def _named(self, counts: Counter[int]) -> dict[int, Schema | Bad]:
-        """Return the schemas of these ids."""
+    async def _named(self, counts: Counter[SchemaName]) -> dict[SchemaName, Schema | Bad]:
+        """Return the schemas of these names."""
         now = loop_s()
         self._missing = {n: at for n, at in self._missing.items() if now - at < FORGOTTEN_S}
         known = {*self._schemas, *self._missing}
@@ -128,40 +134,40 @@ class RegistryDecoders:
             if not missing:
                 break
             await asyncio.sleep(PAUSE_S)
-            await self._all(self._ask(number) for number in missing[:AT_ONCE])
-            missing = [number for number in missing if number not in self._schemas]
+            await self._all(self._ask(name) for name in missing[:AT_ONCE])
+            missing = [name for name in missing if name not in self._schemas]
         self._missing.update(dict.fromkeys(missing, loop_s()))
-        return {number: self._schemas.get(number) or self._unknown(number) for number in counts}
+        return {name: self._schemas.get(name) or self._unknown(name) for name in counts}
 
-    async def _look_up(self, numbers: Sequence[int]) -> list[int]:
+    async def _look_up(self, names: Sequence[SchemaName]) -> list[SchemaName]:
         """Ask for schemas, as long as some are there; return which of those asked for are not."""
-        missing: list[int] = []
-        for begin in range(0, len(numbers), AT_ONCE):
-            asked = numbers[begin : begin + AT_ONCE]
-            await self._all(self._ask(number) for number in asked)
-            not_there = [number for number in asked if number not in self._schemas]
+        missing: list[SchemaName] = []
+        for begin in range(0, len(names), AT_ONCE):
+            asked = names[begin : begin + AT_ONCE]
+            await self._all(self._ask(name) for name in asked)
+            not_there = [name for name in asked if name not in self._schemas]
             missing += not_there
             if len(not_there) == len(asked):
                 break  # what is left is rarer garbage
         return missing
 
-    def _unknown(self, number: int) -> Bad:
-        if number in self._missing:
-            return Bad("schema_unknown", f"the registry has no schema {number}")
+    def _unknown(self, name: SchemaName) -> Bad:
+        if name in self._missing:
+            return Bad("schema_unknown", f"the registry has no schema {name}")
         why = f"after {AT_ONCE} of its file that are not there"
-        return Bad("schema_unknown", f"the registry was not asked for schema {number} {why}")
+        return Bad("schema_unknown", f"the registry was not asked for schema {name} {why}")
 
-    async def _ask(self, number: int) -> None:
-        match await self._registry.schema(number):
+    async def _ask(self, name: SchemaName) -> None:
+        match await self._registry.schema(name):
             case None:
                 pass
             case SchemaRefused() as exc:
-                self._schemas[number] = refused(number, str(exc))
+                self._schemas[name] = refused(name, str(exc))
             case schema:
-                self._schemas[number] = schema
+                self._schemas[name] = schema
 
     async def _subject_columns(
-        self, subject: str, reading: SchemaReading[Any], used: frozenset[int]
+        self, subject: str, reading: SchemaReading[Any], used: frozenset[SchemaName]
     ) -> Columns:
         """Return the columns of a subject, asked again if it may have a version that is new."""
         known = self._subjects.setdefault((subject, reading), _Subject())
@@ -194,13 +200,13 @@ class RegistryDecoders:
                     tasks.create_task(one(request))
 
 
-def _read(number: int, schema: Schema | Bad, reading: SchemaReading[Read]) -> Read | Bad:
+def _read(name: SchemaName, schema: Schema | Bad, reading: SchemaReading[Read]) -> Read | Bad:
     if isinstance(schema, Bad):
         return schema
     try:
         return reading.of(schema)
     except SchemaRefused as exc:
-        return refused(number, str(exc))
+        return refused(name, str(exc))
 
 
 def _columns_of(
@@ -223,7 +229,9 @@ def _columns_of(
     return columns
 
 
-def _checked(used: Mapping[int, Read], columns: Columns, subject: str) -> dict[int, Read | Bad]:
+def _checked(
+    used: Mapping[SchemaName, Read], columns: Columns, subject: str
+) -> dict[SchemaName, Read | Bad]:
     """Return the schemas, without those that have more than the columns do: nothing is left out."""
     faults = {number: _fault(schema, columns, subject) for number, schema in used.items()}
     return {n: refused(n, fault) if (fault := faults[n]) else used[n] for n in used}

@@ -1,17 +1,15 @@
 """What the formats of a registry have in common: headers that name schemas, and refusals.
 
-A value has a header: a byte 0, and four of the schema's id, most significant first.
+A value has a header: a byte 0, and four of the schema's id, most significant first. Values of which
+that is not so get one before they are decoded (`schema_names`).
 """
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from uuid import UUID
 
 from binwright.consumer.decoding.one_by_one import REASON_LENGTH, Bad, described
-from binwright.protocol.ports.kafka import Records
+
+SchemaName = int | UUID
+"""How a value names its schema: by the id or the GUID that the registry gave it."""
 
 HEADER = 5
 """Bytes in front of a value: 0, and the id of its schema."""
@@ -33,18 +31,11 @@ def without_header(value: bytes) -> Bad:
     return Bad("malformed", f"needs 0 and a schema's id in front, has {start}")
 
 
-def schema_ids(records: Iterable[Sequence[Records]]) -> Counter[int]:
-    """Return the ids of schemas that values name, and how many do."""
-    found: Counter[int] = Counter()
-    for parts in records:
-        for part in parts:
-            values: Any = pa.array(part.values, pa.binary())
-            for entry in pc.value_counts(pc.binary_slice(values, 0, HEADER)).to_pylist():
-                if has_header(header := entry["values"] or b""):
-                    found[schema_id(header)] += entry["counts"]
-    return found
-
-
-def refused(number: int, why: str) -> Bad:
+def refused(name: SchemaName, why: str) -> Bad:
     """Return why values of this schema are bad."""
-    return Bad("incompatible", f"schema {number}: {why}"[:REASON_LENGTH])
+    return Bad("incompatible", f"schema {name}: {why}"[:REASON_LENGTH])
+
+
+def nothing_behind(rest: bytes) -> str:
+    """Return why a record's header is wrong in which bytes follow the schema, "" if none do."""
+    return f"has {len(rest)} more bytes than a schema's name" if rest else ""

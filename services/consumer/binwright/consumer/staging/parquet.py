@@ -145,7 +145,7 @@ def decoded(table: pa.Table, decoder: ValueDecoder) -> pa.Table:
     """Return the rows with their values decoded."""
     schema, batches = decoded_schema(decoder.columns), []
     for batch in table.combine_chunks().to_batches():
-        row, bad = decoder.decode(batch["value"])
+        row, bad = decoder.decode(batch["value"], batch["headers"])
         rows = [row] if decoder.columns else []
         arrays: list[pa.Array[Any]] = [*batch.drop_columns(["value"]).columns, *rows, bad]
         batches.append(pa.RecordBatch.from_arrays(arrays, schema=schema))

@@ -1,0 +1,239 @@
+"""Values that name their schema by a GUID, or in a header of their record.
+
+Beside a byte 0 and an id in front of a value, Confluent's serializers write a byte 1 and the 16
+bytes of the schema's GUID, most significant first (`SchemaId.guidToBytes` of its Schema Registry):
+in front too, or as the record's header `__value_schema_id` (`HeaderSchemaIdSerializer`), and then
+the value has nothing in front. The indexes of a message of Protobuf stand behind the GUID, so they
+are in the header as well. What reads both is its `DualSchemaIdDeserializer`: the last header of
+that name counts, which may also hold 0 and an id; where there is none, or its value is null, the
+schema is named in front. Its Python client does the same
+(`confluent_kafka.schema_registry.dual_schema_id_deserializer`), but takes the first header.
+
+Decoders read values with an id in front. So values of the other forms get one before: for a GUID
+one that stands for it within the file.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, count
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binwright.consumer.decoding.arrow_types import BAD
+from binwright.consumer.decoding.one_by_one import REASON_LENGTH, Bad, Decoded
+from binwright.consumer.decoding.registry_schemas import HEADER, SchemaName, has_header, schema_id
+from binwright.protocol.ports.kafka import Records
+from binwright.protocol.ports.lake import ValueDecoder
+
+VALUE_SCHEMA = "__value_schema_id"
+GUID_HEADER = 17
+"""Bytes that name a schema by its GUID: 1, and the GUID."""
+FIRST_LOCAL_ID = 1 << 31  # registries give no such id
+_BINARY = pa.binary()
+_NOTHING, _ONE = pa.scalar(b"", _BINARY), pa.scalar(b"\1", _BINARY)
+
+
+class GuidId(int):
+    """An id that stands for a GUID within one file. Its text is the GUID."""
+
+    guid: UUID
+
+    @classmethod
+    def of(cls, number: int, guid: UUID) -> "GuidId":
+        """Return this id of a GUID."""
+        made = cls(number)
+        made.guid = guid
+        return made
+
+    def __str__(self) -> str:
+        """Return the GUID, as reasons name it."""
+        return str(self.guid)
+
+
+@dataclass(slots=True)
+class SchemaNames:
+    """How the values of a file name their schemas."""
+
+    counts: Counter[SchemaName] = field(default_factory=Counter)  # name -> values
+    elsewhere: bool = False  # some name it by a GUID or in a header
+
+    def ids(self) -> dict[SchemaName, int]:
+        """Return the id of each schema: for a GUID one that no value names."""
+        free = (number for number in count(FIRST_LOCAL_ID) if number not in self.counts)
+        return {
+            name: GuidId.of(next(free), name) if isinstance(name, UUID) else name
+            for name in self.counts
+        }
+
+    def add(self, part: Records) -> None:
+        """Add records."""
+        values: Any = pa.array(part.values, _BINARY)
+        if (given := _headers_of(part.headers)) is not None:
+            self.elsewhere = True
+            self._add_names(given.filter(pc.is_valid(values)))
+            values = values.filter(pc.is_null(given))
+        by_guid = False
+        for start, number in _counted(pc.binary_slice(values, 0, HEADER)):
+            if has_header(start):
+                self.counts[schema_id(start)] += number
+            by_guid |= start[:1] == b"\1"
+        if by_guid and pc.any(has_guid := _has_guid(values)).as_py():
+            self.elsewhere = True
+            self._add_names(pc.binary_slice(values.filter(has_guid), 0, GUID_HEADER))
+
+    def _add_names(self, texts: Any) -> None:
+        for text, number in _counted(texts):
+            if (name := named(text)) is not None:
+                self.counts[name[0]] += number
+
+
+def schema_names(records: Iterable[Sequence[Records]]) -> SchemaNames:
+    """Return which schemas values name, and how many do."""
+    found = SchemaNames()
+    for parts in records:
+        for part in parts:
+            found.add(part)
+    return found
+
+
+def named(text: bytes) -> tuple[SchemaName, bytes] | None:
+    """Return the schema that these bytes name, and what stands behind; None: they name none."""
+    if len(text) >= GUID_HEADER and text[0] == 1:
+        return UUID(bytes=text[1:GUID_HEADER]), text[GUID_HEADER:]
+    return (schema_id(text), text[HEADER:]) if has_header(text) else None
+
+
+class NamesDecoder:
+    """A `ValueDecoder` of values of which some name their schema by a GUID or in a header.
+
+    Bad values are kept as they came.
+
+    Attributes:
+        columns: Of the rows.
+    """
+
+    def __init__(
+        self,
+        decoder: ValueDecoder,
+        ids: Mapping[SchemaName, int],
+        header_fault: Callable[[bytes], str],
+    ) -> None:
+        """Decode by another, which reads ids in front.
+
+        Args:
+            decoder: Reads the values, once all have an id in front.
+            ids: Of all schemas that are named.
+            header_fault: As that of `SchemaReading`.
+        """
+        self._decoder, self._ids, self._header_fault = decoder, ids, header_fault
+        self.columns, self.settings = decoder.columns, ""
+
+    def decode(self, values: "pa.Array[Any]", headers: Any = None) -> Decoded:
+        """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""
+        given = None if headers is None else _last_headers(headers)
+        with_ids, faults = self._with_ids(values, given)
+        rows, bad = self._decoder.decode(with_ids)
+        kinds, reasons = (pc.struct_field(bad, name) for name in ("kind", "reason"))
+        is_good = pc.is_null(bad)
+        if faults:
+            mask = np.zeros(len(values), bool)
+            mask[list(faults)] = True
+            is_faulty = pa.array(mask)
+            found = [faults[row] for row in sorted(faults)]
+            kinds = pc.replace_with_mask(kinds, is_faulty, pa.array([f.kind for f in found]))
+            reasons = pc.replace_with_mask(reasons, is_faulty, pa.array([f.reason for f in found]))
+            is_good = pa.array(is_good.to_numpy(zero_copy_only=False) & ~mask)
+            rows = rows.take(pa.array(np.arange(len(values)), mask=mask))
+        parts: Any = [values, kinds, reasons]
+        names = [each.name for each in BAD]
+        return rows, pa.StructArray.from_arrays(parts, names=names, mask=is_good)
+
+    def _with_ids(self, values: Any, given: Any) -> tuple[Any, dict[int, Bad]]:
+        """Return the values with ids in front, NULL if a header is wrong, and what is wrong."""
+        in_front = _has_guid(values)
+        faults: dict[int, Bad] = {}
+        if given is not None:
+            in_header = pc.and_(pc.is_valid(given), pc.is_valid(values))
+            in_front = pc.and_(in_front, pc.is_null(given))
+            encoded = pc.dictionary_encode(given.filter(in_header))
+            fronts = [self._front(text) for text in encoded.dictionary.to_pylist()]
+            rows = np.flatnonzero(in_header.to_numpy(zero_copy_only=False))
+            for row, index in zip(rows, encoded.indices.to_numpy(), strict=True):
+                if isinstance(front := fronts[index], Bad):
+                    faults[int(row)] = front
+            bodies = values.filter(in_header)
+            values = _replaced(values, in_header, _put(fronts, encoded.indices, bodies))
+        if pc.any(in_front).as_py():
+            found = values.filter(in_front)
+            encoded = pc.dictionary_encode(pc.binary_slice(found, 0, GUID_HEADER))
+            fronts = [self._front(text, checked=False) for text in encoded.dictionary.to_pylist()]
+            bodies = pc.binary_replace_slice(found, 0, GUID_HEADER, b"")
+            values = _replaced(values, in_front, _put(fronts, encoded.indices, bodies))
+        return values, faults
+
+    def _front(self, text: bytes, *, checked: bool = True) -> bytes | Bad:
+        """Return what names the same schema in front of a value."""
+        if (name := named(text)) is None:
+            start = text[: GUID_HEADER + 1].hex(" ") or "nothing"
+            why = f"needs 1 and a schema's GUID of 16 bytes, has {start}"
+        else:
+            schema, rest = name
+            why = self._header_fault(rest) if checked else ""
+            if not why:
+                return b"\0" + self._ids[schema].to_bytes(HEADER - 1, "big") + rest
+        return Bad("malformed", f"header {VALUE_SCHEMA} {why}"[:REASON_LENGTH])
+
+
+def _counted(values: Any) -> Iterable[tuple[bytes, int]]:
+    """Yield the values that are not NULL, and how often each is there."""
+    for entry in pc.value_counts(values).to_pylist():
+        if entry["values"] is not None:
+            yield entry["values"], entry["counts"]
+
+
+def _has_guid(values: Any) -> Any:
+    """Return which values have a GUID in front."""
+    is_one = pc.equal(pc.binary_slice(values, 0, 1), _ONE)
+    is_long = pc.greater_equal(pc.binary_length(values), pa.scalar(GUID_HEADER))
+    return pc.and_(is_one, is_long).fill_null(False)  # noqa: FBT003 - its only argument
+
+
+def _headers_of(headers: Any) -> Any:
+    """Return the headers of records that name a schema, NULL where none does; None: all NULL."""
+    if isinstance(headers, pa.Array):
+        return _last_headers(headers)
+    if not any(headers) or VALUE_SCHEMA not in dict(chain.from_iterable(headers)):
+        return None
+    found = pa.array([dict(each).get(VALUE_SCHEMA) if each else None for each in headers], _BINARY)
+    return None if found.null_count == len(found) else found
+
+
+def _last_headers(headers: Any) -> Any:
+    """Return the same of a list array of headers."""
+    entries = headers.flatten()
+    if not len(entries):
+        return None
+    names_schema = pc.equal(pc.struct_field(entries, "key"), pa.scalar(VALUE_SCHEMA))
+    if not pc.any(names_schema).as_py():
+        return None
+    rows = pc.list_parent_indices(headers).filter(names_schema).to_numpy()
+    at = np.full(len(headers), -1)
+    at[rows] = np.arange(len(rows))  # of an index that is there twice the last value counts
+    found = pc.struct_field(entries, "value").filter(names_schema)
+    found = found.take(pa.array(at, mask=at < 0))
+    return None if found.null_count == len(found) else found
+
+
+def _put(fronts: Sequence[bytes | Bad], indexes: Any, bodies: Any) -> Any:
+    """Return bodies, each behind its front; NULL where that is bad."""
+    known: Any = pa.array([None if isinstance(each, Bad) else each for each in fronts], _BINARY)
+    return pc.binary_join_element_wise(known.take(indexes), bodies, _NOTHING)
+
+
+def _replaced(values: Any, mask: Any, by: Any) -> Any:
+    return by if len(by) == len(values) else pc.replace_with_mask(values, mask, by)
