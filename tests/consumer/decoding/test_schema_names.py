@@ -25,7 +25,7 @@ from binwright.protocol.errors import RegistryUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Headers, Record, Records
 
-GUID, OTHER, NOBODY = (UUID(int=(n << 124) + 0x7F00FF) for n in (1, 2, 3))
+GUID, OTHER, UNKNOWN = (UUID(int=(n << 124) + 0x7F00FF) for n in (1, 2, 3))
 P = TopicPartition("orders", 0)
 AVRO = avro.record(("id", "int"), ("item", ["null", "string"]))
 PROTOBUF = protobuf.parsed(
@@ -45,18 +45,19 @@ Value = bytes | None | tuple[bytes | None, Headers]
 def records(values: Sequence[Value]) -> Records:
     given = [each if isinstance(each, tuple) else (each, ()) for each in values]
     return Records.of(
-        Record(n, 0, None, value, headers=headers) for n, (value, headers) in enumerate(given)
+        Record(n, 0, None, value, headers=(*headers,)) for n, (value, headers) in enumerate(given)
     )
 
 
 def as_arrays(part: Records) -> Records:
     """Return the records as those of large batches: Arrow arrays that are parts of longer ones."""
-    table = to_arrow({P: [part, part]}).combine_chunks().slice(len(part))
-    column = {name: table[name].chunk(0) for name in table.column_names}
+    table: Any = to_arrow({P: [part, part]}).combine_chunks().slice(len(part))
+    column: dict[str, Any] = {name: table[name].chunk(0) for name in table.column_names}
+    offsets = column["offset"].to_numpy()
     return Records(
-        offsets=column["offset"].to_numpy(),
-        timestamps_ms=column["offset"].to_numpy(),
-        timestamp_types=column["timestamp_type"].to_numpy(),
+        offsets=offsets,
+        timestamps_ms=offsets,
+        timestamp_types=offsets,
         keys=column["key"],
         values=column["value"],
         headers=column["headers"],
@@ -116,11 +117,11 @@ async def test_each_form_of_naming_a_schema_is_read(kind: str) -> None:
             in_front(GUID, value),
             (body, [(key, by_id)]),
             (value, [(key, None)]),  # such a header is none
-            in_header(NOBODY, value, indexes),
-            in_front(NOBODY, value),
+            in_header(UNKNOWN, value, indexes),
+            in_front(UNKNOWN, value),
         ],
     )
-    unknown = f"schema_unknown: the registry has no schema {NOBODY}"
+    unknown = f"schema_unknown: the registry has no schema {UNKNOWN}"
     assert found == [1, 1, 1, 1, 1, unknown, unknown]
 
 
@@ -181,13 +182,13 @@ async def test_a_guid_of_another_format_is_bad(kind: str) -> None:
 @every_format
 async def test_a_tombstone_with_a_header_is_a_row(kind: str) -> None:
     reading, _, value, indexes = FORMATS[kind]
-    _, headers = in_header(NOBODY, value, indexes)
+    _, headers = in_header(UNKNOWN, value, indexes)
     registry = registry_of(kind)
     wrong: Headers = [(VALUE_SCHEMA, b"?")]
     assert await landed(reading, registry, [(None, headers), (None, wrong), value]) == [
         None
     ] * 2 + [1]
-    assert not registry.asked[NOBODY]
+    assert not registry.asked[UNKNOWN]
 
 
 @every_format

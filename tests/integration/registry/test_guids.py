@@ -30,7 +30,7 @@ from binwright.runtime.settings import RegistrySettings
 pytestmark = pytest.mark.integration
 
 ONE = avro.record(("id", "int"))
-NOBODY = UUID(int=5)
+UNKNOWN = UUID(int=5)
 PROTO = protobuf.proto("int32 id")
 OBJECTS = json_schema.objects(id="integer")
 
@@ -65,7 +65,7 @@ async def test_records_land_whatever_names_their_schema(  # noqa: PLR0913, PLR09
         number, guid = server.register(f"{topic}-value", schema, kind.upper())
         values = [value_of(kind, n, number) for n in range(6)]
         good = in_header(guid, values[1], indexes)
-        unknown = in_header(NOBODY, values[4], indexes)
+        unknown = in_header(UNKNOWN, values[4], indexes)
         wrong = (good[0], [(VALUE_SCHEMA, b"\1?")])
         async with services(settings, lake.parent / "logs"):
             await produce(
@@ -88,7 +88,7 @@ async def test_records_land_whatever_names_their_schema(  # noqa: PLR0913, PLR09
     assert [(row["_kafka"]["offset"], row["kind"], row["value"]) for row in bad] == [
         (4, "schema_unknown", unknown[0]), (5, "malformed", wrong[0]),
     ]  # fmt: skip
-    assert bad[0]["reason"] == f"the registry has no schema {NOBODY}"
+    assert bad[0]["reason"] == f"the registry has no schema {UNKNOWN}"
     assert bad[1]["_kafka"]["headers"] == [{"key": VALUE_SCHEMA, "value": b"\1?"}]
     assert result.clean
 
@@ -101,7 +101,7 @@ async def test_schemas_come_by_guid(registry: RegistryServer) -> None:
             found = await client.schema(guid)
             assert isinstance(found, AvroSchema)
             assert list(found.fields) == ["id"]
-            assert await client.schema(NOBODY) is None
+            assert await client.schema(UNKNOWN) is None
     async with SchemaRegistry(RegistrySettings(url=server.url)) as client:
         with pytest.raises(RegistryUnavailable, match=f"does not give schema {guid}: .*refused"):
             await client.schema(guid)
@@ -112,8 +112,8 @@ async def test_a_registry_without_guids_has_none_and_what_is_no_registry_is_repo
 ) -> None:
     """Else one value with a byte 1 in front would stop its topic for good."""
     async with SchemaRegistry(RegistrySettings(url=registry.url)) as client:
-        assert await client.schema(NOBODY) is None
+        assert await client.schema(UNKNOWN) is None
     elsewhere = registry.url.replace("/apis/ccompat/v7", "/apis/nothing")
     async with SchemaRegistry(RegistrySettings(url=elsewhere)) as client:
-        with pytest.raises(RegistryUnavailable, match=f"does not give schema {NOBODY}: 404"):
-            await client.schema(NOBODY)
+        with pytest.raises(RegistryUnavailable, match=f"does not give schema {UNKNOWN}: 404"):
+            await client.schema(UNKNOWN)

@@ -16,7 +16,7 @@ one that stands for it within the file.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import chain, count
 from typing import Any
 from uuid import UUID
 
@@ -35,7 +35,7 @@ GUID_HEADER = 17
 """Bytes that name a schema by its GUID: 1, and the GUID."""
 FIRST_LOCAL_ID = 1 << 31  # registries give no such id
 _BINARY = pa.binary()
-_NOTHING = pa.scalar(b"", _BINARY)
+_NOTHING, _ONE = pa.scalar(b"", _BINARY), pa.scalar(b"\1", _BINARY)
 
 
 class GuidId(int):
@@ -198,16 +198,16 @@ def _counted(values: Any) -> Iterable[tuple[bytes, int]]:
 
 def _has_guid(values: Any) -> Any:
     """Return which values have a GUID in front."""
-    is_one = pc.equal(pc.binary_slice(values, 0, 1), b"\1")
-    is_long = pc.greater_equal(pc.binary_length(values), GUID_HEADER)
-    return pc.fill_null(pc.and_(is_one, is_long), fill_value=False)
+    is_one = pc.equal(pc.binary_slice(values, 0, 1), _ONE)
+    is_long = pc.greater_equal(pc.binary_length(values), pa.scalar(GUID_HEADER))
+    return pc.and_(is_one, is_long).fill_null(False)  # noqa: FBT003 - its only argument
 
 
 def _headers_of(headers: Any) -> Any:
     """Return the headers of records that name a schema, NULL where none does; None: all NULL."""
     if isinstance(headers, pa.Array):
         return _last_headers(headers)
-    if not any(headers):
+    if not any(headers) or VALUE_SCHEMA not in dict(chain.from_iterable(headers)):
         return None
     found = pa.array([dict(each).get(VALUE_SCHEMA) if each else None for each in headers], _BINARY)
     return None if found.null_count == len(found) else found
@@ -218,7 +218,7 @@ def _last_headers(headers: Any) -> Any:
     entries = headers.flatten()
     if not len(entries):
         return None
-    names_schema = pc.equal(pc.struct_field(entries, "key"), VALUE_SCHEMA)
+    names_schema = pc.equal(pc.struct_field(entries, "key"), pa.scalar(VALUE_SCHEMA))
     if not pc.any(names_schema).as_py():
         return None
     rows = pc.list_parent_indices(headers).filter(names_schema).to_numpy()
