@@ -8,6 +8,7 @@ from typing import TypeVar
 from binwright.consumer.decide.buffer import BatchConfig
 from binwright.consumer.ingest import Ingest, IngestConfig
 from binwright.consumer.mailbox import open_mailbox
+from binwright.consumer.timings import Timings
 from binwright.protocol import wire
 from binwright.protocol.messages import (
     Command,
@@ -78,6 +79,7 @@ class ConsumerHarness:
         self.tables = FakeTables()
         self.config = config
         self.revision = 0
+        self.timings = Timings()
         self.ingest: Ingest
         self.running: asyncio.Task[None]
 
@@ -91,6 +93,7 @@ class ConsumerHarness:
             writers=lambda _: self.tables,
             config=self.config,
             wall_ms=lambda: 0,
+            timings=self.timings,
         )
         self.running = asyncio.create_task(self.ingest.run())
 

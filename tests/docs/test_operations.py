@@ -1,14 +1,20 @@
-"""What operations.md and the alert rules name is there."""
+"""What operations.md, the runbook and the alert rules name is there."""
 
 import re
+from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from tests.docs.words import DOCS, ROOT, quoted, unknown
 
-from binwright.runtime.metrics import METRICS
+from binwright.cli.main import COMMANDS
+from binwright.runtime.metrics import METRICS, series
 
-PAGE = DOCS / "operations.md"
+RUNBOOK = DOCS / "runbook.md"
+PAGES = pytest.mark.parametrize("page", [DOCS / "operations.md", RUNBOOK], ids=lambda p: p.stem)
+METRIC_OF = {each: name for name in METRICS for each in series(name)}
+"""A name in a query -> the metric."""
 ALERTS = ROOT / "deploy" / "alerts"
 
 
@@ -18,29 +24,39 @@ def rules() -> list[dict[str, Any]]:
     return found
 
 
-def test_every_setting_and_log_event_on_the_page_exists() -> None:
-    assert unknown(PAGE) == set()
+@PAGES
+def test_every_setting_and_log_event_on_the_page_exists(page: Path) -> None:
+    assert unknown(page) == set()
 
 
-def test_every_metric_on_the_page_exists() -> None:
-    named = {word for word in quoted(PAGE) if word.startswith("binwright_")}
+@PAGES
+def test_every_metric_on_the_page_exists(page: Path) -> None:
+    named = {word for word in quoted(page) if word.startswith("binwright_")}
     assert named
     assert named <= METRICS.keys()
 
 
 def test_every_alert_has_a_section_and_every_section_an_alert() -> None:
-    headings = re.findall(r"^### (Binwright\w+)$", PAGE.read_text(), re.MULTILINE)
+    headings = re.findall(r"^## (Binwright\w+)$", RUNBOOK.read_text(), re.MULTILINE)
     assert headings == [rule["alert"] for rule in rules()]
     for rule in rules():
         anchor = rule["annotations"]["runbook"]
-        assert anchor == f"docs/operations.md#{rule['alert'].lower()}"
+        assert anchor == f"docs/runbook.md#{rule['alert'].lower()}"
+
+
+def test_every_section_has_what_is_seen_why_the_command_and_what_to_do() -> None:
+    for section in re.split(r"^## ", RUNBOOK.read_text(), flags=re.MULTILINE)[1:]:
+        parts = re.findall(r"^- \*\*(.+?):\*\*", section, re.MULTILINE)
+        assert parts == ["What you see", "Why", "Command", "What to do"], section
+        (named,) = re.findall(r"^- \*\*Command:\*\* `binwright (\w+)", section, re.MULTILINE)
+        assert named in COMMANDS
 
 
 def test_an_alert_is_about_metrics_that_exist_by_labels_that_they_have() -> None:
     for rule in rules():
         names = set(re.findall(r"\bbinwright_\w+", rule["expr"]))
         assert names, rule
-        assert names <= METRICS.keys(), rule
+        assert names <= METRIC_OF.keys(), rule
         wanted = set(re.findall(r"\$labels\.(\w+)", rule["annotations"]["summary"]))
         for by in re.findall(r"by \(([^)]*)\)", rule["expr"]):
             kept = set(re.split(r",\s*", by))
@@ -48,7 +64,7 @@ def test_an_alert_is_about_metrics_that_exist_by_labels_that_they_have() -> None
             wanted |= kept
         scraped = {"job", "instance"}  # Prometheus adds them
         for name in names:
-            assert wanted <= {*METRICS[name].labels, *scraped}, rule
+            assert wanted <= {*METRICS[METRIC_OF[name]].labels, *scraped}, rule
 
 
 def test_the_operator_s_rules_are_the_same() -> None:

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from binwright.protocol.messages import Dead, Hello, Report
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.runtime.metrics import exposition
+from binwright.runtime.metrics import Distribution, exposition
 from binwright.views.commands import live_page, status_page
 from binwright.views.group_view import GroupView
 from binwright.views.page.server import group_samples
@@ -74,7 +74,8 @@ def test_the_status_sums_losses_up_also_those_of_dead_consumers() -> None:
 
 
 def test_the_metrics_hold_the_sum() -> None:
-    page = exposition(group_samples(after_its_death(lossy(20))))
+    pauses = Distribution("binwright_move_pause_seconds")
+    page = exposition(group_samples(after_its_death(lossy(20)), pauses))
     assert 'binwright_group_lost_offsets_total{group="g"} 20' in page
 
 

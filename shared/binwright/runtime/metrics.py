@@ -1,10 +1,12 @@
 """Metrics in the text format of Prometheus."""
 
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Literal
 
-CONTENT_TYPE = "text/plain"
+CONTENT_TYPE = "text/plain; version=0.0.4"  # the server adds the charset
 
 Where = Literal[
     "service", "fleet", "consumer", "group", "consumer, group", "scaler", "brokers", "steering"
@@ -15,15 +17,21 @@ balancer, or `binwright steer`."""
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """What one metric is; a name that ends in `_total` only grows while the process lives."""
+    """What one metric is; a name that ends in `_total` only grows while the process lives.
+
+    Attributes:
+        bounds: Of a histogram: the highest values of its buckets, ascending; the last one has none.
+    """
 
     help: str
     labels: tuple[str, ...]
     where: Where
+    bounds: tuple[float, ...] = ()
 
 
 GROUP, SLOT, TABLE = ("group",), ("group", "slot"), ("group", "topic")
 TARGET = ("target", "group")
+SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 7.5, 10.0, 15.0, 30.0, 60.0, 120.0)
 
 METRICS: Mapping[str, Metric] = {
     "binwright_up": Metric("1 while the service runs.", (), "service"),
@@ -68,6 +76,12 @@ METRICS: Mapping[str, Metric] = {
     "binwright_group_moves_in_flight": Metric(
         "Partitions that are not yet where the last plan has them.", GROUP, "group"
     ),
+    "binwright_move_pause_seconds": Metric(
+        "How long a partition was not read while it moved from one live consumer to another.",
+        GROUP,
+        "group",
+        SECONDS,
+    ),
     "binwright_group_lost_offsets_total": Metric(
         "Lost offsets of all consumers, ended ones too.", GROUP, "group"
     ),
@@ -99,6 +113,9 @@ METRICS: Mapping[str, Metric] = {
     ),
     "binwright_consumer_lost_offsets_total": Metric(
         "Offsets that retention took unread, or that could not be decoded.", SLOT, "consumer, group"
+    ),
+    "binwright_staging_seconds": Metric(
+        "How long the consumer took to write a staged file.", SLOT, "consumer", SECONDS
     ),
     "binwright_consumer_stuck_topics": Metric(
         "Topics of which the consumer cannot read or stage what comes next.", SLOT, "consumer"
@@ -145,6 +162,15 @@ METRICS: Mapping[str, Metric] = {
     ),
     "binwright_table_commits_total": Metric(
         "Commits made by the table's writer.", TABLE, "consumer, group"
+    ),
+    "binwright_commit_seconds": Metric(
+        "How long a commit of rows to the table took.", TABLE, "consumer", SECONDS
+    ),
+    "binwright_oldest_row_age_seconds": Metric(
+        "Age of the oldest row of a commit when the commit made it readable, from its fetch on.",
+        TABLE,
+        "consumer",
+        SECONDS,
     ),
     "binwright_table_landing": Metric(
         "1 while the table's writer lands what is staged.", TABLE, "consumer, group"
@@ -214,12 +240,42 @@ METRICS: Mapping[str, Metric] = {
 """Every metric there is."""
 
 
+class Distribution:
+    """How the observed values of a histogram are spread, since it was made.
+
+    Attributes:
+        sum: Of all values.
+    """
+
+    __slots__ = ("_bounds", "_counts", "sum")
+
+    def __init__(self, name: str) -> None:
+        """Prepare for values of this metric."""
+        self.sum = 0.0
+        self._bounds = METRICS[name].bounds
+        self._counts = [0] * (len(self._bounds) + 1)
+
+    def observe(self, value: float) -> None:
+        """Count a value; a bound belongs to the bucket below it."""
+        self._counts[bisect_left(self._bounds, value)] += 1
+        self.sum += value
+
+    @property
+    def count(self) -> int:
+        """Return how many values were observed."""
+        return sum(self._counts)
+
+    def buckets(self) -> Iterator[tuple[float, int]]:
+        """Yield each bound, infinity last, and how many values do not exceed it."""
+        return zip((*self._bounds, float("inf")), accumulate(self._counts), strict=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One number; `name` is one of `METRICS`."""
+    """One number, or a histogram's values; `name` is one of `METRICS`."""
 
     name: str
-    value: float
+    value: float | Distribution
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -231,13 +287,39 @@ def exposition(samples: Iterable[Sample]) -> str:
     lines = []
     for name, each in sorted(by_name.items()):
         lines += [f"# HELP {name} {METRICS[name].help}", f"# TYPE {name} {kind(name)}"]
-        lines += [f"{name}{_labels(sample.labels)} {sample.value:g}" for sample in each]
+        for sample in each:
+            lines += _lines(name, sample.value, sample.labels)
     return "\n".join(lines) + "\n"
 
 
-def kind(name: str) -> Literal["counter", "gauge"]:
+def kind(name: str) -> Literal["counter", "gauge", "histogram"]:
     """Return the type of a metric."""
+    if METRICS[name].bounds:
+        return "histogram"
     return "counter" if name.endswith("_total") else "gauge"
+
+
+def series(name: str) -> tuple[str, ...]:
+    """Return the names that a metric has in a query."""
+    if kind(name) == "histogram":
+        return tuple(f"{name}_{part}" for part in ("bucket", "sum", "count"))
+    return (name,)
+
+
+def _lines(name: str, value: float | Distribution, labels: Mapping[str, str]) -> Iterator[str]:
+    if not isinstance(value, Distribution):
+        yield f"{name}{_labels(labels)} {_number(value)}"
+        return
+    for bound, count in value.buckets():
+        yield f"{name}_bucket{_labels({**labels, 'le': _number(bound)})} {count}"
+    yield f"{name}_sum{_labels(labels)} {_number(value.sum)}"
+    yield f"{name}_count{_labels(labels)} {value.count}"
+
+
+def _number(value: float) -> str:
+    """Return it in full: a counter of millions grows by single rows."""
+    text = repr(float(value)).removesuffix(".0")
+    return {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}.get(text, text)
 
 
 def _labels(labels: Mapping[str, str]) -> str:

@@ -4,6 +4,7 @@ It takes no part in the protocol: every process that can read the two topics get
 """
 
 from collections import Counter, deque
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import ceil
 
@@ -85,6 +86,7 @@ class GroupView:
     history: PlanHistory = field(default_factory=PlanHistory)
     rscores: list[float] = field(default_factory=list)  # of each plan
     moves: list[Move] = field(default_factory=list)
+    on_move: Callable[[Move], None] | None = None  # called with each further one
     deaths: int = 0
     rescued: int = 0  # times a partition was taken over from a dead consumer
     gaps: int = 0  # partitions that were read again because staged files were missing
@@ -268,11 +270,16 @@ class GroupView:
                 self.rescued += before not in {None, (message.slot, message.epoch)}
             elif stopped.slot != message.slot:
                 pause_s = max(0.0, (at_ms - stopped.stopped_ms) / 1000)
-                self.moves.append(Move(partition, stopped.slot, message.slot, pause_s))
+                self._moved(Move(partition, stopped.slot, message.slot, pause_s))
                 self._log_event(
                     at_ms,
                     f"{partition} moved {stopped.slot} → {message.slot}, paused {pause_s:.2f} s",
                 )
+
+    def _moved(self, move: Move) -> None:
+        self.moves.append(move)
+        if self.on_move is not None:
+            self.on_move(move)
 
     def _log_event(self, at_ms: int, text: str) -> None:
         self.recent_events.append((at_ms, text))

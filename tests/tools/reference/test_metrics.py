@@ -4,11 +4,12 @@ from pathlib import Path
 
 from binwright.consumer.decoding.decoders import DecodingTotals
 from binwright.consumer.report_metrics import consumer_samples
+from binwright.consumer.timings import Timings
 from binwright.fleets.reconcile import samples
 from binwright.protocol.messages import MeasuredCapacity, Report, TableReport
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.runtime.health import Health
-from binwright.runtime.metrics import METRICS, Sample
+from binwright.runtime.metrics import METRICS, Distribution, Sample
 from binwright.views.page.server import group_samples
 from binwright.views.status import ConsumerStatus, Status
 from binwright.views.table_status import TableStatus
@@ -52,11 +53,13 @@ STATUS = Status(
 
 
 def reported() -> dict[str, list[Sample]]:
+    timings = Timings()
+    timings.committed("orders", 0.5, 4.0)
     return {
         "service": [s for s in Health(120.0, Path("client.pem")).samples() if not s.labels],
         "fleet": list(samples("eu", 1, 0, {SLOT: "Unschedulable"})),
-        "consumer": list(consumer_samples("eu", REPORT, 7, TOTALS)),
-        "group": list(group_samples(STATUS)),
+        "consumer": list(consumer_samples("eu", REPORT, 7, TOTALS, timings)),
+        "group": list(group_samples(STATUS, Distribution("binwright_move_pause_seconds"))),
     }
 
 

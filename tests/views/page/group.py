@@ -15,6 +15,8 @@ from binwright.protocol.messages import (
     Planned,
     Proposed,
     Report,
+    Started,
+    Stopped,
     TableReport,
 )
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
@@ -70,6 +72,21 @@ class Group:
         fields = {"term": 0, "ready": True, "writing": {}, "rate": 1000.0, **more}
         report = Report(slot=Slot(slot), epoch=self.epochs[slot], reading=reading, **fields)  # type: ignore[arg-type]
         await self.post(report)
+
+    async def move(self, partition: TopicPartition, old: int, new: int, pause_s: float) -> None:
+        """Stop a partition at one consumer, and start it at another one so much later."""
+        now_ms = loop_ms()
+        await self.post(
+            Stopped(
+                slot=Slot(old),
+                epoch=self.epochs[old],
+                revision=1,
+                next={partition: 5},
+                stopped_ms=now_ms - round(pause_s * 1000),
+            )
+        )
+        epoch = self.epochs[new]
+        await self.post(Started(slot=Slot(new), epoch=epoch, revision=1, offsets={partition: 5}))
 
     async def measure(self, rates: Sequence[float | None], topic: str = "orders") -> None:
         """Publish the rates of a topic's partitions; each log ends at 100."""

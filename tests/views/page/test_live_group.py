@@ -138,6 +138,22 @@ async def test_a_recreated_group_is_read_again() -> None:
         assert list(live.view.reports) == [7]
 
 
+async def test_pauses_of_moves_count_once_each_and_not_those_before_it_followed() -> None:
+    """Else Prometheus would see old moves as new ones each time that the topic is read again."""
+    group = Group()
+    await group.consumer(0, {P: 5})
+    await group.consumer(1, {})
+    await asyncio.sleep(60)
+    await group.move(P, 0, 1, pause_s=50.0)
+    async with followed(group.bus) as live:
+        await asyncio.sleep(3)
+        assert (len(live.view.moves), live.pauses.count) == (1, 0)
+        await group.move(P, 1, 0, pause_s=1.5)
+        await asyncio.sleep(3)
+        assert (len(live.view.moves), live.pauses.count) == (2, 1)
+        assert live.pauses.sum == pytest.approx(1.5, abs=0.1)
+
+
 async def test_settings_that_do_not_hold_end_it() -> None:
     def connect() -> contextlib.AbstractAsyncContextManager[ControlTopics]:
         raise SettingsError("kafka.ssl_cafile: no such file")

@@ -24,6 +24,7 @@ from binwright.consumer.mailbox import open_mailbox
 from binwright.consumer.reading.data_reader import KafkaDataReader
 from binwright.consumer.report_metrics import consumer_samples
 from binwright.consumer.staging.file_staging import FileStaging
+from binwright.consumer.timings import Timings
 from binwright.consumer.writer.announcements import LandingTopic
 from binwright.consumer.writer.context import SharedLake, WriterContext
 from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
@@ -72,6 +73,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
         )
         log.info("hello.sent", epoch=mailbox.epoch, process=process)
         open_lake = lake_opener(stack, settings.lake, settings.staging_path, config.write_timeout_s)
+        timings = Timings()
         context = WriterContext(
             lake=SharedLake(open_lake),
             server=settings.lake.server,
@@ -83,6 +85,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
             staging=staging,
             config=_writer_config(settings, cluster),
             maintenance=TableMaintenance(_maintenance_config(settings)),
+            timings=timings,
         )
         ingest = Ingest(
             mailbox=mailbox,
@@ -92,10 +95,13 @@ async def consume(settings: Settings, slot: Slot) -> None:
             writers=partial(Writers, context),
             config=_ingest_config(settings, decoders),
             wall_ms=wall_ms,
+            timings=timings,
             beat=health.beat,
         )
         health.collectors.append(
-            lambda: consumer_samples(settings.group, ingest.report(), wall_ms(), decoders.totals())
+            lambda: consumer_samples(
+                settings.group, ingest.report(), wall_ms(), decoders.totals(), timings
+            )
         )
         health.ready = lambda: "" if ingest.ready.is_set() else f"{staging} cannot be written yet"
 

@@ -43,6 +43,7 @@ from binwright.consumer.mailbox import Mailbox, Outbox
 from binwright.consumer.partitions import AssignedPartitions
 from binwright.consumer.staging.collection import collect_regularly
 from binwright.consumer.staging.stager import Origin, Stager
+from binwright.consumer.timings import Timings
 from binwright.kafka.control_records import commands
 from binwright.protocol.errors import StagingUnavailable, Superseded
 from binwright.protocol.messages import Report, TableReport
@@ -110,6 +111,7 @@ class Ingest:
         writers: Callable[[Emit], TableWriters],
         config: IngestConfig,
         wall_ms: Callable[[], int],
+        timings: Timings | None = None,
         beat: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.consumer = Consumer(mailbox.slot, mailbox.epoch)
@@ -138,6 +140,7 @@ class Ingest:
             bus=mailbox.bus,
             backlog=self._backlog,
             emit=self.apply_event,
+            timings=timings or Timings(),
             decoder_of=config.decoder_of,
             beat=beat,
         )

@@ -6,12 +6,13 @@
 from collections.abc import Iterator, Mapping
 
 from binwright.consumer.decoding.decoders import DecodingTotals
+from binwright.consumer.timings import Timings
 from binwright.protocol.messages import Report, TableReport
 from binwright.runtime.metrics import Sample
 
 
 def consumer_samples(
-    group: str, report: Report, now_ms: int, decoding: DecodingTotals
+    group: str, report: Report, now_ms: int, decoding: DecodingTotals, timings: Timings
 ) -> Iterator[Sample]:
     """Yield the metrics of one consumer, and of the tables that it writes.
 
@@ -20,6 +21,7 @@ def consumer_samples(
         report: What it reports.
         now_ms: Wall clock.
         decoding: What it has decoded.
+        timings: How long its writing takes; of tables that it no longer writes, too.
     """
     labels = {"group": group, "slot": str(report.slot)}
     yield Sample("binwright_consumer_ready", report.ready, labels)
@@ -33,6 +35,11 @@ def consumer_samples(
         yield Sample("binwright_consumer_capacity_bytes_per_second", capacity, labels)
     yield Sample("binwright_consumer_lost_offsets_total", report.lost_offsets, labels)
     yield Sample("binwright_consumer_stuck_topics", len(report.faults), labels)
+    yield Sample("binwright_staging_seconds", timings.staging, labels)
+    for topic, took in sorted(timings.commits.items()):
+        yield Sample("binwright_commit_seconds", took, {"group": group, "topic": topic})
+    for topic, ages in sorted(timings.oldest_rows.items()):
+        yield Sample("binwright_oldest_row_age_seconds", ages, {"group": group, "topic": topic})
     yield from _decoding(labels, decoding)
     for topic, table in sorted(report.writing.items()):
         yield from _table(group, topic, table, now_ms)

@@ -9,6 +9,7 @@ from typing import Literal
 from binwright.protocol.errors import BrokerUnavailable, ExternalError, TopicMissing
 from binwright.protocol.measurements import Measurement
 from binwright.protocol.ports.kafka import ControlTopics
+from binwright.runtime.metrics import Distribution
 from binwright.runtime.run import root_cause
 from binwright.runtime.settings import Settings
 from binwright.views.follower import GroupFollower
@@ -48,6 +49,8 @@ class LiveGroup:
         problem: Why the view is not up to date; None while it is.
         measured: The last measurement of a topic of the group.
         on_problem: Called with each new problem, in words.
+        pauses: Of the partitions that moved while the group was followed. Those of earlier moves,
+            as the topic has them, would be counted again each time that it is read from its start.
     """
 
     settings: Settings
@@ -55,6 +58,9 @@ class LiveGroup:
     view: GroupView = field(default_factory=GroupView)
     problem: Outdated | None = READING
     measured: Measurement | None = None
+    pauses: Distribution = field(
+        default_factory=lambda: Distribution("binwright_move_pause_seconds")
+    )
     _up_to_date: bool = False  # what is being followed was read to its end once
 
     async def run(self, connect: Connect) -> None:
@@ -102,6 +108,7 @@ class LiveGroup:
         ) as follower:
             await follower.catch_up()
             self.view, self.problem, self._up_to_date = view, None, True
+            view.on_move = lambda move: self.pauses.observe(move.pause_s)
             await follower.follow()
 
     def _measured(self, measurement: Measurement) -> None:

@@ -15,7 +15,7 @@ import orjson
 from binwright.protocol.errors import UserError
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.http import Listener, Paths, Response, serve_http
-from binwright.runtime.metrics import CONTENT_TYPE, Sample, exposition
+from binwright.runtime.metrics import CONTENT_TYPE, Distribution, Sample, exposition
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import Settings
 from binwright.views.explain.answers import Group
@@ -136,9 +136,7 @@ class Page:
         self._explanation = shared(lambda: self._explain(""))
         self._history = shared(lambda: orjson.dumps(self.history.to_json()))
         self._status_body = shared(lambda: orjson.dumps(self._status(self.now_ms()).to_json()))
-        self._metrics = shared(
-            lambda: exposition(group_samples(self._status(self.now_ms()))).encode()
-        )
+        self._metrics = shared(self._make_metrics)
 
     async def serve(self, connect: Connect, listener: Listener, opened: OnOpened) -> None:
         """Follow the group and answer, until cancelled.
@@ -214,6 +212,9 @@ class Page:
         now_ms = self.now_ms()
         return orjson.dumps(snapshot(self.live, self._status(now_ms), now_ms))
 
+    def _make_metrics(self) -> bytes:
+        return exposition(group_samples(self._status(self.now_ms()), self.live.pauses)).encode()
+
     def _status(self, now_ms: int) -> Status:
         return status(self.settings.group, self.live.view, now_ms, self.settings.landed_topics)
 
@@ -236,14 +237,20 @@ def _give(response: Response) -> Response:
     return response
 
 
-def group_samples(status: Status) -> Iterator[Sample]:
-    """Yield the metrics of a group, its consumers and its tables, for Prometheus."""
+def group_samples(status: Status, pauses: Distribution) -> Iterator[Sample]:
+    """Yield the metrics of a group, its consumers and its tables, for Prometheus.
+
+    Args:
+        status: Of the group.
+        pauses: Of partitions that moved, s.
+    """
     labels = {"group": status.group}
     yield Sample("binwright_group_consumers", len(status.consumers), labels)
     yield Sample("binwright_group_partitions", status.partitions, labels)
     yield Sample("binwright_group_unread_partitions", len(status.unread), labels)
     yield Sample("binwright_group_hot_partitions", len(status.hot), labels)
     yield Sample("binwright_group_moves_in_flight", len(status.moves), labels)
+    yield Sample("binwright_move_pause_seconds", pauses, labels)
     yield Sample("binwright_group_lost_offsets_total", status.lost_offsets, labels)
     for consumer in status.consumers:
         yield from _consumer(status.group, consumer)

@@ -13,6 +13,7 @@ from binwright.consumer.decoding.decoders import DecoderOf, no_decoder
 from binwright.consumer.events import Emit, FileAnnounced, FileDropped, StagingStarted
 from binwright.consumer.meters import Meter
 from binwright.consumer.partitions import AssignedPartitions, TakenRows
+from binwright.consumer.timings import Timings
 from binwright.kafka.control_records import LANDING_CONFIG, LANDING_PARTITIONS, landing_partition
 from binwright.kafka.publishing import Publisher
 from binwright.protocol.errors import ExternalError
@@ -56,6 +57,7 @@ class Stager:
         bus: ControlTopics,
         backlog: Backlog,
         emit: Emit,
+        timings: Timings,
         decoder_of: DecoderOf = no_decoder,
         beat: Callable[[str], None] = lambda _: None,
     ) -> None:
@@ -63,7 +65,7 @@ class Stager:
         self.faults: dict[str, str] = {}
         self._origin, self._partitions, self._staging, self._bus = origin, partitions, staging, bus
         self._backlog, self._emit, self._beat = backlog, emit, beat
-        self._decoder_of = decoder_of
+        self._decoder_of, self._timings = decoder_of, timings
         self._slots = asyncio.Semaphore(CONCURRENT_WRITES)
         self._count = 0
 
@@ -110,7 +112,9 @@ class Stager:
         decoder = await self._decoder_of(taken.topic, rows)
         async with self._slots:
             writing = self._staging.write(taken.topic, name, rows, footer, decoder)
+            began_at = loop_s()
             size = await self._warn_if_slow(writing, taken.topic)
+            self._timings.staging.observe(loop_s() - began_at)
         await self._announce(name, taken, size)
         self._backlog.add(taken.topic, name, size)
         self.rows += taken.count

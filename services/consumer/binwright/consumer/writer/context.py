@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from binwright.consumer.decide.writer.chain import MOST_FILES
 from binwright.consumer.decide.writer.states import WriterConfig
+from binwright.consumer.timings import Timings
 from binwright.consumer.writer.announcements import LandingTopic
 from binwright.consumer.writer.maintenance import TableMaintenance
 from binwright.protocol.ports.kafka import ControlTopics, DataReader
@@ -64,5 +65,6 @@ class WriterContext:
     staging: Staging
     config: Callable[[str], WriterConfig]  # of a data topic, with a new writer id in each call
     maintenance: TableMaintenance
+    timings: Timings = field(default_factory=Timings)
     append_permits: Permits = field(default_factory=lambda: Permits(COMMITS_AT_ONCE))
     start_permits: Permits = field(default_factory=lambda: Permits(STARTS_AT_ONCE))

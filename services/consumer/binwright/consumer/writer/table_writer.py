@@ -1,7 +1,7 @@
 """One table's writer: runs the requests of `decide.writer.machine`, one at a time."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 
 import structlog
@@ -18,6 +18,7 @@ from binwright.consumer.decide.writer.machine import (
 from binwright.consumer.decide.writer.states import (
     Append,
     ClaimTable,
+    Committed,
     Conflict,
     Contradicted,
     HistoryRead,
@@ -232,12 +233,22 @@ class TableWriter:
         phase = self._writer.phase
         state = phase.topic_state if isinstance(phase, Resolving) else None
         self.committing = isinstance(request, Append | ClaimTable)
+        began_at = loop_s()
         try:
             outcome = await runner.run(request, state.topic_id if state else None)
         finally:
             self.committing = False
+        if isinstance(request, Append) and isinstance(outcome, Committed):
+            self._time_commit(request.batch.files, began_at)
         await self._apply_outcome(runner, outcome)
         return outcome
+
+    def _time_commit(self, files: Collection[str], began_at: float) -> None:
+        """Measure a commit before its files leave the chain; one of a stamp alone has no rows."""
+        phase, now = self._writer.phase, loop_s()
+        oldest_at = phase.chain.oldest_of(files) if isinstance(phase, Landing) else None
+        if oldest_at is not None:
+            self._context.timings.committed(self._topic, now - began_at, now - oldest_at)
 
     async def _apply_outcome(self, runner: RequestRunner, outcome: Outcome) -> None:
         """Apply an outcome to the machine and carry out the effects."""

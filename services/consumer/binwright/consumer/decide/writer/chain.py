@@ -54,6 +54,10 @@ class Chain:
         """Return when the oldest pending row was fetched, s; None: no file is pending."""
         return min((a.oldest_at for a in self.pending), default=None)
 
+    def oldest_of(self, files: Collection[str]) -> float | None:
+        """Return when the oldest row of these pending files was fetched, s; None: none is."""
+        return min((a.oldest_at for a in self.pending if a.staged.file in files), default=None)
+
     @property
     def pending_bytes(self) -> int:
         """Return the size of the pending files, bytes."""

@@ -1,0 +1,52 @@
+"""Prometheus takes what each service answers at `/metrics`, and finds no fault with the names."""
+
+import asyncio
+from collections.abc import Sequence
+
+import aiohttp
+import pytest
+from tests.promtool import check
+
+from binwright.local.server import reserve_port
+from binwright.runtime.health import serve_health
+from binwright.runtime.metrics import METRICS, Distribution, Sample
+from binwright.runtime.settings import HealthSettings
+
+HOSTILE = 'a "b"\\c\nd{}, é'
+
+
+def sample(name: str, label: str) -> Sample:
+    labels = dict.fromkeys(METRICS[name].labels, label)
+    if not METRICS[name].bounds:
+        return Sample(name, 12_345_678.25, labels)
+    values = Distribution(name)
+    for seconds in (0.01, 7.0, 1000.0):
+        values.observe(seconds)
+    return Sample(name, values, labels)
+
+
+async def scraped(samples: Sequence[Sample]) -> tuple[str, str]:
+    """Return what a service with these metrics answers over HTTP: the text, and its type."""
+    with reserve_port() as port:
+        free = port
+    async with serve_health(HealthSettings(port=free)) as health, aiohttp.ClientSession() as client:
+        health.collectors.append(lambda: samples)
+        async with client.get(f"http://127.0.0.1:{free}/metrics") as answer:
+            return await answer.text(), answer.headers["Content-Type"]
+
+
+@pytest.mark.parametrize("label", ["orders", HOSTILE])
+async def test_prometheus_takes_every_metric_with_any_label(label: str) -> None:
+    own = {"binwright_up", "binwright_ready"}
+    text, content_type = await scraped([sample(name, label) for name in METRICS.keys() - own])
+    assert content_type == "text/plain; version=0.0.4; charset=utf-8"
+    done = await asyncio.to_thread(check, "check", "metrics", stdin=text)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+async def test_prometheus_refuses_what_is_no_exposition() -> None:
+    """So that the test above can fail."""
+    text, _ = await scraped([])
+    text = text.replace("binwright_up 1", "binwright_up one")
+    done = await asyncio.to_thread(check, "check", "metrics", stdin=text)
+    assert done.returncode != 0
