@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import time
@@ -22,16 +23,17 @@ pytestmark = pytest.mark.integration
 
 EXPLAIN = (sys.executable, "-m", "binwright.cli", "explain")
 GROUP, DEADLINE_S = "explained", 60.0
+METRICS = "explained.metrics"  # other tests look at the common one
 
 
 @pytest.fixture
 async def kafka(broker: str) -> AsyncIterator[str]:
     """A broker with a group whose consumer 0 reads both partitions, and is to give one away."""
     async with KafkaControlTopics(KafkaSettings(bootstrap_servers=broker)) as bus:
-        await bus.ensure("binwright.metrics", 1, METRICS_CONFIG)
+        await bus.ensure(METRICS, 1, METRICS_CONFIG)
         parts = [PartitionRate(n, BytesPerSecond(700_000.0), 30, 50, 0, 10.0) for n in range(2)]
         message = measurement(P.topic, parts, at_ms=round(time.time() * 1000))
-        await bus.publish("binwright.metrics", 0, wire.key(message), wire.encode(message))
+        await bus.publish(METRICS, 0, wire.key(message), wire.encode(message))
         async with playing(bus, GROUP, {P: A, Q: B}):
             yield broker
 
@@ -39,7 +41,13 @@ async def kafka(broker: str) -> AsyncIterator[str]:
 async def asked(kafka: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
     command = (*EXPLAIN, "--bootstrap-servers", kafka, "--group", GROUP, *arguments)
     return await asyncio.to_thread(
-        subprocess.run, command, capture_output=True, text=True, check=False, timeout=DEADLINE_S
+        subprocess.run,
+        command,
+        env={**os.environ, "BINWRIGHT_MONITOR__TOPIC": METRICS},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=DEADLINE_S,
     )
 
 
