@@ -12,6 +12,8 @@
 - `AuthenticatedConnection`: a client keeps the password that it was made with. Where that is a
   function, each connection calls it, so that a password in a file may change. And a refused token
   counts as accepted until the broker hangs up, because its reason has to be asked for (RFC 7628).
+- `_Protocol`: why a connection was lost is an exception of a future that nobody awaits. Where the
+  garbage collector frees it before its protocol, asyncio reports it with a traceback.
 - `inner_client`, `known_topics`: a consumer's connections and metadata have no public name, as a
   producer's have.
 """
@@ -57,6 +59,17 @@ class AuthenticatedConnection(aiokafka.conn.AIOKafkaConnection):  # type: ignore
         return _TokenAuthenticator(sasl_oauth_token_provider=self._sasl_oauth_token_provider)
 
 
+class _Protocol(aiokafka.conn.AIOKafkaProtocol):  # type: ignore[misc]  # has no types
+    """What reads a connection: its end is known from the requests that fail."""
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        closed = self._get_close_waiter(None)
+        if closed.done() and not closed.cancelled():
+            closed.exception()  # so it counts as retrieved
+
+
+aiokafka.conn.AIOKafkaProtocol = _Protocol  # where a connection looks
 aiokafka.conn.AIOKafkaConnection = AuthenticatedConnection  # where `create_conn` looks
 
 
