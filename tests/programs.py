@@ -1,15 +1,20 @@
 """Programs of others that some tests need: run to their end, taken from `shared`, or missing."""
 
+import fcntl
 import hashlib
 import lzma
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+
+from binwright.local.cache import cache_dir
 
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared" / "bin"
+BUILD_S = 3_000.0
 
 ProgramResult = subprocess.CompletedProcess[str]
 
@@ -36,6 +41,36 @@ def run_program(
         check=False,
         timeout=timeout_s,
     )
+
+
+@contextmanager
+def program_home(name: str, version: str) -> Iterator[Path]:
+    """Give the directory of programs that are made once, locked against other processes."""
+    home = cache_dir() / name / version
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield home
+
+
+def build_with_go(
+    program: str, *command: str, environment: Mapping[str, str], cwd: Path = ROOT
+) -> None:
+    """Build a program by a command of Go's.
+
+    Raises:
+        ProgramMissing: There is no Go, or the program cannot be built.
+    """
+    if not shutil.which("go"):
+        raise ProgramMissing(f"no {program} in {SHARED}, and no Go compiler to build it")
+    done = run_program(
+        *("go", *command),
+        cwd=cwd,
+        environment={"CGO_ENABLED": "0", **environment},
+        timeout_s=BUILD_S,
+    )
+    if done.returncode:
+        raise ProgramMissing(f"{program} cannot be built here: {done.stderr.strip()[-500:]}")
 
 
 def unpack_program(program: str, target: Path) -> bool:

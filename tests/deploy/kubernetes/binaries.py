@@ -1,12 +1,9 @@
 """Finds the control plane's programs: a shared archive of them, or built from source."""
 
-import fcntl
 import shutil
 from pathlib import Path
 
-from tests.programs import SHARED, ProgramMissing, run_program, unpack_program
-
-from binwright.local.cache import cache_dir
+from tests.programs import ProgramMissing, build_with_go, program_home, unpack_program
 
 SOURCE = Path(__file__).parent / "kubebox"
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
@@ -15,7 +12,6 @@ STAMP = (
     f"-s -w -X k8s.io/component-base/version.gitVersion={VERSION}"
     " -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36"
 )
-BUILD_S = 3_000.0
 
 
 def programs() -> Path:
@@ -27,10 +23,7 @@ def programs() -> Path:
     for tool in ("openssl", "unshare"):
         if not shutil.which(tool):
             raise ProgramMissing(f"no {tool} on this machine")
-    home = cache_dir() / "kubernetes" / VERSION
-    home.mkdir(parents=True, exist_ok=True)
-    with (home / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with program_home("kubernetes", VERSION) as home:
         for program in ("kubebox", "kubectl"):
             if not (home / program).exists():
                 _provide(program, home / program)
@@ -43,10 +36,6 @@ def programs() -> Path:
 def _provide(program: str, target: Path) -> None:
     if unpack_program(program, target):
         return
-    if not shutil.which("go"):
-        raise ProgramMissing(
-            f"no {program} in {SHARED} and no Go compiler to build it from {SOURCE}"
-        )
     built = target.with_suffix(".new")
     _build(program, built)
     built.chmod(0o755)
@@ -55,11 +44,9 @@ def _provide(program: str, target: Path) -> None:
 
 def _build(program: str, target: Path) -> None:
     package = {"kubebox": ".", "kubectl": "k8s.io/kubernetes/cmd/kubectl"}[program]
-    done = run_program(
-        *("go", "build", "-trimpath", "-ldflags", STAMP, "-o", str(target), package),
+    build_with_go(
+        program,
+        *("build", "-trimpath", "-ldflags", STAMP, "-o", str(target), package),
         cwd=SOURCE,
-        environment={"CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly"},
-        timeout_s=BUILD_S,
+        environment={"GOFLAGS": "-mod=readonly"},
     )
-    if done.returncode:
-        raise ProgramMissing(f"{program} cannot be built here: {done.stderr.strip()[-500:]}")
