@@ -1,7 +1,6 @@
 """What every answer has, whom a server answers, and that nobody keeps others from it."""
 
 import asyncio
-import base64
 import contextlib
 import ssl
 from collections.abc import AsyncIterator, Mapping
@@ -15,6 +14,7 @@ import trustme
 from binwright.local.server import HOST, reserve_port
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.http import CONNECTIONS, Listener, Response, serve_http
+from binwright.runtime.web import basic_login
 
 ANSWER = Response(b"x", "text/plain", headers={"Cache-Control": "no-store"})
 ELSEWHERE = "192.0.2.1"  # no address of this machine alone
@@ -24,10 +24,6 @@ TOKEN = "one of them"  # noqa: S105 - of this test
 def free_port() -> int:
     with reserve_port() as port:
         return port
-
-
-def basic(password: str) -> str:
-    return f"Basic {base64.b64encode(f'ann:{password}'.encode()).decode()}"
 
 
 @contextlib.asynccontextmanager
@@ -103,8 +99,8 @@ async def test_a_page_of_another_site_cannot_read_it_by_a_name_of_its_own() -> N
         ("/missing", None, 401),
         ("/live", None, 200),
         ("/", f"Bearer {TOKEN}", 200),
-        ("/", basic(TOKEN), 200),
-        ("/", basic("wrong"), 401),
+        ("/", basic_login("ann", TOKEN), 200),
+        ("/", basic_login("ann", "wrong"), 401),
     ],
 )
 async def test_who_has_no_token_sees_what_is_open_and_nothing_else(

@@ -2,6 +2,9 @@
 
 from ipaddress import ip_address
 
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+"""What is sent to these hosts stays on this machine."""
+
 
 def is_address(text: str) -> bool:
     """Return whether a text is an IP address, and no name."""

@@ -8,7 +8,8 @@ import grpc
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from pyspark.sql.connect.client import DefaultChannelBuilder
 
-from binwright.runtime.spark_url import CA_FILE, CLEARTEXT, LOOPBACK
+from binwright.runtime.addresses import LOOPBACK
+from binwright.runtime.spark_url import CA_FILE, CLEARTEXT
 
 _IF_REFUSED = (
     "Check the token: lake.token_file, the one in lake.spark, or SPARK_CONNECT_AUTHENTICATE_TOKEN"

@@ -8,8 +8,6 @@ CLEARTEXT = "allow_cleartext_token"
 """A parameter of ours: `true` lets a token cross the network without TLS."""
 CA_FILE = "ca_file"
 """A parameter of ours: a PEM file of the certificate authority of a server behind TLS."""
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
-"""What is sent to these hosts stays on this machine."""
 
 
 def host_and_port(url: str) -> tuple[str, int]:

@@ -6,9 +6,8 @@ from urllib.parse import urlparse
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
+from binwright.runtime.addresses import LOOPBACK
 from binwright.runtime.settings.section import Seconds, Section
-
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 _EITHER = (("sasl_password", "sasl_password_file"), ("sasl_token_file", "sasl_token_url"))
 

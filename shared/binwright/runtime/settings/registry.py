@@ -6,7 +6,7 @@ from urllib.parse import urlparse
 
 from pydantic import Field, field_validator, model_validator
 
-from binwright.runtime.settings.kafka import LOOPBACK
+from binwright.runtime.addresses import LOOPBACK
 from binwright.runtime.settings.section import Section
 
 
