@@ -27,7 +27,7 @@ from binwright.protocol.messages import (
     Stopped,
     Withdrawn,
 )
-from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition, newest
+from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
 from binwright.protocol.monitors import Monitors, accept_measurement
 from binwright.views.plan_history import PlanHistory
 from binwright.views.table_view import TableViews
@@ -74,7 +74,7 @@ class GroupView:
     seen_ms: dict[Slot, int] = field(default_factory=dict)  # last message of each live consumer
     leadership: LastClaim | None = None
     planned_ms: int | None = None  # wall clock of the last plan
-    measured_ms: int | None = None  # wall clock of the last measurement
+    measured_ms: dict[str, int] = field(default_factory=dict)  # topic -> its last measurement
     proposal: ProposedPlan | None = None
     rates: dict[TopicPartition, BytesPerSecond] = field(default_factory=dict)
     ends: dict[TopicPartition, int] = field(default_factory=dict)
@@ -108,7 +108,7 @@ class GroupView:
         )
         if not counts:
             return
-        self.measured_ms = newest(self.measured_ms, measurement.at_ms)
+        self.measured_ms[measurement.topic] = measurement.at_ms
         self._remove_partitions(measurement.topic, measurement.count)
         self.rates.update(measurement.rates())
         for rate in measurement.partitions:

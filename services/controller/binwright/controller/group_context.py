@@ -9,10 +9,6 @@ from binwright.protocol.errors import PackingError, SettingsError
 from binwright.protocol.selection import METADATA_SUFFIX
 from binwright.runtime.settings import Settings
 
-STALE_WINDOWS = 3
-LATE_S, LATE_TARGETS = 60.0, 4
-"""Rows that are older when they land, and than so many times the target, show a full sink."""
-
 
 @dataclass(frozen=True, slots=True)
 class GroupContext:
@@ -52,8 +48,8 @@ def group_context(settings: Settings) -> GroupContext:
 def controller_config(settings: Settings) -> ControllerConfig:
     """Return the machine's configuration: the fields of the section `controller`, and two more."""
     derived: dict[str, Any] = {
-        "stale_s": STALE_WINDOWS * settings.monitor.window_s,
-        "late_s": max(LATE_S, LATE_TARGETS * settings.lake.freshness_s),
+        "stale_s": settings.stale_s,
+        "late_s": settings.late_s,
         "topics": settings.landed_topics,
     }
     same = {

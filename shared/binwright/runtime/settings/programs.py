@@ -37,6 +37,10 @@ from binwright.runtime.settings.tables import TableSettings, check_tables, table
 PREFIX = "BINWRIGHT_"
 STAGING = "_staging"  # in lake.path
 FILE_VARIABLE = f"{PREFIX}SETTINGS"
+LATE_S, LATE_TARGETS = 60.0, 4
+"""Age of a staged row, and freshness targets, from both of which on the sink is full."""
+STALE_WINDOWS = 3
+"""Age of measurements, in windows of the monitor, from which no plan is made by them."""
 NEEDS_SUFFIX = ".needs"  # behind the name of the metrics topic
 STAGING_INTERVALS_S, FRESHNESS_SHARE = (0.5, 3.0), 0.25
 
@@ -256,3 +260,13 @@ class Settings(TopicSettings):
         lowest, highest = STAGING_INTERVALS_S
         wanted = FRESHNESS_SHARE * self.lake.freshness_s
         return self.consumer.batch_wait_s or min(max(wanted, lowest), highest)
+
+    @property
+    def late_s(self) -> float:
+        """Return the age of a staged row from which its table's sink counts as full, s."""
+        return max(LATE_S, LATE_TARGETS * self.lake.freshness_s)
+
+    @property
+    def stale_s(self) -> float:
+        """Return the age of measurements from which no plan is made by them, s."""
+        return STALE_WINDOWS * self.monitor.window_s

@@ -16,6 +16,7 @@ from binwright.protocol.messages import MeasuredCapacity
 from binwright.protocol.selection import METADATA_SUFFIX
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import Settings
+from binwright.runtime.settings.programs import LATE_S
 from binwright.views.follower import GroupFollower, group_topic
 from binwright.views.group_view import GroupView
 from binwright.views.status import ProposalStatus, Status, status
@@ -41,8 +42,6 @@ TABLE_COLOURS = {
     "unwritten": "red",
     "silent": "red",
 }
-LATE_S = 60.0
-"""Age of a staged row from which its table's sink is full."""
 FAULTY = {"refused", "unwritten", "silent"}
 """States of tables that take no rows."""
 

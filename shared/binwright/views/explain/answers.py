@@ -6,8 +6,11 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import Any, Literal
 
+from binwright.cli.terminal import count
 from binwright.packing.score import lower_bound
-from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
+from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, newest
+from binwright.runtime.settings import ControllerSettings, MonitorSettings
+from binwright.runtime.settings.programs import LATE_S, STALE_WINDOWS
 from binwright.views.group_view import GroupView
 from binwright.views.plan_history import PastPlan
 from binwright.views.status import ConsumerStatus, Status
@@ -16,9 +19,8 @@ Kind = Literal["is", "why", "otherwise", "held", "change"]
 """What a line says: how it is, why, what it would cost to do otherwise, what holds that back, and
 what would change it.
 """
-SHARE = 25 / 30  # of its limit that a plan gives a consumer, unless the settings say another
 MOST_NAMED = 10
-STALE_MS = 60_000  # rates that are older: no plan is made by them
+_CONTROLLER, _MONITOR = ControllerSettings(), MonitorSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +46,25 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What of the settings decides; the defaults where they are of another group."""
+    """What of the settings decides; their defaults for a group whose settings are not known.
 
-    packing: str = "sticky"
-    share: float = SHARE
-    min_slots: int = 1
-    max_slots: int = 100
+    Attributes:
+        packing: Its name.
+        share: Of its limit that a plan gives a consumer.
+        min_slots: Fewest consumers.
+        max_slots: Most consumers.
+        freshness_s: Age of rows when they are to land; None: not known.
+        late_s: See `Settings.late_s`.
+        stale_s: See `Settings.stale_s`.
+    """
+
+    packing: str = _CONTROLLER.packing
+    share: float = _CONTROLLER.capacity / _CONTROLLER.limit
+    min_slots: int = _CONTROLLER.min_slots
+    max_slots: int = _CONTROLLER.max_slots
     freshness_s: float | None = None
+    late_s: float = LATE_S
+    stale_s: float = STALE_WINDOWS * _MONITOR.window_s
 
 
 class Group:
@@ -122,7 +136,7 @@ def pause(group: Group) -> str:
     pauses = [move.pause_s for move in group.view.moves]
     if not pauses:
         return "unknown length (no move was seen)"
-    return f"about {median(pauses):.1f} s (median of {many(len(pauses), 'move')})"
+    return f"about {median(pauses):.1f} s (median of {count(len(pauses), 'move')})"
 
 
 def held(group: Group) -> list[Line]:
@@ -139,23 +153,18 @@ def held(group: Group) -> list[Line]:
             found.append(f"the group only observes: plan {number} is shown and not made: {why}")
     if status.moves:
         phases = sorted({move.phase for move in status.moves})
-        moves = many(len(status.moves), "move")
+        moves = count(len(status.moves), "move")
         found.append(f"{moves} of the last plan under way ({', '.join(phases)})")
-    measured = group.view.measured_ms
+    measured = newest(*(group.view.measured_ms.get(table.topic) for table in status.tables))
     if measured is None:
         found.append("nothing was measured: does a monitor run?")
-    elif group.now_ms - measured > STALE_MS:
+    elif group.now_ms - measured > 1000 * rules.stale_s:
         found.append(f"the last measurement was {group.since(measured)}: does a monitor run?")
     if group.reading >= rules.max_slots:
         found.append(f"controller.max_slots is {rules.max_slots}")
     if 1 < rules.min_slots >= group.reading:
         found.append(f"controller.min_slots is {rules.min_slots}")
     return [Line("held", text) for text in found] or [Line("held", "nothing holds a plan back")]
-
-
-def many(number: int, noun: str) -> str:
-    """Return `1 move`, `2 moves`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def some(names: Iterable[str]) -> str:

@@ -1,6 +1,6 @@
 """Why there are so many consumers, and why this one."""
 
-from binwright.cli.terminal import data_size
+from binwright.cli.terminal import count, data_size
 from binwright.packing.catalogue import algorithm
 from binwright.packing.score import moved_partitions
 from binwright.protocol.errors import PackingError
@@ -11,7 +11,6 @@ from binwright.views.explain.answers import (
     Line,
     duration,
     held,
-    many,
     pause,
     plan_name,
     some,
@@ -36,8 +35,8 @@ def explain_group(group: Group) -> Explanation:
 def _size(group: Group) -> str:
     status = group.status
     text = (
-        f"{data_size(status.load)}/s in {many(status.partitions, 'partition')}, read by "
-        f"{many(group.reading, 'consumer')}"
+        f"{data_size(status.load)}/s in {count(status.partitions, 'partition')}, read by "
+        f"{count(group.reading, 'consumer')}"
     )
     if group.limits is None:
         return f"{text}; no controller has said what a consumer sustains"
@@ -58,9 +57,9 @@ def _last_plan(group: Group) -> list[str]:
 def _other_sizes(group: Group) -> list[str]:
     needed = group.fewest(group.rates.values())
     if needed < group.reading:
-        found = [f"the load alone would fit {many(needed, 'consumer')} at best"]
+        found = [f"the load alone would fit {count(needed, 'consumer')} at best"]
     else:
-        found = [f"the load needs {many(needed, 'consumer')} at least: one less cannot read it"]
+        found = [f"the load needs {count(needed, 'consumer')} at least: one less cannot read it"]
     current = {p: each.slot for p, each in group.readers.items()}
     try:
         target = algorithm(group.rules.packing)(group.rates, group.capacities, current)
@@ -73,7 +72,7 @@ def _other_sizes(group: Group) -> list[str]:
     after = len(set(target.values()))
     share = moved / total if total else 0.0
     packed = (
-        f"packed now ({group.rules.packing}), {many(after, 'consumer')} would do, and "
+        f"packed now ({group.rules.packing}), {count(after, 'consumer')} would do, and "
         f"{share:.1%} of the bytes would move, each partition with a pause of {pause(group)}; "
         "without a trigger a plan must save at least half as large a share of the consumers"
     )
@@ -111,7 +110,7 @@ def explain_consumer(group: Group, slot: Slot) -> Explanation:
     lines = [
         Line(
             "is",
-            f"{found.state}; it reads {many(len(found.partitions), 'partition')}, which get "
+            f"{found.state}; it reads {count(len(found.partitions), 'partition')}, which get "
             f"{data_size(found.load)}/s{share}{tables}",
         )
     ]
@@ -140,7 +139,7 @@ def _without(group: Group, consumer: ConsumerStatus) -> list[str]:
         spared = (
             f"it cannot be spared: it gets {load}/s, the others have room for "
             f"{data_size(room)}/s by a plan's measure, and the load needs "
-            f"{many(needed, 'consumer')} at least"
+            f"{count(needed, 'consumer')} at least"
         )
         return [spared]
     total = sum(group.rates.values())

@@ -1,13 +1,12 @@
 """Why a partition is where it is."""
 
-from binwright.cli.terminal import data_size
+from binwright.cli.terminal import count, data_size
 from binwright.protocol.model import TopicPartition
 from binwright.views.explain.answers import (
     Explanation,
     Group,
     Line,
     held,
-    many,
     pause,
     plan_name,
     some,
@@ -21,7 +20,7 @@ def explain_partition(group: Group, partition: TopicPartition) -> Explanation:
     view, rate = group.view, group.view.rates.get(partition, 0.0)
     reader = group.readers.get(partition)
     lag = view.partition_lag(partition)
-    behind = f"{many(lag, 'record')} of it have not landed"
+    behind = f"{count(lag, 'record')} of it have not landed"
     past = view.history.last_of.get(partition)
     lines = []
     if reader is None:

@@ -1,6 +1,7 @@
 """What a person may ask about a group: each question's answer, by a name."""
 
 import re
+from contextlib import suppress
 
 from binwright.protocol.errors import UserError
 from binwright.protocol.model import Slot, TopicPartition
@@ -21,6 +22,8 @@ def rules_of(settings: Settings) -> Rules:
         min_slots=controller.min_slots,
         max_slots=controller.max_slots,
         freshness_s=settings.lake.freshness_s,
+        late_s=settings.late_s,
+        stale_s=settings.stale_s,
     )
 
 
@@ -41,9 +44,9 @@ def answer(group: Group, what: str) -> Explanation:
 
 def _about_topic(group: Group, what: str) -> Explanation:
     topics = {table.topic for table in group.status.tables}
-    topic, _, number = what.rpartition("-")
-    if topic in topics and number.isdecimal():
-        return explain_partition(group, TopicPartition(topic, int(number)))
+    with suppress(ValueError):
+        if (partition := TopicPartition.parse(what)).topic in topics:
+            return explain_partition(group, partition)
     if what in topics:
         return explain_table(group, what)
     known = ", ".join(sorted(topics)[:10]) or "none"

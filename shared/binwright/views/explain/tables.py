@@ -4,8 +4,6 @@ from binwright.cli.terminal import data_size
 from binwright.views.explain.answers import Explanation, Group, Line, duration
 from binwright.views.table_status import TableStatus
 
-FULL_S = 60.0
-"""Age of a staged row from which the sink is full, unless four freshness targets are more."""
 BUSY = 0.5
 """Share of its time that a consumer waits for staging, from which that is the limit."""
 
@@ -87,8 +85,7 @@ def _slow_part(group: Group, table: TableStatus) -> list[str]:
             "have not landed"
         )
     ]
-    full_s = max(FULL_S, 4 * (group.rules.freshness_s or 0.0))
-    if table.age_s > full_s:
+    if table.age_s > group.rules.late_s:
         found.append(
             f"the sink is the limit: a staged row has waited for {table.age_s:.0f} s; more "
             "consumers land no more"
