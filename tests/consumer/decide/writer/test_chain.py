@@ -175,6 +175,12 @@ def test_the_oldest_row_is_that_of_the_oldest_fetch() -> None:
     assert Chain().oldest_at is None
 
 
+def test_files_of_a_commit_have_an_oldest_row() -> None:
+    chain = chain_of(staged("a", {0: (0, 2)}, age_s=1.0), staged("b", {0: (2, 4)}, age_s=5.0))
+    assert (chain.oldest_of({"a", "b"}), chain.oldest_of({"a"})) == (-4.0, -1.0)
+    assert chain.oldest_of({"landed before"}) is None
+
+
 # --- gaps ----------------------------------------------------------------------------------------
 
 
