@@ -1,0 +1,148 @@
+"""What `python -m tools.dist` builds: the same bytes everywhere, and all that runs."""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+from datetime import datetime
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+from tests.programs import ROOT
+from tests.tools.checkout import DATE, git, make_checkout
+from tools.dist import INSTALLATIONS, NotBuilt, build
+from tools.locks import REQUIREMENTS, parse_lock, project
+
+SOURCES = [
+    ROOT / name for name in project()["tool"]["hatch"]["build"]["targets"]["wheel"]["sources"]
+]
+EPOCH = int(datetime.fromisoformat(DATE).timestamp())  # of the checkout's commit
+
+
+def test_the_changelog_begins_with_this_version_and_its_date() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text()
+    (heading, *_) = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    version, _, date = heading.partition(", ")
+    assert version == project()["project"]["version"]
+    datetime.strptime(date, "%Y-%m-%d").astimezone()
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_checkout(tmp_path_factory.mktemp("checkout"))
+
+
+@pytest.fixture(scope="module")
+def built(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("built") / "dist"
+    build(output, checkout)
+    return output
+
+
+def test_two_builds_in_two_directories_have_the_same_bytes(
+    checkout: Path, built: Path, tmp_path: Path
+) -> None:
+    """By another process, of another clone, with other rights, times and hashes of strings."""
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "--quiet", str(checkout), str(clone))
+    for number, path in enumerate(sorted((clone / "shared").rglob("*.py"))):
+        os.utime(path, (number, number))
+        path.chmod(0o600)
+    (clone / "shared/binwright/runtime/left_over.py").write_text("# not committed\n")
+    again = tmp_path / "again"
+    code = (
+        "from pathlib import Path; from tools.dist import build;"
+        f"build(Path({str(again)!r}), Path({str(clone)!r}))"
+    )
+    subprocess.run(
+        (sys.executable, "-c", code),
+        cwd=ROOT,
+        env={**os.environ, "PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "SOURCE_DATE_EPOCH": "1"},
+        umask=0o077,
+        check=True,
+        timeout=300,
+    )
+    files = sorted(path.name for path in built.iterdir())
+    assert files == sorted(path.name for path in again.iterdir())
+    for name in files:
+        assert (built / name).read_bytes() == (again / name).read_bytes(), name
+
+
+def test_changes_that_are_not_committed_are_refused(checkout: Path, tmp_path: Path) -> None:
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "--quiet", str(checkout), str(clone))
+    (clone / "README.md").write_text("changed")
+    with pytest.raises(NotBuilt, match=r"README\.md"):
+        build(tmp_path / "dist", clone)
+    assert not (tmp_path / "dist").exists()
+
+
+def wheel(built: Path) -> ZipFile:
+    (path,) = built.glob("*.whl")
+    return ZipFile(path)
+
+
+def test_the_wheel_has_every_file_of_every_package(checkout: Path, built: Path) -> None:
+    tracked = git(checkout, "ls-files").splitlines()
+    expected = {
+        str((ROOT / name).relative_to(root))
+        for root in SOURCES
+        for name in tracked
+        if (ROOT / name).is_relative_to(root / "binwright")
+    }
+    packed = {name for name in wheel(built).namelist() if ".dist-info/" not in name}
+    assert packed == expected
+    for name in ("recordings/demo.json", "views/page/web/index.html", "local/kafka.lock"):
+        assert f"binwright/{name}" in packed
+
+
+def test_the_source_builds_the_same_wheel(built: Path, tmp_path: Path) -> None:
+    (source,) = built.glob("*.tar.gz")
+    with tarfile.open(source) as packed:
+        packed.extractall(tmp_path, filter="data")
+    (tree,) = tmp_path.iterdir()
+    subprocess.run(
+        (sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "out")),
+        cwd=tree,
+        env={**os.environ, "SOURCE_DATE_EPOCH": str(EPOCH)},
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+    (again,) = (tmp_path / "out").iterdir()
+    assert again.read_bytes() == (built / again.name).read_bytes()
+
+
+@pytest.mark.parametrize("file", INSTALLATIONS)
+def test_an_sbom_is_valid_and_has_what_its_lock_has(built: Path, file: str) -> None:
+    (path,) = built.glob(f"*-{file}.cdx.json")
+    text = path.read_text()
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
+    found = json.loads(text)
+    assert datetime.fromisoformat(found["metadata"]["timestamp"]).timestamp() == EPOCH
+    packages = parse_lock((REQUIREMENTS / f"{file}.txt").read_text())
+    assert {
+        (
+            each["purl"],
+            tuple(sum_["content"] for sum_ in each["externalReferences"][0]["hashes"]),
+        )
+        for each in found["components"]
+    } == {(f"pkg:pypi/{each.name}@{each.version}", each.sha256) for each in packages}
+    root = found["metadata"]["component"]
+    (needs,) = (each for each in found["dependencies"] if each["ref"] == root["bom-ref"])
+    assert (root["name"], root["version"]) == ("binwright", project()["project"]["version"])
+    assert len(needs["dependsOn"]) == len(packages)
+
+
+def test_every_file_has_its_sum(built: Path) -> None:
+    lines = (built / "SHA256SUMS").read_text().splitlines()
+    sums = {name: digest for digest, name in map(str.split, lines)}
+    assert sums.keys() == {path.name for path in built.iterdir()} - {"SHA256SUMS"}
+    for name, digest in sums.items():
+        assert hashlib.sha256((built / name).read_bytes()).hexdigest() == digest

@@ -1,0 +1,88 @@
+"""Builds what a release has, from a commit, into `dist`: `python -m tools.dist`.
+
+The wheel and the source of all packages, the locks of `requirements` that installations need, and
+of each an SBOM (CycloneDX). The same commit gives the same bytes wherever it is built: only what
+is committed is taken, and all times are the commit's.
+"""
+
+import argparse
+import hashlib
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tools.bill_of_materials import bill_of_materials
+from tools.locks import DEVELOPMENT, EXTRAS, ROOT, project
+
+INSTALLATIONS = ("build", *(file for file in EXTRAS if file not in {DEVELOPMENT, "quick"}))
+"""The files of `requirements` that are for users."""
+STEP_S = 300.0
+
+
+class NotBuilt(Exception):
+    """There is nothing to build from; says why, and what to do."""
+
+
+def build(output: Path, source: Path = ROOT) -> None:
+    """Build the last commit of the checkout `source` into the directory `output`, emptied before.
+
+    Raises:
+        NotBuilt: The checkout has changes that are not committed.
+        subprocess.CalledProcessError: A step failed.
+    """
+    if changed := _run("git", "status", "--porcelain", "--untracked-files=no", cwd=source).strip():
+        raise NotBuilt(f"not committed: commit or stash it, then build\n{changed.decode()}")
+    epoch = int(_run("git", "log", "-1", "--format=%ct", cwd=source))
+    shutil.rmtree(output, ignore_errors=True)
+    output.mkdir(parents=True)
+    with TemporaryDirectory(prefix="binwright-dist-") as place:
+        tree = Path(place)
+        with tarfile.open(fileobj=io.BytesIO(_run("git", "archive", "HEAD", cwd=source))) as packed:
+            packed.extractall(tree, filter="data")
+        hatch = ("hatchling", "build", "-t", "sdist", "-t", "wheel", "-d", str(output.absolute()))
+        _run(sys.executable, "-m", *hatch, cwd=tree, environment={"SOURCE_DATE_EPOCH": str(epoch)})
+        described = project(tree)["project"]
+        for file in INSTALLATIONS:
+            lock = tree / "requirements" / f"{file}.txt"
+            copy = output / f"{described['name']}-{described['version']}-{file}.txt"
+            shutil.copyfile(lock, copy)
+            bill = bill_of_materials(lock, described["version"], described["license"], epoch)
+            copy.with_suffix(".cdx.json").write_text(bill)
+    files = sorted(path for path in output.iterdir())
+    sums = (f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files)
+    (output / "SHA256SUMS").write_text("".join(sums))
+
+
+def _run(*command: str, cwd: Path = ROOT, environment: Mapping[str, str] | None = None) -> bytes:
+    done = subprocess.run(
+        command,
+        cwd=cwd,
+        env={**os.environ, **(environment or {})},
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=STEP_S,
+    )
+    return done.stdout
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--output", type=Path, default=ROOT / "dist")
+    output: Path = parser.parse_args().output
+    try:
+        build(output)
+    except NotBuilt as exc:
+        sys.stderr.write(f"{exc}\n")
+        return 1
+    sys.stdout.write((output / "SHA256SUMS").read_text())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
