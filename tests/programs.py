@@ -53,6 +53,33 @@ def program_home(name: str, version: str) -> Iterator[Path]:
         yield home
 
 
+def program_of_go(
+    program: str, package: str, version: str, *flags: str, home: str | None = None
+) -> Path:
+    """Return a program that Go's modules have: built once, from source.
+
+    Args:
+        program: Its name.
+        package: Its package.
+        version: Of the package's module.
+        flags: For Go.
+        home: The name of its directory, if it is not the program's.
+
+    Raises:
+        ProgramMissing: It is neither shared nor can it be built.
+    """
+    with program_home(home or program, version) as directory:
+        target = directory / program
+        if not target.exists() and not unpack_program(program, target):
+            build_with_go(
+                program,
+                *("install", "-trimpath", "-ldflags", "-s -w", *flags, f"{package}@{version}"),
+                environment={"GOBIN": str(directory / "build")},
+            )
+            (directory / "build" / program).rename(target)
+    return target
+
+
 def build_with_go(
     program: str, *command: str, environment: Mapping[str, str], cwd: Path = ROOT
 ) -> None:

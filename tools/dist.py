@@ -1,11 +1,12 @@
 """Builds what a release has, from a commit, into `dist`: `python -m tools.dist`.
 
-The wheel and the source of all packages, the locks of `requirements` that installations need, and
-of each an SBOM (CycloneDX). The same commit gives the same bytes wherever it is built: only what
-is committed is taken, and all times are the commit's.
+The wheel and the source of all packages, the Helm chart, the locks of `requirements` that
+installations need, and of each an SBOM (CycloneDX). The same commit gives the same bytes wherever
+it is built: only what is committed is taken, and all times are the commit's.
 """
 
 import argparse
+import gzip
 import hashlib
 import io
 import os
@@ -54,9 +55,30 @@ def build(output: Path, source: Path = ROOT) -> None:
             shutil.copyfile(lock, copy)
             bill = bill_of_materials(lock, described["version"], described["license"], epoch)
             copy.with_suffix(".cdx.json").write_text(bill)
+        chart = f"{described['name']}-chart-{described['version']}.tgz"
+        pack_chart(tree / "deploy" / "helm" / described["name"], output / chart, epoch)
     files = sorted(path for path in output.iterdir())
     sums = (f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files)
     (output / "SHA256SUMS").write_text("".join(sums))
+
+
+def pack_chart(chart: Path, target: Path, epoch: int) -> None:
+    """Pack a chart for Helm; the manifests to which it links become files of it."""
+    paths = (
+        Path(directory, name)
+        for directory, _, names in os.walk(chart, followlinks=True)
+        for name in names
+    )
+    with (
+        target.open("wb") as sink,
+        gzip.GzipFile(filename="", mode="wb", fileobj=sink, mtime=epoch) as packed,
+        tarfile.open(fileobj=packed, mode="w") as files,
+    ):
+        for path in sorted(paths):
+            content = path.read_bytes()
+            entry = tarfile.TarInfo(str(path.relative_to(chart.parent)))
+            entry.size, entry.mtime = len(content), epoch
+            files.addfile(entry, io.BytesIO(content))
 
 
 def _run(*command: str, cwd: Path = ROOT, environment: Mapping[str, str] | None = None) -> bytes:

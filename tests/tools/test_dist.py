@@ -119,6 +119,16 @@ def test_the_source_builds_the_same_wheel(built: Path, tmp_path: Path) -> None:
     assert again.read_bytes() == (built / again.name).read_bytes()
 
 
+def test_the_chart_has_the_manifests_to_which_it_links(built: Path) -> None:
+    (path,) = built.glob("*-chart-*.tgz")
+    with tarfile.open(path) as chart:
+        assert all(each.isfile() for each in chart)
+        packed = chart.extractfile("binwright/files/base/controller.yaml")
+        assert packed is not None
+        assert packed.read() == (ROOT / "deploy/base/controller.yaml").read_bytes()
+        assert {"binwright/Chart.yaml", "binwright/templates/_helpers.tpl"} <= {*chart.getnames()}
+
+
 @pytest.mark.parametrize("file", INSTALLATIONS)
 def test_an_sbom_is_valid_and_has_what_its_lock_has(built: Path, file: str) -> None:
     (path,) = built.glob(f"*-{file}.cdx.json")

@@ -7,7 +7,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,6 +132,17 @@ def _volume(directory: Path) -> list[Obj]:
     ]
 
 
+Install = Callable[[ControlPlane, Path, str, Path | None, str], Awaitable[None]]
+"""Installs the manifests with settings, a lake's directory or none, and Spark's token."""
+
+
+async def apply_overlay(
+    plane: ControlPlane, home: Path, settings: str, lake: Path | None, token: str
+) -> None:
+    """Install by kustomize."""
+    await plane.kubectl("apply", "-k", str(overlay(home, settings, lake, token)))
+
+
 @dataclass
 class System:
     """The running system, with methods to inspect it."""
@@ -236,20 +247,21 @@ async def run_system(
     plane: ControlPlane,
     home: Path,
     *,
-    kubernetes: str = ONE_GROUP,
-    group: str = "binwright",
+    objects: bool = False,
     address: str = HOST,
+    install: Install = apply_overlay,
 ) -> AsyncIterator[System]:
-    """Apply the manifests; delete everything at the end.
+    """Install the manifests; delete everything at the end.
 
     Args:
         plane: The control plane.
         home: Directory for data and logs.
-        kubernetes: The settings' section of that name.
-        group: The group to inspect.
+        objects: Groups are objects, and `orders` is inspected; else the one of the settings is.
         address: This machine's, as pods reach it. With another one than the loopback, pods are
             containers: the lake's directory is their volume, in which they stage.
+        install: What installs them.
     """
+    group = "orders" if objects else "binwright"
     lake_directory = home / "lake"
     lake_directory.mkdir()
     lake_directory.chmod(
@@ -269,7 +281,7 @@ async def run_system(
             lake=lake.path,
             spark=servers.pods_spark,
             token_file=servers.token_file if address == HOST else MOUNTED_TOKEN,
-            kubernetes=kubernetes,
+            kubernetes=OBJECTS if objects else ONE_GROUP,
         )
         async with KafkaControlTopics(kafka) as bus:
             await bus.ensure("orders", len(PARTITIONS), {})
@@ -278,9 +290,8 @@ async def run_system(
             view = GroupView()
             watching = watch_group(bus, f"{group}.metadata", "binwright.metrics", view)
             volume = None if address == HOST else lake_directory
-            made = overlay(home, settings, volume, servers.token_file.read_text())
-            await plane.kubectl("apply", "-k", str(made))
             try:
+                await install(plane, home, settings, volume, servers.token_file.read_text())
                 async with background_tasks(must_not_end(watching)):
                     yield System(plane, api, kafka, lake, bus, view)
             finally:  # wait for it: nothing can be created in a namespace that is being deleted

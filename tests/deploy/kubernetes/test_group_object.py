@@ -16,7 +16,7 @@ from binwright.kubernetes.objects import Obj
 
 from .kubelet import Kubelet
 from .plane import ControlPlane
-from .system import LIMIT, LONG_S, LONGEST_S, NAMESPACE, OBJECTS, PARTITIONS, System, run_system
+from .system import LIMIT, LONG_S, LONGEST_S, NAMESPACE, PARTITIONS, System, run_system
 
 pytestmark = [
     pytest.mark.kubernetes,
@@ -38,7 +38,7 @@ async def system(
     plane: ControlPlane, nodes: tuple[Kubelet, Kubelet], tmp_path: Path
 ) -> AsyncIterator[System]:
     assert nodes
-    async with run_system(plane, tmp_path, kubernetes=OBJECTS, group="orders") as running:
+    async with run_system(plane, tmp_path, objects=True) as running:
         yield running
 
 
