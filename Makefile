@@ -72,7 +72,7 @@ endif
 test-%: ## (the same as test SUITE=...)
 	@$(MAKE) --no-print-directory test SUITE=$*
 
-dist: $(VENV)/.dev ## Build what a release has of the last commit into dist: wheel, sdist, locks, SBOMs
+dist: $(VENV)/.dev ## Build what a release has of the last commit into dist: wheel, source, Helm chart, locks, SBOMs
 	@$(BIN)/python -m tools.dist $(ARGS)
 
 model: $(VENV)/.dev ## Explore the protocol state by state (ARGS="holds breaks --states N"; a quarter of an hour)
@@ -94,4 +94,4 @@ bench-%: ## (the same as bench NAME=...)
 	@$(MAKE) --no-print-directory bench NAME=$*
 
 clean: ## Remove what was made here (not the cache of jars and Java)
-	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage

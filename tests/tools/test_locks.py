@@ -95,7 +95,8 @@ def test_a_line_without_a_version_or_a_hash_is_refused(line: str) -> None:
 def test_an_entry_has_its_marker_and_all_hashes() -> None:
     sums = tuple(digit * 64 for digit in "12")
     hashes = "".join(f" \\\n    --hash=sha256:{each}" for each in sums)
-    (first, second) = parse_lock(f"{HEADER}{ENTRY}uvloop[dev,test]==1 ; sys_platform != 'win32'{hashes}\n")
+    entry = f"uvloop[dev,test]==1 ; sys_platform != 'win32'{hashes}\n"
+    (first, second) = parse_lock(f"{HEADER}{ENTRY}{entry}")
     assert (first.name, first.version, first.marker) == ("aiokafka", "0.14.0", "")
     assert (second.name, second.version) == ("uvloop", "1")
     assert (second.marker, second.sha256) == ("sys_platform != 'win32'", sums)
