@@ -15,6 +15,12 @@ from binwright.local.cache import cache_dir
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared" / "bin"
 BUILD_S = 3_000.0
+LIST_PACKAGES = """
+import json
+from importlib.metadata import distributions
+print(json.dumps({each.metadata["Name"]: each.version for each in distributions()}))
+"""
+"""Code that prints the packages of the Python that runs it, name to version, as JSON."""
 
 ProgramResult = subprocess.CompletedProcess[str]
 

@@ -24,6 +24,7 @@ from tools.locks import DEVELOPMENT, EXTRAS, ROOT, project
 INSTALLATIONS = ("build", *(file for file in EXTRAS if file not in {DEVELOPMENT, "quick"}))
 """The files of `requirements` that are for users."""
 STEP_S = 300.0
+SUMS = "SHA256SUMS"
 
 
 class NotBuilt(Exception):
@@ -31,7 +32,9 @@ class NotBuilt(Exception):
 
 
 def build(output: Path, source: Path = ROOT) -> None:
-    """Build the last commit of the checkout `source` into the directory `output`, emptied before.
+    """Build the last commit of the checkout `source` into the directory `output`.
+
+    An earlier release there is deleted, and nothing else.
 
     Raises:
         NotBuilt: The checkout has changes that are not committed.
@@ -40,8 +43,9 @@ def build(output: Path, source: Path = ROOT) -> None:
     if changed := _run("git", "status", "--porcelain", "--untracked-files=no", cwd=source).strip():
         raise NotBuilt(f"not committed: commit or stash it, then build\n{changed.decode()}")
     epoch = int(_run("git", "log", "-1", "--format=%ct", cwd=source))
-    shutil.rmtree(output, ignore_errors=True)
-    output.mkdir(parents=True)
+    output.mkdir(parents=True, exist_ok=True)
+    for earlier in (*output.glob("binwright-*"), *output.glob(SUMS)):
+        earlier.unlink()
     with TemporaryDirectory(prefix="binwright-dist-") as place:
         tree = Path(place)
         with tarfile.open(fileobj=io.BytesIO(_run("git", "archive", "HEAD", cwd=source))) as packed:
@@ -57,9 +61,9 @@ def build(output: Path, source: Path = ROOT) -> None:
             copy.with_suffix(".cdx.json").write_text(bill)
         chart = f"{described['name']}-chart-{described['version']}.tgz"
         pack_chart(tree / "deploy" / "helm" / described["name"], output / chart, epoch)
-    files = sorted(path for path in output.iterdir())
+    files = sorted(output.glob("binwright-*"))
     sums = (f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files)
-    (output / "SHA256SUMS").write_text("".join(sums))
+    (output / SUMS).write_text("".join(sums))
 
 
 def pack_chart(chart: Path, target: Path, epoch: int) -> None:
@@ -102,7 +106,7 @@ def main() -> int:
     except NotBuilt as exc:
         sys.stderr.write(f"{exc}\n")
         return 1
-    sys.stdout.write((output / "SHA256SUMS").read_text())
+    sys.stdout.write((output / SUMS).read_text())
     return 0
 
 

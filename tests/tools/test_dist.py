@@ -129,6 +129,16 @@ def test_the_chart_has_the_manifests_to_which_it_links(built: Path) -> None:
         assert {"binwright/Chart.yaml", "binwright/templates/_helpers.tpl"} <= {*chart.getnames()}
 
 
+def test_only_an_earlier_release_is_deleted(checkout: Path, tmp_path: Path) -> None:
+    kept, earlier = tmp_path / "notes.txt", tmp_path / "binwright-0.0.1.tar.gz"
+    for path in (kept, earlier):
+        path.touch()
+    build(tmp_path, checkout)
+    assert kept.exists()
+    assert not earlier.exists()
+    assert "notes.txt" not in (tmp_path / "SHA256SUMS").read_text()
+
+
 @pytest.mark.parametrize("file", INSTALLATIONS)
 def test_an_sbom_is_valid_and_has_what_its_lock_has(built: Path, file: str) -> None:
     (path,) = built.glob(f"*-{file}.cdx.json")

@@ -12,16 +12,12 @@ from time import monotonic, sleep
 import pytest
 from packaging.markers import Marker
 from tests.deploy.dist.conftest import Installation
+from tests.programs import LIST_PACKAGES
 from tools.locks import parse_lock, project
 
 pytestmark = [pytest.mark.dist, pytest.mark.integration]
 
 READY_S, END_S = 300.0, 120.0
-PACKAGES = """
-import json
-from importlib.metadata import distributions
-print(json.dumps({each.metadata["Name"]: each.version for each in distributions()}))
-"""
 MARKERS = """
 import json, os, platform, sys
 print(json.dumps({
@@ -45,7 +41,7 @@ def named(name: str) -> str:
 
 def test_the_bills_of_materials_are_what_is_installed(installation: Installation) -> None:
     """Without the packages of other platforms, which the locks mark as such."""
-    found = json.loads(output_of(installation, "python", "-c", PACKAGES))
+    found = json.loads(output_of(installation, "python", "-c", LIST_PACKAGES))
     installed = {(named(name), version) for name, version in found.items()}
     here = json.loads(output_of(installation, "python", "-c", MARKERS))
     listed, elsewhere = set(), set()

@@ -5,7 +5,11 @@ import tomllib
 from typing import Any
 
 import pytest
-from tests.programs import ROOT
+from packaging.markers import Marker
+from packaging.utils import canonicalize_name
+from tests.programs import LIST_PACKAGES, ROOT
+from tools.bill_of_materials import bill_of_materials
+from tools.locks import REQUIREMENTS, parse_lock
 
 from .conftest import MEGABYTE, REVISION, Image
 
@@ -75,6 +79,20 @@ def test_it_has_no_build_tools_and_no_jvm(image: Image) -> None:
         assert code == 0, output
         found = json.loads(output)
         assert (found["tools"], found["modules"], found["jars"]) == ([], [], []), start
+
+
+def test_it_has_the_packages_of_its_bill_of_materials(image: Image) -> None:
+    """That is made of the lock; setuptools, which some package names, is removed again."""
+    code, output = image.run("-c", LIST_PACKAGES, entrypoint="python")
+    assert code == 0, output
+    lock = REQUIREMENTS / f"{image.service}.txt"
+    described = json.loads(bill_of_materials(lock, version="0", license_="Apache-2.0", epoch=0))
+    listed = {each["name"]: each["version"] for each in described["components"]}
+    for each in parse_lock(lock.read_text()):
+        if each.name == "setuptools" or (each.marker and not Marker(each.marker).evaluate()):
+            del listed[each.name]
+    found = {canonicalize_name(name): each for name, each in json.loads(output).items()}
+    assert {name: each for name, each in found.items() if name != "binwright"} == listed
 
 
 def test_it_is_not_larger_than_allowed(image: Image) -> None:

@@ -77,7 +77,7 @@ async def system(
         yield running
 
 
-def names(pods: list[Obj]) -> set[str]:
+def uids(pods: list[Obj]) -> set[str]:
     return {pod["metadata"]["uid"] for pod in pods}
 
 
@@ -92,11 +92,11 @@ async def test_a_release_is_upgraded_and_rolled_back_under_load_and_every_row_la
     async def renewed(before: set[str]) -> bool:
         """Whether all pods are others than before, and ready, and all partitions are read."""
         pods = [each for name in ("controller", "consumer") for each in await system.pods(name)]
-        fresh = not names(pods) & before and await system.ready("consumer") >= 1
+        fresh = not uids(pods) & before and await system.ready("consumer") >= 1
         return fresh and await services_run() and system.all_read()
 
     async def all_pods() -> set[str]:
-        return names([*await system.pods("controller"), *await system.pods("consumer")])
+        return uids([*await system.pods("controller"), *await system.pods("consumer")])
 
     await until(services_run, LONG_S)
     await until(system.all_read, LONG_S)
