@@ -138,6 +138,7 @@ MEANINGS = {
     ),
     "group.scaled": "The scaler set the replicas of a group's workload, with the reasons.",
     "group.seen": ("An ordinary group was looked at; the reason says what was decided."),
+    "group.limited": "A ConsumerGroup may not have all that it asks for: a limit of its namespace.",
     "group.started": "A ConsumerGroup is run from now on.",
     "group.synchronized": "A new controller knows who reads and writes what.",
     "group.unsteered": (

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
+from binwright.kubernetes.limits import LimitSettings
 from binwright.runtime.settings import Seconds, Section, check_distinct
 from binwright.runtime.spark_url import has_token
 from binwright.runtime.storage_path import storage_parts
@@ -44,6 +45,8 @@ class KubernetesSettings(Section):
     """
     group_prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9._{}-]{0,100}$")] = ""
     """What the names of ConsumerGroups' groups begin with, as in `"{namespace}."`."""
+    limits: LimitSettings = LimitSettings()
+    """What the objects of one namespace may have."""
     request_timeout_s: Seconds = 10.0
     """How long one call to Kubernetes may take."""
 

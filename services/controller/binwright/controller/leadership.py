@@ -32,7 +32,8 @@ from binwright.controller.decide.events import (
     Tick,
 )
 from binwright.controller.decide.machine import begin, transition
-from binwright.controller.decide.states import State
+from binwright.controller.decide.states import State, Synchronize
+from binwright.controller.decide.topic_limits import TopicShare
 from binwright.controller.group_context import GroupContext
 from binwright.controller.needs import publish_needs
 from binwright.kafka.control_records import (
@@ -74,12 +75,14 @@ class Leadership:
         measurements: Measurements,
         observe: Callable[[Action], None] = lambda _: None,
         health: Health | None = None,
+        share: TopicShare | None = None,
     ) -> None:
         """Lead the group of `context`; `observe` is called with each action of the machine.
 
-        `/live` of `health` fails when this leadership's loops do not go round.
+        `/live` of `health` fails when this leadership's loops do not go round. `share` is what the
+        group may read of its topics; None: all.
         """
-        self._observe, self._measurements = observe, measurements
+        self._observe, self._measurements, self._share = observe, measurements, share
         self._health = health or Health(inf)
         self._bus, self._fleet, self._context = bus, fleet, context
         self._publisher = QueuedPublisher(bus, context.metadata_topic)
@@ -182,6 +185,10 @@ class Leadership:
         with self._measurements.subscribe(self._context.config.topics) as measurements:
             while True:
                 measurement = await measurements.get()
+                if self._share is not None:
+                    if isinstance(self._state, Synchronize):
+                        continue  # what the group reads already, comes before what is new
+                    measurement = self._share.limited(measurement, self._state.group)
                 self._feed(Measured(loop_s(), measurement))
 
     async def _tick(self, connection: ConnectionCheck) -> None:

@@ -2,7 +2,7 @@
 
 import contextlib
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.election import lead_in_turn
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.health import Health, serve_health
+from binwright.runtime.metrics import Sample
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import run_service
 from binwright.scaler.ends import MeasuredEnds, TopicEnds
@@ -29,6 +30,7 @@ class Sources:
     leader: list[TargetSource] = field(default_factory=list)  # scaled by the leader
     keda: list[TargetSource] = field(default_factory=list)  # every scaler answers for them
     work: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)  # leader's
+    samples: list[Callable[[], Iterable[Sample]]] = field(default_factory=list)
 
     @staticmethod
     def merged(sources: Sequence[TargetSource]) -> Targets:
@@ -59,6 +61,7 @@ async def open_sources(
             objects = await stack.enter_async_context(scaled_objects(settings, request_pass))
             sources.leader.append(lambda: objects.targets)
             sources.work.append(objects.follow)
+            sources.samples.append(objects.samples)
         if scaler.keda_port is not None:
             try:
                 from binwright.scaler.keda.server import serve_keda  # noqa: PLC0415
@@ -119,6 +122,7 @@ async def _scale(
             await leader.run()
 
     async with open_sources(settings, sources, leader.request_pass, keda.request_pass):
+        health.collectors += sources.samples
         work = [must_not_end(keda.run())] if sources.keda else []
         async with background_tasks(*work):
             group = f"{settings.group}.scalers"
