@@ -45,6 +45,7 @@ from binwright.kafka.control_records import (
 )
 from binwright.kafka.election import LeadershipLost
 from binwright.kafka.metrics_topic import Measurements
+from binwright.kafka.own_topics import ensure_own
 from binwright.kafka.publishing import QueuedPublisher
 from binwright.protocol.errors import ExternalError, UserError
 from binwright.protocol.messages import Approved
@@ -112,12 +113,14 @@ class Leadership:
 
         Raises:
             LeadershipLost: A later Claim of another controller was read.
-            UserError: The metadata topic is configured so that it would lose records.
+            UserError: The metadata topic is configured so that it would lose records, or a topic
+                of the group's names is another's.
             ExternalError: Kafka could not be reached at the start.
         """
-        await self._bus.ensure(self._context.metadata_topic, 1, METADATA_CONFIG)
+        await ensure_own(self._bus, self._context.metadata_topic, 1, METADATA_CONFIG)
         await check_metadata_topic(self._bus, self._context.metadata_topic)
-        await self._bus.ensure(self._context.landing_topic, LANDING_PARTITIONS, LANDING_CONFIG)
+        landing = self._context.landing_topic
+        await ensure_own(self._bus, landing, LANDING_PARTITIONS, LANDING_CONFIG)
         history = await self._bus.end(self._context.metadata_topic, CONTROLLER_PARTITION)
         reader = await self._bus.reader(self._context.metadata_topic, CONTROLLER_PARTITION, 0)
         connection = ConnectionCheck(self._bus, self._context.metadata_topic, reader)

@@ -10,6 +10,7 @@ from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.election import lead_in_turn
+from binwright.kafka.own_topics import ensure_own
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.health import Health, serve_health
 from binwright.runtime.metrics import Sample
@@ -88,7 +89,7 @@ async def scale(settings: ScalerProgramSettings) -> None:
         KafkaControlTopics(settings.kafka, read_only=True) as bus,
         ClusterClient(settings.kafka, broker_timeout_s=scaler.broker_timeout_s) as cluster,
     ):
-        await bus.ensure(settings.monitor.topic, 1, METRICS_CONFIG)
+        await ensure_own(bus, settings.monitor.topic, 1, METRICS_CONFIG)
         measured = MeasuredEnds(bus, settings.monitor.topic)
         async with background_tasks(must_not_end(measured.run())):
             await _scale(settings, cluster, measured, health)

@@ -47,6 +47,8 @@ def rights(names: Names) -> Iterator[Right]:
     yield from (Right("monitor", "topic", topic, "Describe") for topic in names.data)
     for operation in ("Create", "Write"):
         yield Right("monitor", "topic", names.metrics, operation)
+    not_checked = "whether binwright made the topic is not checked"
+    yield Right("monitor", "topic", names.metrics, "Read", not_checked)
     for operation in ("Create", "Read"):
         yield Right("monitor", "topic", names.needs, operation)
     for operation in ("Create", "Read"):
@@ -62,6 +64,7 @@ def rights(names: Names) -> Iterator[Right]:
     yield Right("controller", "topic", own, "DescribeConfigs", unchecked)
     for operation in ("Create", "Describe"):
         yield Right("controller", "topic", names.landing, operation)
+    yield Right("controller", "topic", names.landing, "Read", not_checked)
     yield Right("controller", "group", names.group + CONTROLLERS_SUFFIX, "Read")
     yield from (Right("consumer", "topic", topic, "Read") for topic in names.data)
     for topic in (own, names.landing):
