@@ -14,6 +14,8 @@ from binwright.runtime.storage_path import storage_parts
 Namespace = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
 EVERY_NAMESPACE = ("*",)
 PLACEHOLDER = "{namespace}"
+OF_KUBERNETES = "kube-"
+"""What names of Kubernetes' own namespaces begin with; objects there are refused."""
 
 
 class KubernetesSettings(Section):
@@ -83,8 +85,17 @@ class KubernetesSettings(Section):
     def _namespaces_are_distinct(self) -> Self:
         if "*" in self.namespaces and self.namespaces != EVERY_NAMESPACE:
             raise ValueError("namespaces: `*` means all of them, and stands alone")
+        if own := [name for name in self.namespaces if name.startswith(OF_KUBERNETES)]:
+            raise ValueError(f"namespaces: {', '.join(own)}: of Kubernetes itself")
         check_distinct(self.namespaces, "namespaces: ")
         return self
+
+
+def namespace_refusal(namespace: str) -> str:
+    """Return why objects of a namespace are refused; empty: they are not."""
+    if not namespace.startswith(OF_KUBERNETES):
+        return ""
+    return f"namespace {namespace} is of Kubernetes itself; create the object in another one"
 
 
 def in_namespace(text: str, namespace: str) -> str:

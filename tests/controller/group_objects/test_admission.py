@@ -14,6 +14,7 @@ from binwright.controller.group_objects.admission import (
 )
 from binwright.controller.settings import ControllerProgramSettings
 from binwright.kubernetes.objects import Obj
+from binwright.protocol.errors import SettingsError
 from binwright.runtime.settings import load, load_settings
 
 
@@ -80,6 +81,17 @@ def test_objects_that_are_refused_for_another_reason_take_no_place() -> None:
         "group-2": "led",
         "group-3": "OverLimit",
     }
+
+
+def test_an_object_in_a_namespace_of_kubernetes_is_refused_and_takes_no_place() -> None:
+    found = limits(groups=1)
+    objects = [of_age(0, "kube-system", group="orders"), of_age(1, "kubes", group="orders")]
+    assert reasons(found, *objects) == {"group-0": "NamespaceRefused", "group-1": "led"}
+    with pytest.raises(SettingsError, match="kube-system: of Kubernetes itself"):
+        load(
+            ControllerProgramSettings,
+            kubernetes={"groups": True, "namespaces": ["team-a", "kube-system"]},
+        )
 
 
 def test_a_group_of_another_prefix_takes_no_place() -> None:

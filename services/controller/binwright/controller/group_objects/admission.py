@@ -14,6 +14,7 @@ from binwright.controller.group_objects.spec import group_name
 from binwright.controller.settings import ControllerProgramSettings
 from binwright.kubernetes.limits import OVER_LIMIT, Limited, over_limit
 from binwright.kubernetes.objects import Obj, age_of, key_of
+from binwright.kubernetes.settings import namespace_refusal
 from binwright.kubernetes.status import Condition
 from binwright.runtime.metrics import Sample
 
@@ -72,7 +73,9 @@ class NamespaceLimits:
         for obj in sorted(objects, key=age_of):
             key, group = key_of(obj), group_name(obj)
             wanted: int = obj["spec"].get("maxConsumers", self._max_slots)
-            if not may_name(group, self._kubernetes, key[0]):
+            if text := namespace_refusal(key[0]):
+                found[key] = Refused("NamespaceRefused", text)
+            elif not may_name(group, self._kubernetes, key[0]):
                 found[key] = Admitted(wanted, wanted)  # its settings are read, and refused
             elif (owner := owners.setdefault(group, key)) != key:
                 found[key] = _taken(group, owner)

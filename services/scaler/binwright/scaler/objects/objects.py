@@ -13,6 +13,7 @@ import structlog
 from binwright.kubernetes.connection import watched_namespaces
 from binwright.kubernetes.limits import OVER_LIMIT, LimitSettings
 from binwright.kubernetes.objects import Obj, Owner, age_of, key_of, now
+from binwright.kubernetes.settings import namespace_refusal
 from binwright.kubernetes.status import APPROVE_ANNOTATION, Condition, StatusWriter
 from binwright.protocol.errors import UserError
 from binwright.runtime.clock import loop_s, wall_ms
@@ -137,6 +138,9 @@ class ScaledObjects:
                 entry.size = Size(len(entry.wanted[1].topics))
             except UserError as exc:
                 entry.wanted, entry.fault = None, str(exc)
+        if text := namespace_refusal(key[0]):
+            self._refuse(key, entry, "NamespaceRefused", text)
+            return
         if entry.wanted is None:
             self._refuse(key, entry, "SpecRefused", entry.fault)
             return
