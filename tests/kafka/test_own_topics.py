@@ -8,12 +8,13 @@ from binwright.kafka.own_topics import check_own, ensure_own
 from binwright.kafka.publishing import publish_message
 from binwright.protocol.errors import ForeignTopic
 from binwright.protocol.messages import Claim
+from binwright.protocol.model import BytesPerSecond
 from binwright.testing.control_topics import FakeControlTopics
 
 pytestmark = pytest.mark.looptime
 
 TOPIC = "payments.landing"
-CLAIM = Claim(controller="c", limit=1.0, slot_limits=(), measured=False)
+CLAIM = Claim(controller="c", limit=BytesPerSecond(1.0))
 
 
 async def ensure(bus: FakeControlTopics) -> None:

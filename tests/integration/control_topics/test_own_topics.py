@@ -20,6 +20,7 @@ from binwright.kafka.own_topics import ensure_own
 from binwright.kafka.publishing import publish_message
 from binwright.protocol.errors import ForeignTopic
 from binwright.protocol.messages import Claim
+from binwright.protocol.model import BytesPerSecond
 from binwright.runtime.settings import load
 
 pytestmark = pytest.mark.integration
@@ -47,7 +48,7 @@ async def test_binwright_s_own_topic_is_known_also_behind_deleted_records(
 ) -> None:
     await bus.ensure(topic, 2, {})
     for number in range(5):
-        claim = Claim(controller=f"c{number}", limit=1.0, slot_limits=(), measured=False)
+        claim = Claim(controller=f"c{number}", limit=BytesPerSecond(1.0))
         await publish_message(bus, topic, 0, claim)
     await delete_records_before(broker, topic, 3)
     oldest = await bus.oldest(topic, 0)

@@ -12,6 +12,7 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.election import lead_in_turn
 from binwright.kafka.own_topics import ensure_own
 from binwright.protocol.errors import SettingsError
+from binwright.protocol.selection import SCALERS_SUFFIX
 from binwright.runtime.health import Health, serve_health
 from binwright.runtime.metrics import Sample
 from binwright.runtime.run import background_tasks, must_not_end
@@ -126,7 +127,7 @@ async def _scale(
         health.collectors += sources.samples
         work = [must_not_end(keda.run())] if sources.keda else []
         async with background_tasks(*work):
-            group = f"{settings.group}.scalers"
+            group = settings.group + SCALERS_SUFFIX
             await lead_in_turn(settings.kafka, health, settings.monitor.topic, group, lead)
 
 
