@@ -149,3 +149,24 @@ async def test_the_younger_group_has_only_the_consumers_that_are_left(sandbox: S
         assert "at most 1 of 2 consumers" in await home.message("young", "WithinLimits")
         assert await home.condition("old", "WithinLimits") == "True Within"
         assert "young-consumer-1" not in await names()
+
+
+async def test_a_group_that_is_named_like_topics_of_others_is_refused_and_others_go_on(
+    sandbox: Sandbox,
+) -> None:
+    async with controller(sandbox, sandbox.namespace) as (bus, groups):
+        home = GroupsHarness(sandbox, bus, groups)
+        await bus.ensure("payments.landing", 3, {})
+        await bus.publish("payments.landing", 1, b"a customer", b"a payment")
+        await home.apply("payments", topics=["orders"])
+        await home.apply("orders", topics=["orders"])
+
+        async def refused() -> bool:
+            return await home.condition("payments", "Accepted") == "False TopicRefused"
+
+        await until(refused)
+        assert "payments.landing has records that are not" in await home.message(
+            "payments", "Accepted"
+        )
+        assert await bus.partitions("payments.landing") == 3
+        await two_consumers(home, "orders")
