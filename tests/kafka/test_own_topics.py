@@ -54,6 +54,15 @@ async def test_a_record_of_others_beside_ours_changes_nothing() -> None:
     await ensure(bus)
 
 
+async def test_a_topic_with_tombstones_alone_is_like_an_empty_one() -> None:
+    """Whose they are is not known; another tool may have removed a group's needs."""
+    bus = FakeControlTopics({TOPIC: 3})
+    await bus.remove(TOPIC, 0, b"a group")
+    await check_own(bus, TOPIC)
+    with pytest.raises(ForeignTopic, match="has 3 partitions"):
+        await ensure(bus)
+
+
 async def test_an_empty_topic_that_is_large_enough_is_taken() -> None:
     """The topics may be created by hand, for a user without the right to."""
     bus = FakeControlTopics({TOPIC: LANDING_PARTITIONS})

@@ -59,10 +59,11 @@ async def _is_known(bus: ControlTopics, topic: str, partitions: int) -> bool:
             return False
         if any(is_message(record.key, record.value) for record in oldest):
             return True
-        if oldest:
+        others = [record for record in oldest if record.value is not None]  # no tombstones
+        if others:
             raise ForeignTopic(
                 f"topic {topic} has records that are not binwright's (the first one is at offset "
-                f"{oldest[0].offset} of partition {partition}), so binwright neither writes to it "
+                f"{others[0].offset} of partition {partition}), so binwright neither writes to it "
                 f"nor adds partitions. {_remedy(topic)}"
             )
     return False
