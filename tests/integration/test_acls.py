@@ -1,4 +1,4 @@
-"""The ACLs of docs/operations.md are enough for everything that services and people do."""
+"""The ACLs of docs/reference/acls.md are enough for everything that services and people do."""
 
 import asyncio
 import json
@@ -44,8 +44,8 @@ from .authorization import Acl, guarded_broker, parse_command
 
 pytestmark = pytest.mark.integration
 
-OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
-COMMANDS = re.findall(r"^allow User:.*$", OPERATIONS.read_text(), re.MULTILINE)
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "acls.md"
+COMMANDS = re.findall(r"^allow User:.*$", PAGE.read_text(), re.MULTILINE)
 USERS = ("monitor", "controller", "consumer", "viewer", "operator")
 BALANCER = "User:balancer"
 OTHERS = {BALANCER, "User:scaler"}  # tests of their own, here and in test_scaler

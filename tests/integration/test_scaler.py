@@ -224,7 +224,7 @@ async def test_the_speed_of_a_replica_is_measured_while_its_group_is_behind(
 
 
 async def test_the_documented_rights_are_enough_for_a_scaler(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "acls.md").read_text()
     lines = re.findall(r"^allow User:scaler .*$", page, re.MULTILINE)
     rules = [rule for line in lines for rule in parse_command(line)]
     async with guarded_broker(tmp_path / "kafka", ["scaler"], rules, denies=True) as (

@@ -206,6 +206,35 @@ def test_the_order_of_mappings_does_not_change_the_bytes(message: Any) -> None:
     assert wire.encode(type(message)(**turned)) == wire.encode(message)
 
 
+@given(some_message((*get_args(Inbound), *get_args(Command), *OTHER_KINDS)))
+def test_every_record_of_every_kind_is_known_as_binwright_s(message: Any) -> None:
+    assert wire.is_message(wire.key(message), wire.encode(message))
+    assert not wire.is_message(b"another key", wire.encode(message))
+    assert not wire.is_message(wire.key(message), None)
+
+
+def test_records_of_another_version_and_parts_are_known_as_binwright_s() -> None:
+    assert wire.is_message(b"report/3", b'{"slot": 3, "kind": "report/99"}')
+    assert wire.is_message(b"part/report/3/0", b'{"kind": "part/1"}')
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (None, None),
+        (b"order", b'{"kind": "order"}'),
+        (b"a", b'{"kind": "order/1", "topic": ["a"]}'),
+        (b"a", b'{"kind": 5}'),
+        (b"a", b"[]"),
+        (b"a", b"{"),
+        (b"\xff", b'{"kind": "order/1"}'),
+        (None, b'{"kind": "order/1"}'),
+    ],
+)
+def test_records_of_others_are_not(key: bytes | None, value: bytes | None) -> None:
+    assert not wire.is_message(key, value)
+
+
 @given(some.binary() | TEXT.map(str.encode) | some.none())
 def test_any_bytes_decode_or_raise_malformed_message(payload: bytes | None) -> None:
     for decode in READERS:

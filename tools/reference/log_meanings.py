@@ -138,6 +138,7 @@ MEANINGS = {
     ),
     "group.scaled": "The scaler set the replicas of a group's workload, with the reasons.",
     "group.seen": ("An ordinary group was looked at; the reason says what was decided."),
+    "group.limited": "A ConsumerGroup may not have all that it asks for: a limit of its namespace.",
     "group.started": "A ConsumerGroup is run from now on.",
     "group.synchronized": "A new controller knows who reads and writes what.",
     "group.unsteered": (
@@ -380,6 +381,9 @@ MEANINGS = {
     "topic.recreated": "A topic was deleted and created again; it is read from its beginning.",
     "topic.refused": "The consumer has no right to read a topic.",
     "topic.unknown": "Kafka does not return the id of a topic; staging of the topic waits.",
+    "topic.unchecked": (
+        "This user may not read a topic, so who made it is not known; it is not grown."
+    ),
     "topic.unsafe": "The metadata topic is configured so that a failed broker may lose records.",
     "topics.measured": "A pass of the monitor has published its measurements.",
     "topics.none": "The monitor has nothing to measure yet.",

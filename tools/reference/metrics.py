@@ -21,6 +21,7 @@ alert rules.
 WHERE: Mapping[str, str] = {
     "service": "every service",
     "fleet": "the leading controller (fleet `kubernetes`)",
+    "fleet, scaler": "the leading controller of ConsumerGroups, and the scaler of ScaledGroups",
     "brokers": "the leading balancer",
     "consumer": "the consumer",
     "group": "`binwright page`",

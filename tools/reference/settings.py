@@ -12,6 +12,7 @@ from binwright.cli.settings_file import (
     inner_sections,
     program_fields,
     section_of,
+    tables,
 )
 
 HEAD = """\
@@ -41,8 +42,10 @@ def page() -> str:
             parts.append(f"## [[{name}]]\n\n{entry.__doc__}\n")
             parts.append(_table(entry.model_fields, descriptions(entry)))
         if section := section_of(field):
-            parts.append(f"## [{name}]\n\n{section.__doc__}\n")
-            parts.append(_table(section.model_fields, descriptions(section)))
+            for head, each in tables(name, section):
+                level = "##" if head == name else "###"
+                parts.append(f"{level} [{head}]\n\n{each.__doc__}\n")
+                parts.append(_table(each.model_fields, descriptions(each)))
             for head, inner in inner_sections(name, section):
                 level = "##" if head.startswith("[[") else "###"
                 parts.append(f"{level} {head}\n\n{inner.__doc__}\n")
@@ -54,6 +57,7 @@ def _table(fields: Mapping[str, FieldInfo], meanings: Mapping[str, str]) -> str:
     rows = (
         [code(n), "" if f.is_required() else _default(f.default), meanings.get(n, "")]
         for n, f in fields.items()
+        if not section_of(f)
     )
     return table(["name", "default", "meaning"], rows)
 

@@ -29,6 +29,7 @@ PANELS: Mapping[str, Mapping[str, str]] = {
     "Operate": {
         "init": "binwright.cli.init.command:command",
         "settings": "binwright.cli.settings_file:command",
+        "acls": "binwright.cli.acls:command",
         "doctor": "binwright.consumer.doctor.command:command",
         "schema": "binwright.consumer.commands:app",
         "approve": "binwright.views.commands.approve:command",

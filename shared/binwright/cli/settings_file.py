@@ -47,7 +47,8 @@ def text() -> str:
         if entry := entry_of(field):
             parts += _section(f"#[[{name}]]", entry)
         if section := section_of(field):
-            parts += _section(f"[{name}]", section)
+            for head, table in tables(name, section):
+                parts += _section(f"[{head}]", table)
             for head, inner in inner_sections(name, section):
                 parts += _section(f"#{head}", inner)
     return "\n".join(parts)
@@ -116,8 +117,16 @@ def _parts(field: FieldInfo) -> Iterator[type[Section]]:
             yield kind
 
 
+def tables(name: str, section: type[Section]) -> Iterator[tuple[str, type[Section]]]:
+    """Yield a table and the ones that are single values of it: `NAME`, `NAME.FIELD`."""
+    yield name, section
+    for field, info in section.model_fields.items():
+        if inner := section_of(info):
+            yield from tables(f"{name}.{field}", inner)
+
+
 def inner_sections(name: str, section: type[Section]) -> Iterator[tuple[str, type[Section]]]:
-    """Yield the tables inside one: their heads, `[NAME.FIELD.KEY]` or `[[NAME.FIELD]]`."""
+    """Yield the tables that one may have several of: `[NAME.FIELD.KEY]` or `[[NAME.FIELD]]`."""
     for field, info in section.model_fields.items():
         for kind in _parts(info):
             yield f"[[{name}.{field}]]" if _is_list(info) else f"[{name}.{field}.NAME]", kind
@@ -131,6 +140,8 @@ def _section(head: str, section: type[Section]) -> Iterator[str]:
 
 def _values(fields: Mapping[str, FieldInfo], meanings: Mapping[str, str]) -> Iterator[str]:
     for name, field in fields.items():
+        if section_of(field):
+            continue  # it has its own head
         yield "\n".join([*_comment(meanings.get(name, "")), f"#{name} = {_default(field)}", ""])
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Self
 
 import structlog
@@ -22,9 +22,9 @@ from binwright.kafka.client import (
 )
 from binwright.kafka.leaders import LogOffsets
 from binwright.kafka.readers import KafkaReader, SharedConsumer, check_within
-from binwright.kafka.topics import describe_topic, ensure_topic
+from binwright.kafka.topics import describe_topic, ensure_topic, oldest_records
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
-from binwright.protocol.ports.kafka import TopicDescription
+from binwright.protocol.ports.kafka import Record, TopicDescription
 from binwright.runtime.settings import KafkaSettings
 
 log = structlog.get_logger()
@@ -202,6 +202,13 @@ class KafkaControlTopics:
         if not shared and shared in self._shared:
             self._shared.remove(shared)
             await shared.close()
+
+    async def oldest(self, topic: str, partition: int) -> Sequence[Record] | None:
+        """Return some of a partition's oldest records; see the port."""
+        first, end = await asyncio.gather(
+            self._offsets.look_up(topic, partition, EARLIEST), self.end(topic, partition)
+        )
+        return [] if first >= end else await oldest_records(self._cluster, topic, partition, first)
 
     async def partitions(self, topic: str) -> int:
         """Return how many partitions the topic has, 0 without a topic; see the port."""

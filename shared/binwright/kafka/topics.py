@@ -1,13 +1,14 @@
 """Creates, grows, selects and describes topics."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import structlog
 from aiokafka.errors import (
     ClusterAuthorizationFailedError,
     InvalidPartitionsError,
+    KafkaError,
     NoError,
     TopicAlreadyExistsError,
     TopicAuthorizationFailedError,
@@ -19,11 +20,13 @@ from aiokafka.protocol.admin import (
     DescribeConfigsRequest,
 )
 from aiokafka.protocol.api import Request
+from aiokafka.protocol.fetch import FetchRequest
 
+from binwright.kafka.batches import Batches
 from binwright.kafka.client import NO_LEADER, ClusterClient
-from binwright.protocol.errors import BrokerUnavailable, SettingsError
+from binwright.protocol.errors import BrokerUnavailable, SettingsError, TopicMissing
 from binwright.protocol.metadata_topic import REPLICAS
-from binwright.protocol.ports.kafka import TopicDescription
+from binwright.protocol.ports.kafka import Record, TopicDescription
 from binwright.protocol.selection import Selection
 from binwright.runtime.settings import KafkaSettings
 
@@ -32,6 +35,7 @@ log = structlog.get_logger()
 PARTITIONS_PER_REQUEST = 4000
 """Partitions created by one request: Kafka appends at most 10,000 metadata records at once."""
 RETRY_S = 0.1
+OLDEST_BYTES = 64 << 10  # the first batch is read whole
 _TOPIC = 2  # a kind of resource in Kafka's protocol
 
 
@@ -138,6 +142,36 @@ async def _request(
     if raced or error.retriable:
         return reason
     raise BrokerUnavailable(f"Kafka refuses {partitions} partitions of topic {topic}: {reason}")
+
+
+async def oldest_records(
+    cluster: ClusterClient, topic: str, partition: int, offset: int
+) -> Sequence[Record] | None:
+    """Return the records at an offset and behind it, of about `OLDEST_BYTES`; None: no right.
+
+    Raises:
+        BrokerUnavailable: No broker answers, or the batch cannot be decoded.
+        TopicMissing: There is no such partition.
+    """
+    leaders = await cluster.leaders(topic)
+    if (leader := leaders.get(partition)) is None:
+        raise TopicMissing(f"there is no partition {topic}-{partition}")
+    wanted = [(topic, [(partition, offset, OLDEST_BYTES)])]
+    request = FetchRequest(0, 0, OLDEST_BYTES, 0, wanted)
+    response: Any = await cluster.send_request(leader, request)
+    ((_, ((_, code, *_, stored),)),) = response.topics
+    error = for_code(code)
+    if error is TopicAuthorizationFailedError:
+        return None
+    if error is not NoError:
+        raise BrokerUnavailable(f"read {topic}-{partition} at {offset}: {error.__name__}")
+    batches, records = Batches(stored), list[Record]()
+    try:
+        while batches.has_next():  # a batch may be empty: what was in it was compacted away
+            records += [Record(r.offset, r.timestamp, r.key, r.value) for r in batches.next_batch()]
+    except (KafkaError, ValueError) as exc:
+        raise BrokerUnavailable(f"decode {topic}-{partition} at {offset}: {exc}") from exc
+    return records
 
 
 async def describe_topic(

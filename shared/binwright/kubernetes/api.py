@@ -6,6 +6,7 @@ spend most of its time on building objects that are not read.
 
 import asyncio
 import contextlib
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
@@ -24,6 +25,7 @@ FIELD_MANAGER = "binwright-controller"
 ATTEMPTS = 4
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 5.0
 PARALLEL = 32  # requests at a time; an API server serves one client little more
+NAMESPACE_PARALLEL = 8  # of these: the many objects of one namespace delay no other's
 GONE, CONFLICT, NOT_FOUND, BUSY, FAILING = 410, 409, 404, 429, 500
 _JSON = "application/json"
 _PATCH_TYPES = {
@@ -44,6 +46,9 @@ class Api:
         self._client, self._timeout_s = ApiClient(configuration), timeout_s
         self._client.user_agent = FIELD_MANAGER
         self._parallel = asyncio.Semaphore(PARALLEL)
+        self._of_namespace = defaultdict[str, asyncio.Semaphore](
+            lambda: asyncio.Semaphore(NAMESPACE_PARALLEL)
+        )
 
     async def close(self) -> None:
         """Close the connections."""
@@ -145,6 +150,7 @@ class Api:
         timeout = aiohttp.ClientTimeout(total=self._timeout_s)
         with _translated_errors(path):
             async with (
+                self._of_namespace[_namespace(path)],
                 self._parallel,
                 await self._send(verb, path, query, body, content_type, timeout) as response,
             ):
@@ -172,6 +178,11 @@ class Api:
             _request_timeout=deadlines,
         )
         return response
+
+
+def _namespace(path: str) -> str:
+    """Return the namespace that a path is in; empty: none."""
+    return path.partition("/namespaces/")[2].partition("/")[0]
 
 
 async def _check(response: aiohttp.ClientResponse, request: str) -> None:

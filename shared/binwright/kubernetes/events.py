@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections import OrderedDict
+from collections import OrderedDict, deque
 
 import structlog
 
@@ -14,35 +14,51 @@ log = structlog.get_logger()
 
 REMEMBERED = 200  # Events whose count is raised when they occur again
 LONGEST_MESSAGE = 1000  # bytes; the API accepts 1024
-WAITING = 500  # Events not written yet; more are dropped, and logged
+WAITING = 100  # Events of a namespace not written yet; more are dropped, and logged
 
 
 class EventRecorder:
-    """Writes Events in the background; one that cannot be written is logged and skipped."""
+    """Writes Events in the background; one that cannot be written is logged and skipped.
+
+    Namespaces take turns, so that many Events of one delay no other's.
+    """
 
     def __init__(self, api: Api) -> None:
         """Write through `api`."""
         self._api = api
-        self._waiting: asyncio.Queue[tuple[Owner, str, str, str]] = asyncio.Queue(WAITING)
+        self._waiting: OrderedDict[str, deque[tuple[Owner, str, str, str]]] = OrderedDict()
+        self._some_wait = asyncio.Event()
         self._known: OrderedDict[tuple[str, str, str], tuple[str, int]] = OrderedDict()
 
     def note(self, about: Owner, reason: str, message: str, *, warning: bool = False) -> None:
         """Queue an Event about an object."""
         kind = "Warning" if warning else "Normal"
         cut = message.encode()[:LONGEST_MESSAGE].decode(errors="ignore")
-        try:
-            self._waiting.put_nowait((about, kind, reason, cut))
-        except asyncio.QueueFull:
+        waiting = self._waiting.setdefault(about.namespace, deque())
+        if len(waiting) >= WAITING:
             log.warning("event.dropped", reason=reason, message=cut)
+            return
+        waiting.append((about, kind, reason, cut))
+        self._some_wait.set()
 
     async def run(self) -> None:
         """Write the queued Events, for ever."""
         while True:
-            about, kind, reason, message = await self._waiting.get()
+            about, kind, reason, message = await self._next()
             try:
                 await self._write(about, kind, reason, message)
             except ExternalError as exc:
                 log.warning("event.unwritten", what=reason, reason=str(exc))
+
+    async def _next(self) -> tuple[Owner, str, str, str]:
+        await self._some_wait.wait()
+        namespace, waiting = self._waiting.popitem(last=False)
+        event = waiting.popleft()
+        if waiting:
+            self._waiting[namespace] = waiting  # behind the others
+        elif not self._waiting:
+            self._some_wait.clear()
+        return event
 
     async def _write(self, about: Owner, kind: str, reason: str, message: str) -> None:
         path = f"/api/v1/namespaces/{about.namespace}/events"

@@ -56,6 +56,12 @@ def key_of(obj: Obj) -> tuple[str, str]:
     return namespace_of(obj), name_of(obj)
 
 
+def age_of(obj: Obj) -> tuple[str, tuple[str, str]]:
+    """Return what sorts objects, the oldest first; those of one second by their names."""
+    created: str = obj["metadata"]["creationTimestamp"]
+    return created, key_of(obj)
+
+
 def label_of(obj: Obj, label: str) -> str:
     """Return a label's value; empty if the object does not have it."""
     value: str = obj["metadata"].get("labels", {}).get(label, "")

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
+from binwright.kubernetes.limits import LimitSettings
 from binwright.runtime.settings import Seconds, Section, check_distinct
 from binwright.runtime.spark_url import has_token
 from binwright.runtime.storage_path import storage_parts
@@ -13,6 +14,8 @@ from binwright.runtime.storage_path import storage_parts
 Namespace = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
 EVERY_NAMESPACE = ("*",)
 PLACEHOLDER = "{namespace}"
+OF_KUBERNETES = "kube-"
+"""What names of Kubernetes' own namespaces begin with; objects there are refused."""
 
 
 class KubernetesSettings(Section):
@@ -44,6 +47,8 @@ class KubernetesSettings(Section):
     """
     group_prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9._{}-]{0,100}$")] = ""
     """What the names of ConsumerGroups' groups begin with, as in `"{namespace}."`."""
+    limits: LimitSettings = LimitSettings()
+    """What the objects of one namespace may have."""
     request_timeout_s: Seconds = 10.0
     """How long one call to Kubernetes may take."""
 
@@ -80,8 +85,17 @@ class KubernetesSettings(Section):
     def _namespaces_are_distinct(self) -> Self:
         if "*" in self.namespaces and self.namespaces != EVERY_NAMESPACE:
             raise ValueError("namespaces: `*` means all of them, and stands alone")
+        if own := [name for name in self.namespaces if name.startswith(OF_KUBERNETES)]:
+            raise ValueError(f"namespaces: {', '.join(own)}: of Kubernetes itself")
         check_distinct(self.namespaces, "namespaces: ")
         return self
+
+
+def namespace_refusal(namespace: str) -> str:
+    """Return why objects of a namespace are refused; empty: they are not."""
+    if not namespace.startswith(OF_KUBERNETES):
+        return ""
+    return f"namespace {namespace} is of Kubernetes itself; create the object in another one"
 
 
 def in_namespace(text: str, namespace: str) -> str:

@@ -24,6 +24,13 @@ class SettingsError(UserError):
     """
 
 
+class ForeignTopic(UserError):
+    """A topic has the name of one of binwright's, and was made and written by others.
+
+    Give the group, or the setting that names the topic, another name; nothing was changed.
+    """
+
+
 class StreamError(UserError):
     """A file or table is neither a stream nor a recording, or cannot be read or written.
 

@@ -8,7 +8,7 @@ from binwright.protocol.patterns import Pattern
 
 METADATA_SUFFIX, LANDING_SUFFIX = ".metadata", ".landing"
 """Suffixes of a group's own topics, after the group's name."""
-CONTROLLERS_SUFFIX = ".controllers"
+CONTROLLERS_SUFFIX, SCALERS_SUFFIX, BALANCERS_SUFFIX = ".controllers", ".scalers", ".balancers"
 """Behind the name of what is led: the consumer group in which its leader is elected."""
 
 REMEMBERED = 100_000  # topics; more than most clusters have

@@ -102,6 +102,25 @@ def key(message: AnyMessage) -> bytes:
             return name.encode()
 
 
+def is_message(record_key: bytes | None, value: bytes | None) -> bool:
+    """Whether a record is one of binwright's, of whatever version: its key follows from its value.
+
+    Of a tombstone that is not known: it counts as none.
+    """
+    try:
+        name, found = (record_key or b"").decode(), orjson.loads(value or b"null")
+    except ValueError:
+        return False
+    match found:
+        case {"kind": str(kind), **others}:
+            kind_name, _, version = kind.partition("/")
+            keys = (kind_name, f"{kind_name}/{others.get('slot')}")
+            own = name in (*keys, others.get("topic"), others.get("group")) or is_part(record_key)
+            return own and version.isdigit()
+        case _:
+            return False
+
+
 def _decode(adapter: TypeAdapter[Any], payload: bytes | None) -> Any:
     payload = payload or b""
     try:

@@ -9,7 +9,15 @@ from typing import Literal
 CONTENT_TYPE = "text/plain; version=0.0.4"  # the server adds the charset
 
 Where = Literal[
-    "service", "fleet", "consumer", "group", "consumer, group", "scaler", "brokers", "steering"
+    "service",
+    "fleet",
+    "fleet, scaler",
+    "consumer",
+    "group",
+    "consumer, group",
+    "scaler",
+    "brokers",
+    "steering",
 ]
 """Whose `/metrics` has it: every service, a controller, a consumer, the page, the scaler, the
 balancer, or `binwright steer`."""
@@ -62,6 +70,11 @@ METRICS: Mapping[str, Metric] = {
     ),
     "binwright_fleet_refusals": Metric(
         "Reasons for which the cluster refuses changes.", GROUP, "fleet"
+    ),
+    "binwright_over_limit": Metric(
+        "What the objects of a namespace would have beyond one of its limits.",
+        ("namespace", "limit"),
+        "fleet, scaler",
     ),
     "binwright_group_consumers": Metric(
         "Consumer processes that live, by the metadata topic.", GROUP, "group"

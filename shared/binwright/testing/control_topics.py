@@ -33,6 +33,7 @@ class FakeControlTopics:
         configs: Topic -> the `config` that `ensure` created it with; tests may change them.
         replicas: Of every topic.
         brokers: How many are alive.
+        unreadable: Topics of which `oldest` returns none, for lack of rights.
         largest_record: The limit on the key and value of a record, bytes.
     """
 
@@ -49,6 +50,7 @@ class FakeControlTopics:
         self.configs: dict[str, dict[str, str]] = {}
         self.replicas = self.brokers = 3
         self.largest_record = 1 << 20
+        self.unreadable: set[str] = set()
         self._topics = {
             name: [_Log() for _ in range(count)] for name, count in (topics or {}).items()
         }
@@ -97,6 +99,11 @@ class FakeControlTopics:
             raise TopicMissing(f"{topic}-{partition} ends at {log.end}, before offset {offset}")
         self._reading[topic] += 1
         return FakeReader(self, topic, partition, max(offset, log.start))
+
+    async def oldest(self, topic: str, partition: int) -> Sequence[Record] | None:
+        """Return the oldest records; see the port."""
+        await self._until_up()
+        return None if topic in self.unreadable else self._log(topic, partition).records[:10]
 
     async def partitions(self, topic: str) -> int:
         """Return the number of partitions; see the port."""

@@ -50,15 +50,11 @@ async def add_namespace(sandbox: Sandbox, name: str, *, allowed: bool = True) ->
 
 @asynccontextmanager
 async def controller(
-    sandbox: Sandbox, *namespaces: str, group_prefix: str = ""
+    sandbox: Sandbox, *namespaces: str, **kubernetes: object
 ) -> AsyncIterator[tuple[FakeControlTopics, Groups]]:
-    """Lead the groups of these namespaces."""
+    """Lead the groups of these namespaces, with more settings of the section `kubernetes`."""
     base = settings_for(sandbox)
-    changed = {
-        "namespaces": namespaces,
-        "request_timeout_s": 5.0,
-        "group_prefix": group_prefix,
-    }
+    changed = {"namespaces": namespaces, "request_timeout_s": 5.0, **kubernetes}
     base = base.model_copy(update={"kubernetes": base.kubernetes.model_copy(update=changed)})
     bus = FakeControlTopics()
     await bus.ensure("binwright.metrics", 1, METRICS_CONFIG)

@@ -5,6 +5,8 @@ from pathlib import Path
 from binwright.consumer.decoding.decoders import DecodingTotals
 from binwright.consumer.report_metrics import consumer_samples
 from binwright.consumer.timings import Timings
+from binwright.controller.group_objects.admission import NamespaceLimits
+from binwright.controller.settings import ControllerProgramSettings
 from binwright.fleets.reconcile import samples
 from binwright.protocol.messages import (
     MeasuredCapacity,
@@ -64,12 +66,22 @@ STATUS = Status(
 )
 
 
+def _limited() -> NamespaceLimits:
+    limits = NamespaceLimits(ControllerProgramSettings())
+    meta = {"name": "eu", "namespace": "n", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    limits.apply(limits.admissions([{"metadata": meta, "spec": {}}]))
+    return limits
+
+
 def reported() -> dict[str, list[Sample]]:
     timings = Timings()
     timings.committed("orders", 0.5, 4.0)
     return {
         "service": [s for s in Health(120.0, Path("client.pem")).samples() if not s.labels],
-        "fleet": list(samples("eu", 1, 0, {SLOT: "Unschedulable"})),
+        "fleet": [
+            *samples("eu", 1, 0, {SLOT: "Unschedulable"}),
+            *_limited().samples(),
+        ],
         "consumer": list(consumer_samples("eu", REPORT, 7, TOTALS, timings)),
         "group": list(group_samples(STATUS, Distribution("binwright_move_pause_seconds"))),
     }

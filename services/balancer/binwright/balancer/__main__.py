@@ -17,7 +17,9 @@ from binwright.balancer.watch import BrokerWatch, Observing, Reaction
 from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.election import lead_in_turn
+from binwright.kafka.own_topics import ensure_own
 from binwright.protocol.ports.kafka import ControlTopics
+from binwright.protocol.selection import BALANCERS_SUFFIX
 from binwright.runtime.health import serve_health
 from binwright.runtime.serve import run_service
 
@@ -75,8 +77,10 @@ async def balance(settings: BalancerProgramSettings) -> None:
         watch = broker_watch(settings, bus)
         health.collectors.append(watch.samples)
         topic = settings.monitor.topic
-        await bus.ensure(topic, 1, METRICS_CONFIG)
-        await lead_in_turn(settings.kafka, health, topic, f"{settings.group}.balancers", watch.run)
+        await ensure_own(bus, topic, 1, METRICS_CONFIG)
+        await lead_in_turn(
+            settings.kafka, health, topic, settings.group + BALANCERS_SUFFIX, watch.run
+        )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

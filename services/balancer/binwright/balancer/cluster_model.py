@@ -26,10 +26,10 @@ from binwright.balancer.description import Description
 from binwright.balancer.ports import ClusterState, ConfigResource, Configs, Disk
 from binwright.protocol.errors import PlacementError
 from binwright.protocol.model import BytesPerSecond, Rates
+from binwright.protocol.rights import PROBE
 
 RETENTION_MS, RETENTION_BYTES, POLICY = "retention.ms", "retention.bytes", "cleanup.policy"
 TOPIC_CONFIGS = (RETENTION_MS, RETENTION_BYTES, POLICY)
-PROBE_TOPIC = "binwright.probe"
 SPACIOUS = 2.0
 """A capacity that limits nothing, in units of the load of all brokers."""
 
@@ -117,7 +117,7 @@ def _partitions(
 ) -> list[Partition]:
     partitions = []
     for partition, state in sorted(seen.state.partitions.items()):
-        if partition.topic == PROBE_TOPIC:
+        if partition.topic == PROBE:
             continue
         now = seen.rates.get(partition, BytesPerSecond(0.0))
         rates = seen.history.of(partition) or [now]
@@ -143,7 +143,7 @@ def _partitions(
 def _topics(seen: Snapshot, wanted: Description, changes: WhatIf) -> dict[str, Topic]:
     counts: dict[str, Counter[int]] = {}
     for partition in seen.state.partitions:
-        if partition.topic != PROBE_TOPIC:
+        if partition.topic != PROBE:
             replicas = seen.state.placed(partition)
             counts.setdefault(partition.topic, Counter())[len(replicas)] += 1
     topics = {}

@@ -14,6 +14,7 @@ from binwright.balancer.decide.proposals import (
     decode_record,
 )
 from binwright.kafka.control_records import Decoder
+from binwright.kafka.own_topics import ensure_own
 from binwright.kafka.publishing import publish_message
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.ports.kafka import ControlTopics, Reader
@@ -90,7 +91,7 @@ class PlanTopic:
 
     async def _open(self) -> Reader:
         if self._reader is None:
-            await self._bus.ensure(self._topic, 1, CONFIG)
+            await ensure_own(self._bus, self._topic, 1, CONFIG)
             self._reader = await self._bus.reader(self._topic, PARTITION, 0)
         return self._reader
 

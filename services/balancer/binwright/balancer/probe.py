@@ -20,12 +20,13 @@ from binwright.balancer.ports import Probe, Replicas
 from binwright.kafka.client import NO_LEADER, ClusterClient, client_options, stop_client
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.rights import PROBE
 from binwright.runtime.clock import loop_s
 from binwright.runtime.settings import KafkaSettings
 
 log = structlog.get_logger()
 
-TOPIC = "binwright.probe"
+TOPIC = PROBE
 REPLICAS = 3
 LONGEST_S = 5.0
 """A record that is not confirmed by then counts as that late."""

@@ -30,6 +30,7 @@ from binwright.consumer.writer.context import SharedLake, WriterContext
 from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.writer.writers import Writers
 from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.kafka.own_topics import check_own
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.lake import Lake, Table
@@ -68,6 +69,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
     ):
         process = f"{socket.gethostname()}/{os.getpid()}/{uuid4().hex[:8]}"
         cluster = await reader.cluster_id()
+        await check_own(bus, settings.landing_topic)
         mailbox = await open_mailbox(
             bus, settings.metadata_topic, slot, process, version("binwright"), wall_ms
         )

@@ -9,6 +9,7 @@ import structlog
 
 from binwright.consumer.decide.machine import Exit, Reply
 from binwright.kafka.control_records import CONTROLLER_PARTITION
+from binwright.kafka.own_topics import check_own
 from binwright.kafka.publishing import Publisher, publish_message
 from binwright.protocol.errors import TopicMissing
 from binwright.protocol.messages import Gap, Goodbye, Hello, Report
@@ -45,6 +46,7 @@ async def open_mailbox(  # noqa: PLR0913, PLR0917 - the process, the topic and a
     `timeout_s` limits the wait for the slot's metadata partition.
 
     Raises:
+        ForeignTopic: The topic is another's.
         TopicMissing: The slot has no metadata partition: no controller created one in time.
         BrokerUnavailable: Kafka does not answer; whether Hello was sent is unknown.
     """
@@ -58,6 +60,7 @@ async def open_mailbox(  # noqa: PLR0913, PLR0917 - the process, the topic and a
             f"slot {slot} needs partition {partition} of {topic}, which is not there after "
             f"{timeout_s:g} s: is a controller of this group running?"
         ) from exc
+    await check_own(bus, topic)
     end = await bus.end(topic, partition)
     hello = Hello(slot=slot, process=process, version=version, sent_ms=wall_ms())
     epoch = await publish_message(bus, topic, CONTROLLER_PARTITION, hello)

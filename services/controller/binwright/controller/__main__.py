@@ -13,6 +13,7 @@ from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.election import lead_in_turn
 from binwright.kafka.metrics_topic import Measurements, run_measurements
+from binwright.kafka.own_topics import check_own, ensure_own
 from binwright.protocol.ports.fleet import Fleet
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.protocol.selection import CONTROLLERS_SUFFIX
@@ -80,7 +81,7 @@ async def control(settings: ControllerProgramSettings) -> None:
     """Lead, or stand by, until cancelled.
 
     Raises:
-        UserError: The settings name a packing that does not exist.
+        UserError: The settings name a packing that does not exist, or topics that are others'.
         BrokerUnavailable: Kafka cannot be reached at the start.
     """
     context = group_context(settings)  # first: an unknown packing is reported before connecting
@@ -93,7 +94,8 @@ async def control(settings: ControllerProgramSettings) -> None:
         _leader(settings, context, bus, measurements, health) as lead,
     ):
         topic = settings.monitor.topic
-        await bus.ensure(topic, 1, METRICS_CONFIG)
+        await ensure_own(bus, topic, 1, METRICS_CONFIG)
+        await check_own(bus, settings.needs_topic)
         elected = settings.group + CONTROLLERS_SUFFIX
         await lead_in_turn(settings.kafka, health, topic, elected, lead)
 

@@ -32,7 +32,8 @@ from binwright.controller.decide.events import (
     Tick,
 )
 from binwright.controller.decide.machine import begin, transition
-from binwright.controller.decide.states import State
+from binwright.controller.decide.states import State, Synchronize
+from binwright.controller.decide.topic_limits import TopicShare
 from binwright.controller.group_context import GroupContext
 from binwright.controller.needs import publish_needs
 from binwright.kafka.control_records import (
@@ -44,6 +45,7 @@ from binwright.kafka.control_records import (
 )
 from binwright.kafka.election import LeadershipLost
 from binwright.kafka.metrics_topic import Measurements
+from binwright.kafka.own_topics import ensure_own
 from binwright.kafka.publishing import QueuedPublisher
 from binwright.protocol.errors import ExternalError, UserError
 from binwright.protocol.messages import Approved
@@ -74,12 +76,14 @@ class Leadership:
         measurements: Measurements,
         observe: Callable[[Action], None] = lambda _: None,
         health: Health | None = None,
+        share: TopicShare | None = None,
     ) -> None:
         """Lead the group of `context`; `observe` is called with each action of the machine.
 
-        `/live` of `health` fails when this leadership's loops do not go round.
+        `/live` of `health` fails when this leadership's loops do not go round. `share` is what the
+        group may read of its topics; None: all.
         """
-        self._observe, self._measurements = observe, measurements
+        self._observe, self._measurements, self._share = observe, measurements, share
         self._health = health or Health(inf)
         self._bus, self._fleet, self._context = bus, fleet, context
         self._publisher = QueuedPublisher(bus, context.metadata_topic)
@@ -109,12 +113,14 @@ class Leadership:
 
         Raises:
             LeadershipLost: A later Claim of another controller was read.
-            UserError: The metadata topic is configured so that it would lose records.
+            UserError: The metadata topic is configured so that it would lose records, or a topic
+                of the group's names is another's.
             ExternalError: Kafka could not be reached at the start.
         """
-        await self._bus.ensure(self._context.metadata_topic, 1, METADATA_CONFIG)
+        await ensure_own(self._bus, self._context.metadata_topic, 1, METADATA_CONFIG)
         await check_metadata_topic(self._bus, self._context.metadata_topic)
-        await self._bus.ensure(self._context.landing_topic, LANDING_PARTITIONS, LANDING_CONFIG)
+        landing = self._context.landing_topic
+        await ensure_own(self._bus, landing, LANDING_PARTITIONS, LANDING_CONFIG)
         history = await self._bus.end(self._context.metadata_topic, CONTROLLER_PARTITION)
         reader = await self._bus.reader(self._context.metadata_topic, CONTROLLER_PARTITION, 0)
         connection = ConnectionCheck(self._bus, self._context.metadata_topic, reader)
@@ -182,6 +188,10 @@ class Leadership:
         with self._measurements.subscribe(self._context.config.topics) as measurements:
             while True:
                 measurement = await measurements.get()
+                if self._share is not None:
+                    if isinstance(self._state, Synchronize):
+                        continue  # what the group reads already, comes before what is new
+                    measurement = self._share.limited(measurement, self._state.group)
                 self._feed(Measured(loop_s(), measurement))
 
     async def _tick(self, connection: ConnectionCheck) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import structlog
 
 from binwright.kafka.control_records import NEEDS_CONFIG, NEEDS_PARTITION, Decoder, read_or_log
+from binwright.kafka.own_topics import ensure_own
 from binwright.monitor.decide.needs import current_needs, merge_needs, received, same_needs
 from binwright.protocol import wire
 from binwright.protocol.errors import ExternalError
@@ -37,7 +38,7 @@ class GroupNeeds:
         pause = Backoff(LONGEST_RETRY_S, first_s=RETRY_S)
         while True:
             try:
-                await self._bus.ensure(self._topic, 1, NEEDS_CONFIG)
+                await ensure_own(self._bus, self._topic, 1, NEEDS_CONFIG)
                 end = await self._bus.end(self._topic, NEEDS_PARTITION)
                 reader = await self._bus.reader(self._topic, NEEDS_PARTITION, 0)
                 pause.reset()

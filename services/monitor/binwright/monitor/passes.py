@@ -9,6 +9,7 @@ from uuid import uuid4
 import structlog
 
 from binwright.kafka.control_records import METRICS_CONFIG, METRICS_PARTITION
+from binwright.kafka.own_topics import ensure_own
 from binwright.kafka.publishing import publish_message
 from binwright.monitor.decide.estimator import TopicRates
 from binwright.protocol.errors import ExternalError
@@ -91,7 +92,7 @@ class Monitor:
 
     async def _pass(self) -> None:
         if not self._has_topic:
-            await self._bus.ensure(self._config.topic, 1, METRICS_CONFIG)
+            await ensure_own(self._bus, self._config.topic, 1, METRICS_CONFIG)
             self._has_topic = True
         measurements = await self._measure()
         await asyncio.gather(*map(self._publish, measurements))

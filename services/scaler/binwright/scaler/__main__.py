@@ -2,7 +2,7 @@
 
 import contextlib
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,8 +10,11 @@ from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.election import lead_in_turn
+from binwright.kafka.own_topics import ensure_own
 from binwright.protocol.errors import SettingsError
+from binwright.protocol.selection import SCALERS_SUFFIX
 from binwright.runtime.health import Health, serve_health
+from binwright.runtime.metrics import Sample
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import run_service
 from binwright.scaler.ends import MeasuredEnds, TopicEnds
@@ -29,6 +32,7 @@ class Sources:
     leader: list[TargetSource] = field(default_factory=list)  # scaled by the leader
     keda: list[TargetSource] = field(default_factory=list)  # every scaler answers for them
     work: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)  # leader's
+    samples: list[Callable[[], Iterable[Sample]]] = field(default_factory=list)
 
     @staticmethod
     def merged(sources: Sequence[TargetSource]) -> Targets:
@@ -59,6 +63,7 @@ async def open_sources(
             objects = await stack.enter_async_context(scaled_objects(settings, request_pass))
             sources.leader.append(lambda: objects.targets)
             sources.work.append(objects.follow)
+            sources.samples.append(objects.samples)
         if scaler.keda_port is not None:
             try:
                 from binwright.scaler.keda.server import serve_keda  # noqa: PLC0415
@@ -85,7 +90,7 @@ async def scale(settings: ScalerProgramSettings) -> None:
         KafkaControlTopics(settings.kafka, read_only=True) as bus,
         ClusterClient(settings.kafka, broker_timeout_s=scaler.broker_timeout_s) as cluster,
     ):
-        await bus.ensure(settings.monitor.topic, 1, METRICS_CONFIG)
+        await ensure_own(bus, settings.monitor.topic, 1, METRICS_CONFIG)
         measured = MeasuredEnds(bus, settings.monitor.topic)
         async with background_tasks(must_not_end(measured.run())):
             await _scale(settings, cluster, measured, health)
@@ -119,9 +124,10 @@ async def _scale(
             await leader.run()
 
     async with open_sources(settings, sources, leader.request_pass, keda.request_pass):
+        health.collectors += sources.samples
         work = [must_not_end(keda.run())] if sources.keda else []
         async with background_tasks(*work):
-            group = f"{settings.group}.scalers"
+            group = settings.group + SCALERS_SUFFIX
             await lead_in_turn(settings.kafka, health, settings.monitor.topic, group, lead)
 
 

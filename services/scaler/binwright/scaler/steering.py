@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from binwright.kafka.client import ClusterClient, client_options
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.election import lead_in_turn
+from binwright.kafka.own_topics import ensure_own
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.selection import CONTROLLERS_SUFFIX
@@ -104,7 +105,7 @@ async def steer(settings: ScalerProgramSettings) -> None:
         ClusterClient(settings.kafka) as cluster,
     ):
         topic = settings.steering.topic
-        await bus.ensure(topic, PLANS_PARTITIONS, PLANS_CONFIG)
+        await ensure_own(bus, topic, PLANS_PARTITIONS, PLANS_CONFIG)
 
         async def lead() -> None:
             await _lead(settings, bus, cluster, health)

@@ -154,6 +154,17 @@ class ControlTopics(Protocol):
     async def reader(self, topic: str, partition: int, offset: int) -> Reader:
         """Return a reader from `offset` on, or from the oldest record if that is later."""
 
+    async def oldest(self, topic: str, partition: int) -> Sequence[Record] | None:
+        """Return some of a partition's oldest records; none if it has none.
+
+        Returns:
+            The records, or None: this user may not read them.
+
+        Raises:
+            BrokerUnavailable: No broker replies.
+            TopicMissing: The topic or partition does not exist.
+        """
+
     async def partitions(self, topic: str) -> int:
         """Return the number of the topic's partitions; 0 if it does not exist."""
 

@@ -1,25 +1,15 @@
 """Rights that a service needs and its user lacks are named, with the command that grants them."""
 
-import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from tests.integration.authorization import CLUSTER, GROUP, OPERATIONS, TOPIC, parse_command
+from tests.integration.authorization import OPERATIONS
 
 from binwright.consumer.decide.doctor.findings import Finding
-from binwright.consumer.decide.doctor.rights import (
-    SERVICES,
-    Names,
-    Permitted,
-    Service,
-    missing_rights,
-    rights,
-)
+from binwright.consumer.decide.doctor.rights import SERVICES, Permitted, missing_rights
 from binwright.consumer.decide.doctor.topics import Topic
+from binwright.protocol.rights import Names, Service, rights
 
-OPERATIONS_PAGE = Path(__file__).parents[4] / "docs" / "operations.md"
-COMMANDS = re.findall(r"^allow User:.*$", OPERATIONS_PAGE.read_text(), re.MULTILINE)
 NAMES = Names(
     group="binwright",
     data=("orders", "clicks"),
@@ -29,7 +19,6 @@ NAMES = Names(
     needs="binwright.metrics.needs",
 )
 WANTED = [*rights(NAMES)]
-KINDS = {CLUSTER: "cluster", GROUP: "group", TOPIC: "topic"}
 ALL = frozenset(OPERATIONS)
 
 
@@ -52,18 +41,6 @@ def lacking(service: Service, **changed: Any) -> list[Finding]:
 
 def with_topic(name: str, **changed: Any) -> dict[str, dict[str, Topic]]:
     return {"topics": {**EVERYTHING.topics, name: replace(EVERYTHING.topics[name], **changed)}}
-
-
-def test_the_rights_are_those_of_the_documentation() -> None:
-    names = {number: name for name, number in OPERATIONS.items()}
-    documented = {
-        (service, KINDS[rule.resource], rule.name, names[rule.operation])
-        for line in COMMANDS
-        for rule in parse_command(line)
-        if (service := rule.principal.removeprefix("User:")) in SERVICES
-    }
-    assert {(r.service, r.kind, r.name, r.operation) for r in WANTED} == documented
-    assert len(WANTED) == len(documented)
 
 
 def test_with_all_rights_each_service_is_one_line() -> None:

@@ -15,8 +15,9 @@ from rich.text import Text
 from binwright.cli.options import Bootstrap, Group, Json, Lake, settings_at
 from binwright.cli.runner import run_for_result
 from binwright.consumer.decide.doctor.findings import Finding, Status, fault, has_fault, ok, skipped
-from binwright.consumer.decide.doctor.rights import SERVICES, Service
+from binwright.consumer.decide.doctor.rights import SERVICES
 from binwright.protocol.errors import SettingsError
+from binwright.protocol.rights import Service
 from binwright.runtime.run import EXIT_FAILED, EXIT_OK
 from binwright.runtime.settings import Settings
 

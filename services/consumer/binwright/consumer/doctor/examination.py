@@ -8,7 +8,7 @@ from typing import TypeVar
 from binwright.cli.options import named_spark
 from binwright.consumer.decide.doctor import brokers, lake, topics
 from binwright.consumer.decide.doctor.findings import Finding, fault, skipped
-from binwright.consumer.decide.doctor.rights import Service, missing_rights, rights
+from binwright.consumer.decide.doctor.rights import missing_rights
 from binwright.consumer.decoding.registry import SchemaRegistry
 from binwright.consumer.doctor.kafka_checks import (
     Seen,
@@ -21,6 +21,7 @@ from binwright.consumer.doctor.lake_checks import CLIENT, ProbeFile, Server, pro
 from binwright.kafka.connection_faults import general_checks
 from binwright.kafka.control_records import LANDING_PARTITIONS
 from binwright.protocol.errors import ExternalError, UserError
+from binwright.protocol.rights import Service, rights
 from binwright.runtime.settings import Settings
 
 T = TypeVar("T")

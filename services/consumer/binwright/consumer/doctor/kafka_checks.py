@@ -19,7 +19,7 @@ from aiokafka.protocol.produce import ProduceRequest
 from aiokafka.protocol.transaction import InitProducerIdRequest
 
 from binwright.consumer.decide.doctor.brokers import SIZES, Api, Server
-from binwright.consumer.decide.doctor.rights import Names, Permitted
+from binwright.consumer.decide.doctor.rights import Permitted
 from binwright.consumer.decide.doctor.topics import CONFIGS, Topic
 from binwright.kafka.client import ClusterClient, ask_server
 from binwright.kafka.connection_faults import ConnectionFault
@@ -34,6 +34,7 @@ from binwright.kafka.permitted import (
     permitted_on_group,
 )
 from binwright.kafka.topics import refused_creations, topic_configs
+from binwright.protocol.rights import Names
 from binwright.protocol.selection import CONTROLLERS_SUFFIX
 from binwright.runtime.settings import KafkaSettings, Settings
 

@@ -2,8 +2,9 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import structlog
 
@@ -13,7 +14,15 @@ from binwright.controller.fleets.kubernetes.fleet import KubernetesFleet
 from binwright.controller.fleets.kubernetes.template import Template, check_template
 from binwright.controller.fleets.kubernetes.template_patch import check_patch, patched
 from binwright.controller.group_context import group_context
-from binwright.controller.group_objects.allowed import check_allowed, may_name
+from binwright.controller.group_objects.admission import (
+    Admission,
+    Admitted,
+    Key,
+    NamespaceLimits,
+    Refused,
+    capped,
+)
+from binwright.controller.group_objects.allowed import check_allowed
 from binwright.controller.group_objects.plan_events import (
     PlanEvents,
     handle_annotation,
@@ -35,7 +44,14 @@ from binwright.kafka.election import LeadershipLost
 from binwright.kafka.metrics_topic import Measurements
 from binwright.kubernetes.connection import watched_namespaces
 from binwright.kubernetes.informer import Informer
-from binwright.kubernetes.objects import Obj, Owner, collection_path, key_of, name_of, namespace_of
+from binwright.kubernetes.objects import (
+    Obj,
+    Owner,
+    collection_path,
+    key_of,
+    name_of,
+    namespace_of,
+)
 from binwright.kubernetes.status import Condition, StatusWriter
 from binwright.protocol.errors import ClusterUnavailable, ExternalError, SettingsError, UserError
 from binwright.protocol.ports.kafka import ControlTopics
@@ -52,15 +68,16 @@ REFUSED_S = 30.0
 STATUS_S = 2.0
 GATHER_S = 0.1
 
-Key = tuple[str, str]
-"""Of an object: its namespace and name."""
+Identity = tuple[str, int]
+"""Of an object: its uid and generation, which its status and annotations leave unchanged."""
 
 
 @dataclass
 class _Active:
     """An object that is led, or refused."""
 
-    identity: tuple[int, str, Key | None]
+    identity: Identity
+    admission: Admission
     task: "asyncio.Task[None]"
 
 
@@ -82,17 +99,32 @@ class Groups:
     base: ControllerProgramSettings
     health: Health | None = None
     _active: dict[Key, _Active] = field(default_factory=dict)
+    _seen: dict[Key, Identity] = field(default_factory=dict)
     _fleets: list[KubernetesFleet] = field(default_factory=list)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
         """Create informers of the objects; `follow` reads them."""
+        self._limits = NamespaceLimits(self.base)
         self._views = [
             _View(cluster, Informer(cluster.api, collection_path(ROOT, cluster.namespace, PLURAL)))
             for cluster in self.clusters
         ]
         for view in self._views:
-            view.objects.add_handler(lambda _: self._changed.set())
+            view.objects.add_handler(partial(self._handle_change, view.objects))
+
+    def _handle_change(self, objects: Informer, obj: Obj) -> None:
+        """Look at all objects again, but not for each status that is written to one of many."""
+        key = key_of(obj)
+        present = objects.get(*key)
+        identity = None if present is None else _identity(present)
+        if self._seen.get(key) == identity:
+            return
+        self._changed.set()
+        if identity is None:
+            del self._seen[key]
+        else:
+            self._seen[key] = identity
 
     async def follow(self) -> None:
         """Watch the objects, for ever, also while another process leads."""
@@ -101,9 +133,10 @@ class Groups:
                 tasks.create_task(must_not_end(view.objects.run()))
 
     def samples(self) -> Iterator[Sample]:
-        """Yield the metrics of all fleets."""
+        """Yield the metrics of all fleets, and of what the limits of namespaces keep from them."""
         for fleet in self._fleets:
             yield from fleet.samples()
+        yield from self._limits.samples()
 
     def is_active(self, namespace: str, name: str) -> bool:
         """Whether an object is led, or refused."""
@@ -117,12 +150,15 @@ class Groups:
         """
         await self._wait_for_lists()
         self._active.clear()
-        async with asyncio.TaskGroup() as tasks:
-            while True:
-                self._changed.clear()
-                await self._start_and_stop(tasks)
-                await self._changed.wait()
-                await asyncio.sleep(GATHER_S)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                while True:
+                    self._changed.clear()
+                    await self._start_and_stop(tasks)
+                    await self._changed.wait()
+                    await asyncio.sleep(GATHER_S)
+        finally:
+            self._limits.clear()
 
     async def _wait_for_lists(self) -> None:
         """Wait until the objects are listed; those of a namespace that is late are added later."""
@@ -138,27 +174,29 @@ class Groups:
 
     async def _start_and_stop(self, tasks: asyncio.TaskGroup) -> None:
         present = {key_of(obj): (view.cluster, obj) for view in self._views for obj in view.objects}
-        first: dict[str, Key] = {}  # group -> the oldest object that names it, and may
-        for _, obj in sorted(present.values(), key=_age):
-            if self._may_name_its_group(obj):
-                first.setdefault(group_name(obj), key_of(obj))
+        admitted = self._limits.admissions([obj for _, obj in present.values()])
+        ended = []
         for key, active in list(self._active.items()):
             wanted = present.get(key)
-            if wanted is None or active.identity != _identity(wanted[1], first):
+            same = wanted is not None and active.identity == _identity(wanted[1])
+            if not same or active.admission != admitted[key]:
                 active.task.cancel()
-                await asyncio.gather(active.task, return_exceptions=True)
+                ended.append(active.task)
                 del self._active[key]
                 log.info("group.released", namespace=key[0], name=key[1], deleted=wanted is None)
+        await asyncio.gather(*ended, return_exceptions=True)  # together: none waits for another
+        self._limits.apply(admitted)  # now that nobody uses what was admitted before
         for key, (cluster, obj) in present.items():
             if key not in self._active and not obj["metadata"].get("deletionTimestamp"):
-                group = group_name(obj)
+                group, admission = group_name(obj), admitted[key]
                 log.info("group.started", namespace=key[0], name=key[1], group=group)
-                owner = first[group] if self._may_name_its_group(obj) else key
-                work = self._run_group(cluster, obj) if owner == key else self._taken(obj, owner)
-                self._active[key] = _Active(_identity(obj, first), tasks.create_task(work))
-
-    def _may_name_its_group(self, obj: Obj) -> bool:
-        return may_name(group_name(obj), self.base.kubernetes, namespace_of(obj))
+                work = (
+                    self._refuse(obj, admission.reason, admission.text)
+                    if isinstance(admission, Refused)
+                    else self._run_group(cluster, obj, admission)
+                )
+                task = tasks.create_task(work)
+                self._active[key] = _Active(_identity(obj), admission, task)
 
     def _object(self, owner: Owner) -> Obj | None:
         """Return an object as last seen."""
@@ -175,14 +213,6 @@ class Groups:
         """Return any of the clusters: they share the connection and the Events."""
         return self.clusters[0]
 
-    async def _taken(self, obj: Obj, owner: Key) -> None:
-        # Topics, offsets and tables belong to Kafka and the lake, which have no namespaces.
-        text = (
-            f"group {group_name(obj)} belongs to the ConsumerGroup {'/'.join(owner)}; for another "
-            "group, create this object again with another name in spec.group"
-        )
-        await self._refuse(obj, "GroupTaken", text)
-
     async def _refuse(self, obj: Obj, reason: str, text: str) -> None:
         """Report why the object's group is not led; a change of the object is tried again."""
         owner = Owner.from_object(obj, API_VERSION, KIND)
@@ -192,12 +222,12 @@ class Groups:
         unready = Condition("Ready", holds=False, reason=reason, message=text)
         await self._writer(obj).write_or_log({"state": "Refused"}, refused, unready)
 
-    async def _run_group(self, cluster: NamespaceObjects, obj: Obj) -> None:
+    async def _run_group(self, cluster: NamespaceObjects, obj: Obj, admission: Admitted) -> None:
         """Run one object's group; an unexpected error in it must not end other groups."""
         pause = Backoff(LONGEST_RETRY_S, first_s=RETRY_S)
         while True:
             try:
-                await self._lead_repeatedly(cluster, obj)
+                await self._lead_repeatedly(cluster, obj, admission)
             except Exception as exc:
                 cause = root_cause(exc)
                 log.exception("group.failed", namespace=namespace_of(obj), name=name_of(obj))
@@ -207,12 +237,14 @@ class Groups:
                 return  # refused, until the object changes
             await asyncio.sleep(pause.next())
 
-    async def _lead_repeatedly(self, cluster: NamespaceObjects, obj: Obj) -> None:
+    async def _lead_repeatedly(
+        self, cluster: NamespaceObjects, obj: Obj, admission: Admitted
+    ) -> None:
         """Lead one object's group, again and again, until cancelled; return if it is refused."""
         try:
             settings = settings_of(obj, self.base)
             check_allowed(settings, self.base, namespace_of(obj))
-            context = group_context(settings)
+            context = capped(group_context(settings), admission.consumers)
         except UserError as exc:
             await self._refuse(obj, "SpecRefused", str(exc))
             return
@@ -220,16 +252,24 @@ class Groups:
         events = PlanEvents(cluster.recorder, owner, writer.was.get("lastPlan"))
         spec = DeploymentSpec(settings.group, owner.namespace, owner, environment(settings))
         template = self._template_of(cluster, obj)
+        # Not what is admitted: consumers beyond that may still have to hand over what they read.
         fleet = KubernetesFleet(cluster, spec, settings.controller.max_slots, template)
         self._fleets.append(fleet)
         try:
             async with background_tasks(must_not_end(fleet.run())):
                 while True:
+                    share = self._limits.share(key_of(obj))
                     controller = Leadership(
-                        self.bus, fleet, context, self.measurements, events.observe, self.health
+                        self.bus,
+                        fleet,
+                        context,
+                        self.measurements,
+                        events.observe,
+                        self.health,
+                        share,
                     )
                     try:
-                        await self._lead_once(controller, fleet, events, writer)
+                        await self._lead_once(controller, fleet, events, writer, admission)
                     except UserError as exc:
                         await self._refuse(obj, "TopicRefused", str(exc))
                         await asyncio.sleep(REFUSED_S)  # the topic may be corrected meanwhile
@@ -263,9 +303,10 @@ class Groups:
         fleet: KubernetesFleet,
         events: PlanEvents,
         writer: StatusWriter,
+        admission: Admitted,
     ) -> None:
         """Lead until leadership is lost or an external error ends it, and log which."""
-        updating = self._update_status(controller, fleet, events, writer)
+        updating = self._update_status(controller, fleet, events, writer, admission)
         try:
             async with background_tasks(must_not_end(updating)):
                 await controller.lead()
@@ -283,10 +324,12 @@ class Groups:
         fleet: KubernetesFleet,
         events: PlanEvents,
         writer: StatusWriter,
+        admission: Admitted,
     ) -> None:
         """Keep the object's status up to date and handle its approve annotation, for ever."""
         accepted = Condition("Accepted", holds=True, reason="SpecHolds")
         approvals, owner = writer.approvals, events.owner
+        within = True
         while True:
             state = controller.state
             if refused := handle_annotation(approvals, self._object(owner), controller):
@@ -296,18 +339,23 @@ class Groups:
             if events.last_plan is not None:
                 numbers["lastPlan"] = events.last_plan
             health = health_condition(fleet.troubles, fleet.refusals)
-            await writer.write_or_log(numbers, accepted, ready, measured, health)
+            limits = self._limits.condition((owner.namespace, owner.name), admission)
+            if within and not limits.holds:
+                log.warning(
+                    "group.limited",
+                    namespace=owner.namespace,
+                    name=owner.name,
+                    reason=limits.message,
+                )
+                self._shared.recorder.note(owner, limits.reason, limits.message, warning=True)
+            within = limits.holds
+            await writer.write_or_log(numbers, accepted, ready, measured, health, limits)
             await asyncio.sleep(STATUS_S)
 
 
-def _identity(obj: Obj, first: Mapping[str, Key]) -> tuple[int, str, Key | None]:
+def _identity(obj: Obj) -> Identity:
     """Return what, when it changes, makes the object be led afresh."""
-    meta = obj["metadata"]
-    return meta["generation"], meta["uid"], first.get(group_name(obj))
-
-
-def _age(entry: tuple[NamespaceObjects, Obj]) -> tuple[str, Key]:
-    return entry[1]["metadata"]["creationTimestamp"], key_of(entry[1])
+    return obj["metadata"]["uid"], obj["metadata"]["generation"]
 
 
 @contextlib.asynccontextmanager

@@ -5,18 +5,22 @@ Of two objects that name the same workload the older one counts; the other is re
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import structlog
 
 from binwright.kubernetes.connection import watched_namespaces
-from binwright.kubernetes.objects import Obj, Owner, key_of, now
+from binwright.kubernetes.limits import OVER_LIMIT, LimitSettings
+from binwright.kubernetes.objects import Obj, Owner, age_of, key_of, now
+from binwright.kubernetes.settings import namespace_refusal
 from binwright.kubernetes.status import APPROVE_ANNOTATION, Condition, StatusWriter
 from binwright.protocol.errors import UserError
 from binwright.runtime.clock import loop_s, wall_ms
+from binwright.runtime.metrics import Sample
 from binwright.scaler.decide.config import ScaledGroup
 from binwright.scaler.decide.sizing import approve
+from binwright.scaler.objects.admission import NO_SIZE, Admission, Size
 from binwright.scaler.objects.cluster import ObjectWorkload, ScaledCluster, open_scaled_cluster
 from binwright.scaler.objects.spec import API_VERSION, KIND, WorkloadRef, config_from, workload_of
 from binwright.scaler.objects.status import conditions_of, numbers_of, proposal_of, state_from
@@ -44,6 +48,7 @@ class _Entry:
     target: Target | None = None
     wanted: tuple[WorkloadRef, ScaledGroup] | None = None  # None: the spec does not hold
     fault: str = ""  # of the spec
+    size: Size = NO_SIZE  # as last seen; a refused group is not looked at again
     refused: tuple[str, str] | None = None  # reason and text
     written_s: float = float("-inf")
     last_scaled: Obj | None = None
@@ -54,12 +59,22 @@ class ScaledObjects:
     """The targets that objects describe; `follow` keeps them up to date and writes statuses."""
 
     def __init__(
-        self, cluster: ScaledCluster, request_pass: Callable[[], None] = lambda: None
+        self,
+        cluster: ScaledCluster,
+        limits: LimitSettings,
+        request_pass: Callable[[], None] = lambda: None,
     ) -> None:
-        """Call `request_pass` when an object is new or has changed."""
+        """Call `request_pass` when an object is new or has changed.
+
+        Args:
+            cluster: Has the objects.
+            limits: Of each namespace.
+            request_pass: Asks for a pass over all groups.
+        """
         self.targets: dict[str, Target] = {}
         self.request_pass = request_pass
-        self._cluster = cluster
+        self._cluster, self._limits = cluster, limits
+        self._admission = Admission(limits)
         self._objects: dict[Key, _Entry] = {}
         self._dirty: dict[Key, None] = {}
         self._changed = asyncio.Event()
@@ -71,15 +86,22 @@ class ScaledObjects:
         self._objects.clear()
         self.targets.clear()
         self._changed.set()
-        while True:
-            await self._changed.wait()
-            await asyncio.sleep(GATHER_S)
-            self._changed.clear()
-            self._read()
-            dirty, self._dirty = list(self._dirty), {}
-            # Each write has its deadline; a slow one delays the next round only.
-            entries = [self._objects[key] for key in dirty if key in self._objects]
-            await asyncio.gather(*map(self._write, entries))
+        try:
+            while True:
+                await self._changed.wait()
+                await asyncio.sleep(GATHER_S)
+                self._changed.clear()
+                self._read()
+                dirty, self._dirty = list(self._dirty), {}
+                # Each write has its deadline; a slow one delays the next round only.
+                entries = [self._objects[key] for key in dirty if key in self._objects]
+                await asyncio.gather(*map(self._write, entries))
+        finally:
+            self._admission = Admission(self._limits)  # this process scales no more
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield what the limits of namespaces keep from their objects."""
+        yield from self._admission.samples()
 
     def _read(self) -> None:
         present = {key_of(obj): obj for each in self._cluster.namespaces for obj in each.objects}
@@ -88,8 +110,9 @@ class ScaledObjects:
             self.targets.pop("/".join(key), None)
             log.info("scaledgroup.released", namespace=key[0], name=key[1], deleted=True)
         owners: dict[WorkloadRef, Key] = {}
-        for key in sorted(present, key=lambda key: (_created(present[key]), key)):
-            obj = present[key]
+        self._admission = Admission(self._limits)
+        for obj in sorted(present.values(), key=age_of):
+            key = key_of(obj)
             entry = self._objects.get(key)
             if entry is None or entry.owner.uid != obj["metadata"]["uid"]:
                 entry = self._objects[key] = self._added(obj)
@@ -112,8 +135,12 @@ class ScaledObjects:
         if changed:
             try:
                 entry.wanted = workload_of(obj), config_from(obj["spec"], "the spec")
+                entry.size = Size(len(entry.wanted[1].topics))
             except UserError as exc:
                 entry.wanted, entry.fault = None, str(exc)
+        if text := namespace_refusal(key[0]):
+            self._refuse(key, entry, "NamespaceRefused", text)
+            return
         if entry.wanted is None:
             self._refuse(key, entry, "SpecRefused", entry.fault)
             return
@@ -121,6 +148,9 @@ class ScaledObjects:
         if (other := owners.setdefault(ref, key)) != key:
             text = f"{ref} is scaled by the ScaledGroup {'/'.join(other)}"
             self._refuse(key, entry, "WorkloadTaken", text)
+            return
+        if text := self._admission.refusal(key[0], entry.size):
+            self._refuse(key, entry, OVER_LIMIT, text)
             return
         entry.refused = None
         workload = ObjectWorkload(self._cluster, ref)
@@ -169,6 +199,8 @@ class ScaledObjects:
         entry = self._objects.get(key)
         if entry is None or (target := entry.target) is None:
             return
+        if target.verdict is not None:
+            entry.size = Size.of(target.verdict)
         note = self._cluster.recorder.note
         if ordered is not None and target.verdict is not None:
             before, reasons = target.verdict.current, list(target.verdict.reasons)
@@ -222,11 +254,6 @@ def _notable(target: Target) -> Mapping[str, str]:
     }
 
 
-def _created(obj: Obj) -> str:
-    created: str = obj["metadata"]["creationTimestamp"]
-    return created
-
-
 @contextlib.asynccontextmanager
 async def scaled_objects(
     settings: ScalerProgramSettings, request_pass: Callable[[], None]
@@ -238,4 +265,4 @@ async def scaled_objects(
     """
     namespaces = watched_namespaces(settings.kubernetes)
     async with open_scaled_cluster(settings.kubernetes, namespaces) as cluster:
-        yield ScaledObjects(cluster, request_pass)
+        yield ScaledObjects(cluster, settings.kubernetes.limits, request_pass)

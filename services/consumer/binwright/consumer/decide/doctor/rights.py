@@ -1,73 +1,15 @@
-"""Judges what the user may do against what each service does: the ACLs of docs/operations.md."""
+"""Judges what the user may do against what each service does: `protocol.rights`."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Literal
 
 from binwright.consumer.decide.doctor.findings import Finding, fault, listed, ok, skipped, warning
 from binwright.consumer.decide.doctor.topics import Topic
-from binwright.protocol.selection import CONTROLLERS_SUFFIX
+from binwright.protocol.rights import Right, Service
 
-Service = Literal["monitor", "controller", "consumer"]
 SERVICES: tuple[Service, ...] = ("monitor", "controller", "consumer")
-
-
-@dataclass(frozen=True, slots=True)
-class Names:
-    """What the settings name."""
-
-    group: str
-    data: Sequence[str]
-    metadata: str
-    landing: str
-    metrics: str
-    needs: str
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Right:
-    """One operation on one thing that a service needs.
-
-    Attributes:
-        without: What goes on without it, and how; "": the service cannot do its work.
-    """
-
-    service: Service
-    kind: Literal["cluster", "group", "topic"]
-    name: str
-    operation: str
-    without: str = ""
-
-
-def rights(names: Names) -> Iterator[Right]:
-    """Yield the rights of the services that land topics; `Create` counts for missing topics."""
-    estimated = "rates are estimated, if the monitor may also read the topics"
-    yield Right("monitor", "cluster", "kafka-cluster", "Describe", estimated)
-    yield from (Right("monitor", "topic", topic, "Describe") for topic in names.data)
-    for operation in ("Create", "Write"):
-        yield Right("monitor", "topic", names.metrics, operation)
-    for operation in ("Create", "Read"):
-        yield Right("monitor", "topic", names.needs, operation)
-    for operation in ("Create", "Read"):
-        yield Right("controller", "topic", names.metrics, operation)
-    for operation in ("Create", "Write"):
-        yield Right("controller", "topic", names.needs, operation)
-    own = names.metadata
-    for operation in ("Create", "Read", "Write"):
-        yield Right("controller", "topic", own, operation)
-    grows = f"the group has as many consumers at most as {own} has partitions for"
-    yield Right("controller", "topic", own, "Alter", grows)
-    unchecked = "whether the topic loses records is not checked"
-    yield Right("controller", "topic", own, "DescribeConfigs", unchecked)
-    for operation in ("Create", "Describe"):
-        yield Right("controller", "topic", names.landing, operation)
-    yield Right("controller", "group", names.group + CONTROLLERS_SUFFIX, "Read")
-    yield from (Right("consumer", "topic", topic, "Read") for topic in names.data)
-    for topic in (own, names.landing):
-        for operation in ("Read", "Write"):
-            yield Right("consumer", "topic", topic, operation)
-    yield Right("consumer", "group", names.group, "Read")
+"""Those whose rights are judged."""
 
 
 @dataclass(frozen=True, slots=True)

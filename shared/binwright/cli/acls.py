@@ -1,0 +1,40 @@
+"""`binwright acls`: the commands that give each user what it needs of Kafka's authorizer."""
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from binwright.cli.settings_file import programs
+from binwright.protocol.rights import SHELL, Names, commands, other_rights, rights
+from binwright.runtime.settings import load
+
+
+def command() -> None:
+    """Print the commands of kafka-acls.sh for the users of these settings; nothing is changed."""
+    sys.stdout.write("\n".join(_lines()) + "\n")
+
+
+def _lines() -> Iterator[str]:
+    each: list[Any] = [load(program) for program in programs()]
+    group, balancer, scaler = each
+    names = Names(
+        group=group.group,
+        data=group.topics,
+        metadata=group.metadata_topic,
+        landing=group.landing_topic,
+        metrics=group.monitor.topic,
+        needs=group.needs_topic,
+        brokers=balancer.brokers.topic,
+        scaled=[local.group for local in scaler.scaler.groups],
+    )
+    yield f"BROKERS=${{BROKERS:-{group.kafka.bootstrap_servers}}}"
+    yield SHELL
+    yield ""
+    yield from commands([*rights(names), *other_rights(names)])
+    for pattern in group.topic_patterns:
+        yield (
+            f"# topics that match {pattern}: as for a topic, by --resource-pattern-type prefixed "
+            "--topic PREFIX"
+        )
+    if scaler.scaler.objects:
+        yield "# groups of ScaledGroups: allow User:scaler --operation Describe --group GROUP"

@@ -1,0 +1,234 @@
+"""Who reaches whom, and who may what, by the manifests in `deploy/`: tables of all there is."""
+
+import re
+from itertools import product
+
+import pytest
+from tests.deploy.policies import (
+    DEPLOY,
+    OUTSIDE,
+    Network,
+    Place,
+    Right,
+    consumer_of,
+    executor,
+    objects,
+    pod_of,
+    rights_of,
+)
+
+PODS = {
+    "monitor": pod_of("base/monitor.yaml", "binwright-monitor"),
+    "controller": pod_of("base/controller.yaml", "binwright-controller"),
+    "spark": pod_of("base/spark.yaml", "binwright-spark"),
+    "scaler": pod_of("scaler/scaler.yaml", "binwright-scaler"),
+    "balancer": pod_of("balancer/balancer.yaml", "binwright-balancer"),
+    "executor": executor(),
+    "consumer": consumer_of("binwright"),
+    "team's consumer": consumer_of("team-a"),
+    "stranger's consumer": consumer_of("team-b"),  # of a namespace without the label
+    "team's pod": Place("team-a", {"app": "theirs"}),
+    "pod beside us": Place("binwright", {"app": "theirs"}),
+    "outside": OUTSIDE,
+}
+TEAM = ["namespace/network.yaml"]
+BASE = ["base/network.yaml", "scaler/network.yaml", "balancer/network.yaml"]
+NAMESPACES = {"binwright": {}, "team-a": {"binwright.dev/consumers": "allowed"}, "team-b": {}}
+KAFKA, HTTPS, API, HEALTH, KEDA = 9092, 443, 6443, 8080, 6000
+SPARK, DRIVER, BLOCKS = 15002, 7078, 7079
+PORTS = (KAFKA, 9098, 9099, HTTPS, API, HEALTH, KEDA, SPARK, DRIVER, BLOCKS, 22)
+CONSUMERS = ("consumer", "team's consumer", "stranger's consumer")
+FREE = ("team's pod", "outside")  # their own egress is nothing of ours
+
+
+def network(*files: str) -> Network:
+    own = objects(*BASE, *files)
+    return Network(
+        NAMESPACES, {"binwright": own, "team-a": objects(*TEAM), "team-b": objects(*TEAM)}
+    )
+
+
+def reached(made: Network) -> set[tuple[str, str, int]]:
+    """Return who reaches whom at which port, apart from pods that are nothing of ours."""
+    return {
+        (source, target, port)
+        for source, target, port in product(PODS, PODS, PORTS)
+        if source != target and not (source in FREE and target in FREE)
+        if made.reaches(PODS[source], PODS[target], port)
+    }
+
+
+def edges(
+    sources: tuple[str, ...], targets: tuple[str, ...], *ports: int
+) -> set[tuple[str, str, int]]:
+    return {each for each in product(sources, targets, ports) if each[0] != each[1]}
+
+
+KAFKA_CLIENTS = ("monitor", "controller", *CONSUMERS, "scaler", "balancer")
+UNGUARDED = FREE  # pods without a policy, and Kafka: where a rule names a port alone
+EXPECTED = {
+    *edges(KAFKA_CLIENTS, UNGUARDED, KAFKA, 9098),
+    *edges(("controller", "scaler"), UNGUARDED, HTTPS, API),
+    *edges(("spark",), UNGUARDED, HTTPS),
+    *edges(("consumer", "team's consumer"), ("spark",), SPARK),
+    *edges(FREE, ("monitor", "controller", "consumer", "scaler", "balancer"), HEALTH),
+    *edges(FREE, ("team's consumer", "stranger's consumer"), HEALTH),
+    *edges(FREE, ("scaler",), KEDA),
+}
+IN_PRODUCTION = {
+    *edges(("consumer", "executor"), UNGUARDED, HTTPS),
+    *edges(("spark",), UNGUARDED, API),
+    *edges(("executor",), ("spark",), DRIVER, BLOCKS),
+    *edges(("spark",), ("executor",), BLOCKS),
+}
+
+
+def test_pods_reach_what_they_need_and_nothing_else() -> None:
+    assert reached(network()) == EXPECTED
+
+
+def test_in_production_executors_and_the_store_are_reached_as_well() -> None:
+    assert reached(network("overlays/production/network.yaml")) == EXPECTED | IN_PRODUCTION
+
+
+def test_the_table_is_of_all_of_our_pods() -> None:
+    components = {
+        each["spec"]["template"]["metadata"]["labels"]["app.kubernetes.io/component"]
+        for file in DEPLOY.rglob("*.yaml")
+        for each in objects(str(file.relative_to(DEPLOY)))
+        if each and each.get("kind") == "Deployment" and "template" in each["spec"]
+        if "selector" in each["spec"]
+    }
+    known = {pod.labels.get("app.kubernetes.io/component") for pod in PODS.values()}
+    assert components <= known
+
+
+# --- rights ---------------------------------------------------------------------------------------
+
+ROLES = [
+    str(file.relative_to(DEPLOY))
+    for file in DEPLOY.rglob("*.yaml")
+    if re.search("kind: (Cluster)?Role", file.read_text())
+]
+READ = ("get", "list", "watch")
+
+
+def rights(resource: str, *verbs: str, names: tuple[str, ...] = ()) -> set[Right]:
+    return {Right(resource, verb, names) for verb in verbs}
+
+
+CONTROLLER = {
+    *rights("apps/deployments", *READ, "create", "patch", "delete"),
+    *rights("pods", "list", "watch", "delete"),
+    *rights("configmaps", *READ, names=("binwright-consumer",)),
+    *rights("events", "create", "patch"),
+    *rights("binwright.dev/consumergroups", *READ),
+    *rights("binwright.dev/consumergroups/status", "patch"),
+}
+SCALER = {
+    *rights("apps/deployments", *READ),
+    *rights("apps/statefulsets", *READ),
+    *rights("apps/deployments/scale", "patch"),
+    *rights("apps/statefulsets/scale", "patch"),
+    *rights("autoscaling/horizontalpodautoscalers", "list", "watch"),
+    *rights("events", "create", "patch"),
+    *rights("binwright.dev/scaledgroups", *READ),
+    *rights("binwright.dev/scaledgroups/status", "patch"),
+}
+SPARK_DRIVER = {
+    *rights("pods", *READ, "create", "patch", "delete", "deletecollection"),
+    *rights("configmaps", *READ, "create", "delete", "deletecollection"),
+}
+
+
+@pytest.mark.parametrize(
+    ("account", "files", "expected"),
+    [
+        ("binwright-controller", ["base/controller-rbac.yaml"], CONTROLLER),
+        ("binwright-controller", ["namespace/rights.yaml"], CONTROLLER),
+        ("binwright-controller", ["all-namespaces/rights.yaml"], CONTROLLER),
+        ("binwright-scaler", ["scaler/rbac.yaml"], SCALER),
+        ("binwright-scaler", ["scaler/all-namespaces/rights.yaml"], SCALER),
+        ("binwright-spark", ["overlays/production/spark.yaml"], SPARK_DRIVER),
+        ("binwright-consumer", ROLES, set()),
+        ("binwright-monitor", ROLES, set()),
+        ("binwright-balancer", ROLES, set()),
+        ("binwright-spark-executor", ROLES, set()),
+        ("default", ROLES, set()),
+    ],
+)
+def test_an_account_may_what_it_needs_and_nothing_else(
+    account: str, files: list[str], expected: set[Right]
+) -> None:
+    assert set(rights_of(account, objects(*files))) == expected
+
+
+def test_rights_in_the_whole_cluster_are_only_in_the_components_for_all_namespaces() -> None:
+    cluster = [
+        file for file in ROLES if any(o["kind"].startswith("Cluster") for o in objects(file))
+    ]
+    assert sorted(cluster) == ["all-namespaces/rights.yaml", "scaler/all-namespaces/rights.yaml"]
+
+
+def test_only_these_bindings_are_shipped() -> None:
+    """A new account or a new file of rights needs a row in the table above."""
+    bound = {
+        (file, subject["name"])
+        for file in ROLES
+        for each in objects(file)
+        if each["kind"].endswith("Binding")
+        for subject in each["subjects"]
+    }
+    assert bound == {
+        ("base/controller-rbac.yaml", "binwright-controller"),
+        ("namespace/rights.yaml", "binwright-controller"),
+        ("all-namespaces/rights.yaml", "binwright-controller"),
+        ("scaler/rbac.yaml", "binwright-scaler"),
+        ("scaler/all-namespaces/rights.yaml", "binwright-scaler"),
+        ("overlays/production/spark.yaml", "binwright-spark"),
+    }
+
+
+# --- admission policies ---------------------------------------------------------------------------
+
+POLICIES = [
+    "restricted-templates/policy.yaml",
+    "all-namespaces/kube-namespaces.yaml",
+    "scaler/all-namespaces/kube-namespaces.yaml",
+]
+
+
+@pytest.mark.parametrize("file", POLICIES)
+def test_an_admission_policy_denies_also_where_it_cannot_be_evaluated(file: str) -> None:
+    policy, binding = objects(file)
+    assert policy["spec"]["failurePolicy"] == "Fail"
+    assert binding["spec"] == {
+        "policyName": policy["metadata"]["name"],
+        "validationActions": ["Deny"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("file", "account", "expected"),
+    [("all-namespaces", "controller", CONTROLLER), ("scaler/all-namespaces", "scaler", SCALER)],
+)
+def test_every_change_that_an_account_may_make_is_refused_in_namespaces_of_kubernetes(
+    file: str, account: str, expected: set[Right]
+) -> None:
+    policy, _ = objects(f"{file}/kube-namespaces.yaml")
+    operations = {"create": "CREATE", "patch": "UPDATE", "delete": "DELETE"}
+    refused = {
+        (f"{group}/{kind}".lstrip("/"), operation)
+        for rule in policy["spec"]["matchConstraints"]["resourceRules"]
+        for group in rule["apiGroups"]
+        for kind in rule["resources"]
+        for operation in rule["operations"]
+    }
+    harmless = ("events", "/status")
+    assert refused == {
+        (right.resource, operations[right.verb])
+        for right in expected
+        if right.verb in operations and not right.resource.endswith(harmless)
+    }
+    (condition,) = policy["spec"]["matchConditions"]
+    assert f"'system:serviceaccount:binwright:binwright-{account}'" in condition["expression"]

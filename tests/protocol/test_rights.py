@@ -1,0 +1,70 @@
+"""The commands that grant rights have each one once, and few write to each topic."""
+
+import pytest
+
+from binwright.protocol.rights import Names, Right, commands, other_rights, rights
+
+NAMES = Names(
+    group="g",
+    data=("orders", "clicks"),
+    metadata="g.metadata",
+    landing="g.landing",
+    metrics="m",
+    needs="m.needs",
+    scaled=("billing",),
+)
+EVERY = [*rights(NAMES), *other_rights(NAMES)]
+
+
+def holders(operation: str, *names: str) -> set[str]:
+    return {each.service for each in EVERY if each.operation == operation and each.name in names}
+
+
+@pytest.mark.parametrize(
+    ("topic", "writers"),
+    [
+        ("m", {"monitor"}),
+        ("m.needs", {"controller"}),
+        ("g.metadata", {"controller", "consumer", "operator"}),
+        ("g.landing", {"consumer", "operator"}),
+        ("binwright.brokers", {"balancer"}),
+        ("binwright.probe", {"balancer"}),
+        ("orders", set()),
+    ],
+)
+def test_a_topic_is_written_by_few(topic: str, writers: set[str]) -> None:
+    assert holders("Write", topic) == writers
+
+
+def test_only_the_balancer_s_probe_may_be_deleted_and_only_metadata_grows() -> None:
+    assert {(each.service, each.name) for each in EVERY if each.operation == "Delete"} == {
+        ("balancer", "binwright.probe")
+    }
+    assert {each.name for each in EVERY if each.operation == "Alter"} == {
+        "g.metadata",
+        "kafka-cluster",
+    }
+
+
+def test_every_right_is_in_one_command() -> None:
+    lines = [*commands(EVERY)]
+    assert "allow User:consumer --operation Read --topic orders --topic clicks" in lines
+    assert "allow User:monitor --operation Describe --cluster" in lines
+    assert lines.count("") == 6
+    above = lines.index("# with brokers.mode approve or act: also")
+    assert lines[above + 1].startswith("allow User:balancer --operation Alter ")
+    granted = 0
+    for line in lines:
+        operations, things = (
+            line.count("--operation"),
+            line.count("--topic") + line.count("--group"),
+        )
+        granted += operations * (things + line.count("--cluster"))
+    assert granted == len(EVERY) == len(set(EVERY))
+
+
+def test_no_rights_are_no_commands() -> None:
+    assert list(commands([])) == []
+    assert list(commands([Right("viewer", "topic", "t", "Read")])) == [
+        "allow User:viewer --operation Read --topic t"
+    ]

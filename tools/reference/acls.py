@@ -1,0 +1,39 @@
+"""The page of what each user needs of Kafka's authorizer."""
+
+from tools.reference.markdown import code, table
+
+from binwright.protocol.rights import SHELL, Names, commands, other_rights, rights
+
+HEAD = """\
+# Kafka ACLs
+
+What each service and each person needs on a broker with an authorizer, here for the group
+`binwright`, the topics `orders` and `clicks`, and a scaled group `orders-billing`. `binwright acls`
+prints it for your settings. What is not here, an authorizer that refuses by default refuses;
+[operations.md](../operations.md#kafka-acls) has more about the rules, and
+[security.md](../security.md) what each right allows.
+
+`python -m tools.reference acls` prints this page, in a checkout.
+"""
+NAMES = Names(
+    group="binwright",
+    data=("orders", "clicks"),
+    metadata="binwright.metadata",
+    landing="binwright.landing",
+    metrics="binwright.metrics",
+    needs="binwright.metrics.needs",
+    scaled=("orders-billing",),
+)
+
+
+def page() -> str:
+    """Return the page, in Markdown."""
+    every = [*rights(NAMES), *other_rights(NAMES)]
+    optional = {
+        (code(right.service), right.operation, code(right.name), right.without)
+        for right in every
+        if right.without
+    }
+    rows = table(["user", "operation", "on", "without it"], sorted(optional))
+    shell = "\n".join([SHELL, "", *commands(every)])
+    return f"{HEAD}\n```sh\n{shell}\n```\n\n## What may be left out\n\n{rows}"
