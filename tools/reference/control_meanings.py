@@ -34,6 +34,12 @@ CONTROL_MEANINGS = {
     ),
     "limits.measured": "Consumers have measured what they sustain; plans go by it from now on.",
     "packing.approximated": "The packing `exact` gave up and used the answer of `sticky`.",
+    "order.received": "A person's order to the group holds from now on, or lifts an earlier one.",
+    "order.expired": "The time of a person's order is over: it holds nothing back any more.",
+    "plan.held": (
+        "Orders or settings hold a plan back, or cannot be followed; `reasons` says which."
+    ),
+    "plan.released": "What orders or settings held back (`was`) is held back no more.",
     "plan.approximated": "No optimum was proved for brokers; the best plan known is used.",
     "packing.overdue": (
         "The packing did not finish within `controller.plan_timeout_s`; the plan is dropped."

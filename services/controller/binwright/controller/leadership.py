@@ -52,7 +52,7 @@ from binwright.protocol.model import Assignment, Slot, metadata_partition
 from binwright.protocol.ports.fleet import Fleet, Process
 from binwright.protocol.ports.kafka import ControlTopics, Reader
 from binwright.runtime.backoff import Backoff
-from binwright.runtime.clock import loop_s
+from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.health import Health
 from binwright.runtime.run import must_not_end, ungrouped
 
@@ -74,11 +74,14 @@ class Leadership:
         measurements: Measurements,
         observe: Callable[[Action], None] = lambda _: None,
         health: Health | None = None,
+        now_ms: Callable[[], int] = wall_ms,
     ) -> None:
         """Lead the group of `context`; `observe` is called with each action of the machine.
 
-        `/live` of `health` fails when this leadership's loops do not go round.
+        `/live` of `health` fails when this leadership's loops do not go round. `now_ms` is the wall
+        clock, by which orders end.
         """
+        self._now_ms = now_ms
         self._observe, self._measurements = observe, measurements
         self._health = health or Health(inf)
         self._bus, self._fleet, self._context = bus, fleet, context
@@ -191,7 +194,7 @@ class Leadership:
                 self._check_ends.set()
                 # Without a connection a consumer's silence proves nothing.
                 if connection.is_connected():
-                    self._feed(Tick(loop_s()))
+                    self._feed(Tick(loop_s(), self._now_ms()))
                     self._report_ready()
                 beat()
 

@@ -49,6 +49,7 @@ class Manage:
     since: float
     goal: Goal
     kept_slots: frozenset[Slot] = frozenset()  # run afterwards too, even if they own nothing
+    frozen: bool = False  # a freeze has taken the moves away that had not begun
 
 
 @dataclass(frozen=True, slots=True)
