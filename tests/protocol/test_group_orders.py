@@ -68,6 +68,7 @@ def test_the_number_of_orders_that_are_followed_is_bounded(
     monkeypatch.setattr(group_orders, "MAX_ORDERS", 1)
     orders = StandingOrders().apply(PIN).apply(DRAIN)
     assert orders.in_force(0) == (PIN,)
+    assert orders.apply(FREEZE).in_force(0) == (FREEZE, PIN)
     assert orders.apply(replace(PIN, by="bob")).in_force(0)[0].by == "bob"
 
 

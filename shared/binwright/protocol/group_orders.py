@@ -23,7 +23,7 @@ PartitionNumber = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Consumers = Annotated[int, Field(ge=1, le=10_000)]
 
 MAX_ORDERS = 10_000
-"""About different things, in one group; further ones are not followed."""
+"""About different partitions, topics and consumers of a group; further ones are not followed."""
 MAX_SHOWN, MAX_TEXT = 20, 500
 """Lines of a `Held`, and characters of each."""
 
@@ -154,7 +154,8 @@ class StandingOrders:
         about, known = subject(order), Map(self.by_subject)
         if is_lifted(order):
             return StandingOrders(known.delete(about)) if about in known else self
-        if about not in known and len(known) >= MAX_ORDERS:
+        is_single = isinstance(order, FreezeOrder | ScaleOrder)
+        if about not in known and len(known) >= MAX_ORDERS and not is_single:
             return self
         return StandingOrders(known.set(about, order))
 

@@ -6,7 +6,13 @@ from typing import Any
 
 from tests.builders import CONFIG, alive, group, owned, released, stopping
 
-from binwright.controller.decide.budgets import affordable, count_moves, movable_now, moves_left
+from binwright.controller.decide.budgets import (
+    affordable,
+    count_moves,
+    movable_now,
+    moves_left,
+    uncount_moves,
+)
 from binwright.controller.decide.controls import Controls
 from binwright.controller.decide.group import Group
 from binwright.packing.rules import Rules
@@ -44,7 +50,8 @@ def test_moves_count_for_an_hour() -> None:
     assert (moves_left(three), three.moved) == (2, ((1, 3),))
     later = count_moves(replace(three, wall_ms=2 * MINUTE_MS), 9)
     assert moves_left(later) == 0
-    assert moves_left(count_moves(later, -9)) == 2
+    assert moves_left(uncount_moves(later, P)) == 0
+    assert uncount_moves(later, [*P, P[0], P[1], P[2], P[3]]).moved == ((1, 2), (2, 0))
     assert moves_left(replace(later, wall_ms=HOUR_MS + 3 * MINUTE_MS)) == 5
     assert moves_left(replace(later, moved=((1_000_000, 9),))) == 5, "not of this hour"
 

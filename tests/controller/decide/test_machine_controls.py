@@ -303,13 +303,30 @@ def test_a_plan_has_no_more_moves_than_the_budget_of_the_hour() -> None:
 
 
 def test_moves_that_were_planned_and_have_not_begun_do_not_count() -> None:
-    driver = running(at(0, 0, 0), moves_per_hour=5, plan_timeout_s=3.0)
-    driver.measure(dict.fromkeys(P[:3], 70.0))
-    packed(driver, at(0, 1, 2))
-    assert driver.group.moved == ((0, 2),)
-    driver.tick(5)
-    assert driver.phase() in {Sentinel, Reassign}
-    assert driver.group.moved == ((0, 0),)
+    for ending in ("overdue", "frozen"):
+        driver = running(at(0, 0, 0), moves_per_hour=5, plan_timeout_s=3.0)
+        driver.measure(dict.fromkeys(P[:3], 70.0))
+        packed(driver, at(0, 1, 2))
+        assert driver.group.moved == ((0, 2),)
+        if ending == "overdue":
+            driver.tick(5)
+        else:
+            driver.read(FREEZE)
+        assert driver.phase() in {Sentinel, Reassign}
+        assert driver.group.moved == ((0, 0),)
+
+
+def test_a_writer_that_a_freeze_keeps_does_not_keep_the_plan_from_its_end() -> None:
+    driver = running(at(0, 1), rate=10.0)
+    writer = driver.group.writers["orders"].slot
+    assert writer is not None
+    driver.read(drain(writer))
+    actions = packed(driver, at(1 - writer, 1 - writer))
+    assert driver.phase() is Manage
+    driver.acknowledge_writers = False
+    driver.read(FREEZE)
+    carry_out(driver, actions)
+    assert driver.phase() is Sentinel
 
 
 def test_the_next_controller_counts_on() -> None:
@@ -370,7 +387,6 @@ def test_an_approved_plan_waits_for_the_end_of_a_freeze_and_for_the_budget() -> 
         driver.tick(100)
         assert driver.group.proposal is not None
         assert driver.group.assignment() == at(0, 0)
-        assert driver.group.held is not None
         assert f"plan {number}, which is approved" in driver.group.held[-1]
         lifted = replace(driver.group, moved=())
         driver.state = replace(driver.state, group=lifted)

@@ -90,9 +90,8 @@ def test_a_group_that_observes_names_the_orders_that_wait() -> None:
 
 
 def test_what_is_held_back_is_published_when_it_changes() -> None:
-    before = seen({})
-    nothing, actions = publish_held(before)
-    assert (nothing.held, actions) == ((), ())
+    nothing = seen({})
+    assert publish_held(nothing) == (nothing, ())
     waits = replace(nothing, over_budget=("3 of 4 moves wait",))
     held, actions = publish_held(waits)
     assert published(actions) == [Held(term=50, reasons=("3 of 4 moves wait",))]
@@ -109,9 +108,19 @@ def test_the_next_controller_knows_what_was_published() -> None:
     history, _ = apply_record(replace(seen({}), term=None), record)
     assert history.held == ("x",)
     assert published(publish_held(replace(history, term=60))[1]) == [Held(term=60, reasons=())]
-    assert apply_record(seen({}), record)[0].held is None
+    assert apply_record(seen({}), record)[0].held == ()
 
 
 def test_what_is_published_is_bounded() -> None:
     long = replace(seen({}), over_budget=("x" * 9_999,) * 99)
     assert list(map(len, held_reasons(long))) == [MAX_TEXT] * MAX_SHOWN
+
+
+def test_a_load_that_changes_is_not_published_again_and_again() -> None:
+    frozen, _ = apply_order(seen(dict.fromkeys(P[:2], A)), FREEZE)
+    published_once, actions = publish_held(frozen)
+    assert len(published(actions)) == 1
+    heavier = seen(dict.fromkeys(P[:2], A), rate=90.0)
+    after = replace(published_once, rates=heavier.rates)
+    assert held_reasons(after) != held_reasons(frozen)
+    assert publish_held(after)[1] == ()

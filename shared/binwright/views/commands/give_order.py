@@ -51,7 +51,7 @@ class Given:
 
 
 async def publish_order(settings: Settings, group: str, make: Make, timeout_s: float) -> GroupOrder:
-    """Publish an order, and wait until it stands in the group's topic and a controller leads.
+    """Publish an order, and wait until it stands in the topic, where the controller reads it.
 
     Raises:
         UserError: The group is as wanted already, or has nothing of the name.

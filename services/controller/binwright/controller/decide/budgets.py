@@ -5,7 +5,7 @@ consumer that is asked to end reads moves at once, too, and counts.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from math import fsum
 
@@ -22,9 +22,19 @@ Moves = Mapping[TopicPartition, tuple[Slot, Slot]]
 
 
 def count_moves(group: Group, number: int) -> Group:
-    """Return the group after a plan of so many moves; below 0: moves that were not carried out."""
+    """Return the group after a plan of so many moves."""
     minute, counts = group.wall_ms // MINUTE_MS, dict(_recent(group))
-    counts[minute] = max(0, counts.get(minute, 0) + number)
+    counts[minute] = counts.get(minute, 0) + number
+    return replace(group, moved=tuple(sorted(counts.items())))
+
+
+def uncount_moves(group: Group, given_up: Collection[TopicPartition]) -> Group:
+    """Return the group after moves of its last plans were given up before they began."""
+    left, counts = len(given_up), dict(group.moved)
+    for minute in sorted(counts, reverse=True):
+        taken = min(left, counts[minute])
+        counts[minute] -= taken
+        left -= taken
     return replace(group, moved=tuple(sorted(counts.items())))
 
 

@@ -141,7 +141,7 @@ class Group:
     controls: Controls = NO_CONTROLS  # as of the last tick, or order
     moved: tuple[tuple[int, int], ...] = ()  # in the last hour: minute since 1970, moves planned
     over_budget: tuple[str, ...] = ()  # what of the last plan waits for the budget
-    held: tuple[str, ...] | None = None  # as last published; None: not known
+    held: tuple[str, ...] = ()  # what orders and settings hold back, as last published
     retired_slots: frozenset[Slot] = frozenset()  # drained ones that were told to end
     revisions: int = 0
 

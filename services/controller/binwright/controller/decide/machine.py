@@ -26,7 +26,7 @@ from binwright.controller.decide.approval import (
     retire_drained,
     withdraw_proposal,
 )
-from binwright.controller.decide.budgets import affords, count_moves
+from binwright.controller.decide.budgets import affords, uncount_moves
 from binwright.controller.decide.deaths import declare_dead, process_ended
 from binwright.controller.decide.drain import (
     drain_plan,
@@ -49,6 +49,7 @@ from binwright.controller.decide.events import (
     StepDown,
     Tick,
 )
+from binwright.controller.decide.freeze import without_moves
 from binwright.controller.decide.group import (
     ControllerConfig,
     Group,
@@ -61,7 +62,6 @@ from binwright.controller.decide.limits import measure_limits
 from binwright.controller.decide.moves import (
     add_misplaced,
     advance,
-    frozen_goal,
     goal_for,
     goal_reached,
     move_writers,
@@ -308,7 +308,8 @@ def _start_plan(
     needed = kept_slots.union(plan.target.values(), group.owning_slots())
     message = planned_message(group, plan)
     after = replace(group, last_plan=plan.target, moved=message.moved)
-    managing = Manage(after, now, goal_for(group, plan.target), kept_slots)
+    moves = frozenset(plan.changes.moves)
+    managing = Manage(after, now, goal_for(group, plan.target), kept_slots, moves)
     return managing, (Publish(message), Reconcile(needed))
 
 
@@ -322,7 +323,7 @@ def _proceed(state: Leading, now: float, actions: tuple[Action, ...]) -> Step:
         state, more = _start_plan(state.group, plan, now)
         actions = (*actions, *more)
     if state.group.controls.frozen and not state.frozen:
-        state = replace(state, goal=frozen_goal(state.group, state.goal), frozen=True)
+        state = without_moves(state)
     target = drained(state.group, state.goal.target)
     kept_slots = state.kept_slots | draining_slots(state.group)
     goal = state.goal if target is state.goal.target else goal_for(state.group, target)
@@ -332,7 +333,8 @@ def _proceed(state: Leading, now: float, actions: tuple[Action, ...]) -> Step:
     if goal_reached(group, goal):
         # Partitions that have gone meanwhile were never started: no slot runs for them.
         running = kept_slots.union(slot for p, slot in target.items() if not group.gone(p))
-        if group.writers.slots <= running:
+        # A freeze leaves tables their writers, where they are.
+        if group.controls.frozen or group.writers.slots <= running:
             # Empty consumers are retired only now: until here they owned something.
             return Sentinel(group, now), (*actions, Reconcile(running | group.owning_slots()))
     return replace(state, group=group, goal=goal, kept_slots=kept_slots), actions
@@ -343,7 +345,7 @@ def _on_tick_in_manage(state: Manage, event: Tick) -> Step:
     group, actions = _run_timers(state.group, event.now)
     if event.now - state.since > group.config.plan_timeout_s:
         log = Log("plan.overdue", {"seconds": group.config.plan_timeout_s})
-        group = count_moves(group, -len(state.goal.misplaced))  # they do not count: none has begun
+        group = uncount_moves(group, state.goal.misplaced & state.moves)
         return Sentinel(group, event.now), (*actions, log)
     target = {p: slot for p, slot in state.goal.target.items() if not group.gone(p)}
     return _proceed(replace(state, group=group, goal=goal_for(group, target)), event.now, actions)

@@ -162,16 +162,6 @@ def find_readers(
     return spread(group.rates, {**target, **pinned}, others, owners)
 
 
-def frozen_goal(group: Group, goal: Goal) -> Goal:
-    """Return the goal without the moves that have not begun, but those of draining consumers."""
-    staying = {
-        p: at.slot
-        for p in _misplaced(group, goal.target, goal.misplaced)
-        if isinstance(at := group.partitions[p], Owned) and not group.member(at.slot).leaving
-    }
-    return goal_for(group, {**goal.target, **staying}) if staying else goal
-
-
 def goal_reached(group: Group, goal: Goal) -> bool:
     """Whether every partition is at its target; partitions newer than the plan have none."""
     waiting = goal.misplaced or group.partitions.pending or group.partitions.released

@@ -1,5 +1,6 @@
 """Applies people's orders to the group, ends them in time, and publishes what they hold back."""
 
+import re
 from dataclasses import replace
 
 from binwright.controller.decide.budgets import affords
@@ -15,6 +16,8 @@ from binwright.protocol.group_orders import (
     describe,
     signed,
 )
+
+PERCENTAGE = re.compile(r"[\d.]+%")
 
 
 def apply_order(group: Group, order: GroupOrder) -> Update:
@@ -96,13 +99,16 @@ def _overloads(group: Group) -> list[str]:
     return found
 
 
+def _shapes(reasons: tuple[str, ...]) -> list[str]:
+    """Return the sentences without percentages, which change with each measurement."""
+    return [PERCENTAGE.sub("", reason) for reason in reasons]
+
+
 def publish_held(group: Group) -> Update:
     """Publish what is held back, where that has changed."""
-    reasons = held_reasons(group)
-    if (term := group.term) is None or reasons == group.held:
+    reasons, last = held_reasons(group), group.held
+    if (term := group.term) is None or _shapes(reasons) == _shapes(last):
         return group, ()
-    group, last = replace(group, held=reasons), group.held
-    if not last and not reasons:
-        return group, ()  # no controller has held anything back
+    group = replace(group, held=reasons)
     log = Log("plan.held", {"reasons": reasons}) if reasons else Log("plan.released", {"was": last})
     return group, (log, Publish(Held(term=term, reasons=reasons)))
