@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from binwright.cli.options import CONTROLLER_S, Bootstrap, ControllerSeconds, Json, settings_at
+from binwright.cli.options import Bootstrap, Json, settings_at
 from binwright.cli.options import Group as GroupOption
 from binwright.cli.runner import run_for_result
 from binwright.kafka.control_topics import KafkaControlTopics
@@ -37,6 +37,8 @@ from binwright.views.group_view import GroupView
 from binwright.views.order_text import order_text
 from binwright.views.status import Status, status
 
+KAFKA_S = 60.0
+
 Reason = Annotated[
     str, typer.Option("--reason", help="Why, for those who look at it; 500 characters at most.")
 ]
@@ -46,6 +48,7 @@ Until = Annotated[
         "--until", help="When it ends by itself: 30m, 2h, 1d, 18:00 (UTC) or 2026-11-26T18:00."
     ),
 ]
+Seconds = Annotated[float, typer.Option("--timeout", min=1, help="Seconds to wait for Kafka.")]
 Consumer = Annotated[int, typer.Argument(help="The consumer's number.", min=0, max=2**31 - 2)]
 Pinned = Annotated[
     str, typer.Argument(help="A partition, as orders-3, or a topic: all of it without an own pin.")
@@ -58,7 +61,7 @@ def freeze(
     until: Until = "",
     group: GroupOption = None,
     bootstrap_servers: Bootstrap = None,
-    timeout: ControllerSeconds = CONTROLLER_S,
+    timeout: Seconds = KAFKA_S,
 ) -> None:
     """Move nothing but what has no living reader, until it is unfrozen or a time."""
     given = Given(group, bootstrap_servers, timeout, reason, until)
@@ -70,7 +73,7 @@ def unfreeze(
     reason: Reason = "",
     group: GroupOption = None,
     bootstrap_servers: Bootstrap = None,
-    timeout: ControllerSeconds = CONTROLLER_S,
+    timeout: Seconds = KAFKA_S,
 ) -> None:
     """End a freeze; frozen hours of the settings go on."""
     given = Given(group, bootstrap_servers, timeout, reason)
@@ -85,7 +88,7 @@ def pin(  # noqa: PLR0913 - one parameter for each option
     until: Until = "",
     group: GroupOption = None,
     bootstrap_servers: Bootstrap = None,
-    timeout: ControllerSeconds = CONTROLLER_S,
+    timeout: Seconds = KAFKA_S,
 ) -> None:
     """Have one consumer alone read a partition or a topic; it is started if it does not run."""
     given = Given(group, bootstrap_servers, timeout, reason, until)
@@ -108,7 +111,7 @@ def unpin(
     reason: Reason = "",
     group: GroupOption = None,
     bootstrap_servers: Bootstrap = None,
-    timeout: ControllerSeconds = CONTROLLER_S,
+    timeout: Seconds = KAFKA_S,
 ) -> None:
     """End a pin; the partition may be gone by now."""
     given = Given(group, bootstrap_servers, timeout, reason)
@@ -136,7 +139,7 @@ def cordon(  # noqa: PLR0913 - one parameter for each option
     until: Until = "",
     group: GroupOption = None,
     bootstrap_servers: Bootstrap = None,
-    timeout: ControllerSeconds = CONTROLLER_S,
+    timeout: Seconds = KAFKA_S,
 ) -> None:
     """Give a consumer nothing more; it keeps what it reads."""
     given = Given(group, bootstrap_servers, timeout, reason, until)
@@ -153,7 +156,7 @@ def drain(  # noqa: PLR0913 - one parameter for each option
     until: Until = "",
     group: GroupOption = None,
     bootstrap_servers: Bootstrap = None,
-    timeout: ControllerSeconds = CONTROLLER_S,
+    timeout: Seconds = KAFKA_S,
 ) -> None:
     """Move all that a consumer has elsewhere, end it, and do not use its number."""
     given = Given(group, bootstrap_servers, timeout, reason, until)
@@ -169,7 +172,7 @@ def uncordon(
     reason: Reason = "",
     group: GroupOption = None,
     bootstrap_servers: Bootstrap = None,
-    timeout: ControllerSeconds = CONTROLLER_S,
+    timeout: Seconds = KAFKA_S,
 ) -> None:
     """Use a cordoned or drained consumer again."""
     given = Given(group, bootstrap_servers, timeout, reason)
@@ -188,7 +191,7 @@ def scale(  # noqa: PLR0913 - one parameter for each option
     until: Until = "",
     group: GroupOption = None,
     bootstrap_servers: Bootstrap = None,
-    timeout: ControllerSeconds = CONTROLLER_S,
+    timeout: Seconds = KAFKA_S,
 ) -> None:
     """Have so many consumers read, whatever the load needs."""
     given = Given(group, bootstrap_servers, timeout, reason, until)
@@ -200,7 +203,7 @@ def unscale(
     reason: Reason = "",
     group: GroupOption = None,
     bootstrap_servers: Bootstrap = None,
-    timeout: ControllerSeconds = CONTROLLER_S,
+    timeout: Seconds = KAFKA_S,
 ) -> None:
     """Have the number of consumers follow the load again."""
     given = Given(group, bootstrap_servers, timeout, reason)
@@ -240,11 +243,11 @@ async def _seen(settings: Settings, group: str) -> Status:
     view = GroupView()
     try:
         async with (
-            asyncio.timeout(CONTROLLER_S),
+            asyncio.timeout(KAFKA_S),
             KafkaControlTopics(settings.kafka, read_only=True) as bus,
             GroupFollower(bus, {await group_topic(bus, group): view}) as follower,
         ):
             await follower.catch_up()
     except TimeoutError as exc:
-        raise ExternalError(f"the topic could not be read in {CONTROLLER_S:g} s") from exc
+        raise ExternalError(f"the topic could not be read in {KAFKA_S:g} s") from exc
     return status(group, view, wall_ms())
