@@ -25,6 +25,8 @@ from binwright.protocol.messages import (
     MeasuredCapacity,
     OffsetRange,
     Planned,
+    Savings,
+    SimulatedCost,
     Staged,
     StartReading,
     StateQuery,
@@ -88,6 +90,9 @@ TABLES = some.builds(
     commits=NUMBERS,
     fault=TEXT,
 )
+COSTS = some.builds(
+    SimulatedCost, rule=TEXT, change=TEXT, replica_minutes=AMOUNTS, within_sla=AMOUNTS
+)
 SHARES = dict.fromkeys(["bytes_per_s", "spread", "used", "seconds"], AMOUNTS)
 FIELDS: dict[str, some.SearchStrategy[Any]] = {
     **dict.fromkeys(["controller", "process", "version", "monitor", "by", "reason"], TEXT),
@@ -136,6 +141,13 @@ SPECIAL: dict[type, dict[str, some.SearchStrategy[Any]]] = {
     CordonOrder: {**ORDER, "state": some.sampled_from(["cordoned", "drained", "open"])},
     FreezeOrder: {**ORDER, "frozen": some.booleans()},
     ScaleOrder: {**ORDER, "consumers": some.none() | some.integers(1, 10_000)},
+    Savings: {
+        **dict.fromkeys(["from_ms", "until_ms"], NUMBERS),
+        "sla_s": AMOUNTS,
+        "own": COSTS,
+        "others": some_tuple(COSTS),
+        "proposed": some.none() | COSTS,
+    },
     Planned: {"moved": some_tuple(some.tuples(NUMBERS, NUMBERS))},
     Stopped: {"next": some_map(some.none() | NUMBERS)},
     StartReading: {"offsets": some_map(some.none() | NUMBERS)},

@@ -222,7 +222,8 @@ def properties(spark: Any, path: str) -> dict[str, str]:
     if REDACTED not in shown.values():
         return shown
     detail = spark.sql(f"DESCRIBE DETAIL {quoted(path)}").select("properties").collect()
-    return shown | detail[0][0]
+    hidden: dict[str, str] = detail[0][0]
+    return shown | hidden
 
 
 def frame(spark: Any, columns: Mapping[str, str], rows: Sequence[tuple[Any, ...]]) -> Any:

@@ -34,6 +34,7 @@ from binwright.protocol.messages import (
     Planned,
     Proposed,
     Report,
+    Savings,
     Started,
     Stopped,
     Withdrawn,
@@ -97,6 +98,7 @@ class GroupView:
     monitors: Monitors = field(default_factory=Monitors)
     plan: Planned | None = None  # the last one
     history: PlanHistory = field(default_factory=PlanHistory)
+    savings: Savings | None = None  # the last ones
     rscores: list[float] = field(default_factory=list)  # of each plan
     moves: list[Move] = field(default_factory=list)
     on_move: Callable[[Move], None] | None = None  # called with each further one
@@ -162,8 +164,14 @@ class GroupView:
                 self._apply_limits(at_ms, message)
             case PinOrder() | CordonOrder() | FreezeOrder() | ScaleOrder():
                 self._apply_order(at_ms, message)
-            case Held(reasons=reasons):
-                self.held = reasons[:MAX_SHOWN]
+            case Held() | Savings():
+                self._apply_note(message)
+
+    def _apply_note(self, message: Held | Savings) -> None:
+        if isinstance(message, Held):
+            self.held = message.reasons[:MAX_SHOWN]
+        else:
+            self.savings = message
 
     def _apply_order(self, at_ms: int, order: GroupOrder) -> None:
         self.orders = self.orders.apply(order)

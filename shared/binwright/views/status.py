@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from binwright.protocol.group_orders import GroupOrder, describe, subject
-from binwright.protocol.messages import MeasuredCapacity, Report
+from binwright.protocol.messages import MeasuredCapacity, Report, Savings
 from binwright.protocol.model import PerSlot, Slot, TopicPartition
 from binwright.protocol.selection import Selection
 from binwright.views.group_view import GroupView
@@ -132,6 +132,7 @@ class Status:
     hot: tuple[HotPartition, ...] = ()
     orders: tuple[OrderStatus, ...] = ()  # of people, in force
     held: tuple[str, ...] = ()  # what its controller does not do because of orders or settings
+    savings: Savings | None = None  # of a past time, as `binwright savings` published them
 
     def limit(self, slot: Slot) -> float | None:
         """Return what a consumer sustains, bytes/s, as the group's controller says."""
@@ -186,6 +187,7 @@ def status(group: str, view: GroupView, now_ms: int, topics: Selection | None = 
         limits=leader.limits if leader else None,
         limits_measured=leader.measured if leader else False,
         hot=_hot(view, parts, leader.limits if leader else None),
+        savings=view.savings,
         lag_bytes=sum(view.partition_lag(p) * view.record_bytes.get(p, 0.0) for p in parts),
         orders=tuple(map(_order, view.orders.in_force(now_ms))),
         held=view.held,
